@@ -334,7 +334,7 @@ def arrays(explanation: BroadcastExplanation) -> dict[str, Any]:
 def test_explicit_ops_one_op_and_loop_compute_what_numpy_does(op: str, operands: tuple[Shape, ...]) -> None:
     explanation = explain_shapes(*operands, op=op)
     scope = arrays(explanation) | {"lax": lax_with_broadcast_dimensions(), "maximum": jnp.maximum}
-    expected = np.asarray(eval(explanation.operator.applied(explanation.names), dict(scope)))
+    expected = np.asarray(eval(explanation.operator.apply(explanation.names), dict(scope)))
     for line in explicit_ops(explanation):
         exec(line, scope)
     np.testing.assert_allclose(scope["result"], expected, rtol=1e-6)

@@ -17,7 +17,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import convert
 from xarr.functions.creation_functions import argument
-from xarr.functions.routines._values import looked_at
+from xarr.functions.routines._values import look_at
 from xarr.lax.core import ArrayLike
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _is_real(name: str, x: Array, outside: Callable[[Any], Any]) -> bool:
     """Whether no element of `x` is one for which `outside` holds: the function of it is real."""
     if x.dtype in COMPLEX:
         return False
-    values = looked_at(f"emath.{name}", "values", x, f"write xarr.{name}(x.astype(complex))")
+    values = look_at(f"emath.{name}", "values", x, f"write xarr.{name}(x.astype(complex))")
     return not bool(np.any(outside(values)))
 
 

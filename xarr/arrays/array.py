@@ -11,7 +11,15 @@ import numpy as np
 
 from xarr import backend as backends, indexing
 from xarr.arrays import numpy_protocols
-from xarr.arrays.operators import arithmetic, equality, in_place, is_operand, operator, reflected, repeating
+from xarr.arrays.operators import (
+    arithmetic,
+    equality,
+    in_place,
+    is_operand,
+    operator,
+    reflect,
+    repeating,
+)
 from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent import ABSENT, AbsentAttributes
 from xarr.base.tracebacks import shorten
@@ -42,10 +50,6 @@ from xarr.lax.elementwise import complex as complex_of
 from xarr.runtime import display, handles, parts
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
-from xarr.runtime.handles import Handle
-from xarr.runtime.live_values import live_leaf
-from xarr.arrays.operators import arithmetic, equality, in_place, is_operand, operator, reflect, repeating
-from xarr.arrays.reductions import ReductionMethods
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -64,7 +68,7 @@ class _ArrayType(type):
 class Array(
     AbsentAttributes, numpy_protocols.HostMemory, IndexingMethods, ReductionMethods, metaclass=_ArrayType
 ):
-    """An n-dimensional array of numbers whose value is computed when somebody looks.
+    """An n-dimensional array of numbers whose value is computed when it is needed.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
     `x[i] = v` and `x += 1` make this handle show another value and change no other Array.  Made by

@@ -122,7 +122,7 @@ def array_of(result: Any, device: Device | None = None) -> Any:
     if not isinstance(result, np.ndarray | np.generic) or result.dtype not in ANY:
         return result
     values = np.asarray(result)
-    # A view may be of an array that somebody writes to.
+    # A view may be of an array that is written to later.
     return from_host(values if values.base is None else values.copy(), device or backends.default_device())
 
 

@@ -61,12 +61,14 @@ class ExplicitProgram:
             raise InputError(
                 f"{self.name} takes {counted(len(self.numbers), 'argument')}, got {len(arguments)}"
             )
-        for wanted, given in zip(self.numbers, arguments, strict=True):
-            if wanted is not None and (type(given) is not type(wanted) or repr(given) != repr(wanted)):
+        for wanted, argument in zip(self.numbers, arguments, strict=True):
+            if wanted is not None and (type(argument) is not type(wanted) or repr(argument) != repr(wanted)):
                 raise InputError(
-                    f"{self.name} was made for the number {wanted!r}, got {given!r}; make another one for it"
+                    f"{self.name} was made for the number {wanted!r}, got {argument!r}; make another one for it"
                 )
-        arrays = [given for wanted, given in zip(self.numbers, arguments, strict=True) if wanted is None]
+        arrays = [
+            argument for wanted, argument in zip(self.numbers, arguments, strict=True) if wanted is None
+        ]
         with backends.use_backend(self.backend):
             return self.function(*arrays, *self.captured)
 

@@ -125,7 +125,7 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
 
 
 def _array(x: Any) -> Any:
-    """An Array of the shape: `x` itself, or one that takes no memory until somebody looks."""
+    """An Array of the shape: `x` itself, or one that takes no memory until it is evaluated."""
     if isinstance(x, Handle):
         if x._node.traced:
             raise TracedValueError(

@@ -232,10 +232,10 @@ def _columns(explanation: ContractionExplanation) -> Iterator[_Column]:
     summed = [((i, j), None, False) for i, j in explanation.pairs]
     split = len(axes)
     order = [*named[:split], *(next(letters) for _ in summed), *named[split:]]
-    for letter, (own_axes, place_of, is_batch) in zip(order, [*axes, *summed, *after], strict=True):
+    for letter, (own_axes, result_axis, is_batch) in zip(order, [*axes, *summed, *after], strict=True):
         first, second = own_axes
         sizes = (None if first is None else a[first], None if second is None else b[second])
-        yield _Column(letter, own_axes, sizes, place_of, is_batch)
+        yield _Column(letter, own_axes, sizes, result_axis, is_batch)
 
 
 def problem_lines(explanation: ContractionExplanation) -> list[str]:

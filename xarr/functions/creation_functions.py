@@ -1,6 +1,6 @@
 """Functions that make arrays: from data, from a fill value, from a counter.
 
-Nothing here fills memory before somebody looks: fill values are constants laid into a shape and ranges
+Nothing here fills memory before it is evaluated: fill values are constants laid into a shape and ranges
 are counters.  `dtype=None` means NumPy's default, which `config.default_dtype` can narrow to float32.
 `device` is None (the default backend), "cpu", or the name of a backend.
 """

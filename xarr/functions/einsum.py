@@ -18,7 +18,7 @@ from xarr.functions._core import DType, align_observed, as_array, fresh, promote
 from xarr.functions._outputs import show, target_of
 from xarr.functions.diagonals import diagonal
 from xarr.functions.linear_algebra_functions import product
-from xarr.functions.routines._values import looked_at
+from xarr.functions.routines._values import look_at
 from xarr.runtime.handles import Handle
 from xarr.runtime.parts import EINSUM, TRANSPOSE, mark
 
@@ -78,7 +78,7 @@ def _letters(name: str, term: str, text: str) -> list[Any]:
 def _sublist(name: str, labels: Any) -> list[Any]:
     if not is_listed(labels) or isinstance(labels, str):
         raise ArgumentError(f"{name}: wanted a list of ints and Ellipsis as subscripts, got {labels!r}")
-    labels = looked_at(name, "subscripts", labels, "give them as a list of ints")
+    labels = look_at(name, "subscripts", labels, "give them as a list of ints")
     labels = labels.tolist() if isinstance(labels, np.ndarray) else labels
     labels = [label if label is Ellipsis else _number(name, label) for label in labels]
     if sum(label is Ellipsis for label in labels) > 1:

@@ -80,7 +80,7 @@ def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
     a value.
     """
     device = array._node.device
-    masks = {item: places_in_mask(item, device) for item in layout.arrays if isinstance(item, Mask)}
+    masks = {item: indices_in_mask(item, device) for item in layout.arrays if isinstance(item, Mask)}
     counts = [int(np.all(host_of(mask))) for mask in layout.scalars]
     sizes = [item.shape for item in layout.arrays if isinstance(item, IndexArray)]
     is_away = 0 in counts or any(0 in shape for shape in (*sizes, *[each.shape for each in masks.values()]))
@@ -151,7 +151,7 @@ def host_of(mask: Mask) -> np.ndarray[Any, Any]:
     return to_host(mask.array)
 
 
-def places_in_mask(mask: Mask, device: Device | None) -> Array:
+def indices_in_mask(mask: Mask, device: Device | None) -> Array:
     """Where a mask holds, as indices into its dimensions taken as one."""
     return put(np.flatnonzero(host_of(mask)), device)
 

@@ -28,7 +28,7 @@ from numpy.polynomial.polynomial import polyval
 
 from xarr.base.absent import missing
 from xarr.functions.creation_functions import asarray
-from xarr.functions.routines._values import looked_at
+from xarr.functions.routines._values import look_at
 from xarr.functions.routines.polynomials import polyval as evaluated
 from xarr.ir.device import Device
 from xarr.runtime.handles import Handle, common_device
@@ -37,7 +37,7 @@ from xarr.runtime.handles import Handle, common_device
 def _on_host(name: str, value: Any) -> Any:
     """An argument as NumPy takes it."""
     if isinstance(value, Handle):
-        return looked_at(name, "values", value, "evaluate a polynomial there as p(x), or by xarr.polyval")
+        return look_at(name, "values", value, "evaluate a polynomial there as p(x), or by xarr.polyval")
     if isinstance(value, Series):
         return value._host
     if isinstance(value, type) and issubclass(value, Series):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
-from xarr.functions.routines._values import looked_at
+from xarr.functions.routines._values import look_at
 from xarr.lax.core import put
 from xarr.shapes import check_sizes
 
@@ -25,7 +25,7 @@ def indices_where(name: str, what: str, mask: Array, size: int | None) -> tuple[
     ones stands the first of them (or 0).
     """
     if size is None:
-        host = looked_at(name, what, mask, "give size=, the largest number that is possible")
+        host = look_at(name, what, mask, "give size=, the largest number that is possible")
         return put(np.flatnonzero(host), mask._node.device), None
     (wanted,) = check_sizes(size, name="size")
     length = mask.shape[0]

@@ -128,7 +128,7 @@ class Quantiles:
     def _chooses(self) -> bool:
         return self.method in _CHOOSING or (self.method == "linear" and self.whole)
 
-    def of_sorted(self, lines: Lines, count: int | Array) -> Array:
+    def select_from_sorted(self, lines: Lines, count: int | Array) -> Array:
         """The quantiles of the first `count` elements of sorted lines, of shape (quantiles, lines)."""
         shape = (self.q.shape[0], lines.values.shape[0])
         q = repeat_vector(self.q, shape, 0)

@@ -30,7 +30,7 @@ def values_of(array: Array) -> np.ndarray[Any, Any]:
     return to_host(array) if host is None else host
 
 
-def looked_at(name: str, what: str, value: ArrayLike, instead: str) -> Any:
+def look_at(name: str, what: str, value: ArrayLike, instead: str) -> Any:
     """`value`, of an Array its elements, computed now, as a NumPy array.
 
     Raises TracedValueError for an Array that depends on an argument of a traced function: `name` needs `what`

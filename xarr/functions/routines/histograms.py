@@ -20,7 +20,7 @@ from xarr.functions._arguments import convert, fill, truth
 from xarr.functions._core import as_array, common_dtype, promote_operands
 from xarr.functions._searches import insertion_points
 from xarr.functions.routines._lines import repeat_vector
-from xarr.functions.routines._values import is_known, looked_at
+from xarr.functions.routines._values import is_known, look_at
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle, evaluate, to_host
@@ -80,7 +80,7 @@ def _greatest(name: str, bins: Array) -> int:
     """The largest, -1 for none.  ValueRangeError for a negative one."""
     if not bins.size:
         return -1
-    looked_at(name, "the number of results", bins, "give length=, the number of values there may be")
+    look_at(name, "the number of results", bins, "give length=, the number of values there may be")
     # As unsigned numbers negative ones are the largest, so that one pass finds either.
     most = int(statistical.max(lax.bitcast_convert_type(bins, np.dtype(np.uint64))))
     if most > np.iinfo(np.int64).max:
@@ -255,7 +255,7 @@ def _edges_by_rule(
         raise InputError(
             f"{name}: the rule {rule!r} looks at elements, not at weights; give a number of bins"
         )
-    host = looked_at(
+    host = look_at(
         name, f"the number of bins by the rule {rule!r}", values, "give bins= as a number or as edges"
     )
     host = host.astype(np.float32) if values.dtype in EXTENDED_FLOAT else host

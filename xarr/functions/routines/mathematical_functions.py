@@ -15,7 +15,7 @@ from xarr.functions._arguments import convert, stretch
 from xarr.functions._core import DType, as_array, broadcast_operands, common_dtype, fresh, prepare_operands
 from xarr.functions._rows import common_real_float
 from xarr.functions._ufuncs import ufunc
-from xarr.functions.routines._values import looked_at
+from xarr.functions.routines._values import look_at
 from xarr.lax.core import ArrayLike, flag
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     limit = float(info(array.dtype).eps) * tol if tol > 1 else tol
     small = lax.lt(lax.abs(lax.imag(array)), float(limit))
     all_small = lax.reduce_and(small, range(len(array.shape)))
-    is_real = looked_at(
+    is_real = look_at(
         "real_if_close", "the element type", all_small, "take xarr.real(x), or keep complex numbers"
     )
     return lax.real(array) if is_real else fresh(array)
@@ -211,10 +211,10 @@ def nan_to_num(
 
 
 def _filling(value: ArrayLike, like: Array) -> Array:
-    given: Any = convert(as_array(value), like.dtype)
-    if not given.shape:
-        return stretch(given, like.shape)
-    spread, _ = broadcast_operands("nan_to_num", given, like)
+    replacement: Any = convert(as_array(value), like.dtype)
+    if not replacement.shape:
+        return stretch(replacement, like.shape)
+    spread, _ = broadcast_operands("nan_to_num", replacement, like)
     if spread.shape != like.shape:
-        raise ShapeError(f"nan_to_num: wanted values that fit shape {like.shape}, got {given.shape}")
+        raise ShapeError(f"nan_to_num: wanted values that fit shape {like.shape}, got {replacement.shape}")
     return spread

@@ -362,5 +362,5 @@ def _nanquantile(
     if weights is not None:
         return weighted_quantiles(asked, array, axis, weights, keepdims=keepdims, ignore_nan=True)
     lines = Lines.along_axes(asked.name, array, axis).sort()
-    result = asked.of_sorted(lines, lines.numbers() if _has_nan(array.dtype) else lines.length)
+    result = asked.select_from_sorted(lines, lines.numbers() if _has_nan(array.dtype) else lines.length)
     return lines.reshape_results(result, asked.shape, keepdims=keepdims)

@@ -112,7 +112,7 @@ def _quantile(
         raise ShapeError(
             f"{name}: no elements along axis {axis} of shape {array.shape}, so no {name} of them"
         )
-    result = asked.of_sorted(lines, lines.length)
+    result = asked.select_from_sorted(lines, lines.length)
     if lines.values.dtype in FLOAT:
         last = lax.broadcast_in_dim(lines.column(lines.length - 1), result.shape, (1,))
         result = lax.select(is_nan(last), convert(last, result.dtype), result)

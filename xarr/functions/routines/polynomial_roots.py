@@ -14,7 +14,7 @@ from xarr.functions._core import DType, as_array, promote_operands
 from xarr.functions.linear_algebra_functions import matmul
 from xarr.functions.matrices import diagonal_matrix
 from xarr.functions.routines._lines import repeat_vector
-from xarr.functions.routines._values import is_known, looked_at
+from xarr.functions.routines._values import is_known, look_at
 from xarr.lax.core import ArrayLike, flag, whole
 from xarr.runtime.handles import to_host
 
@@ -90,7 +90,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         raise ShapeError(f"roots: wanted a vector of coefficients, got shape {array.shape}")
     array, at_zero = lax.reshape(array, (array.size,)), 0
     if flag("roots", "strip_zeros", strip_zeros):
-        nonzero = np.flatnonzero(looked_at("roots", "the degree", array, "give strip_zeros=False"))
+        nonzero = np.flatnonzero(look_at("roots", "the degree", array, "give strip_zeros=False"))
         if not nonzero.size:
             return fill((0,), 0, default_float(), array._node.device)
         at_zero = array.size - 1 - int(nonzero[-1])

@@ -17,7 +17,7 @@ from xarr.functions import elementwise_functions as elementwise
 from xarr.functions._arguments import convert, fill, stretch
 from xarr.functions._core import as_array, broadcast_operands, fresh, promote_operands
 from xarr.functions.routines._lines import repeat_vector
-from xarr.functions.routines._values import looked_at
+from xarr.functions.routines._values import look_at
 from xarr.functions.routines.correlations import convolve
 from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -81,9 +81,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) ->
 
 def _trim_leading_zeros(name: str, p: Array) -> Array:
     """From the first coefficient that differs from 0 on; a 0 if there is none."""
-    nonzero = np.flatnonzero(
-        looked_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False")
-    )
+    nonzero = np.flatnonzero(look_at(name, "the number of leading zeros", p, "give trim_leading_zeros=False"))
     return p[int(nonzero[0]) :] if nonzero.size else fill((1,), 0, p.dtype, p._node.device)
 
 
@@ -118,7 +116,7 @@ def _floating(p: Array) -> Array:
 
 
 def _without_small(rest: Array) -> Array:
-    values = looked_at("polydiv", "the degree of the remainder", rest, "give trim_leading_zeros=False")
+    values = look_at("polydiv", "the degree of the remainder", rest, "give trim_leading_zeros=False")
     large = np.flatnonzero(~(np.abs(values) <= 1e-8))
     return rest[min(int(large[0]) if large.size else rest.size, rest.size - 1) :]
 

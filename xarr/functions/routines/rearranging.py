@@ -16,7 +16,7 @@ from xarr.functions._arguments import convert, fill, truth, with_size
 from xarr.functions._core import as_array, broadcast_operands, fresh
 from xarr.functions.manipulation_functions import concatenate, ravel, transpose_part
 from xarr.functions.routines._dependent_shapes import INT64, Host
-from xarr.functions.routines._values import looked_at, refuse_traced
+from xarr.functions.routines._values import look_at, refuse_traced
 from xarr.functions.statistical_functions import any as any_of
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -115,7 +115,7 @@ def _indices(name: str, obj: Any, size: int) -> Host:
     """The indices that an int, a slice, a vector of ints or a mask selects along a dimension."""
     if isinstance(obj, slice):
         return np.arange(*obj.indices(size))
-    indices = np.asarray(looked_at(name, "the values of a mask", obj, "give an int or ints as obj"))
+    indices = np.asarray(look_at(name, "the values of a mask", obj, "give an int or ints as obj"))
     if indices.dtype in BOOL:
         if indices.ndim != 1:
             raise ShapeError(f"{name}: wanted a vector of bools as mask, got shape {indices.shape}")
@@ -221,7 +221,7 @@ def _keeps(obj: Any, size: int) -> Host:
     if not isinstance(obj, slice):
         instead = "give assume_unique_indices=True if all ints in obj differ, or obj as a static argument"
         is_list = isinstance(obj, list | tuple)  # an empty one has no type yet
-        obj = np.asarray(looked_at("delete", "the values of obj", obj, instead))
+        obj = np.asarray(look_at("delete", "the values of obj", obj, instead))
         if obj.dtype in BOOL and obj.shape != (size,):
             raise ShapeError(f"delete: wanted a mask of {size} bools, got shape {obj.shape}")
         if is_list and not obj.size:
