@@ -61,7 +61,7 @@ class Flat:
         self._array = array
 
     def __len__(self) -> int:
-        return flattened(self._array).size
+        return flatten(self._array).size
 
     def __iter__(self) -> Iterator[Array]:
         return iter(flatten(self._array))
