@@ -19,7 +19,7 @@ from tests.compare import assert_same
 from tests.support.checkout import CHECKOUT
 from xarr.dtypes import EXTENDED_FLOAT, TABLE
 from xarr.errors import BackendError, InputError, TracedValueError
-from xarr.functions import _dlpack
+from xarr.numpy_api.creation import dlpack
 
 #: About names, texts and the memory of the NumPy backend.
 pytestmark = pytest.mark.usefixtures("on_numpy")
@@ -264,16 +264,16 @@ def test_a_capsule_that_is_refused_goes_back_as_it_came(version: Any, code: int)
     values = np.array([1, 2, 250], np.uint16)
     holders = sys.getrefcount(values)
     lender = Lender(values.__dlpack__(max_version=version))
-    tensor = _dlpack._tensor_of(lender.capsule)
+    tensor = dlpack._tensor_of(lender.capsule)
     tensor.code, tensor.lanes = code, 2
     with pytest.raises(BackendError):
         xarr.from_dlpack(lender)
-    assert _dlpack._tensor_of(lender.capsule).code == code
+    assert dlpack._tensor_of(lender.capsule).code == code
     assert sys.getrefcount(values) == holders + 1
     tensor.code, tensor.lanes = 4, 1
     assert_same(np.asarray(xarr.from_dlpack(lender, copy=True)), values.view(ml_dtypes.bfloat16))
     with pytest.raises(BufferError, match="not read yet"):
-        _dlpack._tensor_of(lender.capsule)
+        dlpack._tensor_of(lender.capsule)
     del lender, tensor
     gc.collect()
     assert sys.getrefcount(values) == holders

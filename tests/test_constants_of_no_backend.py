@@ -409,10 +409,10 @@ def test_library_code_makes_constants_of_no_backend():
 @pytest.mark.parametrize(
     ("imported", "bad", "good"),
     [
-        ("from xarr.functions.creation_functions import full as filled", "filled((), 0)", "lax.full((), 0)"),
-        ("from xarr.functions import creation_functions as made", "made.ones(3)", "made.ones_like(x)"),
-        ("from xarr.functions.creation_functions import asarray", "asarray(x)", "asarray(x, device=None)"),
-        ("from xarr.functions.creation_functions import zeros", "zeros(3)", "np.zeros(3)"),
+        ("from xarr.numpy_api.creation.arrays import full as filled", "filled((), 0)", "lax.full((), 0)"),
+        ("from xarr.numpy_api.creation import arrays as made", "made.ones(3)", "made.ones_like(x)"),
+        ("from xarr.numpy_api.creation.arrays import asarray", "asarray(x)", "asarray(x, device=None)"),
+        ("from xarr.numpy_api.creation.arrays import zeros", "zeros(3)", "np.zeros(3)"),
     ],
 )
 def test_the_rule_can_fail(imported, bad, good, tmp_path):

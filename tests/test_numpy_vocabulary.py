@@ -8,7 +8,9 @@ import pytest
 
 import xarr
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, TracedValueError
-from xarr.functions.routines import float_errors, printing, scalar_types
+from xarr.numpy_api.data_types import scalar_types
+from xarr.numpy_api.input_output import text as printing
+from xarr.numpy_api.mathematics import float_errors
 
 
 @pytest.mark.parametrize("name", scalar_types.__all__)

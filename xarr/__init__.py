@@ -59,7 +59,7 @@ from xarr.dtypes import (
     uint32 as uint32,
     uint64 as uint64,
 )
-from xarr.functions.creation_functions import (
+from xarr.numpy_api.creation.arrays import (
     arange as arange,
     array as array,
     asarray as asarray,
@@ -76,7 +76,15 @@ from xarr.functions.creation_functions import (
     zeros as zeros,
     zeros_like as zeros_like,
 )
-from xarr.functions.data_type_functions import (
+from xarr.numpy_api.creation.matrices import (
+    diag as diag,
+    eye as eye,
+    identity as identity,
+    tri as tri,
+    tril as tril,
+    triu as triu,
+)
+from xarr.numpy_api.data_types.conversion import (
     astype as astype,
     broadcast_shapes as broadcast_shapes,
     can_cast as can_cast,
@@ -86,7 +94,64 @@ from xarr.functions.data_type_functions import (
     promote_types as promote_types,
     result_type as result_type,
 )
-from xarr.functions.elementwise_functions import (
+from xarr.numpy_api.indexing_routines.selection import (
+    choose as choose,
+    compress as compress,
+    take as take,
+    take_along_axis as take_along_axis,
+)
+from xarr.numpy_api.linear_algebra.products import (
+    dot as dot,
+    inner as inner,
+    matmul as matmul,
+    outer as outer,
+    tensordot as tensordot,
+    vdot as vdot,
+    vecdot as vecdot,
+)
+from xarr.numpy_api.manipulation.shapes import (
+    array_split as array_split,
+    atleast_1d as atleast_1d,
+    atleast_2d as atleast_2d,
+    atleast_3d as atleast_3d,
+    broadcast_arrays as broadcast_arrays,
+    broadcast_to as broadcast_to,
+    column_stack as column_stack,
+    concat as concat,
+    concatenate as concatenate,
+    dsplit as dsplit,
+    dstack as dstack,
+    expand_dims as expand_dims,
+    flip as flip,
+    fliplr as fliplr,
+    flipud as flipud,
+    hsplit as hsplit,
+    hstack as hstack,
+    matrix_transpose as matrix_transpose,
+    moveaxis as moveaxis,
+    permute_dims as permute_dims,
+    ravel as ravel,
+    repeat as repeat,
+    reshape as reshape,
+    roll as roll,
+    rot90 as rot90,
+    split as split,
+    squeeze as squeeze,
+    stack as stack,
+    swapaxes as swapaxes,
+    tile as tile,
+    transpose as transpose,
+    unstack as unstack,
+    vsplit as vsplit,
+    vstack as vstack,
+)
+from xarr.numpy_api.mathematics.comparisons import (
+    allclose as allclose,
+    array_equal as array_equal,
+    diff as diff,
+    isclose as isclose,
+)
+from xarr.numpy_api.mathematics.elementwise import (
     abs as abs,
     absolute as absolute,
     acos as acos,
@@ -185,66 +250,7 @@ from xarr.functions.elementwise_functions import (
     true_divide as true_divide,
     trunc as trunc,
 )
-from xarr.functions.indexing_functions import (
-    choose as choose,
-    compress as compress,
-    take as take,
-    take_along_axis as take_along_axis,
-)
-from xarr.functions.linear_algebra_functions import (
-    dot as dot,
-    inner as inner,
-    matmul as matmul,
-    outer as outer,
-    tensordot as tensordot,
-    vdot as vdot,
-    vecdot as vecdot,
-)
-from xarr.functions.manipulation_functions import (
-    array_split as array_split,
-    atleast_1d as atleast_1d,
-    atleast_2d as atleast_2d,
-    atleast_3d as atleast_3d,
-    broadcast_arrays as broadcast_arrays,
-    broadcast_to as broadcast_to,
-    column_stack as column_stack,
-    concat as concat,
-    concatenate as concatenate,
-    dsplit as dsplit,
-    dstack as dstack,
-    expand_dims as expand_dims,
-    flip as flip,
-    fliplr as fliplr,
-    flipud as flipud,
-    hsplit as hsplit,
-    hstack as hstack,
-    matrix_transpose as matrix_transpose,
-    moveaxis as moveaxis,
-    permute_dims as permute_dims,
-    ravel as ravel,
-    repeat as repeat,
-    reshape as reshape,
-    roll as roll,
-    rot90 as rot90,
-    split as split,
-    squeeze as squeeze,
-    stack as stack,
-    swapaxes as swapaxes,
-    tile as tile,
-    transpose as transpose,
-    unstack as unstack,
-    vsplit as vsplit,
-    vstack as vstack,
-)
-from xarr.functions.matrices import (
-    diag as diag,
-    eye as eye,
-    identity as identity,
-    tri as tri,
-    tril as tril,
-    triu as triu,
-)
-from xarr.functions.searching_functions import (
+from xarr.numpy_api.sorting.searching import (
     argmax as argmax,
     argmin as argmin,
     argwhere as argwhere,
@@ -253,11 +259,11 @@ from xarr.functions.searching_functions import (
     searchsorted as searchsorted,
     where as where,
 )
-from xarr.functions.sorting_functions import (
+from xarr.numpy_api.sorting.sorting import (
     argsort as argsort,
     sort as sort,
 )
-from xarr.functions.statistical_functions import (
+from xarr.numpy_api.statistics.reductions import (
     all as all,
     amax as amax,
     amin as amin,
@@ -276,12 +282,6 @@ from xarr.functions.statistical_functions import (
     std as std,
     sum as sum,
     var as var,
-)
-from xarr.functions.utility_functions import (
-    allclose as allclose,
-    array_equal as array_equal,
-    diff as diff,
-    isclose as isclose,
 )
 from xarr.runtime.handles import (
     block_until_ready as block_until_ready,
@@ -315,43 +315,52 @@ if _typing.TYPE_CHECKING:
     from xarr.explainers.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explainers.index import explain_index as explain_index
     from xarr.explainers.program import explain as explain, explain_broadcast as explain_broadcast
-    from xarr.functions.diagonals import diagflat as diagflat, diagonal as diagonal, trace as trace
-    from xarr.functions.einsum import einsum as einsum, einsum_path as einsum_path
-    from xarr.functions.inspection_functions import __array_namespace_info__ as __array_namespace_info__
-    from xarr.functions.products import cross as cross, kron as kron, matvec as matvec, vecmat as vecmat
-    from xarr.functions.routines.bits import *
-    from xarr.functions.routines.choosing import *
-    from xarr.functions.routines.correlations import *
-    from xarr.functions.routines.creation import *
-    from xarr.functions.routines.differences import *
-    from xarr.functions.routines.files import *
-    from xarr.functions.routines.float_errors import *
-    from xarr.functions.routines.floating_point import *
-    from xarr.functions.routines.functional import *
-    from xarr.functions.routines.histograms import *
-    from xarr.functions.routines.index_builders import *
-    from xarr.functions.routines.iterating import *
-    from xarr.functions.routines.logic import *
-    from xarr.functions.routines.mathematical_functions import *
-    from xarr.functions.routines.nan_functions import *
-    from xarr.functions.routines.order_statistics import *
-    from xarr.functions.routines.padding import *
-    from xarr.functions.routines.placing import *
-    from xarr.functions.routines.polynomial_roots import *
-    from xarr.functions.routines.polynomials import *
-    from xarr.functions.routines.printing import *
-    from xarr.functions.routines.rearranging import *
-    from xarr.functions.routines.scalar_types import *
-    from xarr.functions.routines.sets import *
-    from xarr.functions.routines.type_questions import *
-    from xarr.functions.routines.windows import *
-    from xarr.functions.set_functions import (
+    from xarr.numpy_api.creation.sources import *
+    from xarr.numpy_api.data_types.inspection import __array_namespace_info__ as __array_namespace_info__
+    from xarr.numpy_api.data_types.questions import *
+    from xarr.numpy_api.data_types.scalar_types import *
+    from xarr.numpy_api.functional.mapping import *
+    from xarr.numpy_api.indexing_routines.assignment import *
+    from xarr.numpy_api.indexing_routines.conditions import *
+    from xarr.numpy_api.indexing_routines.diagonals import (
+        diagflat as diagflat,
+        diagonal as diagonal,
+        trace as trace,
+    )
+    from xarr.numpy_api.indexing_routines.index_builders import *
+    from xarr.numpy_api.indexing_routines.iterators import *
+    from xarr.numpy_api.input_output.files import *
+    from xarr.numpy_api.input_output.text import *
+    from xarr.numpy_api.linear_algebra.einsum import einsum as einsum, einsum_path as einsum_path
+    from xarr.numpy_api.linear_algebra.further_products import (
+        cross as cross,
+        kron as kron,
+        matvec as matvec,
+        vecmat as vecmat,
+    )
+    from xarr.numpy_api.manipulation.adding_and_removing import *
+    from xarr.numpy_api.manipulation.padding import *
+    from xarr.numpy_api.mathematics.bits import *
+    from xarr.numpy_api.mathematics.differences import *
+    from xarr.numpy_api.mathematics.float_errors import *
+    from xarr.numpy_api.mathematics.floating_point import *
+    from xarr.numpy_api.mathematics.further_elementwise import *
+    from xarr.numpy_api.mathematics.logic import *
+    from xarr.numpy_api.mathematics.window_functions import *
+    from xarr.numpy_api.polynomials.arithmetic import *
+    from xarr.numpy_api.polynomials.roots_and_fits import *
+    from xarr.numpy_api.sorting.array_api_sets import (
         isin as isin,
         unique_all as unique_all,
         unique_counts as unique_counts,
         unique_inverse as unique_inverse,
         unique_values as unique_values,
     )
+    from xarr.numpy_api.sorting.sets import *
+    from xarr.numpy_api.statistics.correlations import *
+    from xarr.numpy_api.statistics.histograms import *
+    from xarr.numpy_api.statistics.nan_reductions import *
+    from xarr.numpy_api.statistics.order_statistics import *
     from xarr.polynomial._host import poly1d as poly1d
     from xarr.transforms.callbacks import effects_barrier as effects_barrier, pure_callback as pure_callback
     from xarr.transforms.jit import eval_shape as eval_shape, jit as jit
@@ -375,61 +384,61 @@ _LATE_MODULES: _typing.Final = {
     "debug": "",
     "doctor": "show_config show_runtime",
     "fft": "",
-    "functions.diagonals": "diagflat diagonal trace",
-    "functions.einsum": "einsum einsum_path",
-    "functions.inspection_functions": "__array_namespace_info__",
-    "functions.products": "cross kron matvec vecmat",
-    "functions.routines.bits": "bitwise_count packbits unpackbits",
-    "functions.routines.choosing": "copyto piecewise select",
-    "functions.routines.correlations": "convolve corrcoef correlate cov",
-    "functions.routines.creation": (
+    "numpy_api.indexing_routines.diagonals": "diagflat diagonal trace",
+    "numpy_api.linear_algebra.einsum": "einsum einsum_path",
+    "numpy_api.data_types.inspection": "__array_namespace_info__",
+    "numpy_api.linear_algebra.further_products": "cross kron matvec vecmat",
+    "numpy_api.mathematics.bits": "bitwise_count packbits unpackbits",
+    "numpy_api.indexing_routines.conditions": "copyto piecewise select",
+    "numpy_api.statistics.correlations": "convolve corrcoef correlate cov",
+    "numpy_api.creation.sources": (
         "asanyarray asarray_chkfinite ascontiguousarray asfortranarray frombuffer fromfile fromfunction "
         "fromiter fromstring geomspace logspace require vander"
     ),
-    "functions.routines.differences": "ediff1d gradient interp trapezoid unwrap",
-    "functions.routines.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
-    "functions.routines.float_errors": "errstate geterr seterr",
-    "functions.routines.floating_point": "frexp ldexp modf spacing",
-    "functions.routines.functional": "apply_along_axis apply_over_axes broadcast vectorize",
-    "functions.routines.histograms": (
+    "numpy_api.mathematics.differences": "ediff1d gradient interp trapezoid unwrap",
+    "numpy_api.input_output.files": "genfromtxt load loadtxt save savetxt savez savez_compressed",
+    "numpy_api.mathematics.float_errors": "errstate geterr seterr",
+    "numpy_api.mathematics.floating_point": "frexp ldexp modf spacing",
+    "numpy_api.functional.mapping": "apply_along_axis apply_over_axes broadcast vectorize",
+    "numpy_api.statistics.histograms": (
         "bincount digitize histogram histogram2d histogram_bin_edges histogramdd"
     ),
-    "functions.routines.index_builders": (
+    "numpy_api.indexing_routines.index_builders": (
         "c_ diag_indices diag_indices_from index_exp indices ix_ mask_indices mgrid ogrid r_ "
         "ravel_multi_index s_ tril_indices tril_indices_from triu_indices triu_indices_from unravel_index"
     ),
-    "functions.routines.iterating": "ndenumerate ndindex nditer",
-    "functions.routines.logic": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj",
-    "functions.routines.mathematical_functions": (
+    "numpy_api.indexing_routines.iterators": "ndenumerate ndindex nditer",
+    "numpy_api.mathematics.logic": "iscomplex iscomplexobj isneginf isposinf isreal isrealobj",
+    "numpy_api.mathematics.further_elementwise": (
         "angle float_power gcd heaviside i0 lcm logaddexp2 nan_to_num real_if_close sinc"
     ),
-    "functions.routines.nan_functions": (
+    "numpy_api.statistics.nan_reductions": (
         "nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmedian nanmin nanpercentile nanprod "
         "nanquantile nanstd nansum nanvar"
     ),
-    "functions.routines.order_statistics": (
+    "numpy_api.statistics.order_statistics": (
         "argpartition lexsort median partition percentile quantile sort_complex"
     ),
-    "functions.routines.padding": "pad",
-    "functions.routines.placing": "extract fill_diagonal place put put_along_axis putmask",
-    "functions.routines.polynomial_roots": "poly polyfit roots",
-    "functions.routines.polynomials": "polyadd polyder polydiv polyint polymul polysub polyval",
-    "functions.routines.printing": (
+    "numpy_api.manipulation.padding": "pad",
+    "numpy_api.indexing_routines.assignment": "extract fill_diagonal place put put_along_axis putmask",
+    "numpy_api.polynomials.roots_and_fits": "poly polyfit roots",
+    "numpy_api.polynomials.arithmetic": "polyadd polyder polydiv polyint polymul polysub polyval",
+    "numpy_api.input_output.text": (
         "array2string array_repr array_str base_repr binary_repr format_float_positional format_float_scientific "
         "get_printoptions printoptions set_printoptions"
     ),
-    "functions.routines.rearranging": "append block delete insert resize rollaxis trim_zeros",
-    "functions.routines.scalar_types": (
+    "numpy_api.manipulation.adding_and_removing": "append block delete insert resize rollaxis trim_zeros",
+    "numpy_api.data_types.scalar_types": (
         "False_ True_ byte cdouble complexfloating csingle double dtype floating generic half inexact "
         "int_ intc integer intp long longlong number short signedinteger single ubyte uint uintc uintp "
         "ulong ulonglong unsignedinteger ushort"
     ),
-    "functions.routines.sets": "intersect1d setdiff1d setxor1d union1d unique",
-    "functions.routines.type_questions": (
+    "numpy_api.sorting.sets": "intersect1d setdiff1d setxor1d union1d unique",
+    "numpy_api.data_types.questions": (
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
-    "functions.routines.windows": "bartlett blackman hamming hanning kaiser",
-    "functions.set_functions": "isin unique_all unique_counts unique_inverse unique_values",
+    "numpy_api.mathematics.window_functions": "bartlett blackman hamming hanning kaiser",
+    "numpy_api.sorting.array_api_sets": "isin unique_all unique_counts unique_inverse unique_values",
     "emath": "",
     "lib": "",
     "linalg": "",

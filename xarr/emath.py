@@ -13,12 +13,12 @@ import numpy as np
 
 from xarr.base.absent import missing
 from xarr.base.names import public_names
+from xarr.calls.arguments import convert
+from xarr.calls.concrete_values import look_at
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
-from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._arguments import convert
-from xarr.functions.creation_functions import argument
-from xarr.functions.routines._values import look_at
 from xarr.lax.core import ArrayLike
+from xarr.numpy_api.creation.arrays import argument
+from xarr.numpy_api.mathematics import elementwise as elementwise
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

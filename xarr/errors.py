@@ -17,7 +17,8 @@ _PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 #: Where the functions and methods are that NumPy's users call, and what their names begin with in messages.
 _SURFACE: Final = {
     "arrays": "",
-    "functions": "",
+    "calls": "",
+    "numpy_api": "",
     "indexing": "",
     "linalg": "linalg.",
     "fft": "fft.",

@@ -17,14 +17,14 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.absent import missing
 from xarr.base.names import public_names as _public_names
+from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill
+from xarr.calls.operands import as_array
+from xarr.calls.outputs import takes_out
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, complex_of, default_float
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
-from xarr.functions._arguments import DeviceLike, as_device, conjugate_complex, convert, fill
-from xarr.functions._core import as_array
-from xarr.functions._outputs import takes_out
-from xarr.functions.manipulation_functions import roll
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, integer, integers, real_number
+from xarr.numpy_api.manipulation.shapes import roll
 from xarr.runtime.handles import commit
 from xarr.shapes import normalize_axis
 

@@ -75,7 +75,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "runtime.pending",
     ),
     ("lax", "lax.*"),
-    ("functions", "functions.*", "indexing", "indexing.*"),
+    ("calls", "calls.*", "numpy_api", "numpy_api.*", "indexing", "indexing.*"),
     ("arrays", "indexing.methods", "arrays.operators", "arrays.reductions", "arrays.array"),
     (
         "explainers",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 #: Which names of a module make an Array of the default backend.
 MAKERS = {
-    "xarr.functions.creation_functions": {
+    "xarr.numpy_api.creation.arrays": {
         *(
             "asarray",
             "array",
@@ -22,17 +22,17 @@ MAKERS = {
             "full",
         ),
     },
-    "xarr.functions.matrices": {"eye", "identity", "tri"},
+    "xarr.numpy_api.creation.matrices": {"eye", "identity", "tri"},
 }
 #: The modules that define them.
-DEFINING = ("functions/creation_functions.py", "functions/matrices.py")
+DEFINING = ("creation/arrays.py", "creation/matrices.py")
 
 
 def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:
     """Calls that make an Array of the default backend without saying `device=`."""
     return [
         f"{path}:{call.lineno}: {ast.unparse(call.func)}(…) makes an Array of the default backend, which does not go "
-        "with an argument of another one: take one of xarr.lax, or _core.as_array, or say device="
+        "with an argument of another one: take one of xarr.lax, or operands.as_array, or say device="
         for path in paths
         if not path.as_posix().endswith(DEFINING)
         for call in _calls(ast.parse(path.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""What the tests of `xarr.functions` share: one namespace, sample values, comparison with NumPy."""
+"""What the tests of `xarr.numpy_api` share: one namespace, sample values, comparison with NumPy."""
 
 import math
 from collections.abc import Callable
@@ -10,32 +10,27 @@ import pytest
 
 from xarr.arrays.array import Array
 from xarr.errors import XarrError
-from xarr.functions import (
-    creation_functions,
-    data_type_functions,
-    indexing_functions,
-    linear_algebra_functions,
-    manipulation_functions,
-    matrices,
-    searching_functions,
-    sorting_functions,
-    statistical_functions,
-    utility_functions,
-)
-from xarr.functions.routines import padding
+from xarr.numpy_api.creation import arrays, matrices
+from xarr.numpy_api.data_types import conversion
+from xarr.numpy_api.indexing_routines import selection
+from xarr.numpy_api.linear_algebra import products
+from xarr.numpy_api.manipulation import padding, shapes
+from xarr.numpy_api.mathematics import comparisons
+from xarr.numpy_api.sorting import searching, sorting
+from xarr.numpy_api.statistics import reductions
 
 SECTIONS = (
-    creation_functions,
-    data_type_functions,
-    linear_algebra_functions,
-    indexing_functions,
-    manipulation_functions,
+    arrays,
+    conversion,
+    products,
+    selection,
+    shapes,
     matrices,
     padding,
-    searching_functions,
-    sorting_functions,
-    statistical_functions,
-    utility_functions,
+    searching,
+    sorting,
+    reductions,
+    comparisons,
 )
 
 #: The functions of all sections by name, as `numpy` has them.

@@ -23,20 +23,11 @@ from xarr.arrays.operators import (
 from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent import ABSENT, AbsentAttributes
 from xarr.base.tracebacks import shorten
+from xarr.calls import ufuncs
+from xarr.calls.arguments import as_device, backend_of, check_casting, check_order
+from xarr.calls.operands import observe_product, observers
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
-from xarr.functions import (
-    _dlpack,
-    _memory,
-    _ufunc_methods,
-    _ufuncs,
-    elementwise_functions as elementwise,
-    linear_algebra_functions as linear_algebra,
-    manipulation_functions as manipulation,
-    sorting_functions as sorting,
-)
-from xarr.functions._arguments import as_device, backend_of, check_casting, check_order
-from xarr.functions._core import observe_product, observers
 from xarr.indexing.at import At
 from xarr.indexing.element_loops import count, count_element
 from xarr.indexing.methods import IndexingMethods
@@ -47,6 +38,12 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
+from xarr.numpy_api.creation import dlpack
+from xarr.numpy_api.linear_algebra import products as linear_algebra
+from xarr.numpy_api.manipulation import memory_views, shapes as manipulation
+from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.sorting import sorting as sorting
+from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, handles, parts
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
@@ -62,7 +59,9 @@ class _ArrayType(type):
     """The metaclass of Array: calling that makes an array as NumPy's `ndarray` does; `lazy.wrap` shows nodes."""
 
     def __call__(cls, *args: Any, **options: Any) -> Any:
-        return _memory.ndarray_of(*args, **options) if cls is Array else super().__call__(*args, **options)
+        return (
+            memory_views.ndarray_of(*args, **options) if cls is Array else super().__call__(*args, **options)
+        )
 
 
 class Array(
@@ -292,10 +291,10 @@ class Array(
     ) -> Any:
         """A capsule with the value, computed if need be, in the memory of its device, or of the CPU if asked.
 
-        See `xarr.functions._dlpack.export_capsule` for what is lent and what is copied.  Raises BufferError for
+        See `xarr.numpy_api.creation.dlpack.export_capsule` for what is lent and what is copied.  Raises BufferError for
         what the backend cannot lend.
         """
-        return _dlpack.export_capsule(self, stream, max_version, dl_device, copy)
+        return dlpack.export_capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device: tuple[int, int] = handles.device_of(self._node).backend.dlpack_device()
@@ -587,4 +586,4 @@ def _unpickle_live(values: np.ndarray[Any, Any], type: TensorType, backend: str)
 
 
 handles.bind(Array)
-_ufuncs.bind(_ufunc_methods)
+ufuncs.bind(methods)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xarr.functions import searching_functions as searching, statistical_functions as statistical
+from xarr.numpy_api.sorting import searching as searching
+from xarr.numpy_api.statistics import reductions as statistical
 from xarr.runtime.handles import Handle
 
 if TYPE_CHECKING:

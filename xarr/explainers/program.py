@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, as_array, watching
 from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
@@ -16,7 +17,6 @@ from xarr.explanation.canvas import MONOSPACED
 from xarr.explanation.chain import ChainExplanation, OpExplanation, explain_text
 from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
-from xarr.functions._core import ImplicitBroadcast, MatrixProduct, as_array, watching
 from xarr.ir.graph import Node
 from xarr.ir.source import Source, operand_names, operation_at
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.calls.operands import as_array, is_weak
 from xarr.errors import ArgumentError, BroadcastError, counted
-from xarr.functions._core import as_array, is_weak
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import IndexArray, expand_ellipsis, items_of

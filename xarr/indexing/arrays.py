@@ -11,10 +11,9 @@ import numpy as np
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.records import record
+from xarr.calls.operands import as_array, broadcast_operands
 from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
-from xarr.functions import elementwise_functions as elementwise
-from xarr.functions._core import as_array, broadcast_operands
 from xarr.indexing.bounds import Mode, bring_host_into_bounds, bring_into_bounds
 from xarr.indexing.items import IndexArray, Mask
 from xarr.indexing.layout import Layout
@@ -27,6 +26,7 @@ from xarr.ir.source import here
 from xarr.ir.types import Ints, TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
+from xarr.numpy_api.mathematics import elementwise as elementwise
 from xarr.runtime.handles import to_host, wrap
 
 if TYPE_CHECKING:

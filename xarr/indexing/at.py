@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from xarr import indexing
 from xarr.base.configuration import current as config
-from xarr.functions import elementwise_functions as elementwise
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped
 from xarr.lax.core import ArrayLike
+from xarr.numpy_api.mathematics import elementwise as elementwise
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

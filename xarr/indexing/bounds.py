@@ -15,12 +15,12 @@ from xarr import lax
 from xarr.base.custom_calls import register_custom_call
 from xarr.dtypes import SIGNED, info
 from xarr.errors import IndexingError, ValueRangeError
-from xarr.functions import elementwise_functions as elementwise
 from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
 from xarr.ir.ops.custom import CHECKED_INDICES, AttributeValue
 from xarr.lax.core import put
 from xarr.lax.ranges import range_of
+from xarr.numpy_api.mathematics import elementwise as elementwise
 from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import numpy as np
 
 from xarr.base.host import host_array
 from xarr.base.records import record
+from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueError
-from xarr.functions._core import as_array
 from xarr.ir.source import here
 from xarr.ir.types import Ints
 from xarr.lax.dynamic_sizes import refuse_dynamic

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from xarr import lax
-from xarr.functions._core import as_array, fresh, is_weak
+from xarr.calls.operands import as_array, fresh, is_weak
 from xarr.indexing.arrays import Combine
 from xarr.indexing.items import Mask
 from xarr.indexing.layout import Layout, Token

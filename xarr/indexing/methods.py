@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from xarr import lax
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
-from xarr.functions import (
-    indexing_functions as functions,
-    searching_functions as searching,
-    sorting_functions as sorting,
-)
-from xarr.functions._memory import view_as
 from xarr.indexing import update
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import Flat, flatten, put
 from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.numpy_api.indexing_routines import selection as functions
+from xarr.numpy_api.manipulation.memory_views import view_as
+from xarr.numpy_api.sorting import searching as searching, sorting as sorting
 from xarr.runtime.handles import Handle, namespace, to_host
 from xarr.runtime.parts import ALL, refusal
 from xarr.shapes import check_sizes

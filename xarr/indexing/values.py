@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from xarr import lax
 from xarr.base.broadcasting import has_place, no_place
+from xarr.calls.operands import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
-from xarr.functions._core import as_array, broadcast_nodes, is_weak, nodes_of
-from xarr.functions.creation_functions import asarray
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
+from xarr.numpy_api.creation.arrays import asarray
 from xarr.runtime.handles import Handle, common_device, wrap
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import numpy as np
 from xarr import lax
 from xarr.base.absent import missing
 from xarr.base.names import public_names
+from xarr.calls.arguments import fill, is_listed
+from xarr.calls.operands import as_array, fresh
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
-from xarr.functions._arguments import fill, is_listed
-from xarr.functions._core import as_array, fresh
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import device_of, from_host

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from xarr.base.absent import missing
 from xarr.base.names import public_names as _public_names
 from xarr.errors import LinAlgError as LinAlgError
-from xarr.functions.linear_algebra_functions import matmul as matmul, vecdot as vecdot
-from xarr.functions.manipulation_functions import matrix_transpose as matrix_transpose
 from xarr.linalg.decompositions import (
     cholesky as cholesky,
     eig as eig,
@@ -46,6 +44,8 @@ from xarr.linalg.systems import (
     tensorinv as tensorinv,
     tensorsolve as tensorsolve,
 )
+from xarr.numpy_api.linear_algebra.products import matmul as matmul, vecdot as vecdot
+from xarr.numpy_api.manipulation.shapes import matrix_transpose as matrix_transpose
 
 __all__ = [
     "LinAlgError",

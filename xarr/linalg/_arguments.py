@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from xarr import lax
+from xarr.calls.arguments import convert, fill
+from xarr.calls.operands import DType, align_observed, as_array, common_dtype, promote_operands
 from xarr.dtypes import BOOL, INTEGER, real_part_of
 from xarr.errors import DTypeError, MatrixShapeError
-from xarr.functions._arguments import convert, fill
-from xarr.functions._core import DType, align_observed, as_array, common_dtype, promote_operands
 from xarr.ir.ops.systems import rows_of
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xarr import lax
+from xarr.calls.arguments import adjoint
 from xarr.errors import ValueRangeError
-from xarr.functions._arguments import adjoint
-from xarr.functions.elementwise_functions import isfinite
-from xarr.functions.matrices import tril, triu
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
 from xarr.linalg._arguments import checked, free_of_nan, in_order, matrices, spread, squares, transposed
+from xarr.numpy_api.creation.matrices import tril, triu
+from xarr.numpy_api.mathematics.elementwise import isfinite
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

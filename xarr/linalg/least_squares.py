@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import lax
+from xarr.calls.arguments import adjoint, convert, truth
+from xarr.calls.operands import as_array, broadcast_operands, promote_operands
 from xarr.dtypes import real_part_of
 from xarr.errors import ArgumentError, MatrixShapeError
-from xarr.functions._arguments import adjoint, convert, truth
-from xarr.functions._core import as_array, broadcast_operands, promote_operands
-from xarr.functions.linear_algebra_functions import matmul
-from xarr.functions.statistical_functions import sum as total
 from xarr.lax.core import ArrayLike, flag, real_number
 from xarr.linalg._arguments import NO_VALUE, epsilon, matrices, pair, scalar, spread
 from xarr.linalg.decompositions import svd
+from xarr.numpy_api.linear_algebra.products import matmul
+from xarr.numpy_api.statistics.reductions import sum as total
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

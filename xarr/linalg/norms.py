@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.calls.arguments import convert
+from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import MatrixShapeError, ValueRangeError
-from xarr.functions import statistical_functions as statistics
-from xarr.functions._arguments import convert
-from xarr.functions._core import as_array
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
 from xarr.linalg._arguments import axes_of, matrices, refuse_empty, scalar, square
 from xarr.linalg.decompositions import svdvals
 from xarr.linalg.systems import identities
+from xarr.numpy_api.statistics import reductions as statistics
 from xarr.runtime.handles import Handle
 
 if TYPE_CHECKING:

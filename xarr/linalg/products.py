@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.calls.operands import as_array
+from xarr.calls.outputs import takes_out
 from xarr.errors import MatrixShapeError, ShapeError
-from xarr.functions import diagonals, linear_algebra_functions, products
-from xarr.functions._core import as_array
-from xarr.functions._outputs import takes_out
 from xarr.lax.core import ArrayLike, integer, items
 from xarr.linalg._arguments import square
 from xarr.linalg.systems import identities, inv
+from xarr.numpy_api.indexing_routines import diagonals
+from xarr.numpy_api.linear_algebra import further_products, products as linear_algebra_functions
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     for array in (as_array(x1), as_array(x2)):
         if not array.ndim or array.shape[normalize_axis(axis, array.ndim)] != 3:
             raise ShapeError(f"linalg.cross: wanted 3 elements along axis {axis}, got shape {array.shape}")
-    return products.cross(x1, x2, axis=axis)
+    return further_products.cross(x1, x2, axis=axis)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:

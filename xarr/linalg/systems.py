@@ -7,13 +7,13 @@ from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 from xarr import lax
+from xarr.calls.arguments import convert
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
-from xarr.functions._arguments import convert
-from xarr.functions.matrices import diagonal_matrix
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, integer
 from xarr.linalg._arguments import axes_of, checked, pair, square, squares, with_batch
+from xarr.numpy_api.creation.matrices import diagonal_matrix
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -27,10 +27,10 @@ from numpy.polynomial.legendre import legval
 from numpy.polynomial.polynomial import polyval
 
 from xarr.base.absent import missing
-from xarr.functions.creation_functions import asarray
-from xarr.functions.routines._values import look_at
-from xarr.functions.routines.polynomials import polyval as evaluated
+from xarr.calls.concrete_values import look_at
 from xarr.ir.device import Device
+from xarr.numpy_api.creation.arrays import asarray
+from xarr.numpy_api.polynomials.arithmetic import polyval as evaluated
 from xarr.runtime.handles import Handle, common_device
 
 

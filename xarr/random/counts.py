@@ -11,8 +11,8 @@ from xarr import lax
 from xarr.base.host import is_weak
 from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of
 from xarr.errors import DTypeError, ShapeError
-from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike
+from xarr.numpy_api.creation.arrays import argument
 from xarr.random.draws import (
     DType,
     draw_uniform,

@@ -14,10 +14,10 @@ from xarr.base.host import is_weak
 from xarr.dtypes import COMPLEX, FLOAT, canonical, default_float, info
 from xarr.errors import DTypeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions.creation_functions import argument
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import Erf, xla_erf_inv
 from xarr.lax.core import ArrayLike
+from xarr.numpy_api.creation.arrays import argument
 from xarr.random.keys import Key, Shape, check_fits, random_bits, sizes_of, split
 from xarr.runtime.handles import wrap
 

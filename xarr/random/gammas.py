@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.errors import InputError, ShapeError
-from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike, integer
+from xarr.numpy_api.creation.arrays import argument
 from xarr.random.draws import (
     draw_normal,
     draw_uniform,

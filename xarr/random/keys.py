@@ -15,15 +15,16 @@ from xarr import lax, tree
 from xarr.base.configuration import current as config
 from xarr.base.host import is_weak
 from xarr.base.names import did_you_mean
+from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
-from xarr.functions import elementwise_functions as elementwise, manipulation_functions as manipulation
-from xarr.functions._core import as_array
-from xarr.functions.creation_functions import asarray
 from xarr.ir.ops.ciphers import U32, U64, Pair, words
 from xarr.ir.ops.formula import Term, filled, spread
 from xarr.ir.ops.random import places
 from xarr.lax.core import ArrayLike, integer, integers
+from xarr.numpy_api.creation.arrays import asarray
+from xarr.numpy_api.manipulation import shapes as manipulation
+from xarr.numpy_api.mathematics import elementwise as elementwise
 from xarr.random.prng import PRNG, PRNGS, Words
 from xarr.runtime.handles import Handle, wrap
 

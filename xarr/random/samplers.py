@@ -13,9 +13,9 @@ from xarr import lax
 from xarr.base.host import is_weak
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, counted
-from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.numpy_api.creation.arrays import argument
 from xarr.random.draws import (
     DType,
     Sizes,

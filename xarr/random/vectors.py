@@ -11,9 +11,9 @@ from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
-from xarr.functions.creation_functions import argument
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.numpy_api.creation.arrays import argument
 from xarr.random.draws import (
     Sizes,
     draw_normal,

@@ -9,9 +9,9 @@ import numpy as np
 
 from xarr import tree
 from xarr.base.host import is_weak, scalar
+from xarr.calls.operands import as_array
 from xarr.dtypes import canonical
 from xarr.errors import EvaluationError, InputError
-from xarr.functions._core import as_array
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr.lax.core import integers

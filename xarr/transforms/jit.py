@@ -15,8 +15,8 @@ from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, Type
 from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import shorten
+from xarr.calls.operands import observers
 from xarr.errors import InputError, RecompilationWarning, XarrError
-from xarr.functions._core import observers
 from xarr.ir.graph import parameter
 from xarr.ir.source import warn_here
 from xarr.runtime import handles

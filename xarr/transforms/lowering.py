@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
 from xarr.base.records import record
+from xarr.calls.operands import as_array, is_weak
 from xarr.compiler import pipeline, programs
 from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
 from xarr.errors import InputError
-from xarr.functions._core import as_array, is_weak
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity

@@ -27,8 +27,8 @@ from xarr.arrays.array import Array
 from xarr.backend import AbstractBackend
 from xarr.base.configuration import current as config
 from xarr.base.host import scalar
+from xarr.calls.operands import observers
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
-from xarr.functions._core import observers
 from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles

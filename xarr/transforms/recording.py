@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from xarr import tree
 from xarr.arrays.array import Array
+from xarr.calls.operands import as_array
 from xarr.errors import DTypeError, EndlessCallError, InputError, TracedValueError
-from xarr.functions._core import as_array
 from xarr.ir import ops
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Graph, Node

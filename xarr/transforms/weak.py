@@ -19,9 +19,9 @@ from xarr.arrays.array import Array
 from xarr.base.host import scalar_kind
 from xarr.dtypes import INTEGER, default_of
 from xarr.errors import TracedValueError
-from xarr.functions import elementwise_functions as elementwise
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
+from xarr.numpy_api.mathematics import elementwise as elementwise
 from xarr.runtime import handles
 
 DType = np.dtype[Any]

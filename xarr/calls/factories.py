@@ -1,0 +1,368 @@
+"""Factories of element-wise functions, and the element type that each computes in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from xarr import lax
+from xarr.base.broadcasting import Alignment
+from xarr.base.configuration import current as config
+from xarr.base.host import host_array, scalar_kind
+from xarr.calls.operands import (
+    DType,
+    align,
+    as_array,
+    broadcast_operands,
+    dtype_or_kind,
+    is_weak,
+    node_of,
+    observe,
+    observers,
+    promoted_type,
+)
+from xarr.calls.ufuncs import Binary, Unary, attach, with_options
+from xarr.dtypes import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    NUMBER,
+    PREDICATE,
+    default_float,
+    info,
+    promote,
+    widened,
+)
+from xarr.errors import DTypeError
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op, infer_type
+from xarr.ir.ops.elementwise import Elementwise
+from xarr.ir.source import caller
+from xarr.ir.types import TensorType, Type
+from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
+from xarr.runtime.handles import Handle, common_device, recording, wrap
+
+if TYPE_CHECKING:
+    from xarr.arrays.array import Array
+
+Rule = Callable[[str, DType], DType]
+UnaryFunction = Unary["Array"]
+BinaryFunction = Binary["Array"]
+
+
+# --- which element type a function computes in ------------------------------------------------------
+
+
+def same(name: str, dtype: DType) -> DType:
+    return dtype
+
+
+def to_float(name: str, dtype: DType) -> DType:
+    """Floats and complexes stay; integers go to the float NumPy picks: 8 bits float16, 16 bits float32."""
+    if widened(dtype) in FLOAT or dtype in COMPLEX:
+        return dtype
+    if default_float() == np.float32:
+        return default_float()
+    return np.dtype(np.float16 if dtype.itemsize == 1 else np.float32 if dtype.itemsize == 2 else np.float64)
+
+
+def to_real_float(name: str, dtype: DType) -> DType:
+    if dtype in COMPLEX:
+        raise DTypeError(f"{name}: wanted real numbers, got {dtype}; complex numbers have no such function")
+    return to_float(name, dtype)
+
+
+def common_real_float(name: str, *values: ArrayLike) -> DType:
+    """The float type of several operands.
+
+    Integers become floats one by one, before they are promoted: int8 with uint8 is float16 with float16,
+    as NumPy picks it, though the two promote to int16, which alone would be float32.
+    """
+    return _real_float_of(name, [dtype_or_kind(value) for value in values])
+
+
+def _real_float_of(name: str, operands: Sequence[DType | type[Any]]) -> DType:
+    common = to_real_float(name, promoted_type(operands))
+    if len(operands) < 2 or any(isinstance(each, type) or each not in INTEGER for each in operands):
+        return common
+    return reduce(promote, [to_real_float(name, each) for each in operands if not isinstance(each, type)])
+
+
+def quotient_type(name: str, dtype: DType) -> DType:
+    return dtype if widened(dtype) in FLOAT or dtype in COMPLEX else default_float()
+
+
+def number(name: str, dtype: DType) -> DType:
+    if dtype in BOOL:
+        raise DTypeError(f"{name}: not defined for bools; use ^ or logical_not, or convert to ints")
+    return dtype
+
+
+def real_type(name: str, dtype: DType) -> DType:
+    if dtype in COMPLEX:
+        raise DTypeError(f"{name}: wanted real numbers, got {dtype}; take real, imag or abs first")
+    return dtype
+
+
+def real_number(name: str, dtype: DType) -> DType:
+    dtype = real_type(name, dtype)
+    return np.dtype(np.int8) if dtype in BOOL else dtype
+
+
+def bits_type(name: str, dtype: DType) -> DType:
+    if dtype not in BOOL and widened(dtype) not in INTEGER:
+        raise DTypeError(
+            f"{name}: wanted integers or bools, got {dtype}; comparisons need "
+            "parentheses, as in (x > 0) & (y > 0); x.astype(int) converts numbers"
+        )
+    return dtype
+
+
+def integer_type(name: str, dtype: DType) -> DType:
+    dtype = bits_type(name, dtype)
+    return np.dtype(np.int8) if dtype in BOOL else dtype
+
+
+def power_type(name: str, dtype: DType) -> DType:
+    return np.dtype(np.int8) if dtype in BOOL else dtype
+
+
+# --- plans -----------------------------------------------------------------------------------------
+
+
+#: What a plan depends on: the type of an array, or bool, int, float or complex for a Python number.
+Operand = TensorType | type[Any]
+#: Tuples of operands for which a function keeps its plan.
+_PLANS_KEPT: Final = 1024
+
+
+class Plan:
+    """The preparation of operands of some types for an op.
+
+    dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
+    the result; alignment: that of the shapes, None for equal ones; settings: those that it was made under, by
+    identity, None if it holds under any.
+    """
+
+    # No record, whose attributes would be looked up in a dict at each call.
+    __slots__ = ("alignment", "dtype", "settings", "steps", "type")
+
+    def __init__(
+        self,
+        dtype: DType,
+        steps: tuple[Steps, ...],
+        type: Type,
+        alignment: Alignment | None,
+        settings: tuple[object, object] | None,
+    ) -> None:
+        self.dtype, self.steps, self.type = dtype, steps, type
+        self.alignment, self.settings = alignment, settings
+
+
+def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> Plan:
+    """The plan for operands of these types under the settings in force.
+
+    Raises DTypeError where there is no element type to compute in, BroadcastError if the shapes do not fit, or if
+    `config.broadcasting` refuses the broadcast.
+    """
+    dtype = _computed_type(name, rule, [each if isinstance(each, type) else each.dtype for each in operands])
+    types: list[TensorType] = []
+    steps: list[Steps] = []
+    holds = True
+    for operand in operands:
+        if isinstance(operand, type):
+            operand, holds = TensorType((), dtype), False
+        steps.append((convert_step(operand, dtype),) if operand.dtype != dtype else ())
+        types.append(steps[-1][-1][1] if steps[-1] else operand)
+    alignment = None
+    if len(types) == 2 and types[0].shape != types[1].shape:
+        alignment = align(name, (types[0].shape, types[1].shape), (dtype, dtype))
+        for index, dimensions in enumerate(alignment.dimensions):
+            if types[index].shape != alignment.result:
+                step = broadcast_step(types[index], alignment.result, dimensions)
+                steps[index], types[index] = (*steps[index], step), step[1]
+    holds = holds and not any(steps)
+    return Plan(dtype, tuple(steps), infer_type(op, types), alignment, None if holds else config.state())
+
+
+def _computed_type(name: str, rule: Rule, operands: Sequence[DType | type[Any]]) -> DType:
+    if rule is to_real_float:
+        return _real_float_of(name, operands)
+    return rule(name, promoted_type(operands))
+
+
+class _Plans(dict[Any, Plan]):
+    """The plans of one function, by the operand of one, by a pair of the operands of two."""
+
+    def __init__(self, name: str, op: Op, rule: Rule) -> None:
+        self.name, self.op, self.rule = name, op, rule
+
+    def prepare(self, *values: ArrayLike) -> tuple[Plan, tuple[Node, ...]]:
+        """The plan for these operands, kept for the next ones of their types, and their nodes."""
+        operands: list[Operand] = []
+        device = None
+        for index, value in enumerate(values):
+            if isinstance(value, Handle):
+                operands.append(value._weak or value._node.tensor_type)
+            elif is_weak(value):
+                operands.append(scalar_kind(value))
+            else:
+                host = host_array(value)
+                operands.append(TensorType(host.shape, host.dtype))
+                values, device = (*values[:index], host, *values[index + 1 :]), common_device(values)
+        new = plan(self.name, self.op, self.rule, operands)
+        if config.broadcasting != "warn":  # which warns each time
+            if len(self) >= _PLANS_KEPT:
+                self.clear()
+            self[tuple(operands) if len(operands) > 1 else operands[0]] = new
+        nodes = tuple([node_of(value, new.dtype, device) for value in values])
+        if observers and new.alignment is not None:
+            converted = [lax.convert_element_type(wrap(node), new.dtype)._node for node in nodes]
+            observe(self.name, new.alignment, (new.dtype,) * len(nodes), tuple(converted))
+        return new, nodes
+
+
+# --- factories -----------------------------------------------------------------------------------
+
+
+#: The module that has the rows, by whose name they are pickled.
+_HOME: Final = "xarr.numpy_api.mathematics.elementwise"
+
+
+#: The element type that an op computes in, by the types that it accepts.
+_RULES: Final[dict[frozenset[DType], Rule]] = {
+    ANY: same,
+    BOOL | INTEGER: bits_type,
+    FLOAT: to_real_float,
+    FLOAT | COMPLEX: to_float,
+    INTEGER: integer_type,
+    NUMBER: number,
+}
+
+
+def _documentation(name: str, op: Elementwise, summary: str | None) -> str:
+    """The summary and the source of a function; a class of ops calls its two operands x and y."""
+    if summary is None:
+        summary = type(op).__doc__ or ""
+        if op.arity == 2:
+            summary = re.sub(r"\bx\b", "x1", re.sub(r"\by\b", "x2", summary))
+    return f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
+
+
+def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None) -> UnaryFunction:
+    """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
+    plans = _Plans(name, op, rule or _RULES[op.accepts])
+
+    def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        if options or out is not None:
+            return with_options(ufunc, (x,), out, options)
+        node: Any = getattr(x, "_node", None)
+        plan = None if node is None else plans.get(node.type)
+        if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
+            plan, (node,) = plans.prepare(x)
+        if plan.settings is not None:
+            node = follow(plan.steps[0], node)
+        return wrap(Node(op, (node,), plan.type))
+
+    function.__doc__ = _documentation(name, op, summary)
+    ufunc: UnaryFunction = attach(function, 1, name, _HOME)
+    return ufunc
+
+
+def binary(
+    name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None
+) -> BinaryFunction:
+    """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
+    plans = _Plans(name, op, rule or _RULES[op.accepts])
+
+    def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        if options or out is not None:
+            return with_options(ufunc, (x1, x2), out, options)
+        first: Any = getattr(x1, "_node", None)
+        second: Any = getattr(x2, "_node", None)
+        plan = plans.get(
+            (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
+        )
+        if (
+            plan is None
+            or recording
+            or observers
+            or (plan.settings is not None and not config.is_in(plan.settings))
+        ):
+            plan, (first, second) = plans.prepare(x1, x2)
+        if first is None:
+            first = scalar_node(x1, plan.dtype)
+        if second is None:
+            second = scalar_node(x2, plan.dtype)
+        source = caller()
+        left, right = plan.steps
+        if left:
+            first = follow(left, first, source)
+        if right:
+            second = follow(right, second, source)
+        return wrap(Node(op, (first, second), plan.type, source))
+
+    function.__doc__ = _documentation(name, op, summary)
+    ufunc: BinaryFunction = attach(function, 2, name, _HOME)
+    return ufunc
+
+
+def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
+    rule = same if direction in ("EQ", "NE") else real_type
+    compare = binary(name, ops.Compare(direction), rule, summary)
+
+    def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        if options or out is not None:
+            return with_options(ufunc, (x1, x2), out, options)
+        first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
+        if first is None or second is None or first.type is not second.type:
+            outcome = _compare_out_of_range(x1, x2, direction)
+            if outcome is not None:
+                return lax.full_like(as_array(x2 if is_weak(x1) else x1), outcome, PREDICATE)
+            if _signs_differ(x1, x2):
+                return _compare_signs(direction, *broadcast_operands(name, as_array(x1), as_array(x2)))
+        return compare(x1, x2)
+
+    function.__doc__ = compare.__doc__
+    ufunc: BinaryFunction = attach(function, 2, name, _HOME)
+    return ufunc
+
+
+def _compare_out_of_range(x1: ArrayLike, x2: ArrayLike, direction: str) -> bool | None:
+    """The outcome of comparing an integer array with a Python int that its type cannot hold."""
+    if isinstance(x1, int) and not is_weak(x2) and is_weak(x1):
+        swapped = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE"}.get(direction, direction)
+        return _compare_out_of_range(x2, x1, swapped)
+    if not (isinstance(x2, int) and is_weak(x2)) or is_weak(x1):
+        return None
+    dtype = as_array(x1).dtype
+    if dtype not in INTEGER or info(dtype).min <= x2 <= info(dtype).max:
+        return None
+    return {"EQ": False, "NE": True}.get(direction, (x2 > 0) == (direction in ("LT", "LE")))
+
+
+_MIXED: Final = ({np.dtype(np.int64), np.dtype(np.uint64)},)
+
+
+def _signs_differ(x1: ArrayLike, x2: ArrayLike) -> bool:
+    first, second = getattr(x1, "dtype", None), getattr(x2, "dtype", None)
+    return first is not second and {first, second} in _MIXED
+
+
+def _compare_signs(direction: str, x1: Array, x2: Array) -> Array:
+    """int64 with uint64, exactly: no common type holds both, so negative values are told apart first."""
+    signed, swap = (x1, False) if x1.dtype == np.int64 else (x2, True)
+    other = x2 if signed is x1 else x1
+    negative = lax.lt(signed, 0)
+    as_unsigned = lax.convert_element_type(signed, np.uint64)
+    pair = (other, as_unsigned) if swap else (as_unsigned, other)
+    compared = wrap(Node(ops.Compare(direction), (pair[0]._node, pair[1]._node)))
+    below = direction == "NE" or direction in (("GT", "GE") if swap else ("LT", "LE"))
+    return lax.select(negative, lax.full_like(compared, below), compared)

@@ -1,0 +1,1 @@
+"""NumPy's functions, a folder for each section of its reference."""

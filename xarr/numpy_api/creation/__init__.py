@@ -1,0 +1,1 @@
+"""Array creation: from values, data, ranges and formulas."""

@@ -1,0 +1,1 @@
+"""Data types: conversion, and questions about types and shapes."""

@@ -1,0 +1,1 @@
+"""Functional programming: functions of users along axes and over elements."""

@@ -1,0 +1,1 @@
+"""Indexing routines: elements selected, assigned and visited by indices and conditions."""

@@ -1,0 +1,1 @@
+"""Array manipulation: shapes, joining, splitting, padding, elements added and removed."""

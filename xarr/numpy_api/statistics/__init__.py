@@ -1,0 +1,1 @@
+"""Statistics: reductions, order statistics, correlations, histograms."""

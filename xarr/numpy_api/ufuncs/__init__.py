@@ -1,0 +1,1 @@
+"""Methods of universal functions."""
