@@ -25,6 +25,7 @@ from xarr.ir.op import Op  # noqa: E402
 NOT_YET: Final = "not yet"
 #: The file that tries each regular element-wise op without its name.
 _ELEMENTWISE: Final = "test_lax_elementwise.py"
+_RANDOM_CALLS: Final = "test_lax_fuzz.py"
 
 _HEAD: Final = """\
 # Operations
@@ -102,11 +103,20 @@ def _test_files() -> dict[str, str]:
     return {path.name: path.read_text(encoding="utf-8") for path in CHECKOUT.glob("tests/test_lax_*.py")}
 
 
+@cache
+def _drawn() -> str:
+    """The names of the operations of which random calls are made."""
+    modules = ["tests/test_lax_fuzz.py", *CHECKOUT.glob("tests/support/draws/*.py")]
+    return "".join((CHECKOUT / path).read_text(encoding="utf-8") for path in modules)
+
+
 def _tests(row: Row, op: type[Op] | None) -> str:
     names = "|".join(re.escape(name) for name in row.names)
     use = re.compile(rf"\blax\.({names})\b|[\"']({names})[\"']")
     tried = {_ELEMENTWISE} if op in REGULAR else set()
     tried.update(name for name, text in _test_files().items() if use.search(text))
+    if op in REGULAR or f'"{row.operation}"' in _drawn():
+        tried.add(_RANDOM_CALLS)
     files = [f"`{name}`" for name in sorted(tried)]
     cases = read_back().get(op, []) if op is not None else []
     own = [name for name in cases if op is not None and re.match(rf"{op.__name__}\b", name)] or cases[:1]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from tests.support import answers
 from tests.support.checkout import CHECKOUT, stale_backends, unexpected_variables
 
 # The default draws the same examples on every machine: a red run can be repeated by anyone.
@@ -19,6 +20,18 @@ from tests.support.checkout import CHECKOUT, stale_backends, unexpected_variable
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None, max_examples=500)
 settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="run the tests with the marker `thorough` too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--thorough"):
+        return
+    left_out = [item for item in items if item.get_closest_marker("thorough")]
+    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    config.hook.pytest_deselected(items=left_out)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,6 +46,24 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     return f"xarr from {_directory_of('xarr')}"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    answers.write()
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["missed"] = answers.missed
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a worker of xdist missed."""
+    for file, count in getattr(node, "workeroutput", {}).get("missed", {}).items():
+        answers.missed[file] = answers.missed.get(file, 0) + count
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if text := answers.report(answers.missed):
+        terminalreporter.write_line(text)
 
 
 def _directory_of(package: str) -> Path | None:

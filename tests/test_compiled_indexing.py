@@ -12,8 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.draws.indexing import gather, scatter
+from tests.support.fuzz import Drawn
 from tests.support.threads import threads
-from tests.test_lax_indexing_fuzz import Case, gather_case, scatter_case
 from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.ir import ops
@@ -25,22 +26,22 @@ pytest.importorskip("llvmlite")
 RANDOMS = st.integers(0, 2**32).map(Random)
 
 
-def agree(case: Case) -> None:
+def agree(case: Drawn) -> None:
     """Compiled loops and the reference backend give the same."""
     with xarr.use_backend("reference"):
-        wanted = to_host(case.function(*map(xarr.asarray, case.arguments)))
+        wanted = to_host(case.call(lax, tuple(map(xarr.asarray, case.operands))))
     with config(fusion="compiled"):
-        found = case.function(*map(xarr.asarray, case.arguments))
-        found.evaluate()
+        got = case.call(lax, tuple(map(xarr.asarray, case.operands)))
+        got.evaluate()
     try:
-        assert_same(found, wanted)
+        assert_same(got, wanted)
     except AssertionError as error:
-        raise AssertionError(f"{case}\n{case.arguments}\n{error}") from None
+        raise AssertionError(f"{case}\n{case.operands}\n{error}") from None
 
 
 @settings(max_examples=150)
-@given(RANDOMS.map(gather_case))
-def test_gathers_as_the_reference(case: Case) -> None:
+@given(RANDOMS.map(gather))
+def test_gathers_as_the_reference(case: Drawn) -> None:
     agree(case)
 
 
@@ -86,8 +87,8 @@ def test_costly_rows_are_not_computed_for_each_index() -> None:
 
 
 @settings(max_examples=150)
-@given(RANDOMS.map(scatter_case))
-def test_scatters_as_the_reference(case: Case) -> None:
+@given(RANDOMS.map(scatter))
+def test_scatters_as_the_reference(case: Drawn) -> None:
     agree(case)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.test_lax_indexing_fuzz import layout
+from tests.support.draws.indexing import layout
 from xarr import lax
 from xarr.errors import InputError, ShapeError
 

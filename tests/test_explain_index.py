@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 import xarr
-from tests.index_draws import DERANDOMIZED, Index, counted, indices
+from tests.support.draws.indices import DERANDOMIZED, Index, counted, indices
 from tests.test_indexing_arrays import read
 from xarr import lax
 from xarr.errors import IndexingError, ShapeError, TracedValueError

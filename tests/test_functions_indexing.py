@@ -10,7 +10,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.index_draws import counted
+from tests.support.draws.indices import counted
 from xarr.errors import (
     ArgumentError,
     BroadcastError,

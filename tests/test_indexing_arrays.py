@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 
 import xarr
 from tests.compare import assert_same
-from tests.index_draws import COUNT, DERANDOMIZED, Index, counted, indices
+from tests.support.draws.indices import COUNT, DERANDOMIZED, Index, counted, indices
 from xarr.errors import (
     BroadcastError,
     IndexingError,

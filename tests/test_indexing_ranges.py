@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from tests.index_draws import counted
+from tests.support.draws.indices import counted
 from xarr import lax
 from xarr.errors import IndexingError
 from xarr.lax.ranges import range_of

@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from tests.index_draws import COUNT, DERANDOMIZED, Index, counted, indices, values_for
+from tests.support.draws.indices import COUNT, DERANDOMIZED, Index, counted, indices, values_for
 from xarr.errors import (
     BroadcastError,
     DTypeError,

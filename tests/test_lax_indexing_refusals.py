@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax as jlax
 
-from tests.test_lax_indexing_fuzz import Layout, layout
+from tests.support.draws.indexing import Layout, layout
 from xarr import lax
 from xarr.errors import DTypeError, ShapeError, XarrError
 from xarr.ir.computations import combiner

@@ -14,7 +14,7 @@ import pytest
 from jax import lax as jlax
 from jax._src.lax import windowed_reductions
 
-from tests.test_lax_windows_fuzz import Form, form
+from tests.support.draws.windows import Form, form
 from xarr import lax
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.ir import ops

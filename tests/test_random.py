@@ -16,6 +16,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.jax_random import JaxKey
 from tests.xla import run_stablehlo
 from xarr import lax, random
 from xarr.errors import DTypeError, InputError, ParseError, ShapeError, ValueRangeError
@@ -36,8 +37,8 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, name, name))
 
 
-def both(seed: int = 3) -> tuple[Any, Any]:
-    return random.key(seed), jax.random.key(seed)
+def both(seed: int = 3) -> tuple[Any, JaxKey]:
+    return random.key(seed), JaxKey(seed)
 
 
 def ulps(mine: Any, theirs: Any) -> float:
@@ -58,7 +59,7 @@ def ulps(mine: Any, theirs: Any) -> float:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_keys_hold_the_words_of_jax(seed: int) -> None:
-    assert_same(random.key_data(random.key(seed)), np.asarray(jax.random.key_data(jax.random.key(seed))))
+    assert_same(random.key_data(random.key(seed)), JaxKey(seed).key_data())
     assert_same(random.PRNGKey(seed), np.asarray(jax.random.PRNGKey(seed)))
 
 
@@ -92,7 +93,7 @@ def test_keys_without_x64_are_the_same_for_small_seeds() -> None:
 def test_split(seed: int, number: Any) -> None:
     mine, theirs = both(seed)
     got = random.split(mine, number)
-    assert_same(got.data, np.asarray(jax.random.key_data(jax.random.split(theirs, number))))
+    assert_same(got.data, theirs.split(number))
     assert got.shape == (number if isinstance(number, tuple) else (number,))
     raw = random.split(random.PRNGKey(seed), number)
     assert_same(raw, np.asarray(jax.random.split(jax.random.PRNGKey(seed), number)))
@@ -101,7 +102,7 @@ def test_split(seed: int, number: Any) -> None:
 @pytest.mark.parametrize("data", [0, 1, 2**32 - 1, np.int64(77), np.uint8(3)], ids=repr)
 def test_fold_in(data: Any) -> None:
     mine, theirs = both()
-    wanted = np.asarray(jax.random.key_data(jax.random.fold_in(theirs, data)))
+    wanted = theirs.fold_in(data)
     assert_same(random.fold_in(mine, data).data, wanted)
 
 
@@ -134,7 +135,7 @@ def test_keys_are_pytrees_of_loops() -> None:
         key, own = jax.random.split(key)
         return key, jax.random.uniform(own, (), "float32") + x
 
-    assert_same(got, np.asarray(jax.lax.scan(jax_step, theirs, xs)[1]))
+    assert_same(got, np.asarray(jax.lax.scan(jax_step, theirs.key, xs)[1]))
 
 
 # --- bits and integers -------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ def test_keys_are_pytrees_of_loops() -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
 def test_bits(shape: tuple[int, ...], dtype: str) -> None:
     mine, theirs = both(11)
-    assert_same(random.bits(mine, shape, dtype), np.asarray(jax.random.bits(theirs, shape, dtype)))
+    assert_same(random.bits(mine, shape, dtype), theirs.bits(shape, dtype))
 
 
 RANGES = [(0, 10), (-5, 6), (3, 3), (4, 2), (0, 1), (-(2**7), 2**7), (0, 256), (-(2**31), 2**31 - 1)]
@@ -156,13 +157,13 @@ def test_randint(bounds: tuple[int, int], dtype: str) -> None:
     limits = np.iinfo(dtype)
     low, high = (min(max(bound, int(limits.min)), int(limits.max)) for bound in bounds)
     mine, theirs = both(5)
-    wanted = jax.random.randint(theirs, (101,), low, high, dtype)
+    wanted = theirs.randint((101,), low, high, dtype)
     assert_same(random.randint(mine, (101,), low, high, dtype), np.asarray(wanted))
 
 
 def test_randint_up_to_the_greatest_number() -> None:
     mine, theirs = both(5)
-    wanted = jax.random.randint(theirs, (1000,), 0, 256, "uint8")
+    wanted = theirs.randint((1000,), 0, 256, "uint8")
     assert_same(random.randint(mine, (1000,), 0, 256, "uint8"), np.asarray(wanted))
     assert int(random.randint(mine, (5000,), 0, 256, "uint8").max()) == 255
 
@@ -170,14 +171,14 @@ def test_randint_up_to_the_greatest_number() -> None:
 def test_randint_of_array_bounds() -> None:
     mine, theirs = both(5)
     low, high = np.array([0, -10, 5], np.int32), np.array([[3], [100]], np.int64)
-    wanted = jax.random.randint(theirs, (2, 3), low, high, "int32")
+    wanted = theirs.randint((2, 3), low, high, "int32")
     assert_same(random.randint(mine, (2, 3), low, high, "int32"), np.asarray(wanted))
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 9, 2000])
 def test_permutation_of_a_range(size: int) -> None:
     mine, theirs = both(2)
-    assert_same(random.permutation(mine, size), np.asarray(jax.random.permutation(theirs, size)))
+    assert_same(random.permutation(mine, size), theirs.permutation(size))
 
 
 @pytest.mark.parametrize("independent", [False, True])
@@ -185,7 +186,7 @@ def test_permutation_of_a_range(size: int) -> None:
 def test_permutation_of_an_array(axis: int, independent: bool) -> None:
     mine, theirs = both(2)
     x = np.arange(60.0).reshape(3, 5, 4)
-    wanted = jax.random.permutation(theirs, x, axis, independent)
+    wanted = theirs.permutation(x, axis, independent)
     assert_same(random.permutation(mine, x, axis, independent), np.asarray(wanted))
 
 
@@ -207,7 +208,7 @@ def test_choice(case: int) -> None:
     a, shape, options = CHOICES[case]
     options = {name: np.asarray(value) if name == "p" else value for name, value in options.items()}
     mine, theirs = both(case)
-    wanted = jax.random.choice(theirs, a, shape, **options)
+    wanted = theirs.choice(a, shape, **options)
     assert_same(random.choice(mine, a, shape, **options), np.asarray(wanted))
 
 
@@ -215,7 +216,7 @@ def test_choice(case: int) -> None:
 def test_modes_of_choice(mode: str | None) -> None:
     p = np.random.default_rng(0).random(40)
     mine, theirs = both(9)
-    wanted = jax.random.choice(theirs, 40, (20,), False, p, mode=mode)
+    wanted = theirs.choice(40, (20,), False, p, mode=mode)
     assert_same(random.choice(mine, 40, (20,), False, p, mode=mode), np.asarray(wanted))
     with pytest.raises(InputError, match="choice: wanted 'low' or 'high' for mode, got 'medium'"):
         random.choice(mine, 40, (20,), mode="medium")
@@ -225,7 +226,7 @@ def test_choice_of_many() -> None:
     p = np.random.default_rng(0).random(1000)
     mine, theirs = both(9)
     got = np.asarray(random.choice(mine, 1000, (5000,), p=p))
-    wanted = np.asarray(jax.random.choice(theirs, 1000, (5000,), p=p))
+    wanted = theirs.choice(1000, (5000,), p=p)
     # Sums of p in another order can move the end of an interval by a rounding error.
     assert np.mean(got == wanted) > 0.999
 
@@ -234,13 +235,11 @@ def test_choice_of_many() -> None:
 def test_categorical(axis: int) -> None:
     logits = np.random.default_rng(1).normal(size=(4, 5)).astype(np.float32)
     mine, theirs = both(4)
-    assert_same(
-        random.categorical(mine, logits, axis), np.asarray(jax.random.categorical(theirs, logits, axis))
-    )
+    assert_same(random.categorical(mine, logits, axis), theirs.categorical(logits, axis))
     batch = np.delete(logits.shape, axis).item()
-    wanted = jax.random.categorical(theirs, logits, axis, (3, batch))
+    wanted = theirs.categorical(logits, axis, (3, batch))
     assert_same(random.categorical(mine, logits, axis, (3, batch)), np.asarray(wanted))
-    wanted = jax.random.categorical(theirs, logits, axis, (3, batch), replace=False)
+    wanted = theirs.categorical(logits, axis, (3, batch), replace=False)
     assert_same(random.categorical(mine, logits, axis, (3, batch), replace=False), np.asarray(wanted))
 
 
@@ -275,7 +274,7 @@ def test_floats(name: str, dtype: str) -> None:
     arguments, options = SAMPLERS[name](dtype)
     mine, theirs = both(21)
     got = getattr(random, name)(mine, *arguments, **options)
-    wanted = getattr(jax.random, name)(theirs, *arguments, **options)
+    wanted = getattr(theirs, name)(*arguments, **options)
     assert ulps(got, wanted) <= BOUNDS.get(name, 2)
 
 
@@ -288,7 +287,7 @@ def test_many_floats(name: str, dtype: str) -> None:
     mine, theirs = both(3)
     arguments = (-1.0, 2.0) if name == "truncated_normal" else ()
     got = np.asarray(getattr(random, name)(mine, *arguments, shape=(20_000,), dtype=dtype_of(dtype)))
-    wanted = np.asarray(getattr(jax.random, name)(theirs, *arguments, shape=(20_000,), dtype=dtype_of(dtype)))
+    wanted = np.asarray(getattr(theirs, name)(*arguments, shape=(20_000,), dtype=dtype_of(dtype)))
     unit = np.spacing(np.maximum(np.abs(wanted), 1))
     bound = {"truncated_normal": 6, "normal": MANY_NORMALS[dtype]}.get(name, 2)
     assert float((np.abs(got - wanted) / unit).max()) <= bound
@@ -309,7 +308,7 @@ def test_normals_round_the_formula() -> None:
     )
     wanted = value * x * np.float64(np.float32(np.sqrt(2)))
     unit = np.spacing(np.maximum(np.abs(wanted), 1).astype(np.float32))
-    for got in (random.normal(mine, u.shape, np.float32), jax.random.normal(theirs, u.shape, np.float32)):
+    for got in (random.normal(mine, u.shape, np.float32), theirs.normal(u.shape, np.float32)):
         error = np.abs(np.asarray(got) - wanted) / unit
         assert float(error.max()) <= 3
 
@@ -319,15 +318,13 @@ def test_normals_round_the_formula() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_floats_of_every_shape(name: str, shape: tuple[int, ...], dtype: str) -> None:
     mine, theirs = both(8)
-    got, wanted = (
-        getattr(one, name)(key, shape, dtype) for one, key in ((random, mine), (jax.random, theirs))
-    )
+    got, wanted = getattr(random, name)(mine, shape, dtype), getattr(theirs, name)(shape, dtype)
     assert ulps(got, wanted) <= (MANY_NORMALS[dtype] if name == "normal" else 2)
 
 
 def test_normals_in_float64_err_in_their_tails_as_those_of_xla() -> None:
     mine, theirs = both(8)
-    wanted = jax.random.normal(theirs, (20_000,), np.float64)
+    wanted = theirs.normal((20_000,), np.float64)
     assert float(abs(wanted).max()) > 4
     assert ulps(random.normal(mine, (20_000,), np.float64), wanted) <= 2
     assert ulps(lax.erf_inv(np.float64(1 - 1e-9)), jax.lax.erf_inv(np.float64(1 - 1e-9))) > 1e3
@@ -336,41 +333,39 @@ def test_normals_in_float64_err_in_their_tails_as_those_of_xla() -> None:
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_uniform_is_equal_to_the_bit(dtype: str) -> None:
     mine, theirs = both(8)
-    wanted = np.asarray(jax.random.uniform(theirs, (1000,), dtype_of(dtype)))
+    wanted = theirs.uniform((1000,), dtype_of(dtype))
     assert_same(random.uniform(mine, (1000,), dtype_of(dtype)), wanted)
 
 
 def test_uniform_between_arrays() -> None:
     mine, theirs = both(8)
     low, high = np.array([0.0, -3.0], np.float32), np.float32(5)
-    wanted = jax.random.uniform(theirs, (4, 2), np.float32, low, high)
+    wanted = theirs.uniform((4, 2), np.float32, low, high)
     assert ulps(random.uniform(mine, (4, 2), np.float32, low, high), wanted) <= 2
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_normal(dtype: str) -> None:
     mine, theirs = both(8)
-    assert ulps(random.normal(mine, (50,), dtype), jax.random.normal(theirs, (50,), dtype)) <= 2
+    assert ulps(random.normal(mine, (50,), dtype), theirs.normal((50,), dtype)) <= 2
 
 
 @pytest.mark.parametrize("mode", ["low", "high"])
 def test_modes(mode: str) -> None:
     mine, theirs = both(6)
     p = np.float32([0.01, 0.5, 0.99])
-    wanted = jax.random.bernoulli(theirs, p, (200, 3), mode=mode)
+    wanted = theirs.bernoulli(p, (200, 3), mode=mode)
     assert_same(random.bernoulli(mine, p, (200, 3), mode=mode), np.asarray(wanted))
     found = np.asarray(random.gumbel(mine, (50,), np.float32, mode))
-    expected = np.asarray(jax.random.gumbel(theirs, (50,), np.float32, mode))
+    expected = theirs.gumbel((50,), np.float32, mode)
     # -log(-log(u)): a last digit of the inner logarithm is one of 1 in the result, however near 0 that is.
     assert np.all(np.abs(found - expected) <= 2 * np.spacing(np.maximum(np.abs(expected), np.float32(1))))
 
 
 def test_signs_and_trials() -> None:
     mine, theirs = both(6)
-    assert_same(
-        random.rademacher(mine, (40,), "int8"), np.asarray(jax.random.rademacher(theirs, (40,), "int8"))
-    )
-    wanted = jax.random.geometric(theirs, P, (40, 3), "int32")
+    assert_same(random.rademacher(mine, (40,), "int8"), theirs.rademacher((40,), "int8"))
+    wanted = theirs.geometric(P, (40, 3), "int32")
     assert_same(random.geometric(mine, P, (40, 3), "int32"), np.asarray(wanted))
 
 
@@ -420,7 +415,7 @@ def test_every_engine_draws_the_bits_of_jax(fusion: str, dtype: str) -> None:
     mine, theirs = both(8)
     with xarr.config(fusion=fusion):
         for shape in ((3, 23_011), (5,), ()):
-            wanted = np.asarray(jax.random.uniform(theirs, shape, dtype_of(dtype)))
+            wanted = theirs.uniform(shape, dtype_of(dtype))
             assert_same(random.uniform(mine, shape, dtype_of(dtype)), wanted)
 
 

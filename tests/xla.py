@@ -15,6 +15,8 @@ from jax._src.lib import lapack, xla_client
 from jax._src.lib.mlir import ir
 from jax.extend.backend import get_backend
 
+from tests.support.answers import recorded
+
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
 
@@ -48,6 +50,7 @@ def parse(text: str) -> Any:
     return module
 
 
+@recorded
 def run_stablehlo(text: str, *inputs: Any) -> list[Array]:
     """The results of the function `main` of a StableHLO module, compiled by XLA for the CPU.
 

@@ -1,42 +1,25 @@
-"""Random valid calls of the operations of XLA's page that no other file draws, one function for each.
-
-Each draws a call of `xarr.lax` or `jax.lax` with its operands.
-"""
+"""Random calls of the operations of XLA's page that no other module draws, one function for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import numpy as np
 
 from tests.elementwise_ops import REGULAR, record_of, types_of
-from tests.lax_values import FLOATS, HostArray, cast, dtype_of
+from tests.lax_values import FLOATS, cast, dtype_of
+from tests.support.checkout import CHECKOUT
+from tests.support.fuzz import Draw, Drawn, HostArray
 from tests.ulp_bounds import bound_of
 from xarr.ir.types import Ints
-
-Call = Callable[[Any, tuple[Any, ...]], Any]
 
 REAL: Final = (*FLOATS, "int8", "int32", "int64", "uint8", "uint16", "uint64")
 WHOLE: Final = ("int8", "int32", "int64", "uint8", "uint16", "uint64")
 SIGNED: Final = (*FLOATS, "int8", "int32", "int64")
 COMPLEX: Final = ("complex64", "complex128")
 ALL: Final = (*REAL, *COMPLEX, "bool")
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A call, its operands, and how many ULP its results may differ by."""
-
-    call: Call
-    operands: tuple[HostArray, ...]
-    ulp: float = 0
-
-
-Draw = Callable[[Random], Drawn]
 
 
 def shape_of(random: Random, least: int = 0, rank: int | None = None) -> Ints:
@@ -302,7 +285,7 @@ def dynamic_size(random: Random) -> Drawn:
             return lax.dot_general(cut, cut, ((everything, everything), ((), ())))
         return lax.reduce_sum(cut, axes)
 
-    return Drawn(function, (x, size), 4)
+    return Drawn(function, (x, size), is_dynamic=True)
 
 
 NUMBERS: Final = (*REAL, *COMPLEX)
@@ -310,7 +293,7 @@ NUMBERS: Final = (*REAL, *COMPLEX)
 
 def regular() -> dict[str, Draw]:
     """A draw for each operation of the page that is an op of one operand or two, of what the op accepts."""
-    page = Path(__file__).parents[1] / "docs" / "operations.tsv"
+    page = CHECKOUT / "docs" / "operations.tsv"
     rows = [line.split("\t") for line in page.read_text(encoding="utf-8").splitlines()[1:]]
     known = {op.name: op for op in REGULAR}
     found: dict[str, Draw] = {}
@@ -377,3 +360,15 @@ WITH_XLA: Final[dict[str, Draw]] = {
     "SetDimensionSize": dynamic_size,
     "Tuple": tuples,
 }
+
+
+def changes(x: HostArray) -> dict[str, Callable[[], HostArray]]:
+    """Arrays of another shape or element type, with which a call may still be right."""
+    return {
+        "doubled": lambda: np.concatenate([x, x, x], -1) if x.ndim and x.shape[-1] > 1 else x,
+        "deeper": lambda: np.stack([x, x]),
+        "complex": lambda: np.ones(x.shape, np.complex64),
+        "float": lambda: np.ones(x.shape, np.float32),
+        "int": lambda: np.ones(x.shape, np.int16),
+        "bool": lambda: np.ones(x.shape, np.bool_),
+    }

@@ -1,0 +1,147 @@
+"""Answers of JAX and XLA that take long to compile, kept in files beside the tests.
+
+A function with the decorator `recorded` is called only where its answer is not kept.  An answer belongs to the
+source of the function, to the arguments and to the sources of what the decorator was told of: a change of any of
+them makes the call anew.  So a stale record is never used; a run that had to make calls says so at its end.
+
+    ORACLE=renew python -m pytest -n 0 tests/test_lax_fuzz.py    makes what calls are missing, and keeps them
+    ORACLE=live python -m pytest -n 2                            makes every call, as `nox -s thorough` does
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from tests.lax_values import dtype_of
+
+HostArray = np.ndarray[Any, Any]
+
+DIRECTORY: Final = Path(__file__).parents[1] / "answers"
+#: "live" makes every call; "renew" keeps the answers of the run and no others.
+MODE: Final = os.environ.get("ORACLE", "")
+
+#: Bytes of an answer above which the call is made each time.
+LONGEST: Final = 1 << 17
+#: The answers that are kept, and those of this run, by the file of tests and the digest of the call.
+_kept: dict[str, dict[str, HostArray]] = {}
+_used: dict[str, dict[str, HostArray]] = {}
+#: The calls that had to be made although answers are kept, by the file of tests.
+missed: dict[str, int] = {}
+
+
+def recorded(
+    function: Callable[..., Any] | None = None, *, sources: tuple[ModuleType, ...] = ()
+) -> Callable[..., Any]:
+    """Decorate an oracle, whose leaves come back as a list of host arrays.
+
+    The answer may depend on nothing but the arguments, the text of the function and the texts of `sources`.
+    Arguments are arrays, or print themselves whole.
+    """
+    if function is None:
+        return lambda function: recorded(function, sources=sources)
+
+    @functools.wraps(function)
+    def answer(*arguments: Any) -> list[HostArray]:
+        def compute() -> list[HostArray]:
+            import jax
+
+            return [np.asarray(leaf) for leaf in jax.tree.leaves(function(*arguments))]
+
+        texts = [inspect.getsource(each) for each in (function, *sources)]
+        return look_up(_current_file(), digest(*texts, *arguments), compute)
+
+    return answer
+
+
+def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: str = MODE) -> list[HostArray]:
+    """The answer kept for the tests of `file` under `key`, else what `compute` returns."""
+    kept = None if mode == "live" else _of_file(file).get(key)
+    if kept is None and not mode:
+        missed[file] = missed.get(file, 0) + 1
+    if kept is None or not kept.size:
+        results = compute()
+        kept = packed(results)
+    else:
+        results = unpacked(kept)
+    if mode == "renew":
+        _used.setdefault(file, {})[key] = kept if kept.size <= LONGEST else kept[:0]
+    return results
+
+
+def digest(*parts: Any) -> str:
+    """The letters that stand for a call."""
+    letters = hashlib.sha256()
+    for part in _flat(parts):
+        if isinstance(part, np.ndarray | np.generic):
+            letters.update(f"{part.dtype.name}{part.shape}".encode() + part.tobytes())
+        elif not isinstance(part, str) and " at 0x" in repr(part):
+            raise TypeError(
+                f"wanted arrays and what prints itself whole, got {part!r}: its address differs in each run"
+            )
+        else:
+            letters.update(f"{part!r}\0".encode())
+    return letters.hexdigest()[:24]
+
+
+def _flat(part: Any) -> list[Any]:
+    if isinstance(part, list | tuple):
+        return [len(part), *(each for one in part for each in _flat(one))]
+    return [part]
+
+
+def packed(arrays: list[HostArray]) -> HostArray:
+    """Arrays of any element types as one of bytes."""
+    header = json.dumps([(x.dtype.name, x.shape) for x in arrays]).encode()
+    return np.frombuffer(b"\n".join([header, b"".join(x.tobytes() for x in arrays)]), np.uint8)
+
+
+def unpacked(data: HostArray) -> list[HostArray]:
+    """The arrays that `packed` got."""
+    header, _, rest = data.tobytes().partition(b"\n")
+    arrays, offset = [], 0
+    for name, shape in json.loads(header):
+        size = int(np.prod(shape, dtype=int)) * dtype_of(name).itemsize
+        arrays.append(np.frombuffer(rest[offset : offset + size], dtype_of(name)).reshape(shape))
+        offset += size
+    return arrays
+
+
+def report(missed: dict[str, int]) -> str:
+    """What a run says at its end of the calls that it made for want of an answer, nothing if there are none."""
+    if not missed:
+        return ""
+    calls = ", ".join(f"{count} of {file}" for file, count in sorted(missed.items()))
+    files = " ".join(f"{file}.py" for file in sorted(missed))
+    return f"answers of JAX and XLA that are not kept: {calls}; ORACLE=renew python -m pytest -n 0 {files} keeps them"
+
+
+def write() -> None:
+    """Keep the answers of this run, and nothing else for the files of tests that it ran."""
+    for file, answers in _used.items():
+        DIRECTORY.mkdir(exist_ok=True)
+        np.savez_compressed(DIRECTORY / f"{file}.npz", **dict(sorted(answers.items())))
+
+
+def _of_file(file: str) -> dict[str, HostArray]:
+    if file not in _kept:
+        path = DIRECTORY / f"{file}.npz"
+        _kept[file] = {}
+        if path.exists():
+            with np.load(path) as archive:
+                _kept[file] = dict(archive)
+    return _kept[file]
+
+
+def _current_file() -> str:
+    """The name of the file of the test that runs, without its suffix."""
+    return Path(os.environ["PYTEST_CURRENT_TEST"].partition("::")[0]).stem
