@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.support.answers import recorded
+from tests.support.answers import recorded, source_of
 from tests.support.jax_random import JaxKey
 from xarr import random
 from xarr.base.configuration import PRNG_IMPLS
@@ -111,7 +110,7 @@ def test_keys_are_arguments_and_results_of_traced_functions(impl: str) -> None:
     jitted = xarr.jit(lambda key, data: (random.split(key), program(random, key, data)))
     keys, results = jitted(mine, 3)
     assert keys.impl == impl and keys.dtype == mine.dtype and keys.shape == (2,)
-    wanted = program_of_jax(impl, inspect.getsource(program))
+    wanted = program_of_jax(impl, source_of(program))
     for made in (results, program(random, mine, 3)):
         for one, two in zip(made, wanted, strict=True):
             assert_same(one, two)

@@ -10,11 +10,13 @@ them makes the call anew.  So a stale record is never used; a run that had to ma
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import inspect
 import json
 import os
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -57,10 +59,18 @@ def recorded(
 
             return [np.asarray(leaf) for leaf in jax.tree.leaves(function(*arguments))]
 
-        texts = [inspect.getsource(each) for each in (function, *sources)]
+        texts = [source_of(each) for each in (function, *sources)]
         return look_up(_current_file(), digest(*texts, *arguments), compute)
 
     return answer
+
+
+@functools.cache
+def source_of(thing: ModuleType | Callable[..., Any]) -> str:
+    """The text of a function or module, without comments and imports, which move more often than they matter."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    tree.body = [each for each in tree.body if not isinstance(each, ast.Import | ast.ImportFrom)]
+    return ast.unparse(tree)
 
 
 def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: str = MODE) -> list[HostArray]:

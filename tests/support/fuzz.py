@@ -7,7 +7,6 @@ environment, or any other word, draws other calls.
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from jax._src.lax import windowed_reductions
 import xarr
 from tests.compare import assert_same
 from tests.lax_oracle import jax_function
-from tests.support.answers import recorded
+from tests.support.answers import recorded, source_of
 from tests.xla import run_stablehlo
 from xarr import lax
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
@@ -89,7 +88,7 @@ def check_with_jax(
 ) -> None:
     """Raise AssertionError unless the calls give on each backend what jax.lax gives."""
     rows = drawn(name, draw, seed, count)
-    source = inspect.getsource(sys.modules[draw.__module__])
+    source = source_of(sys.modules[draw.__module__])
 
     @recorded
     def by_jax(name: str, seed: int, operands: Any, source: str) -> Any:
