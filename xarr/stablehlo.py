@@ -29,7 +29,8 @@ from xarr.ir.stablehlo.builder import Builder, unpacked
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
-from xarr.runtime.evaluation import execute
+from xarr.runtime.check_flags import read
+from xarr.runtime.evaluation import execute, results_of
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Shape
@@ -209,8 +210,10 @@ def _fold(node: Node) -> np.ndarray[Any, Any]:
 @lru_cache(maxsize=256)
 def _folded(graph: Graph) -> np.ndarray[Any, Any]:
     backend = backends.default()
-    (value,) = execute(make_program(graph, backend), ())
-    return backend.to_host(value)
+    compiled, device = make_program(graph, backend), backend.device()
+    (node,) = results_of(compiled, graph.result_types, (0,), execute(compiled, ()), device)
+    read(node)
+    return backend.to_host(node.value)
 
 
 __all__ = ["Module", "load", "parse", "run"]

@@ -146,8 +146,7 @@ class Backend(AbstractBackend):
         return self._inner.schedule()
 
     def plan_of(self, program: Program) -> Plan | None:
-        assert isinstance(program, OpaqueProgram)
-        return self._inner.plan_of(program.program)
+        return self._inner.plan_of(program.program) if isinstance(program, OpaqueProgram) else None
 
     def compile(self, graph: Graph) -> Program:
         return OpaqueProgram(self._inner.compile(graph), self.ordinal)

@@ -5,14 +5,16 @@ traced -> simplified -> static -> decomposed -> fused -> plan -> program
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from math import prod
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.base.configuration import current as config
+from xarr.base.progress import ProgressBar
 from xarr.compiler.dynamic.make_static import make_static
+from xarr.compiler.passes.checks import without_checks
 from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen
@@ -151,10 +153,24 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
     return graph
 
 
-def make_program(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Compiled:
-    """What `backend` runs for `graph`, and the graph after the last stage."""
+def make_program(
+    graph: Graph,
+    backend: AbstractBackend,
+    hot: bool = False,
+    donated: Sequence[int] = (),
+    bar: ProgressBar | None = None,
+) -> Compiled:
+    """What `backend` runs for `graph`: every program of the frontend is made here.
+
+    donated: the parameters that it may write over.  bar: where it counts its steps.
+    """
+    graph, checks = without_checks(graph, backend)
     lowered = lower(graph, backend, hot=hot)
-    return Compiled(backend.compile(lowered), lowered, backend)
+    if bar is not None:
+        program = backend.compile_watched(lowered, bar)
+    else:
+        program = backend.compile_owning(lowered, donated) if donated else backend.compile(lowered)
+    return Compiled(program, lowered, backend, checks)
 
 
 def compile_graph(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Program:

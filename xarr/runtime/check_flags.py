@@ -77,20 +77,22 @@ def inherit(order: Iterable[Node], outputs: Iterable[Node]) -> None:
 
 
 def attach_results(
-    nodes: Sequence[Node],
     checks: Checks,
-    sources: Sequence[Source | None],
+    numbers: Sequence[int],
+    nodes: Sequence[Node],
     buffers: Sequence[Any],
     device: Device,
+    sources: Sequence[Source | None] | None = None,
 ) -> None:
-    """Remember which of the results of a program hang on which of its flags.
+    """Remember on which of a program's flags, in `buffers`, its results hang that `nodes` show, by their numbers.
 
-    sources: for each check, where its outermost node was built.
+    sources: for each check, where its outermost node was built, if not where the program's was.
     """
-    flags = [_Flag(buffer, device, checks.checks, sources) for buffer in buffers]
-    for node, number in zip(nodes, checks.flags, strict=True):
-        if number is not None:
-            attach([node], (flags[number],))
+    flags = [_Flag(buffer, device, checks.checks, sources or checks.sources) for buffer in buffers]
+    for node, number in zip(nodes, numbers, strict=True):
+        flag = checks.flags[number]
+        if flag is not None:
+            attach([node], (flags[flag],))
 
 
 def read(node: Node) -> None:

@@ -13,22 +13,22 @@ from typing import Any, Final
 from xarr.backend import failed_node
 from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar
-from xarr.compiler.passes.checks import Checks, without_checks
-from xarr.compiler.pipeline import lower
+from xarr.compiler.passes.checks import without_checks
+from xarr.compiler.pipeline import lower, make_program
 from xarr.compiler.programs import Compiled, Programs
 from xarr.ir.device import Device
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node, data
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant
+from xarr.ir.types import Type
 from xarr.runtime.check_flags import attach_results, inherit, unread
 from xarr.runtime.live_values import moved_value
 from xarr.runtime.nan_checks import run_checked
 from xarr.runtime.pending import (
     LONGEST,
-    computed_nodes,
-    copies_of,
     graph_of,
     key_of_few,
+    nodes_of,
     order_of,
     parts_of,
     structure_of,
@@ -72,8 +72,7 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
             if bar is None:
                 compiled = _kept(key, order, leaves, outputs, device)
             else:
-                graph, checks = _lowered(order, leaves, outputs, device)
-                compiled = Compiled(device.backend.compile_watched(graph, bar), graph, device.backend, checks)
+                compiled = make_program(graph_of(order, leaves, outputs), device.backend, bar=bar)
     _compute(compiled, order, leaves, outputs, device)
 
 
@@ -81,9 +80,8 @@ def _kept(
     key: tuple[Any, ...], order: list[Node], leaves: list[Node], outputs: list[Node], device: Device
 ) -> Compiled:
     """A new program for a pending graph, kept for the next one of this key.  The caller holds the lock."""
-    graph, checks = _lowered(order, leaves, outputs, device)
-    compiled = Compiled(device.backend.compile(graph), graph, device.backend, checks)
-    _programs.add(key, compiled, device.backend.program_nbytes(graph))
+    compiled = make_program(graph_of(order, leaves, outputs), device.backend)
+    _programs.add(key, compiled, device.backend.program_nbytes(compiled.graph))
     return compiled
 
 
@@ -119,7 +117,8 @@ def _compute(
     values = execute(compiled, buffers, (leaves, outputs, device))
     with _lock:
         if compiled.checks is not None or unread:
-            _keep_flags(compiled, order_of(outputs) if order is None else order, outputs, values, device)
+            order = order_of(outputs) if order is None else order
+            _keep_flags(compiled, order, leaves, outputs, values, device)
         exposed = compiled.exposed_results
         for number, node in enumerate(outputs):
             if node.value is None:  # another thread may have been faster
@@ -143,32 +142,36 @@ def execute(compiled: Compiled, buffers: Sequence[Any], pending: Pending | None 
         raise
 
 
-def _lowered(
-    order: list[Node], leaves: list[Node], outputs: list[Node], device: Device
-) -> tuple[Graph, Checks | None]:
-    """The pending graph as the backend compiles it, and the checks that became flags."""
-    if device.backend.is_on_host:
-        return lower(graph_of(order, leaves, outputs), device.backend), None
-    new = copies_of(order, leaves)
-    graph = Graph([new[leaf] for leaf in leaves], [new[node] for node in outputs])
-    graph, checks = without_checks(graph, device.backend)
-    if checks is not None:
-        index = {new[node]: number for number, node in enumerate(computed_nodes(order))}
-        indices = tuple([index[check.outermost] for check in checks.checks])
-        checks = Checks(checks.checks, checks.flags, indices)
-    return lower(graph, device.backend), checks
-
-
 def _keep_flags(
-    compiled: Compiled, order: list[Node], outputs: list[Node], values: Sequence[Any], device: Device
+    compiled: Compiled,
+    order: list[Node],
+    leaves: list[Node],
+    outputs: list[Node],
+    values: Sequence[Any],
+    device: Device,
 ) -> None:
     """Remember on which flags the values of a run hang, before their nodes let their operands go."""
     if unread:
         inherit(order, outputs)
     if compiled.checks is not None:
-        nodes = computed_nodes(order)
+        nodes = nodes_of(leaves, outputs)
         sources = [nodes[index].source for index in compiled.checks.indices]
-        attach_results(outputs, compiled.checks, sources, values[len(outputs) :], device)
+        count = len(outputs)
+        attach_results(compiled.checks, range(count), outputs, values[count:], device, sources)
+
+
+def results_of(
+    compiled: Compiled, types: Sequence[Type], numbers: Sequence[int], values: Sequence[Any], device: Device
+) -> list[Node]:
+    """Leaves for results of a program, by their numbers, from `values`, which it gave on `device`.
+
+    types: those of all results.
+    """
+    exposed = compiled.exposed_results
+    nodes = [data(types[k], values[k], device, exposed[k] or numbers.count(k) > 1) for k in numbers]
+    if compiled.checks is not None:
+        attach_results(compiled.checks, numbers, nodes, values[len(types) :], device)
+    return nodes
 
 
 def explain(error: BaseException, compiled: Compiled, pending: Pending | None = None) -> None:
@@ -193,7 +196,8 @@ def _counterpart(node: Node, compiled: Compiled, pending: Pending) -> Node:
         order = order_of(outputs)
         if any(each.value is not None for each in set(order).difference(leaves)):
             return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        present, _ = _lowered(order, leaves, outputs, device)
+        graph, _ = without_checks(graph_of(order, leaves, outputs), device.backend)
+        present = lower(graph, device.backend)
     return present.nodes[compiled.graph.nodes.index(node)]
 
 

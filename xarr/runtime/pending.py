@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 from xarr.errors import DonationError, TracedValueError
 from xarr.ir.device import Device
-from xarr.ir.graph import Donated, Graph, Node, parameter
+from xarr.ir.graph import Donated, Graph, Node, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Convert, Tuple
 from xarr.ir.source import here
@@ -156,13 +156,7 @@ def _refuse_parameter(node: Node) -> None:
 
 
 def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Graph:
-    """The pending nodes as a closed graph whose parameters stand for `leaves`."""
-    new = copies_of(order, leaves)
-    return Graph(map(new.__getitem__, leaves), map(new.__getitem__, outputs))
-
-
-def copies_of(order: list[Node], leaves: list[Node]) -> dict[Node, Node]:
-    """For each pending node the one in its place in a graph, a parameter for each of `leaves`.
+    """The pending nodes as a closed graph whose parameters stand for `leaves`.
 
     Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
     holds.
@@ -173,12 +167,14 @@ def copies_of(order: list[Node], leaves: list[Node]) -> dict[Node, Node]:
         if node not in new:
             same = literals.get(node.op) if literals and is_scalar_constant(node) else None
             new[node] = same or node.rebuilt(tuple(map(new.__getitem__, node.operands)))
-    return new
+    return Graph(map(new.__getitem__, leaves), map(new.__getitem__, outputs))
 
 
-def computed_nodes(order: list[Node]) -> list[Node]:
-    """Those of the pending nodes that are computed; as many in the same order whenever the structure is the same."""
-    return [node for node in order if node.value is None and node.operands]
+def nodes_of(leaves: list[Node], outputs: list[Node]) -> list[Node]:
+    """The pending nodes of which the nodes of `graph_of` are copies, in the same order."""
+    known = set(leaves)
+    order = postorder(outputs, known.__contains__)
+    return [node for node in order if node not in known and not is_scalar_constant(node)]
 
 
 def parts_of(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], list[Node]]]:

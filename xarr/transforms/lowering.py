@@ -12,17 +12,16 @@ from xarr.backend import AbstractBackend, Program
 from xarr.base.records import record
 from xarr.calls.operands import as_array, is_weak
 from xarr.compiler import pipeline, programs
-from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
 from xarr.errors import InputError
-from xarr.ir.graph import Graph, Node, data
+from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
-from xarr.runtime.check_flags import attach, attach_results, flags_of, unread
+from xarr.runtime.check_flags import attach, flags_of, unread
 from xarr.runtime.effects import START
-from xarr.runtime.evaluation import buffer_of, execute
+from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle, common_device, evaluate, trace, wrap
 from xarr.shapes import Shape, Sizes, check_sizes
 
@@ -119,9 +118,8 @@ class Lowered:
 
         It returns an Array, or a tuple of several.  Source: jax.stages.Lowered.compile.
         """
-        graph, checks = without_checks(self.graph, self.backend)
-        compiled = pipeline.make_program(graph, self.backend, self.hot)
-        return Compiled(partial(_run, self, compiled, checks), compiled.program.text)
+        compiled = pipeline.make_program(self.graph, self.backend, self.hot)
+        return Compiled(partial(_run, self, compiled), compiled.program.text)
 
     def __str__(self) -> str:
         return str(self.graph)
@@ -138,7 +136,7 @@ def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bo
     return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
 
 
-def _run(lowered: Lowered, compiled: programs.Compiled, checks: Checks | None, *arguments: Any) -> Any:
+def _run(lowered: Lowered, compiled: programs.Compiled, *arguments: Any) -> Any:
     """The results of a program for these arrays; InputError for others than it was made for."""
     arrays = [as_array(argument) for argument in arguments]
     captured = [wrap(node) for node in lowered.captured]
@@ -153,12 +151,9 @@ def _run(lowered: Lowered, compiled: programs.Compiled, checks: Checks | None, *
     device = lowered.backend.device()
     buffers = [buffer_of(array._node, device) for array in (*arrays, *captured)]
     values = execute(compiled, buffers)
-    nodes = [data(*pair, device) for pair in zip(graph.result_types, values, strict=checks is None)]
+    nodes = results_of(compiled, graph.result_types, range(len(graph.results)), values, device)
     if unread:
         attach(nodes, flags_of(array._node for array in (*arrays, *captured)))
-    if checks is not None:
-        sources = [check.outermost.source for check in checks.checks]
-        attach_results(nodes, checks, sources, values[len(nodes) :], device)
     results = tuple([wrap(node) for node in nodes])
     return results[0] if len(results) == 1 else results
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from keyword import iskeyword
 from typing import Any, Final
 
@@ -32,7 +32,7 @@ from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles
-from xarr.runtime.check_flags import flags_of, unread
+from xarr.runtime.check_flags import attach_results, flags_of, unread
 from xarr.runtime.evaluation import explain
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Argument, Call, Static, exact
@@ -408,7 +408,8 @@ class _Writer:
         compiled = self.traced.compiled()
         if compiled.checks is not None:
             nodes = "".join([f"m{number}, " for number in range(len(self.traced.places))])
-            self.lines.append(f"{self._name('F', compiled.keep_flags)}(({nodes.rstrip()}), flags, device)")
+            keep = self._name("F", partial(attach_results, compiled.checks, self.traced.places))
+            self.lines.append(f"{keep}(({nodes.rstrip()}), flags, device)")
         names = iter([f"y{number}" for number in range(len(self.traced.places))])
         self.lines.append(f"return {self._packed(self.traced.structure, names)}")
 

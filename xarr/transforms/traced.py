@@ -13,14 +13,13 @@ from xarr import tree
 from xarr.base.host import scalar
 from xarr.base.records import record
 from xarr.compiler import programs
-from xarr.compiler.passes.checks import Checks, without_checks
-from xarr.compiler.pipeline import lower
+from xarr.compiler.pipeline import make_program
 from xarr.ir.device import Device
-from xarr.ir.graph import Graph, Node, data
+from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr.runtime import handles
-from xarr.runtime.check_flags import attach, attach_results, flags_of, unread
-from xarr.runtime.evaluation import buffer_of, execute
+from xarr.runtime.check_flags import attach, flags_of, unread
+from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
@@ -54,12 +53,6 @@ class Compiled(programs.Compiled):
 
     hidden: tuple[Any, ...] = ()
     outer: tuple[Handle, ...] = ()
-
-    def keep_flags(self, nodes: Sequence[Node], buffers: Sequence[Any], device: Device) -> None:
-        """Remember on which of the flags in `buffers` the leaves of a result hang."""
-        assert self.checks is not None
-        sources = [check.outermost.source for check in self.checks.checks]
-        attach_results(nodes, self.checks, sources, buffers, device)
 
 
 @dataclass(eq=False)
@@ -116,14 +109,10 @@ class Traced:
         owner = self.owner
         outer = tuple([handles.wrap(node) for node in self.captured])
         handles.evaluate(*outer)
-        graph, checks = without_checks(self.graph, owner.backend)
-        if checks is not None:
-            checks = Checks(checks.checks, tuple([checks.flags[place] for place in self.places]))
-        graph = lower(graph, owner.backend, hot=True)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         donated = [self.arrays.index(leaf) for leaf in self.donation.leaves if leaf in self.arrays]
-        program = owner.backend.compile_owning(graph, donated) if donated else owner.backend.compile(graph)
-        return Compiled(program, graph, owner.backend, checks, hidden, outer)
+        made = make_program(self.graph, owner.backend, hot=True, donated=donated)
+        return Compiled(made.program, made.graph, made.backend, made.checks, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
@@ -148,13 +137,8 @@ class Traced:
         finally:
             for node in read.values():
                 handles.release(node)
-        nodes = [
-            data(self.graph.result_types[place], values[place], owner, self.is_exposed(place))
-            for place in self.places
-        ]
+        nodes = results_of(compiled, self.graph.result_types, self.places, values, owner)
         attach(nodes, flags)
-        if compiled.checks is not None:
-            compiled.keep_flags(nodes, values[len(self.graph.results) :], owner)
         return tree.unflatten(self.structure, [handles.wrap(node) for node in nodes])
 
     def _buffers(self, leaves: Sequence[Any], read: Mapping[int, Node]) -> list[Any]:

@@ -23,6 +23,7 @@ from xarr.ir.graph import Graph, Node, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops.custom import CHECKED_INDICES
 from xarr.ir.ops.formula import Term, filled, where
+from xarr.ir.source import Source
 from xarr.ir.types import TensorType, TupleType
 
 _INT64: Final = np.dtype(np.int64)
@@ -84,13 +85,17 @@ def with_flags(graph: Graph) -> Flagged:
 class Checks:
     """The checks of a program, whose last results are flags, and for each other result the number of its flag.
 
-    `indices`: for each check the index of its outermost node among the nodes that a run computes, where runs differ in
-    the lines that built these.
+    `indices`: for each check the index of its outermost node in the graph before the first stage.
     """
 
     checks: tuple[Check, ...]
     flags: tuple[int | None, ...]
-    indices: tuple[int, ...] = ()
+    indices: tuple[int, ...]
+
+    @property
+    def sources(self) -> list[Source | None]:
+        """For each check the line that built its outermost node."""
+        return [check.outermost.source for check in self.checks]
 
 
 def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Checks | None]:
@@ -98,7 +103,11 @@ def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Check
     if backend.is_on_host:
         return graph, None
     flagged = with_flags(graph)
-    return flagged.graph, Checks(flagged.checks, flagged.flags) if flagged.checks else None
+    if not flagged.checks:
+        return flagged.graph, None
+    number = {node: index for index, node in enumerate(graph.nodes)}
+    indices = tuple([number[check.outermost] for check in flagged.checks])
+    return flagged.graph, Checks(flagged.checks, flagged.flags, indices)
 
 
 def _has_checks(graph: Graph) -> bool:
