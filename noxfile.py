@@ -7,6 +7,7 @@
 """The tasks of CONTRIBUTING.md as nox sessions, for those who prefer them to plain commands."""
 
 import nox
+import nox.command
 
 nox.needs_version = ">=2025.10.14"
 nox.options.default_venv_backend = "uv|virtualenv"
@@ -39,6 +40,54 @@ def lowest(session: nox.Session) -> None:
     assert isinstance(versions, str)
     session.install(".[test]", *versions.split())
     session.run("python", "-m", "pytest", *(session.posargs or ("-n", "2")))
+
+
+#: What CI leaves out for its time, by the names that `nox -s thorough -- NAME …` chooses from: variables and arguments.
+THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "fuzz": ({"ORACLE": "live"}, ("--thorough",)),
+    "examples": ({}, ("--hypothesis-profile=dev", "-m", "hypothesis")),
+    "indices": ({"INDEX_FUZZ": "3000"}, ("-k", "test_indexing")),
+    "reader": ({"READER_FUZZ": "10000"}, ("-k", "test_stablehlo_reader and damaged")),
+    "records": ({"NUMPY_RECORDS": "all"}, ("-k", "test_numpy_functions")),
+    "compiled": ({"XARR_FUSION": "compiled"}, ()),
+    "off": ({"XARR_FUSION": "off"}, ()),
+    "explicit": ({"XARR_BROADCASTING": "explicit"}, ("-m", "not implicit")),
+    "opaque": ({"XARR_BACKEND": "opaque"}, ()),
+    "ctypes": ({"XARR_NATIVE_CALLS": "off"}, ()),
+    "toy_c": (
+        {"XARR_BACKEND": "toy_c"},
+        ("-k", "test_lax_reduction or test_lax_indexing or test_lax_sorting"),
+    ),
+}
+
+
+@nox.session(default=False)
+def thorough(session: nox.Session) -> None:
+    """All that CI leaves out for its time, or the parts named after `--`; goes on after a part that fails.
+
+    The parts are those of THOROUGH, `machines` and `lowest`.  The whole takes hours.
+    """
+    names = session.posargs or [*THOROUGH, "machines", "lowest"]
+    unknown = sorted(set(names) - {*THOROUGH, "machines", "lowest"})
+    if unknown:
+        session.error(
+            f"wanted parts among {', '.join([*THOROUGH, 'machines', 'lowest'])}, got {', '.join(unknown)}"
+        )
+    session.install(".[test]")
+    failed = []
+    for name in names:
+        try:
+            if name in THOROUGH:
+                variables, arguments = THOROUGH[name]
+                session.run("python", "-m", "pytest", "-n", "2", *arguments, env=variables)
+            elif name == "machines":
+                session.run("python", ".ci/machines.py")
+            else:
+                session.notify("lowest")
+        except nox.command.CommandFailed:
+            failed.append(name)
+    if failed:
+        session.error(f"red: {', '.join(failed)}")
 
 
 @nox.session

@@ -19,13 +19,13 @@ from tests.support.checkout import CHECKOUT
 BENCHMARKS = CHECKOUT / "benchmarks"
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run cpu.py as a user would, with the library under test."""
+def run(*arguments: str, script: str = "cpu.py") -> subprocess.CompletedProcess[str]:
+    """Run a benchmark as a user would, with the library under test."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith("XARR_") and k != "PYTHONSAFEPATH"}
     clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     clean["XARR_KERNEL_CACHE"] = "off"  # Nothing is left behind on disk.
     return subprocess.run(
-        [sys.executable, str(BENCHMARKS / "cpu.py"), *arguments],
+        [sys.executable, str(BENCHMARKS / script), *arguments],
         env=clean,
         capture_output=True,
         text=True,
@@ -71,6 +71,21 @@ def test_options_that_mean_nothing(arguments: tuple[str, str], message: str) -> 
     done = run(*arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("script", "arguments", "row"),
+    [
+        ("overhead.py", ("--rounds", "1", "--calls", "1"), "import, ms: numpy"),
+        ("ops.py", ("sort", "--rounds", "1"), "sort"),
+        ("numpy_surface.py", ("cbrt", "--budget", "0.01"), "cbrt"),
+    ],
+)
+def test_the_other_benchmarks_print_their_tables(script: str, arguments: tuple[str, ...], row: str) -> None:
+    done = run(*arguments, script=script)
+    assert done.returncode == 0, done.stderr
+    assert re.search(rf"{row}.*\d", done.stdout)
 
 
 RIGHT = np.array([1, 2, np.nan, np.inf], np.float32)
