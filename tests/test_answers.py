@@ -85,6 +85,8 @@ def test_an_answer_is_read_where_it_is_kept_and_made_where_it_is_not() -> None:
     (other,) = answers.look_up("test_a", "two", returns(x + 2), "")
     assert_same(other, x + 2)
     assert answers.missed == {"test_a": 1}
+    answers.look_up("test_b", "one", returns(x), "")
+    assert answers.missed == {"test_a": 1}, "of test_b none are kept"
     assert "1 of test_a; ORACLE=renew python -m pytest -n 0 test_a.py" in answers.report(answers.missed)
     assert answers.report({}) == ""
 
