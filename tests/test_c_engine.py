@@ -2,8 +2,11 @@
 
 All the tests that it is to pass, but for those of arrays too large for its library:
 
-    XARR_BACKEND=toy_c python -m pytest -n 2 -k "not (cost or large or wide or long or holes or folded or running)" \\
-        tests/test_lax_{reduction,indexing,windows,movement,sorting,loops,control}.py
+    XARR_BACKEND=toy_c python -m pytest -n 2 -k "not (cost or large or wide or long or holes or folded)" \\
+        tests/test_lax_{reduction,indexing,windows,movement,sorting,loops,control,convolution,contraction}.py \\
+        tests/test_lax_windows_refusals.py tests/test_windows.py
+
+Whatever it leaves to its library, without a reason that tests/support/c_library.py names, is an error.
 """
 
 from __future__ import annotations
@@ -20,9 +23,12 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.support import c_engine
+from tests.support import c_engine, c_library
 from tests.support.checkout import CHECKOUT
 from xarr import Array, lax
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.types import TensorType
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
@@ -40,6 +46,9 @@ SELECTION = (
     "tests/test_lax_reduction.py::test_numeric_reductions_agree[reduce_max]",
     "tests/test_lax_reduction.py::test_places_of_extremes_agree[argmax]",
     "tests/test_lax_sorting.py::test_sort_agrees_bit_for_bit",
+    "tests/test_lax_convolution.py::test_window_reversal_reads_the_kernel_from_its_end",
+    "tests/test_lax_windows.py::test_padding_and_holes_take_no_part",
+    "tests/test_lax_windows.py::test_running_totals_of_special_values_as_jax",
     "tests/test_lax_windows.py::test_ties_and_nan",
     "tests/test_lax_windows.py::test_windows_of_padding_choose_nothing",
 )
@@ -102,17 +111,34 @@ def test_constants_keep_their_bits(toy_c: Any, number: float) -> None:
 
 
 def test_what_no_loop_holds_is_the_library_s(toy_c: Any) -> None:
-    x = xarr.asarray(np.arange(6.0).reshape(2, 3))
-    product = xarr.jit(lambda x: lax.dot(x, x.T) + 1)
-    assert_same(product(x), np.array([[6.0, 15.0], [15.0, 51.0]]))
-    assert "library dot_general" in str(product.lower(x).stage("plan"))
+    c_library.CALLS.clear()
+    x = np.arange(4.0)
+    found = xarr.jit(lambda x: lax.sort(x * -1.0) + 1)
+    assert_same(found(xarr.asarray(x)), np.array([-2.0, -1.0, 0.0, 1.0]))
+    assert "library sort" in str(found.lower(x).stage("plan"))
+    assert {name for name, _ in c_library.CALLS} == {"stablehlo.sort"}
 
 
-def test_a_group_that_nothing_builds_is_not_formed(toy_c: Any) -> None:
-    x = xarr.asarray(np.zeros(4))
-    update = xarr.jit(lambda x, i: x.at[i].add(1.0) * 2)
-    assert_same(update(x, xarr.asarray([1, 1, 3])), np.array([0.0, 4.0, 0.0, 2.0]))
-    assert "library scatter" in str(update.lower(x, xarr.asarray([1, 1, 3])).stage("plan"))
+def test_what_a_loop_holds_is_never_the_library_s() -> None:
+    x = parameter(TensorType((4,), np.dtype("int64")))
+    with pytest.raises(AssertionError, match=r"and no reason: .*reverse"):
+        c_library.library_program(Graph([x], [Node(ops.Reverse((0,)), (x,))]))
+
+
+def test_scatters_windows_and_products_are_loops(toy_c: Any) -> None:
+    def function(x: Any, i: Any) -> Any:
+        y = x.at[i].add(1.0) * 2
+        return lax.reduce_window(y, 0.0, lax.add, (2,), (1,), "VALID"), lax.cumsum(y), lax.dot(y, y)
+
+    x, i = xarr.asarray(np.arange(4.0)), xarr.asarray([1, 1, 3])
+    c_library.CALLS.clear()
+    sums, totals, product = xarr.jit(function)(x, i)
+    assert_same(sums, np.array([6.0, 10.0, 12.0]))
+    assert_same(totals, np.array([0.0, 6.0, 10.0, 18.0]))
+    assert_same(product, np.array(116.0))
+    assert {name for name, _ in c_library.CALLS} == {"stablehlo.custom_call"}  # the indices are checked
+    plan = str(xarr.jit(lambda x, i: x.at[i].add(1.0) * 2).lower(x, i).stage("plan"))
+    assert "launch" in plan and "library" not in plan
 
 
 def test_loops_and_branches_have_plans(toy_c: Any) -> None:
@@ -123,6 +149,20 @@ def test_loops_and_branches_have_plans(toy_c: Any) -> None:
     with xarr.use_backend("numpy"):
         wanted = np.asarray(function(xarr.arange(4)))
     assert_same(xarr.jit(function)(xarr.arange(4)), wanted)
+
+
+def test_a_loop_that_needs_no_plan_is_a_loop_in_c(toy_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+    compiled = c_engine.compiled
+    monkeypatch.setattr(c_engine, "compiled", lambda text: texts.append(text) or compiled(text))
+    collatz = xarr.jit(lambda n: lax.while_loop(lambda s: s[0] > 1, step_of_collatz, (n, 0))[1])
+    assert int(collatz(xarr.asarray(27))) == 111
+    assert any("while (condition(buffers[0])" in text for text in texts)
+
+
+def step_of_collatz(state: Any) -> Any:
+    n, count = state
+    return lax.select(n % 2 == 0, n // 2, 3 * n + 1), count + 1
 
 
 def test_a_wrong_operation_is_seen(toy_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 It is what an engine needs at least, to be read beside `xarr/compiler/loop_ir/loops.py` and
 `xarr/compiler/plan/records.py`.  A loop is a `for`, a value is a `const` variable, a step of a plan is a call.  What is
-no loop program (a product of matrices, an FFT, a sort) is computed by its library, the reference interpreter.
+no loop program (an FFT, a sort) is computed by its library, the reference interpreter: c_library.py says why.
 
 The types of C are called by NumPy's letters: `f4` is float, `u1` an unsigned byte, `c16` a complex double.
 """
@@ -23,23 +23,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from tests.support.plan_engine import PlanRun, flat_results
-from tests.support.serial_loops import SCHEDULE
+from tests.support.c_library import library_program
+from tests.support.plan_engine import PlanRun, flat_results, packed_results
 from xarr.backend import AbstractBackend, get, read_only
 from xarr.compiler.fusion import stage
-from xarr.compiler.fusion.form_groups import computes
 from xarr.compiler.loop_ir.loops import Kernel, Loop, Store, constant_of
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
+from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.plan import records
 from xarr.compiler.plan.arena import aligned
-from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.planner import plan as plan_of
-from xarr.compiler.plan.records import Plan, Step
 from xarr.compiler.schedule import Schedule
+from xarr.compiler.schedules.serial.builders import SCHEDULE, computes, program_of
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.types import TupleType, Type
+from xarr.ir.types import Type
 
 Array = np.ndarray[Any, Any]
 
@@ -68,11 +67,13 @@ PATTERNS = {
     "rem": "{0} % {1}",
     "maximum": "MAXIMUM({0}, {1})",
     "minimum": "MINIMUM({0}, {1})",
+    "real": "__real__ {0}",
+    "imag": "__imag__ {0}",
+    "complex": "__builtin_complex({0}, {1})",
     "bitcast": "BITS({to}, {0})",
     "popcount": "__builtin_popcountll(BITS(u{size}, {0}))",
     "count_leading_zeros": "{0} ? __builtin_clzll(BITS(u{size}, {0})) - (64 - 8 * {size}) : 8 * {size}",
 }
-PATTERNS |= {"real": "__real__ {0}", "imag": "__imag__ {0}", "complex": "__builtin_complex({0}, {1})"}
 
 
 def literal(value: Value) -> str:
@@ -86,10 +87,10 @@ def literal(value: Value) -> str:
 
 def expression(value: Value, names: Sequence[str]) -> str:
     """The operation of a value on variables."""
-    op, dtype = value.op, value.dtype
+    op, dtype, access = value.op, value.dtype, value.attribute
     if op == "load":
-        text = f"{value.attribute.buffer.name}[{place(names, value.attribute.factors, value.attribute.constant)}]"
-        return f"{names[-1]} ? {text} : 0" if value.attribute.masked else text
+        text = f"{access.buffer.name}[{linear_index(names, access.factors, access.constant)}]"
+        return f"{names[-1]} ? {text} : 0" if access.masked else text
     if op in INFIX:
         return f"{names[0]} {INFIX[op]} {names[1]}"
     if op == "convert":
@@ -107,26 +108,34 @@ def conversion(name: str, old: DType, new: DType) -> str:
     return f"{name} != 0" if new == BOOL else name
 
 
-def place(names: Iterable[str], factors: Iterable[int], constant: int) -> str:
-    terms = [f"{factor} * {name}" for name, factor in zip(names, factors, strict=False)]
-    return " + ".join([*terms, str(constant)])
+def linear_index(names: Iterable[str], factors: Iterable[int], constant: int) -> str:
+    return " + ".join([*[f"{f} * {name}" for name, f in zip(names, factors, strict=False)], str(constant)])
 
 
 class Printer:
     """The C function of a kernel.  `names` are the variables that are seen where the next line stands."""
 
-    def kernel(self, kernel: Kernel) -> str:
+    def function(self, kernel: Kernel, name: str = "run") -> str:
         self.lines: list[str] = []
         self.names: ChainMap[Value, str] = ChainMap()
         for number, buffer in enumerate((*kernel.inputs, *kernel.outputs, *kernel.scratch)):
             self.line(f"{buffer.dtype.str[1:]} *{buffer.name} = buffers[{number}];")
         for phase in kernel.phases:
             self.open("")
-            for buffer in kernel.locals:
-                self.line(f"{buffer.dtype.str[1:]} {buffer.name}[{buffer.size}];")
             self.loop(phase)
             self.close()
-        return "\n".join([f"{PRELUDE}void run(void **buffers) {{", *self.lines, "}\n"])
+        return "\n".join([f"void {name}(void **buffers) {{", *self.lines, "}\n"])
+
+    def while_loop(self, condition: Kernel, body: Kernel) -> str:
+        """A function of the buffers of two loop programs, which share the inputs: the carried values."""
+        text, count = [self.function(condition, "condition"), self.function(body, "body")], len(body.inputs)
+        text.append(
+            f"void run(void ***buffers) {{\n    while (condition(buffers[0]), *(b1 *)buffers[0][{count}]) {{"
+        )
+        text.append("        body(buffers[1]);")
+        for k, out in enumerate(body.outputs):
+            text.append(f"        __builtin_memcpy(buffers[1][{k}], buffers[1][{count + k}], {out.nbytes});")
+        return "\n".join([*text, "    }", "}\n"])
 
     def line(self, text: str) -> None:
         self.lines.append("    " * len(self.names.maps) + text)
@@ -151,8 +160,8 @@ class Printer:
         return self.names[root]
 
     def loop(self, loop: Loop) -> None:
-        kept = loop.accumulators or loop.carries or loop.prefixes or loop.search or loop.bounds
-        assert not kept, "serial loops keep nothing from turn to turn but in buffers"
+        kept = (loop.accumulators, loop.carries, loop.prefixes, loop.search, loop.bounds)
+        assert not any(kept), "serial loops leave nothing to later iterations but in buffers"
         extent = str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
         index = f"k{len(self.lines)}"
         self.open(f"for (i8 {index} = 0; {index} < {extent}; {index}++) ")
@@ -168,7 +177,7 @@ class Printer:
         stores = [part for part in parts if isinstance(part, Store)]
         for store, value in [(store, self.value(store.value)) for store in stores]:
             names, factors = [self.value(x) for x, _ in store.place.terms], [x for _, x in store.place.terms]
-            self.line(f"{store.buffer.name}[{place(names, factors, store.place.constant)}] = {value};")
+            self.line(f"{store.buffer.name}[{linear_index(names, factors, store.place.constant)}] = {value};")
 
 
 # --- 2. The C compiler ---------------------------------------------------------------------------------
@@ -178,27 +187,37 @@ COMMAND = "cc -O1 -shared -fPIC -fwrapv -fno-strict-aliasing -ffp-contract=off -
 CACHE = Path(tempfile.gettempdir()) / f"xarr-c-{os.getuid()}"
 
 
-@lru_cache(None)
-def compiled(kernel: Kernel) -> Callable[[Any], None]:
-    """A loop program as a function of its buffers' addresses; the shared object is kept by the C text."""
-    text = Printer().kernel(kernel)
+def compiled(text: str) -> Callable[[Any], None]:
+    """The function `run` of a C text, whose shared object is kept."""
+    text = PRELUDE + text
     CACHE.mkdir(exist_ok=True)
     path = CACHE / f"{hashlib.sha256(f'{COMMAND}{text}'.encode()).hexdigest()[:32]}.so"
     if not path.exists():
         own = path.with_suffix(f".{os.getpid()}")
         subprocess.run([*shlex.split(COMMAND), str(own)], input=text.encode(), check=True)
         own.replace(path)
-    found: Callable[[Any], None] = ctypes.CDLL(str(path)).run
-    return found
+    return ctypes.CDLL(str(path)).run
+
+
+function_of = lru_cache(None)(lambda kernel: compiled(Printer().function(kernel)))
 
 
 def launch(kernel: Kernel, arrays: Sequence[Array], workspace: Array) -> None:
     """Run a loop program of inputs and outputs; scratch buffers lie one after the other in the workspace."""
-    addresses, start = [each.ctypes.data for each in arrays], workspace.ctypes.data
+    buffers, start = [each.ctypes.data for each in arrays], workspace.ctypes.data
     for buffer in kernel.scratch:
-        addresses.append(start)
+        buffers.append(start)
         start += aligned(buffer.nbytes)
-    compiled(kernel)((ctypes.c_void_p * len(addresses))(*addresses))
+    function_of(kernel)((ctypes.c_void_p * len(buffers))(*buffers))
+
+
+def launch_loop(graphs: Sequence[Graph], state: Sequence[Array]) -> None:
+    """Run the loop programs of a condition and a body as one C function, over what they carry."""
+    kernels = [verify(program_of(graph)) for graph in graphs]
+    own = [[np.empty(x.size, x.dtype) for x in (*each.outputs, *each.scratch)] for each in kernels]
+    addresses = [[x.ctypes.data for x in (*state, *arrays)] for arrays in own]
+    buffers = [(ctypes.c_void_p * len(each))(*each) for each in addresses]
+    compiled(Printer().while_loop(*kernels))((ctypes.c_void_p * 2)(*map(ctypes.addressof, buffers)))
 
 
 # --- 3. Plans ------------------------------------------------------------------------------------------
@@ -207,30 +226,19 @@ def launch(kernel: Kernel, arrays: Sequence[Array], workspace: Array) -> None:
 class Run(PlanRun):
     """A run of a plan, whose groups are C."""
 
-    def step(self, step: Step, space: Slice | None) -> None:
+    def step(self, step: records.Step, space: Any) -> None:
         if isinstance(step, records.Launch) and step.program is not None:
             arrays = [self.array(number) for number in (*step.inputs, *step.outputs)]
             launch(step.program, arrays, self.arena[space.offset :] if space else self.arena)
         else:
             super().step(step, space)
 
-    def compute(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
+    def compute(self, step: records.Step, inputs: list[Array]) -> Sequence[Array]:
         if isinstance(step, records.LaunchLoop):
-            return self.native_loop(step, inputs)
-        types = tuple([each.type for each in step.node.operands])
-        return flat_results(one_operation(step.node.op, types)(*inputs))
-
-    def native_loop(self, step: records.LaunchLoop, inputs: Sequence[Array]) -> Sequence[Array]:
-        """A loop that could be one function: here its operations are run one by one."""
-        cond, body = (plan_of(graph, views=False) for graph in step.node.op.graphs)
-        while run(cond, inputs)[0]:
-            inputs = run(body, inputs)
-        return [inputs[k] for k in step.carried]
-
-
-def run(plan: Plan, arguments: Sequence[Array]) -> tuple[Array, ...]:
-    """The results of a plan."""
-    return Run(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
+            state = [np.array(each) for each in inputs]
+            launch_loop(step.node.op.graphs, state)
+            return [state[k] for k in step.carried]
+        return flat_results(one_operation(step.node.op, tuple(x.type for x in step.node.operands))(*inputs))
 
 
 @lru_cache(None)
@@ -238,12 +246,11 @@ def one_operation(op: Op, types: tuple[Type, ...]) -> Callable[..., Any]:
     """A loop program where there is one, else what the reference interpreter computes."""
     operands = [parameter(type) for type in types]
     graph = Graph(operands, [Node(op, tuple(operands))])
-    (node,) = graph.results
-    if not operands or not computes(node, SCHEDULE) or isinstance(node.type, TupleType):
-        return get("reference").compile(graph)
-    group = node.rebuilt(tuple(operands), ops.Fusion(graph, node.shape))
+    if not computes(graph.results[0]):
+        return library_program(graph)
+    group = Node(ops.Fusion(graph, ()), tuple(operands))
     plan = plan_of(Graph(operands, [group]), views=False, schedule=lambda: SCHEDULE)
-    return lambda *arrays: run(plan, arrays)
+    return lambda *arrays: Run.of(plan, arrays)
 
 
 # --- 4. The backend ------------------------------------------------------------------------------------
@@ -252,24 +259,17 @@ def one_operation(op: Op, types: tuple[Type, ...]) -> Callable[..., Any]:
 class Program:
     """A compiled graph: its plan, and the C text of its kernels."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: records.Plan) -> None:
         self.plan = plan
 
     @property
     def text(self) -> str:
         steps = [step for plan in self.plan.walk() for step in plan.steps]
         kernels = dict.fromkeys(step.program for step in steps if isinstance(step, records.Launch))
-        return "\n".join([f"{self.plan}\n", *[Printer().kernel(kernel) for kernel in kernels if kernel]])
+        return "\n".join([f"{self.plan}\n", *[Printer().function(kernel) for kernel in kernels if kernel]])
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        results = iter(run(self.plan, flat_results(arguments)))
-        return tuple(self._whole(type, results) for type in self.plan.graph.result_types)
-
-    def _whole(self, type: Type, results: Any) -> Any:
-        """A result, whose arrays are the next ones."""
-        if isinstance(type, TupleType):
-            return tuple([self._whole(each, results) for each in type.elements])
-        return read_only(next(results))
+        return packed_results(self.plan.graph.result_types, Run.of(self.plan, flat_results(arguments)))
 
 
 class Backend(AbstractBackend):
@@ -282,7 +282,7 @@ class Backend(AbstractBackend):
         return get("reference").supports(op)
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
-        return stage.fuse(graph, self.target, lambda: SCHEDULE, hot=True)
+        return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:
         return SCHEDULE
@@ -290,11 +290,11 @@ class Backend(AbstractBackend):
     def compile(self, graph: Graph) -> Program:
         return Program(plan_of(graph, self.name, views=False, schedule=self.schedule))
 
-    def plan_of(self, program: Any) -> Plan:
-        return program.plan
-
     def from_host(self, array: Array) -> Array:
         return read_only(np.asarray(array, order="C"))
 
     def to_host(self, buffer: Array) -> Array:
         return buffer
+
+    def plan_of(self, program: Any) -> records.Plan:
+        return program.plan

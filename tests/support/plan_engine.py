@@ -6,20 +6,20 @@ spoilt before, so that a step that reads memory which is another buffer's by now
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from xarr.backend import get
+from xarr.backend import get, read_only
 from xarr.base.custom_calls import run_custom_call
 from xarr.compiler.plan import records
 from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.records import Buffer, Plan, Step
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.types import Type
+from xarr.ir.types import TupleType, Type
 
 Array = np.ndarray[Any, Any]
 Memory = np.ndarray[Any, Any]
@@ -27,7 +27,7 @@ Memory = np.ndarray[Any, Any]
 
 def run_plan(plan: Plan, *arguments: Array) -> tuple[Array, ...]:
     """The results of a plan that was made without views, of these arguments; donated ones are spoilt."""
-    return PlanRun(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
+    return PlanRun.of(plan, arguments)
 
 
 def _flat_values(value: Any) -> list[Array]:
@@ -60,6 +60,11 @@ class PlanRun:
             for buffer in plan.buffers:
                 if buffer.end == index:
                     self.arrays.pop(buffer.number, None)
+
+    @classmethod
+    def of(cls, plan: Plan, arguments: Sequence[Array]) -> tuple[Array, ...]:
+        """The results of a run in a new arena."""
+        return cls(plan, arguments, np.empty(plan.layout.arena, np.uint8)).results()
 
     def results(self) -> tuple[Array, ...]:
         return tuple([np.array(self.array(number)) for number in self.plan.results])
@@ -141,3 +146,14 @@ class PlanRun:
 def flat_results(values: Sequence[Any]) -> list[Array]:
     """The arrays among a program's results, those in tuples one by one."""
     return _flat_values(tuple(values))
+
+
+def packed_results(types: Sequence[Type], arrays: Iterable[Array]) -> tuple[Any, ...]:
+    """The reverse: a program's results of these types, as tuples where they are, whose arrays are the next ones."""
+    left = iter(arrays)
+    return tuple(
+        [
+            packed_results(type.elements, left) if isinstance(type, TupleType) else read_only(next(left))
+            for type in types
+        ]
+    )

@@ -21,7 +21,7 @@ from xarr.dtypes import COMPLEX, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, Type
 
 Index: TypeAlias = tuple[Affine, ...]
 #: A node's element at an index, None if it must be computed; where the predicate (None: always true) is
@@ -272,15 +272,19 @@ def _is_known(op: Op, dtypes: tuple[DType, ...]) -> bool:
     return bool(dtypes) and not op.graphs and apply_elementwise(op, dtypes, operands) is not None
 
 
+def holds(type: Type) -> bool:
+    """Whether loops can hold the elements of arrays of a type."""
+    return (
+        isinstance(type, TensorType)
+        and not type.dynamic
+        and 0 not in type.shape
+        and type.dtype not in SUB_BYTE
+    )
+
+
 def is_held(node: Node) -> bool:
     """Whether loops can hold the elements of an array."""
-    kind = node.type
-    return (
-        isinstance(kind, TensorType)
-        and not kind.dynamic
-        and 0 not in kind.shape
-        and kind.dtype not in SUB_BYTE
-    )
+    return holds(node.type)
 
 
 def is_real(node: Node) -> bool:

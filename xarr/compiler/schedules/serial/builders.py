@@ -1,0 +1,72 @@
+"""The serial schedule: one builder for all kinds of groups, and which operations it knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from xarr.compiler.loop_ir import elements
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.schedule import Builder, Kind, Schedule
+from xarr.compiler.schedules.serial import moves, products, reductions, scatters, windows
+from xarr.compiler.schedules.serial.serial_loops import Rule, SerialLoops
+from xarr.compiler.target import Target
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.op import Op
+
+RULES: Final[Mapping[type[Op], Rule]] = {
+    ops.Call: moves.call,
+    ops.Convolution: products.convolution,
+    ops.DotGeneral: products.dot_general,
+    ops.DynamicSlice: moves.dynamic_slice,
+    ops.DynamicUpdateSlice: moves.dynamic_update_slice,
+    ops.Fusion: moves.call,
+    ops.Map: moves.map_elements,
+    ops.Pad: moves.pad,
+    ops.Reduce: reductions.reduce,
+    ops.ReduceWindow: reductions.running_totals,
+    ops.Reshape: moves.reshape,
+    ops.Scatter: scatters.scatter,
+    ops.SelectAndScatter: windows.select_and_scatter,
+}
+
+
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
+    """The loop program of a group, whatever its kind."""
+    return program_of(fusion.computation)
+
+
+BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
+
+#: Of windows of any size groups are made; there are no local buffers, and no long programs.
+TARGET: Final = Target().replace(
+    max_group_members=40,
+    max_serial_bytes=0,
+    local_bytes=0,
+    min_wide_window=2**62,
+    max_window=2**62,
+    max_reduced_window=2**62,
+)
+SCHEDULE: Final = Schedule(TARGET, BUILDERS)
+
+
+def program_of(graph: Graph) -> Kernel:
+    """The loop program of a graph of nodes each of which `computes` accepts."""
+    return SerialLoops(graph, RULES).kernel()
+
+
+def computes(node: Node) -> bool:
+    """Whether these loops compute a node.
+
+    Not what has no elements or sizes that are known late, elements of less than a byte, or computations of scalars that
+    are more than expressions.
+    """
+    if not all(elements.holds(type) for each in (node, *node.operands) for type in element_types(each.type)):
+        return False
+    if isinstance(node.op, ops.GetTupleElement):
+        return type(node.operands[0].op) in RULES
+    if type(node.op) not in RULES:
+        return elements.computes(node)
+    inside = computes if isinstance(node.op, ops.Call | ops.Fusion) else elements.computes
+    return all(inside(each) for graph in node.op.graphs for each in graph.nodes)

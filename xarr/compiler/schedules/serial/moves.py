@@ -1,0 +1,110 @@
+"""Moves whose index is computed: no loops, only another index for each element.
+
+`xarr.compiler.loop_ir.elements` has the moves whose index needs no division and no clamping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from xarr.compiler.loop_ir.elements import Index, Source, computed, row_major, split_axes, strides
+from xarr.compiler.loop_ir.indexed import clamped
+from xarr.compiler.loop_ir.loops import Affine
+from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops
+from xarr.compiler.schedules.serial.windows import undilated
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+
+
+def reshape(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The element as far from the first one as in the result."""
+    (operand,) = node.operands
+    if split_axes(operand.shape, node.shape) is not None:
+        return ()
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        position = row_major(node.shape, index).value(loops.values)
+        rows = zip(operand.shape, strides(operand.shape), strict=True)
+        at = [Affine((((position / stride).rem(size), 1),)) for size, stride in rows]
+        return loops.at(operand, tuple(at), predicate)
+
+    return [source]
+
+
+def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The element of the array, or the padding value beside it and in holes."""
+    op = node.op
+    assert isinstance(op, ops.Pad)
+    array, filler = node.operands
+    if not any(op.interior):
+        return ()
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        at, exists = [], predicate
+        for own, low, holes, size in zip(index, op.low, op.interior, array.shape, strict=True):
+            inside = loops.elements.inside(own, low, low + (size - 1) * (holes + 1) + 1, exists)
+            position, exists = undilated(loops, own + -low, holes + 1, inside)
+            at.append(position)
+        fill = loops.at(filler, ())
+        return fill if exists is None else exists.select(loops.at(array, tuple(at), exists), fill)
+
+    return [source]
+
+
+def _starts(loops: SerialLoops, starts: Sequence[Node], lasts: Sequence[int]) -> list[Affine]:
+    """Start indices, brought to where the window fits; `lasts` are the greatest of these."""
+    return [
+        Affine(((clamped(loops.at(start, ()), last), 1),)) if last else Affine()
+        for start, last in zip(starts, lasts, strict=True)
+    ]
+
+
+def dynamic_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The element as far from the start as in the result."""
+    operand, *starts = node.operands
+    lasts = [whole - size for whole, size in zip(operand.shape, node.shape, strict=True)]
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        rows = zip(index, _starts(loops, starts, lasts), strict=True)
+        return loops.at(operand, tuple(own + start for own, start in rows), predicate)
+
+    return [source]
+
+
+def dynamic_update_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The element of the update where it lies, else of the array around it."""
+    array, update, *starts = node.operands
+    lasts = [whole - size for whole, size in zip(array.shape, update.shape, strict=True)]
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        rows = zip(index, _starts(loops, starts, lasts), strict=True)
+        own = tuple(at + start * -1 for at, start in rows)
+        inside = predicate
+        for at, size, last in zip(own, update.shape, lasts, strict=True):
+            inside = loops.elements.inside(at, 0, size, inside) if last else inside
+        if inside is predicate or inside is None:
+            return loops.at(update, own, predicate)
+        return inside.select(loops.at(update, own, inside), loops.at(array, index, predicate))
+
+    return [source]
+
+
+def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """What a computation gives of the elements of all operands."""
+    op = node.op
+    assert isinstance(op, ops.Map)
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        elements = [loops.at(operand, index, predicate) for operand in node.operands]
+        return computed(op.computation, elements, loops.values)[0]
+
+    return [source]
+
+
+def call(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """What the nodes of a function, or of a group, give in its place."""
+    results = node.op.graphs[0].inline(*node.operands)
+    loops.add(Graph(loops.graph.parameters, results))
+    return [partial(loops.at, result) for result in results]

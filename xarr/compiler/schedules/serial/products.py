@@ -1,0 +1,110 @@
+"""Products of matrices and convolutions: a sum of products for each element of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
+from xarr.compiler.loop_ir.elements import Index, Source
+from xarr.compiler.loop_ir.loops import Affine, Store
+from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops
+from xarr.compiler.schedules.serial.windows import chosen, element_of_window
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.types import Ints
+
+#: Of the index in the result and that of a term: the indices in both operands, and whether the term exists.
+Factors = Callable[[Index, Index], tuple[Index, Index, "Value | None"]]
+
+
+def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The contracted dimensions are summed up."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    dims = (
+        (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
+        (
+            op.rhs_batching_dimensions,
+            op.rhs_contracting_dimensions,
+        ),
+    )
+    free = free_dimensions(node)
+
+    def factors(index: Index, term: Index) -> tuple[Index, Index, None]:
+        count = len(dims[0][0])
+        batch, left, right = index[:count], index[count : count + len(free[0])], index[count + len(free[0]) :]
+        found = []
+        for (batching, contracting), own_dims, own in zip(dims, free, (left, right), strict=True):
+            at = dict(zip((*batching, *contracting, *own_dims), (*batch, *term, *own), strict=True))
+            found.append(tuple(at[dim] for dim in range(len(at))))
+        return found[0], found[1], None
+
+    terms = tuple(node.operands[0].shape[dim] for dim in op.lhs_contracting_dimensions)
+    return _sums(loops, node, terms, factors)
+
+
+def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The features of an element's group, and the elements of its window that lie on the array, are summed up."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    array, kernel = node.operands
+    window = op.window(kernel.tensor_type)
+    inputs = kernel.shape[op.rhs_spec[1]]
+    features, batch = node.shape[op.out_spec[1]], node.shape[op.out_spec[0]]
+    sizes = tuple(array.shape[dim] for dim in op.lhs_spec[2:])
+
+    def group(feature: Affine, count: int) -> Affine:
+        """The group of an output feature, where there are so many groups."""
+        if count == 1:
+            return Affine()
+        return Affine(((feature.value(loops.values) / (features // count), 1),))
+
+    def factors(index: Index, term: Index) -> tuple[Index, Index, Value | None]:
+        n, o, *own = (index[dim] for dim in op.out_spec)
+        c, *number = term
+        spatial, exists = element_of_window(loops, window, sizes, tuple(own), tuple(number))
+        left = (
+            n + group(o, op.batch_group_count) * batch,
+            c + group(o, op.feature_group_count) * inputs,
+            *spatial,
+        )
+        return _placed(op.lhs_spec, left), _placed(op.rhs_spec, (o, c, *number)), exists
+
+    terms = (inputs, *(kernel.shape[dim] for dim in op.rhs_spec[2:]))
+    return _sums(loops, node, terms, factors)
+
+
+def _placed(spec: Ints, index: Index) -> Index:
+    """An index whose part k belongs to dimension `spec[k]`, in the order of the dimensions."""
+    at = dict(zip(spec, index, strict=True))
+    return tuple(at[dim] for dim in range(len(spec)))
+
+
+def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequence[Source]:
+    """Two phases: zeros, then one product after the other; in the end the sums are of the result's type."""
+    left, right = node.operands
+    dtype, rank = sum_dtype(left.dtype, node.dtype), len(node.shape)
+    sums = loops.new(dtype, node.shape)
+
+    def begin(index: Index) -> list[Store]:
+        return [sums.store(index, loops.values.constant(0, sums.buffer.dtype))]
+
+    def add(index: Index) -> list[Store]:
+        own = index[:rank]
+        at, at_right, exists = factors(own, index[rank:])
+        x = loops.convert(loops.at(left, at, exists), left.dtype, dtype)
+        y = loops.convert(loops.at(right, at_right, exists), right.dtype, dtype)
+        old = sums.load(own)
+        if dtype.kind == "f":
+            new = x.fma(y, old)
+        else:
+            new = loops.apply(ops.Add(), dtype, old, loops.apply(ops.Multiply(), dtype, x, y))
+        return [sums.store(own, chosen(exists, new, old))]
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        return loops.convert(sums.load(index, predicate), dtype, node.dtype)
+
+    loops.phase(node.shape, begin)
+    loops.phase((*node.shape, *terms), add, range(rank, rank + len(terms)))
+    return [source]

@@ -1,0 +1,166 @@
+"""The loop program of a graph in which every operation that needs loops of its own gets them, one after the other.
+
+Most operations need none: an element of theirs is computed from elements of their operands wherever it is wanted
+(`xarr.compiler.loop_ir.elements`).  The others, such as reductions, have a rule, which adds phases that fill scratch
+buffers with their results; whoever comes later reads those.  The last phases store the results of the graph.
+
+Nothing here depends on a machine, and nothing is done for speed: no lanes, no tiles, no carried values.  In each phase
+the iterations of the outermost loops are independent; loops in which one needs what another left are inside.  So a
+schedule for many threads can begin here and hand the outer ones out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TypeAlias
+
+from xarr.compiler.functions import apply_elementwise, register_dtype
+from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, reader, row_major
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, element_types
+from xarr.ir.op import Op
+from xarr.ir.types import Ints, TensorType, Type
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """An array in memory of its own, which one phase fills and later ones read."""
+
+    values: Values
+    buffer: Buffer
+    shape: Ints
+
+    def load(self, index: Index, predicate: Value | None = None) -> Value:
+        """The element at `index`; 0 where the predicate is false."""
+        return load(self.values, self.buffer, row_major(self.shape, index), predicate)
+
+    def store(self, index: Index, value: Value) -> Store:
+        """Write the element at `index`."""
+        return Store(self.buffer, row_major(self.shape, index), value)
+
+
+class SerialLoops:
+    """The loop program of a graph, by rules for the operations that are not computed element by element."""
+
+    def __init__(self, graph: Graph, rules: Mapping[type[Op], Rule]) -> None:
+        self.graph = graph
+        self.rules = rules
+        self.values = Values()
+        self.phases: list[Loop] = []
+        self.scratch: list[Buffer] = []
+        self.inputs = [buffer_of(f"in{k}", node, "in") for k, node in enumerate(graph.parameters)]
+        self.sources: dict[Node, Source] = {
+            node: reader(self.values, buffer, node)
+            for node, buffer in zip(graph.parameters, self.inputs, strict=True)
+        }
+        self.elements = Elements(self.values, self.sources)
+        #: The elements of each result of nodes with a rule.
+        self.results: dict[Node, Sequence[Source]] = {}
+
+    def kernel(self) -> Kernel:
+        """The program."""
+        self.add(self.graph)
+        parts = [part for node in self.graph.results for part in self._parts(node)]
+        outputs = []
+        for number, (type, source) in enumerate(parts):
+            outputs.append(Buffer(f"out{number}", register_dtype(type.dtype), type.size, "out"))
+            out = Scratch(self.values, outputs[-1], type.shape)
+            self.phase(type.shape, partial(_copy, out, source))
+        return Kernel(tuple(self.inputs), tuple(outputs), tuple(self.scratch), (), self.phases)
+
+    def _parts(self, node: Node) -> list[tuple[TensorType, Source]]:
+        """The results of a node one by one: their types and elements."""
+        if isinstance(node.type, TensorType):
+            return [(node.type, partial(self.at, node))]
+        return list(zip(_tensor_types(node.type), self.results[node], strict=True))
+
+    def add(self, graph: Graph) -> None:
+        """Add the phases of a graph's nodes, those that are there already apart."""
+        for node in graph.nodes:
+            rule = self.rules.get(type(node.op))
+            if node in self.results or node in self.sources:
+                continue
+            if isinstance(node.op, ops.GetTupleElement):
+                self.sources[node] = self.results[node.operands[0]][node.op.index]
+            elif rule is not None:
+                self.results[node] = rule(self, node)
+                if len(self.results[node]) == 1:
+                    (self.sources[node],) = self.results[node]
+
+    # --- what rules use ----------------------------------------------------------------------------------
+
+    def at(self, node: Node, index: Index, predicate: Value | None = None) -> Value:
+        """The element of a node; where the predicate is false it need not exist."""
+        return self.elements.at(node, index, predicate)
+
+    def apply(self, op: Op, dtype: DType, *operands: Value) -> Value:
+        """An element-wise operation on elements of a type, as registers hold them."""
+        value = apply_elementwise(op, [dtype] * len(operands), operands)
+        assert value is not None, f"no loop computes {op.name} of {dtype}"
+        return value
+
+    def convert(self, value: Value, old: DType, new: DType) -> Value:
+        """An element of one type as one of another."""
+        return value if old == new else self.apply(ops.Convert(new), old, value)
+
+    def new(self, dtype: DType, shape: Ints) -> Scratch:
+        """An array for what phases hand to later ones."""
+        buffer = Buffer(f"scratch{len(self.scratch)}", register_dtype(dtype), prod(shape), "scratch")
+        self.scratch.append(buffer)
+        return Scratch(self.values, buffer, shape)
+
+    def results_of(self, node: Node) -> list[Scratch]:
+        """Arrays for the results of a node."""
+        return [self.new(each.dtype, each.shape) for each in _tensor_types(node.type)]
+
+    def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
+        """Loops over all indices of a shape, and in them `body` of the index.
+
+        The loops over the axes `ordered` are inside of the others, in this order.  Nothing runs if there is no index.
+        """
+        if 0 in shape:
+            return
+        loops = [Loop(index_value(self.values, f"i{axis}"), size) for axis, size in enumerate(shape)]
+        parts = body(tuple(Affine(((loop.index, 1),)) for loop in loops))
+        outer = [loops[axis] for axis in range(len(shape)) if axis not in ordered]
+        outer = outer or [Loop(index_value(self.values, "once"), 1)]
+        nested([*outer, *[loops[axis] for axis in ordered]])[-1].body.extend(parts)
+        self.phases.append(outer[0])
+
+    def only_if(self, condition: Value, parts: Sequence[Loop | Store]) -> list[Loop | Store]:
+        """The parts of a body where a condition holds: in a loop that runs once, or not at all."""
+        extent = condition.select(self.values.constant(1, INT64), 0)
+        return [Loop(index_value(self.values, "once"), extent, body=list(parts))]
+
+
+#: What stands in the innermost loop, given its index.
+Body: TypeAlias = Callable[[Index], Sequence[Loop | Store]]
+#: Adds the phases that a node needs; where the elements of each of its results are afterwards, nothing if they are
+#: computed element by element.
+Rule: TypeAlias = Callable[[SerialLoops, Node], Sequence[Source]]
+
+
+def _copy(array: Scratch, source: Source, index: Index) -> list[Store]:
+    element = source(index, None)
+    assert element is not None, "what a rule gives has elements"
+    return [array.store(index, element)]
+
+
+def _tensor_types(type: Type) -> list[TensorType]:
+    """The types of a node's results, none of which is a tuple: those that loops hold."""
+    return [each for each in element_types(type) if isinstance(each, TensorType)]
+
+
+def store_all(arrays: Sequence[Scratch], index: Index, values: Sequence[Value]) -> list[Store]:
+    """Write an element of each array."""
+    return [array.store(index, value) for array, value in zip(arrays, values, strict=True)]
+
+
+def sources_of(arrays: Sequence[Scratch]) -> list[Source]:
+    """The elements of arrays, for what comes later."""
+    return [array.load for array in arrays]

@@ -1,0 +1,128 @@
+"""Reductions of windows, and scatters to what windows choose.
+
+Every window goes through its elements in row-major order.  An element that lies in padding, or in a hole of a dilated
+array, is not read, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xarr.compiler.loop_ir.elements import Index, Source, computed, row_major
+from xarr.compiler.loop_ir.loops import Affine, Store, load
+from xarr.compiler.loop_ir.scalars import INT64, Value
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.types import Ints
+from xarr.ir.windows import Window, WindowDimension
+
+#: What a window that has no element chooses.
+NOTHING = -1
+
+
+def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """Two phases: the initial values, then all elements of each window."""
+    op = node.op
+    assert isinstance(op, ops.ReduceWindow)
+    arrays, initial = node.operands[: len(node.operands) // 2], node.operands[len(node.operands) // 2 :]
+    results = loops.results_of(node)
+    shape, rank = results[0].shape, len(results[0].shape)
+
+    def begin(index: Index) -> list[Store]:
+        return store_all(results, index, [loops.at(each, ()) for each in initial])
+
+    def combine(index: Index) -> list[Store]:
+        own, number = index[:rank], index[rank:]
+        at, exists = element_of_window(loops, op.window, arrays[0].shape, own, number)
+        old = [each.load(own) for each in results]
+        new = computed(op.computation, [*old, *[loops.at(each, at, exists) for each in arrays]], loops.values)
+        return store_all(results, own, [chosen(exists, *pair) for pair in zip(new, old, strict=True)])
+
+    loops.phase(shape, begin)
+    loops.phase((*shape, *op.window_dimensions), combine, range(rank, 2 * rank))
+    return sources_of(results)
+
+
+def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """Four phases: no window has chosen; all choose; the initial value everywhere; the source to what was chosen."""
+    op = node.op
+    assert isinstance(op, ops.SelectAndScatter)
+    array, source, initial = node.operands
+    rank = len(array.shape)
+    best, position = loops.new(array.dtype, source.shape), loops.new(INT64, source.shape)
+    (result,) = loops.results_of(node)
+
+    def begin(index: Index) -> list[Store]:
+        nothing = loops.values.constant(0, best.buffer.dtype), loops.values.constant(NOTHING, INT64)
+        return store_all([best, position], index, nothing)
+
+    def choose(index: Index) -> list[Store]:
+        own, number = index[:rank], index[rank:]
+        at, exists = element_of_window(loops, op.window, array.shape, own, number)
+        held, where = best.load(own), position.load(own)
+        element = loops.at(array, at, exists)
+        (stays,) = computed(op.select, (held, element), loops.values)
+        stays = stays & where.ge(0)
+        new = stays.select(held, element), stays.select(where, row_major(array.shape, at).value(loops.values))
+        pairs = zip(new, (held, where), strict=True)
+        return store_all([best, position], own, [chosen(exists, *pair) for pair in pairs])
+
+    def scatter(index: Index) -> list[Store]:
+        where = position.load(index)
+        last = result.buffer.size - 1
+        inside = where.lt(0).select(0, where)
+        at = Affine(((inside.gt(last).select(last, inside), 1),))
+        old = load(loops.values, result.buffer, at)
+        (new,) = computed(op.scatter, (old, loops.at(source, index)), loops.values)
+        return [Store(result.buffer, at, where.ge(0).select(new, old))]
+
+    loops.phase(source.shape, begin)
+    loops.phase((*source.shape, *op.window_dimensions), choose, range(rank, 2 * rank))
+    loops.phase(array.shape, lambda index: [result.store(index, loops.at(initial, ()))])
+    loops.phase(source.shape, scatter, range(rank))
+    return sources_of([result])
+
+
+def chosen(condition: Value | None, new: Value, old: Value) -> Value:
+    """`new` where a condition holds, None for always; else `old`."""
+    return new if condition is None else condition.select(new, old)
+
+
+def element_of_window(
+    loops: SerialLoops, window: Window, shape: Ints, index: Index, number: Index
+) -> tuple[Index, Value | None]:
+    """The index in an array of an element of a window, and whether it exists, None for always."""
+    at, exists = [], None
+    rows = zip(window.dimensions, shape, index, number, strict=True)
+    for dimension, size, own, element in rows:
+        position, exists = _position(loops, dimension, size, own, element, exists)
+        at.append(position)
+    return tuple(at), exists
+
+
+def _position(
+    loops: SerialLoops,
+    dimension: WindowDimension,
+    size: int,
+    window: Affine,
+    element: Affine,
+    predicate: Value | None,
+) -> tuple[Affine, Value | None]:
+    """The same along one dimension; the predicate says whether it exists along those before."""
+    if dimension.window_reversal:
+        element = element * -1 + (dimension.size - 1)
+    position = window * dimension.stride + element * dimension.window_dilation + -dimension.padding_low
+    if dimension.is_trivial:
+        return position, predicate
+    extent = (size - 1) * dimension.base_dilation + 1
+    exists = loops.elements.inside(position, 0, extent, predicate)
+    return undilated(loops, position, dimension.base_dilation, exists)
+
+
+def undilated(loops: SerialLoops, position: Affine, step: int, exists: Value) -> tuple[Affine, Value]:
+    """Of a position in a dilated array that in the array, and whether it is one and not a hole."""
+    if step == 1:
+        return position, exists
+    number = position.value(loops.values)
+    return Affine(((number / step, 1),)), exists & number.rem(step).eq(0)
