@@ -2,7 +2,7 @@
 
 from xarr.ir.ops import dynamic_rules as dynamic_rules
 from xarr.ir.ops.binary import *
-from xarr.ir.ops.composite import Clamp as Clamp, Logistic as Logistic, Rsqrt as Rsqrt, Sign as Sign
+from xarr.ir.ops.composite import *
 from xarr.ir.ops.control import (
     Call as Call,
     Case as Case,

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 #: What narrower floats are computed in.
 _WORKING: Final = np.dtype(np.float32)
 
+__all__ = ["Clamp", "Logistic", "Rsqrt", "Sign"]
+
 
 def _widened(x: Term) -> Term:
     return x.convert(_WORKING) if x.dtype in FLOAT and x.dtype.itemsize < _WORKING.itemsize else x
