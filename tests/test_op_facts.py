@@ -138,3 +138,31 @@ def test_every_kind_of_view_was_tried() -> None:
 @pytest.mark.parametrize("op", own_operations(ops.Elementwise), ids=lambda op: op.__name__)
 def test_what_has_a_formula_is_composite_and_is_in_loops(op: Any) -> None:
     assert op.has_formula == (op.name in FUNCTIONS and op.decompose is not Op.decompose)
+
+
+SINGLE = {name: case for name, case in CASES.items() if len(case.graph.nodes) == 1}
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, case in SINGLE.items() if case.graph.results[0].op.is_elementwise]
+)
+def test_an_element_of_an_elementwise_op_depends_on_its_index_alone(name: str, unfused: None) -> None:
+    case = SINGLE[name]
+    flipped = [np.ascontiguousarray(np.flip(operand)) for operand in case.inputs]
+    (result,), (of_flipped,) = on_numpy(case.graph, *case.inputs), on_numpy(case.graph, *flipped)
+    assert_same(of_flipped, np.flip(result))
+
+
+def test_every_irregular_elementwise_op_was_tried() -> None:
+    irregular = {op for op in own_operations() if op.is_elementwise and not issubclass(op, ops.Elementwise)}
+    assert irregular == {ops.Select, ops.Clamp, ops.Convert, ops.ReducePrecision}
+    assert irregular <= {type(case.graph.results[0].op) for case in SINGLE.values()}
+
+
+def test_graphs_that_are_run_take_whole_values() -> None:
+    whole, scalar = set(), set()
+    for node in (node for case in CASES.values() for graph in case.graph.walk() for node in graph.nodes):
+        shapes = [each.tensor_type.shape for graph in node.op.graphs for each in graph.parameters]
+        (whole if any(shapes) else scalar).add(type(node.op) if shapes else None)
+    assert {op for op in own_operations() if op.runs_graphs} == whole - {None}
+    assert not any(op.runs_graphs for op in scalar - whole if op)

@@ -54,6 +54,10 @@ class Op:
     #: Whether nothing is computed: each element is a number known beforehand, or an operand's at an index that
     #: depends on the index of the result alone.
     moves: ClassVar[bool] = False
+    #: Whether the operands have the result's shape, and each element of it depends on theirs at its own index alone.
+    is_elementwise: ClassVar[bool] = False
+    #: Whether the graphs that it carries are parts of the program, run on whole values, and not for single elements.
+    runs_graphs: ClassVar[bool] = False
     #: Whether the result can be the memory of the operand, read in another order.
     is_view: ClassVar[bool] = False
     #: Whether an operand that has the result's type already is the result.

@@ -95,7 +95,7 @@ def _rewritten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph])
         (whole,) = operands
         assert isinstance(whole, tuple)
         return whole[op.index]
-    if isinstance(op, _FLATTENED):
+    if op.runs_graphs or isinstance(op, ops.OptimizationBarrier):  # which hand values to computations, or on
         return _flattened(node, operands, flat)
     arrays = tuple([operand for operand in operands if isinstance(operand, Live)])
     if isinstance(op, _SIZES) or any(array.sizes for array in arrays):
@@ -114,11 +114,8 @@ def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
     return found if isinstance(node.type, TupleType) else found[0]
 
 
-#: Ops that pass values through or hand them to computations: these take arrays and sizes one by one.
-_FLATTENED = (ops.Call, ops.Case, ops.If, ops.OptimizationBarrier, ops.While)
-
-
 def _flattened(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
+    """The value of a node that takes arrays and sizes one by one."""
     op = map_graphs(node.op, flat)
     types = node.op.results(node)
     leading = isinstance(op, ops.If | ops.Case)

@@ -40,7 +40,6 @@ from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
-from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import Ints, TensorType
 
 
@@ -422,7 +421,7 @@ def _follows_reduction(node: Node, target: Target) -> bool:
         each = stack.pop()
         if isinstance(each.op, ops.Reduce):
             return True
-        if isinstance(each.op, Elementwise | ops.Convert | ops.Select):
+        if each.op.is_elementwise:
             new = [operand for operand in each.operands if operand not in seen]
             seen.update(new)
             stack.extend(new)
@@ -445,7 +444,7 @@ def _is_repeated(root: Node, target: Target) -> bool:
             if node.operands and node.operands[0].tensor_type.size * 8 > size:
                 return False
             continue
-        is_in_place = isinstance(node.op, Elementwise | ops.Convert | ops.Select)
+        is_in_place = isinstance(node.op, ops.Elementwise | ops.Convert | ops.Select)
         if not is_in_place or len(seen) > target.max_group_members:
             return False
         new = [operand for operand in node.operands if operand not in seen]

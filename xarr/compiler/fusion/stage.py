@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -37,7 +37,7 @@ def _fused(
     graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
 ) -> Graph:
     """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
-    if not _CARRIERS.isdisjoint(graph.op_classes):
+    if any(op.runs_graphs for op in graph.op_classes):
         graph = _with_bodies(graph, min_work, schedule, inner)
     if not _may_pay(graph, min_work):
         return graph
@@ -55,10 +55,6 @@ def _may_pay(graph: Graph, min_work: int) -> bool:
     return max(sizes, default=0) * FUNCTION * max(1, len(graph.nodes)) >= min_work
 
 
-#: Ops with graphs that are fused by themselves.
-_CARRIERS: Final = frozenset({ops.While, ops.If, ops.Case, ops.Call})
-
-
 def _with_bodies(
     graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
 ) -> Graph:
@@ -69,7 +65,7 @@ def _with_bodies(
             from xarr.compiler.while_loops.lowering import lower_loop
 
             return lower_loop(node, operands, min_work, schedule(), inner)
-        if not isinstance(node.op, ops.If | ops.Case | ops.Call):
+        if not node.op.runs_graphs:
             return None
         op = map_graphs(node.op, inner)
         return None if op is node.op else node.rebuilt(operands, op)

@@ -120,7 +120,7 @@ def _is_check(node: Node) -> bool:
 
 def _graphs_of(node: Node) -> tuple[Graph, ...]:
     """The computations whose checks become flags."""
-    return node.op.graphs if type(node.op) in (ops.Call, ops.Case, ops.If, ops.While) else ()
+    return node.op.graphs if node.op.runs_graphs else ()
 
 
 def _carries_checks(node: Node) -> bool:

@@ -16,7 +16,6 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
-from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import Ints
 
 
@@ -71,7 +70,7 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
                 ):
                     return False
                 found = True
-            elif not isinstance(op, Elementwise | ops.Convert | ops.Select) or user.shape != node.shape:
+            elif not op.is_elementwise or user.shape != node.shape:
                 return False
             elif user not in seen:
                 seen.add(user)

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
 
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.types import TensorType
-
-#: What computes an element from those at the same index, and of what no element is read elsewhere.
-_AT_SAME_INDEX: Final = (BitcastConvert, ops.Clamp, Convert, Elementwise, ReducePrecision, Select)
 
 
 def overwrites(node: Node, free: set[int], min_bytes: int) -> Iterator[tuple[int, int]]:
@@ -85,7 +80,7 @@ def _overwritable(fusion: ops.Fusion, min_bytes: int) -> tuple[frozenset[int], .
         if isinstance(node.op, ops.Scatter) and len(node.operands) == 3:
             # The operand is copied to the result before anything is combined into it.
             elsewhere.update(*(reads[operand] for operand in node.operands[1:]))
-        elif not isinstance(node.op, _AT_SAME_INDEX):
+        elif not (node.op.is_elementwise or isinstance(node.op, ops.BitcastConvert)):
             elsewhere |= reads[node]
     allowed = []
     for node in graph.results:

@@ -36,6 +36,7 @@ class Clamp(Op):
 
     name = "stablehlo.clamp"
     lax_name = "clamp"
+    is_elementwise = True
     cost = INSTRUCTION
 
     def infer(self, *operands: Type) -> Type:

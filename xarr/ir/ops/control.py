@@ -10,9 +10,7 @@ import numpy as np
 from xarr.base.records import record
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import FREE, Op, operation
-from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.creation import Constant
-from xarr.ir.ops.elementwise import Convert, Elementwise, ReducePrecision, Select
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quoted
@@ -116,6 +114,7 @@ class Call(Op):
     computation: Graph
     name = "func.call"
     lax_name = "call"
+    runs_graphs = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -173,7 +172,7 @@ class Map(Op):
         for node in self.computation.nodes:
             if isinstance(node.op, Constant):
                 whole[node] = Node(BroadcastInDim(shape, ()), (node,))
-            elif isinstance(node.op, Elementwise | Select | Convert | Clamp | ReducePrecision):
+            elif node.op.is_elementwise:
                 whole[node] = Node(node.op, tuple(whole[operand] for operand in node.operands))
             else:
                 return None
@@ -222,6 +221,7 @@ class While(Op):
     progress: Progress | None = None
     name = "stablehlo.while"
     lax_name = "while_loop"
+    runs_graphs = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -262,6 +262,7 @@ class If(Op):
     false_branch: Graph
     name = "stablehlo.if"
     lax_name = "cond"
+    runs_graphs = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
@@ -292,6 +293,7 @@ class Case(Op):
     branches: tuple[Graph, ...]
     name = "stablehlo.case"
     lax_name = "switch"
+    runs_graphs = True
 
     @property
     def graphs(self) -> tuple[Graph, ...]:

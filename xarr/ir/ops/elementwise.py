@@ -52,6 +52,7 @@ class Elementwise(Op):
     * C3: all operands have the same shape.
     """
 
+    is_elementwise = True
     accepts: ClassVar[Accepted]
     arity: ClassVar[int]
     #: Whether loops have a formula for the op, though it is defined in terms of others, and so want it whole.
@@ -199,6 +200,7 @@ class Select(Op):
 
     name = "stablehlo.select"
     lax_name = "select"
+    is_elementwise = True
     cost = INSTRUCTION
 
     def infer(self, *operands: Type) -> Type:
@@ -232,6 +234,7 @@ class Convert(Op):
     dtype: np.dtype[Any]
     name = "stablehlo.convert"
     lax_name = "convert_element_type"
+    is_elementwise = True
     cost = INSTRUCTION
     only_changes_type = True
 
@@ -308,6 +311,7 @@ class ReducePrecision(Op):
     mantissa_bits: int
     name = "stablehlo.reduce_precision"
     lax_name = "reduce_precision"
+    is_elementwise = True
 
     def infer(self, *operands: Type) -> Type:
         (operand,) = self.tensors(operands, 1)

@@ -22,6 +22,7 @@ class Fusion(Call):
     people what the loops cost.
     """
 
+    runs_graphs = False
     domain: tuple[int, ...]
     reduced: tuple[int, ...] = ()
     describe: Callable[[Fusion], str] | None = None
@@ -42,6 +43,7 @@ class NativeWhile(While):
     looked at after the last step, and by what.
     """
 
+    runs_graphs = False
     remark_text: str = ""
     checks: tuple[tuple[int, CustomCall], ...] = ()
 
