@@ -1,0 +1,70 @@
+"""`docs/images/rooms.svg` is the picture of the imports as they are."""
+
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.architecture import Tree
+from tests.support.scripts import docs_script
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    return docs_script("make_architecture")
+
+
+def test_picture_is_that_of_the_imports(script: ModuleType) -> None:
+    assert script.PICTURE.read_text(encoding="utf-8") == script.page(), (
+        "run: python docs/make_architecture.py"
+    )
+
+
+def test_a_new_import_changes_the_picture(script: ModuleType, tmp_path: Path) -> None:
+    def graph(source: str) -> dict[str, set[str]]:
+        path = tmp_path / "graph.py"
+        path.write_text(source, encoding="utf-8")
+        other = tmp_path / "core.py"
+        other.write_text("import math", encoding="utf-8")
+        imports: dict[str, set[str]] = script.imports_of_rooms(
+            Tree({"xarr.ir.graph": path, "xarr.lax.core": other})
+        )
+        return imports
+
+    assert graph("import xarr.lax.core") == {"ir": {"lax"}, "lax": set()}
+    assert graph("def late():\n    import xarr.lax.core") == {"ir": set(), "lax": set()}
+
+
+@pytest.mark.parametrize(
+    ("module", "room"),
+    [
+        ("xarr", "xarr/__init__.py"),
+        ("xarr.dtypes", "base"),
+        ("xarr.base.records", "base"),
+        ("xarr.ir.ops.unary", "ir"),
+        ("xarr.compiler.plan.arena", "compiler/plan"),
+        ("xarr.compiler.programs", "compiler/pipeline.py"),
+        ("xarr_numpy.ops.table", "backends/xarr_numpy"),
+    ],
+)
+def test_room(script: ModuleType, module: str, room: str) -> None:
+    assert script.room_of(module) == room
+
+
+def test_cycles_share_a_box_and_implied_arrows_are_left_out(script: ModuleType) -> None:
+    graph = {"a": {"b", "c", "d"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
+    merged = script.without_cycles(graph)
+    assert merged == {"a": {"b\nc", "d"}, "b\nc": {"d"}, "d": set()}
+    assert script.without_implied(merged) == {"a": {"b\nc"}, "b\nc": {"d"}, "d": set()}
+
+
+def test_an_arrow_bends_on_each_floor_that_it_passes(script: ModuleType) -> None:
+    graph = {"a": {"b", "e"}, "b": {"c"}, "c": set(), "e": set()}
+    floors, steps = script.routed({**graph, "a": {"b", "e"}})
+    assert floors[0][:2] == ["c", "e"] and floors[2] == ["a"]
+    assert [room for room in floors[1] if room != "b"] == [bend for bend in steps["a"] if bend != "b"]
+    assert all(room in steps for rooms in floors for room in rooms)
+    drawing = ElementTree.fromstring(script.picture(graph))
+    assert sum(child.tag.endswith("path") for child in drawing) == 4
+    assert sum(child.tag.endswith("text") for child in drawing) == 4
