@@ -1,8 +1,10 @@
 """The words of the source: no retired ones, docstrings that open well, functions named by verbs or nouns.
 
-`LEFT` counts what the parts of the source that are not yet `SWEPT` may still have; it may only fall.
+`LEFT` has the folders and files that are not yet in plain words, and how many of each it may still have: the numbers
+fall, and the rows vanish.  Elsewhere there are none.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -12,43 +14,72 @@ from tests.support import words
 from tests.support.checkout import CHECKOUT
 
 SOURCE = sorted([*CHECKOUT.glob("xarr/**/*.py"), *CHECKOUT.glob("backends/**/*.py")])
-SWEPT = tuple(
-    CHECKOUT / "xarr" / name for name in ("arrays", "explainers", "explanation", "functions", "indexing")
-)
 CHECKS = (words.retired_words, words.odd_openings, words.names_without_verb)
-LEFT = {words.retired_words: 978, words.odd_openings: 152, words.names_without_verb: 344}
 
+# Retired words, docstrings that open oddly, functions named by participles or prepositions.
+LEFT: dict[str, tuple[int, int, int]] = {
+    "backends/xarr_numpy": (236, 39, 65),
+    "backends/xarr_reference": (12, 3, 19),
+    "xarr/__init__.py": (1, 0, 0),
+    "xarr/__main__.py": (1, 0, 0),
+    "xarr/backend.py": (5, 2, 1),
+    "xarr/base": (52, 7, 11),
+    "xarr/compiler": (7, 7, 4),
+    "xarr/compiler/dynamic": (36, 1, 20),
+    "xarr/compiler/functions": (19, 3, 7),
+    "xarr/compiler/fusion": (13, 7, 15),
+    "xarr/compiler/loop_ir": (55, 10, 29),
+    "xarr/compiler/passes": (17, 6, 12),
+    "xarr/compiler/plan": (2, 2, 8),
+    "xarr/compiler/schedules": (126, 8, 30),
+    "xarr/compiler/while_loops": (47, 7, 6),
+    "xarr/dtypes.py": (4, 0, 2),
+    "xarr/einops_backend.py": (1, 1, 1),
+    "xarr/errors.py": (0, 1, 2),
+    "xarr/ir": (122, 24, 49),
+    "xarr/lax": (49, 3, 19),
+    "xarr/lib": (7, 0, 1),
+    "xarr/linalg": (10, 1, 7),
+    "xarr/polynomial": (4, 0, 1),
+    "xarr/random": (21, 9, 8),
+    "xarr/runtime": (16, 1, 6),
+    "xarr/shapes.py": (5, 0, 1),
+    "xarr/stablehlo.py": (3, 0, 1),
+    "xarr/transforms": (95, 10, 18),
+    "xarr/tree.py": (3, 0, 0),
+}
 
 Check = Callable[[Iterable[Path]], list[str]]
 
 
-def _is_swept(path: Path) -> bool:
-    return any(folder in path.parents for folder in SWEPT)
+def _row_of(path: Path) -> str | None:
+    """The row of `LEFT` that a file belongs to, None for none."""
+    name = path.relative_to(CHECKOUT).as_posix()
+    return max((row for row in LEFT if name == row or name.startswith(f"{row}/")), key=len, default=None)
 
 
 @pytest.fixture(scope="module")
-def problems() -> dict[tuple[Check, bool], list[str]]:
-    """The problems of each check, where all is swept and elsewhere.  Each file is parsed once."""
-    lists: dict[tuple[Check, bool], list[str]] = {}
+def problems() -> dict[Check, dict[str | None, list[str]]]:
+    """The problems of each check by row of `LEFT`.  Each file is parsed once."""
+    lists: dict[Check, dict[str | None, list[str]]] = {check: {} for check in CHECKS}
     for path in SOURCE:
         for check in CHECKS:
-            lists.setdefault((check, _is_swept(path)), []).extend(check([path]))
+            lists[check].setdefault(_row_of(path), []).extend(check([path]))
     return lists
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_where_all_is_swept(check: Check, problems: dict[tuple[Check, bool], list[str]]) -> None:
-    assert not problems[check, True], "\n".join(problems[check, True])
+def test_no_more_than_are_left(check: Check, problems: dict[Check, dict[str | None, list[str]]]) -> None:
+    number = CHECKS.index(check)
+    for row, lines in problems[check].items():
+        limit = 0 if row is None else LEFT[row][number]
+        assert len(lines) <= limit, "\n".join([*lines, f"{row or 'elsewhere'} has {len(lines)}, over {limit}"])
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_no_more_than_before_elsewhere(check: Check, problems: dict[tuple[Check, bool], list[str]]) -> None:
-    left = problems[check, False]
-    assert len(left) <= LEFT[check], "\n".join([*left, f"{len(left)} are over {LEFT[check]}"])
-
-
-def test_what_is_swept_is_there() -> None:
-    assert all(any(folder in path.parents for path in SOURCE) for folder in SWEPT)
+def test_each_row_is_there() -> None:
+    rows = Counter(_row_of(path) for path in SOURCE)
+    assert all(rows[row] for row in LEFT), "remove the rows of folders that are gone"
+    assert all(any(counts) for counts in LEFT.values()), "remove the rows of folders that are done"
 
 
 # The checks can fail.
