@@ -73,7 +73,9 @@ def test_no_more_than_are_left(check: Check, problems: dict[Check, dict[str | No
     number = CHECKS.index(check)
     for row, lines in problems[check].items():
         limit = 0 if row is None else LEFT[row][number]
-        assert len(lines) <= limit, "\n".join([*lines, f"{row or 'elsewhere'} has {len(lines)}, over {limit}"])
+        assert len(lines) <= limit, "\n".join(
+            [*lines, f"{row or 'elsewhere'} has {len(lines)}, over {limit}"]
+        )
 
 
 def test_each_row_is_there() -> None:
