@@ -31,7 +31,7 @@ LEFT: dict[str, tuple[int, int, int]] = {
     "xarr/compiler/loop_ir": (55, 10, 29),
     "xarr/compiler/passes": (17, 6, 12),
     "xarr/compiler/plan": (2, 2, 8),
-    "xarr/compiler/schedules": (126, 8, 30),
+    "xarr/compiler/schedules": (131, 12, 34),
     "xarr/compiler/while_loops": (47, 7, 6),
     "xarr/dtypes.py": (4, 0, 2),
     "xarr/einops_backend.py": (1, 1, 1),
