@@ -161,6 +161,50 @@ def test_two_backends_are_refused() -> None:
         xarr.jit(lambda x, y: x + y)(x.to("numpy"), x.to("reference"))
 
 
+MAKERS: dict[str, Callable[[], xarr.Array]] = {
+    "zeros": lambda: xarr.zeros(3),
+    "full": lambda: xarr.full(3, 2.0),
+    "arange": lambda: xarr.arange(3.0),
+    "linspace": lambda: xarr.linspace(0.0, 1.0, 3),
+    "asarray of a list": lambda: xarr.asarray([1.0, 2.0, 3.0]),
+    "asarray of an array": lambda: xarr.asarray(np.arange(3.0)),
+    "eye": lambda: xarr.eye(3)[0],
+    "tri": lambda: xarr.tri(3)[0],
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_what_a_traced_function_makes_lives_where_its_arguments_do(name: str) -> None:
+    make = MAKERS[name]
+    other = next(each for each in ("reference", "numpy") if each != xarr.ones(1).backend)
+    x = xarr.asarray([1.0, 2.0, 3.0], device=other)
+    wanted = np.asarray(x) + np.asarray(make())
+
+    def loop(x: xarr.Array) -> xarr.Array:
+        return lax.fori_loop(0, 1, lambda i, carried: carried + make(), x)
+
+    jitted = xarr.jit(lambda x: x + make())
+    for found in (jitted(x), xarr.jit(lambda x: (make(), x + make()))(x)[1], loop(x), xarr.jit(loop)(x)):
+        assert found.backend == other
+        assert_same(found, wanted)
+    assert xarr.jit(lambda x: (make(), x)[0])(x).backend == other
+    assert_same(xarr.lower(lambda x: x + make(), x).compile()(x), wanted)
+    # Elsewhere it is recorded anew, and outside of the function nothing has changed.
+    here = x.to(make().backend)
+    assert jitted(here).backend == make().backend != other
+    with pytest.raises(BackendError, match="two backends"):
+        x + make()
+
+
+def test_fix_of_a_mixture_in_a_traced_function_works() -> None:
+    x, outer = xarr.ones(3, device="reference"), xarr.ones(3, device="numpy")
+    with pytest.raises(
+        BackendError, match=r'two backends, reference and numpy; move one, e\.g\. x\.to\("reference"\)'
+    ):
+        xarr.jit(lambda x: x + outer)(x)
+    assert_same(xarr.jit(lambda x: x + outer.to("reference"))(x), np.full(3, 2.0))
+
+
 # --- recording once --------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, commit, weak_kind, wrap
+from xarr.runtime.handles import Handle, commit, current_device, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
@@ -106,7 +106,9 @@ def missing_dimensions(rank: int, ndmin: int, ndmax: int, nested: bool) -> int:
 
 
 def as_device(device: DeviceLike) -> Device:
-    """The device that `device` means, None the default one, to commit to; BackendError for an unknown name."""
+    """The device that `device` means, None that of what is made now, to commit to; BackendError for an unknown name."""
+    if device is None:
+        return current_device()
     return device.committed if isinstance(device, Device) else backend_of(device).device()
 
 

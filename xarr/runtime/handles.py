@@ -231,15 +231,24 @@ def common_device(values: Iterable[object]) -> Device | None:
 
 
 def commit(array: Array, device: Device | None = None) -> Array:
-    """`array`; one that is not committed on `device`, by default the default device, for a user who made it there."""
+    """`array`; one that is not committed on `device`, by default `current_device`, for a user who made it there."""
     node = array._node
     if node.device is not None and node.device.is_committed:
         return array
-    committed = backends.default_device() if device is None else device.committed
+    committed = current_device() if device is None else device.committed
     if node.value is not None:
         assert node.device is not None
         return moved(array, committed)
     return wrap(Node(node.op, node.operands, node.type, node._place, committed))
+
+
+def current_device() -> Device:
+    """The device of what a user makes now: of the function that is being recorded, else the default one.
+
+    A recorded function is one program, which runs where its arguments are.
+    """
+    trace = innermost() if recording else None
+    return backends.default_device() if trace is None or trace.device is None else trace.device
 
 
 def from_host(array: np.ndarray[Any, Any], device: Device) -> Array:
@@ -360,12 +369,13 @@ class _Trace:
     """A function that is being recorded, what stands for its arguments, and parameters made meanwhile.
 
     effects: for the first side effect, the parameter for what it follows, and after that the token of each; None if
-    whoever records the function cannot have any.
+    whoever records the function cannot have any.  device: where it runs, None for the default device.
     """
 
     parameters: tuple[Node, ...]
     extra: list[Node]
     effects: list[Node] | None = None
+    device: Device | None = None
 
 
 #: The functions that are being recorded, the innermost last.
@@ -439,8 +449,11 @@ def trace(
     name: str = "main",
     extra: list[Node] | None = None,
     effects: list[Node] | None = None,
+    owner: Device | None = None,
 ) -> tuple[Graph, tuple[Node, ...]]:
     """Run `function` on parameters of `types`, which live on `device`, and return what it recorded as a graph.
+
+    owner: where the graph will run; if it is not known yet, on `device`, or with the function around that is recorded.
 
     The function may append more parameters to `extra`; the graph has them after those of `types`.
     effects: an empty list; if the function has side effects, it is filled, the graph has the token that they
@@ -453,7 +466,11 @@ def trace(
     parameters = tuple(parameter(type, device) for type in types)
     start = next_serial()
     extra = [] if extra is None else extra
-    with _tracing(_Trace(parameters, extra, effects)):
+    if owner is None and device is not None and device.is_committed:
+        owner = device
+    if owner is None and (around := innermost()) is not None:
+        owner = around.device
+    with _tracing(_Trace(parameters, extra, effects, owner)):
         handles = function(*[wrap(node) for node in parameters])
     results = [handle._node for handle in handles]
     parameters = (*parameters, *extra)

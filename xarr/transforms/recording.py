@@ -111,7 +111,8 @@ def _recorded(
         return results
 
     types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
-    graph, captured = lazy.trace(body, types, signature.device, name, extra, effects)
+    owner = signature.device or signature.default_device
+    graph, captured = lazy.trace(body, types, signature.device, name, extra, effects, owner)
     count = len(graph.results) - bool(effects)
     captured = (START, *captured) if effects else captured
     parameters, used = _without_unused(graph, numbers)
