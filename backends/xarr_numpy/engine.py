@@ -20,10 +20,12 @@ from xarr.ir.graph import Graph
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
+    from xarr.compiler.loop_ir.loops import Kernel
     from xarr.compiler.schedule import Schedule
     from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
     from xarr.compiler.while_loops.native_loops import NativeLoop
+    from xarr.ir.types import TensorType
     from xarr_numpy.compiled.kernel import CompiledKernel
     from xarr_numpy.compiled.loops.iterated_kernel import RepeatedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
@@ -90,11 +92,11 @@ def schedule() -> Schedule:
 
 
 @lru_cache(KEPT)
-def kernel(fusion: ops.Fusion) -> CompiledKernel:
-    """A group as a function of arrays."""
+def kernel(program: Kernel, results: tuple[TensorType, ...]) -> CompiledKernel:
+    """The loop program of a group as a function of arrays, which gives results of these types."""
     from xarr_numpy.compiled.kernel import CompiledKernel
 
-    return CompiledKernel(fusion, schedule().build(fusion))
+    return CompiledKernel(program, results)
 
 
 def sequential(computation: Graph, steps: int) -> bool:
@@ -112,19 +114,7 @@ def sequential_module() -> ModuleType:
     return sequential
 
 
-def loop_kernel(loop: ops.NativeWhile) -> LoopKernel | RepeatedKernel:
-    """A native loop as a function of arrays."""
-    from xarr.compiler.while_loops.lowering import iterated_form, native_form
-
-    form = native_form(loop, PROCESSOR)
-    if form is not None:
-        return _native_kernel(form)
-    group = iterated_form(loop, schedule())
-    assert group is not None, "the stage fused makes native loops of those only that have a form"
-    return _repeated_kernel(group)
-
-
-def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel, CheckedLoop | None] | None:
+def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | RepeatedKernel, CheckedLoop | None] | None:
     """A loop of which it is not known whether it can be native, as a function of arrays; None if it cannot.
 
     With its checks taken out if only then it can.
@@ -132,18 +122,12 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel, CheckedLoop | None]
     from xarr.compiler.while_loops.lowering import checked_form
 
     found = checked_form(loop, PROCESSOR)
-    return found and (_native_kernel(found[0]), found[1])
+    return found and (loop_kernel(found[0]), found[1])
 
 
 @lru_cache(KEPT)
-def _native_kernel(form: NativeLoop) -> LoopKernel:
-    from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
+def loop_kernel(program: NativeLoop | IteratedGroup) -> LoopKernel | RepeatedKernel:
+    """The program of a native loop as a function of arrays."""
+    from xarr_numpy.compiled.loops.iterated_kernel import kernel_of
 
-    return LoopKernel(form)
-
-
-@lru_cache(KEPT)
-def _repeated_kernel(form: IteratedGroup) -> RepeatedKernel:
-    from xarr_numpy.compiled.loops.iterated_kernel import RepeatedKernel
-
-    return RepeatedKernel(form, schedule().build(form.fusion))
+    return kernel_of(program)

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import indent
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,13 +28,15 @@ from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.records import Launch, Plan, Step
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
-from xarr.ir.ops import Fusion
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_numpy import engine
 from xarr_numpy.errstate import loud, quiet
 from xarr_numpy.ops.control import STEPS, assigned
 from xarr_numpy.ops.table import SCOPE, TABLE, literal
 from xarr_numpy.processor import PROCESSOR
+
+if TYPE_CHECKING:
+    from xarr_numpy.compiled.kernel import CompiledKernel
 
 
 @dataclass(frozen=True)
@@ -153,9 +155,8 @@ class Emitter:
             return name
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
-        emitter = Emitter(
-            plan(graph, target=PROCESSOR) if isinstance(graph, Graph) else graph, lanes, name, bar
-        )
+        made = graph if isinstance(graph, Plan) else plan(graph, schedule=engine.schedule, target=PROCESSOR)
+        emitter = Emitter(made, lanes, name, bar)
         emitter._functions = self._functions
         inner = emitter.run()
         self.scope[name] = inner.function
@@ -163,6 +164,11 @@ class Emitter:
         self.nested.append(inner.text)
         self.origins += [f"{name} {origin}" for origin in inner.origins]
         return name
+
+    def kernel(self, step: Step) -> CompiledKernel:
+        """What a launch calls."""
+        assert isinstance(step, Launch) and step.program is not None, "the plan was made with a schedule"
+        return engine.kernel(step.program, tuple([self.plan.buffers[number].type for number in step.outputs]))
 
     def show(self, name: str, kernel: Any) -> None:
         """Let the text of a kernel follow that of this program."""
@@ -328,8 +334,7 @@ class Emitter:
             return None
         if (step.inputs, step.outputs) != (self.plan.parameters, self.plan.results):
             return None
-        assert isinstance(step.node.op, Fusion)
-        return None if self.plan.overwritten(step) else engine.kernel(step.node.op).direct
+        return None if self.plan.overwritten(step) else self.kernel(step).direct
 
 
 def _globals(code: CodeType) -> set[str]:

@@ -48,7 +48,6 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     (*("compiler", "compiler.loop_ir", "compiler.loop_ir.*", "compiler.functions", "compiler.functions.*"),),
     (
         *("compiler.passes", "compiler.passes.*", "compiler.dynamic", "compiler.dynamic.*"),
-        *("compiler.plan", "compiler.plan.*"),
         *(
             "compiler.sort_keys",
             "compiler.fusion.groups",
@@ -59,6 +58,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("compiler.schedule", "compiler.traffic"),
     ("compiler.while_loops", "compiler.while_loops.*"),
+    ("compiler.plan", "compiler.plan.*"),
     ("compiler.fusion", "compiler.fusion.*"),
     ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
     (

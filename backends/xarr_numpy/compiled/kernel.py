@@ -10,7 +10,7 @@ import numpy as np
 
 from xarr.backend import DirectCall
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
-from xarr.ir import ops
+from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
 from xarr_numpy.compiled.threads import costs
@@ -27,11 +27,10 @@ class CompiledKernel:
     One result is that array, several are a tuple of them.
     """
 
-    def __init__(self, fusion: ops.Fusion, program: Kernel) -> None:
+    def __init__(self, program: Kernel, results: tuple[TensorType, ...]) -> None:
         self.program = program
         self.text, names = emitter.emit(self.program)
-        graph = fusion.computation
-        self._shapes = [(node.shape, node.dtype) for node in graph.results]
+        self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call

@@ -171,8 +171,7 @@ def _packed(names: Sequence[str], call: str) -> str:
 
 
 def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step.node.op, ops.Fusion)
-    kernel = engine.kernel(step.node.op)
+    kernel = emitter.kernel(step)
     pairs = emitter.overwritten
     name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.show(name, kernel)
@@ -183,7 +182,8 @@ def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, records.LaunchLoop) and isinstance(step.node.op, ops.NativeWhile)
-    kernel, progress = engine.loop_kernel(step.node.op), step.node.op.progress
+    assert step.program is not None, "the plan was made with a schedule"
+    kernel, progress = engine.loop_kernel(step.program), step.node.op.progress
     name = emitter.constant(kernel.call, "k")
     emitter.show(name, kernel)
     used = zip(step.carried, step.outputs, strict=True)

@@ -35,6 +35,11 @@ def cost_of(node: Node) -> Cost:
     return Cost(operations(node), moved)
 
 
+def iterations_of(node: Node) -> int | None:
+    """How many iterations a loop has, None if that is not known."""
+    return node.op.iterations(node) if isinstance(node.op, ops.While) else 1
+
+
 def operations(node: Node) -> int:
     """Operations on elements.  Of a loop those of one iteration, of branches those of the dearest."""
     op = node.op

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 from xarr.base.records import record
 from xarr.compiler.plan.arena import Arena, aligned
-from xarr.ir import ops
 
 if TYPE_CHECKING:
     from xarr.compiler.plan.records import Plan, Step
@@ -113,27 +112,11 @@ def _memory(plan: Plan, roots: list[int]) -> tuple[Memory, ...]:
 # --- inside of steps -----------------------------------------------------------------------------------------
 
 
-def scratch(step: Step) -> list[int]:
-    """Bytes of the buffers that a loop program needs besides, and of those that take turns with a loop's results."""
-    program = getattr(step, "program", None)
-    if program is not None:
-        return [buffer.nbytes for buffer in program.scratch]
-    op = step.node.op
-    if not isinstance(op, ops.NativeWhile) or not step.outputs:
-        return []
-    sizes = []
-    for result in op.body.results:
-        source = result.operands[0] if isinstance(result.op, ops.GetTupleElement) else result
-        if isinstance(source.op, ops.Fusion):
-            sizes.append(result.tensor_type.nbytes)
-    return sizes
-
-
 def inside(step: Step) -> int:
     """The bytes that are in use at once inside of a step, at most, besides its buffers."""
     plans = step.plans
     if not plans:
-        return sum(scratch(step))
+        return sum(step.scratch)
     needs = []
     for plan in plans.values():
         peak = plan.layout.peak
@@ -147,7 +130,7 @@ def workspace(step: Step) -> int:
     """The bytes of the arena that a step needs besides its buffers."""
     plans = step.plans
     if not plans:
-        return sum(map(aligned, scratch(step)))
+        return sum(map(aligned, step.scratch))
     size = max([aligned(plan.layout.arena) for plan in plans.values()])
     return size + sum(spare_sizes(plans["body"])) + aligned(1) if "body" in plans else size
 

@@ -23,6 +23,8 @@ from xarr.ir.types import TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from xarr.compiler.schedule import Schedule
+    from xarr.compiler.while_loops.iterated_groups import IteratedGroup
+    from xarr.compiler.while_loops.native_loops import NativeLoop
 
 #: The numbers of the buffers of a value: one for an array, those of its elements for a tuple.
 Numbers = int | tuple["Numbers", ...]
@@ -80,6 +82,14 @@ class _Maker:
     @cached_property
     def schedule(self) -> Schedule | None:
         return None if self._schedule is None else self._schedule()
+
+    def loop_program(self, loop: ops.NativeWhile) -> NativeLoop | IteratedGroup | None:
+        if self.schedule is None:
+            return None
+        # It takes a while to load, and is there already if a loop became a native one.
+        from xarr.compiler.while_loops.lowering import loop_program
+
+        return loop_program(loop, self.schedule)
 
     def plan(self, graph: Graph, donated: tuple[int, ...] = (), is_body: bool = False) -> Plan:
         """The plan of a graph; `is_body` for that of a loop, whose arrays are updated however small they are."""
@@ -236,7 +246,8 @@ class _Planner:
     def _native_loop(self, node: Node) -> None:
         assert isinstance(node.op, ops.NativeWhile)
         state, carried, outputs = self._carry(node)
-        self._add(records.LaunchLoop(node, self._inputs(node.operands), outputs, carried))
+        program = self.maker.loop_program(node.op)
+        self._add(records.LaunchLoop(node, self._inputs(node.operands), outputs, program, carried))
         for k, call in node.op.checks:
             self._add(records.Check(node, (state[k],), (), call))
 

@@ -46,6 +46,10 @@ def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
     cost = step.cost
     call = f"{step.word} {step.node.op.called}({inputs})"
     remark = f"{cost.operations:,} operations, {shown_bytes(cost.nbytes)}"
+    if step.iterations is None:
+        remark += " an iteration"
+    elif step.iterations != 1:
+        remark += f" an iteration, {step.iterations:,} iterations"
     yield f"{index:4}: {outputs}{outputs and ' = '}{call}{workspace}  # {remark}"
     for name, inner in step.plans.items():
         for line in _lines(inner, name):

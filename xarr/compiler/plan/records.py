@@ -31,12 +31,15 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from xarr.base.records import record
 from xarr.compiler.plan.arena import aligned
-from xarr.compiler.plan.costs import NOTHING, Cost, cost_of
+from xarr.compiler.plan.costs import NOTHING, Cost, cost_of, iterations_of
 from xarr.compiler.plan.layout import Layout, lay_out, spare_sizes
 from xarr.compiler.plan.printer import print_plan
+from xarr.ir.ops import Fusion, GetTupleElement
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel
+    from xarr.compiler.while_loops.iterated_groups import IteratedGroup
+    from xarr.compiler.while_loops.native_loops import NativeLoop
     from xarr.ir.graph import Graph, Node
     from xarr.ir.ops import Constant, CustomCall
     from xarr.ir.types import TensorType
@@ -90,6 +93,16 @@ class Step:
         """Element operations and bytes; of a loop those of one iteration, of branches those of the dearest."""
         return cost_of(self.node)
 
+    @property
+    def iterations(self) -> int | None:
+        """How often the cost falls due; None for a loop of which that is not known beforehand."""
+        return 1
+
+    @property
+    def scratch(self) -> list[int]:
+        """Bytes of the buffers in its workspace that its loop program needs besides inputs and outputs."""
+        return []
+
 
 @record(eq=False)
 class Launch(Step):
@@ -103,19 +116,43 @@ class Launch(Step):
     makes_new = True
     program: Kernel | None
 
+    @property
+    def scratch(self) -> list[int]:
+        return [] if self.program is None else [buffer.nbytes for buffer in self.program.scratch]
+
 
 @record(eq=False)
 class LaunchLoop(Step):
     """Run a loop whose iterations need nothing but machine code (`ops.NativeWhile`): inputs are the carried values
     before, outputs those of them that change, after.
 
-    `carried` has the number of the carried value that each output is.  Outputs whose `end` is their `start` are not
-    wanted.  The checks of the loop follow as steps.
+    * `program` - what it runs: expressions for one point, of which each may have a thread of its own; or a group that
+      each iteration runs.  Both call a carried value by its number.  None in a plan that was made without a schedule,
+    * `carried` - the number of the carried value that each output is.
+
+    Outputs whose `end` is their `start` are not wanted.  In the workspace lie, as those of `Launch`, a second buffer
+    for each carried value that a group computes, which takes turns with the output, and then the group's scratch.
+    The checks of the loop follow as steps.
     """
 
     word = "launch loop"
     makes_new = True
+    program: NativeLoop | IteratedGroup | None
     carried: tuple[int, ...]
+
+    @property
+    def scratch(self) -> list[int]:
+        body, sizes = self.node.op.graphs[1], []
+        for result in body.results if self.outputs else ():
+            source = result.operands[0] if isinstance(result.op, GetTupleElement) else result
+            if isinstance(source.op, Fusion):
+                sizes.append(result.tensor_type.nbytes)
+        kernel = getattr(self.program, "kernel", None)
+        return sizes if kernel is None else sizes + [buffer.nbytes for buffer in kernel.scratch]
+
+    @property
+    def iterations(self) -> int | None:
+        return iterations_of(self.node)
 
 
 @record(eq=False)
@@ -221,6 +258,10 @@ class Loop(Step):
     @property
     def plans(self) -> dict[str, Plan]:
         return {"condition": self.cond, "body": self.body}
+
+    @property
+    def iterations(self) -> int | None:
+        return iterations_of(self.node)
 
     @property
     def spares(self) -> tuple[int | None, ...]:

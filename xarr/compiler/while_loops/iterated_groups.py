@@ -6,12 +6,13 @@ as it is.  Then the rows of a large grid may go through several steps while they
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from textwrap import indent
 
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.while_loops.native_loops import native_loop
+from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
@@ -19,22 +20,33 @@ from xarr.ir.types import TensorType
 
 @dataclass(frozen=True, eq=False)
 class IteratedGroup:
-    """A loop of scalars, and a group whose results are the other carried values.
+    """A loop of scalars, which says how many iterations there are, and a group that each iteration runs.
 
-    operands: for each operand of the group the carried value; results: for each result the carried value.
+    * `scalars`, `scalar_indices` - the loop of the scalars, and which carried values are its own,
+    * `kernel` - the loop program of the group,
+    * `operands`, `results` - for each of its inputs and outputs the carried value,
+    * `radius` - how many rows away from those that it writes an iteration reads; None for any distance.
     """
 
-    scalars: ops.While
-    scalar_places: tuple[int, ...]
-    fusion: ops.Fusion
+    scalars: NativeLoop
+    scalar_indices: tuple[int, ...]
+    kernel: Kernel
     operands: tuple[int, ...]
     results: tuple[int, ...]
     radius: int | None
 
     def describe(self) -> str:
+        """For people: what it repeats."""
         if self.radius is None:
             return "native loop: repeats one group"
         return f"native loop: repeats one group, several steps a pass; they reach {self.radius} rows"
+
+    def __str__(self) -> str:
+        """The loop program of the group, and what an iteration computes of the scalars."""
+        reads, writes = (", ".join(f"p{k}" for k in each) for each in (self.operands, self.results))
+        carried = ", ".join(f"p{k}" for k in self.scalar_indices)
+        parts = [f"the group, {writes} of {reads}:\n{self.kernel}", f"the scalars {carried}, {self.scalars}"]
+        return "\n".join([f"{self.describe()}", *[indent(part.rstrip(), "    ") for part in parts]])
 
 
 def iterated_group(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
@@ -53,23 +65,24 @@ def iterated_group(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
     if len(sources) != 1:
         return None
     (group,) = sources
-    results = tuple(_place_of_result(body, arrays, number) for number in range(_count(group)))
+    results = tuple(_index_of_result(body, arrays, number) for number in range(_count(group)))
     fixed = [k for k in range(len(body.results)) if k not in changing]
     known = {body.parameters[k]: k for k in (*fixed, *arrays)}
     if not isinstance(group.op, ops.Fusion) or None in results or not set(group.operands) <= set(known):
         return None
     counted = _scalar_loop(loop, scalars, fixed)
-    if counted is None or native_loop(counted[0], schedule.target.max_native_values) is None:
+    program = counted and native_loop(counted[0], schedule.target.max_native_values)
+    if counted is None or program is None:
         return None
     operands = tuple(known[operand] for operand in group.operands)
-    places = tuple(place for place in results if place is not None)
-    found = IteratedGroup(*counted, group.op, operands, places, None)
+    indices = tuple(index for index in results if index is not None)
     kernel = schedule.build(group.op)
+    iterated = IteratedGroup(program, counted[1], kernel, operands, indices, None)
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     if sum(buffer.nbytes for buffer in arrays_in_use) <= schedule.target.max_serial_bytes:
-        return found
-    radius = _radius(found, kernel)
-    return None if radius is None else IteratedGroup(*counted, group.op, operands, places, radius)
+        return iterated
+    radius = _radius(iterated, group.op)
+    return None if radius is None else replace(iterated, radius=radius)
 
 
 def _source(node: Node) -> Node:
@@ -80,7 +93,7 @@ def _count(group: Node) -> int:
     return len(group.op.results(group))
 
 
-def _place_of_result(body: Graph, arrays: list[int], number: int) -> int | None:
+def _index_of_result(body: Graph, arrays: list[int], number: int) -> int | None:
     """The only carried value that result `number` of the group becomes."""
     found = [
         k
@@ -95,40 +108,41 @@ def _scalar_loop(
 ) -> tuple[ops.While, tuple[int, ...]] | None:
     """The loop without its arrays; None if its scalars depend on them."""
     ones = [k for k in fixed if loop.body.parameters[k].tensor_type.size == 1]
-    places = sorted([*scalars, *ones])
-    cond = Graph([loop.cond.parameters[k] for k in places], loop.cond.results)
-    body = Graph([loop.body.parameters[k] for k in places], [loop.body.results[k] for k in places])
+    indices = sorted([*scalars, *ones])
+    cond = Graph([loop.cond.parameters[k] for k in indices], loop.cond.results)
+    body = Graph([loop.body.parameters[k] for k in indices], [loop.body.results[k] for k in indices])
     for graph in (cond, body):
         if any(node.op.is_leaf and not isinstance(node.op, ops.Constant) for node in graph.nodes):
             return None
-    return (ops.While(cond, body), tuple(places)) if scalars else None
+    return (ops.While(cond, body), tuple(indices)) if scalars else None
 
 
 # --- how far a step reaches ------------------------------------------------------------------------------
 
 
-def _radius(found: IteratedGroup, kernel: Kernel) -> int | None:
+def _radius(iterated: IteratedGroup, fusion: ops.Fusion) -> int | None:
     """How many rows away from those that it writes a step reads; None if that is not the same everywhere."""
-    graph, phase = found.fusion.computation, kernel.phases[-1]
-    if kernel.scratch or kernel.locals or found.fusion.reduced or phase.vector:
+    graph, kernel = fusion.computation, iterated.kernel
+    phase = kernel.phases[-1]
+    if kernel.scratch or kernel.locals or fusion.reduced or phase.vector:
         return None
     if any(loop.accumulators for loop in phase.walk()) or not isinstance(phase.extent, int):
         return None
-    for place, node in zip(found.results, graph.results, strict=True):
+    for index, node in zip(iterated.results, graph.results, strict=True):
         if isinstance(node.op, ops.DynamicUpdateSlice):
             around = node.operands[0]
-            if around not in graph.parameters or found.operands[graph.parameters.index(around)] != place:
+            if around not in graph.parameters or iterated.operands[graph.parameters.index(around)] != index:
                 return None
         elif len(kernel.phases) > 1:
             return None
     written = _written_rows(phase)
     if written is None:
         return None
-    carried = {place: written[buffer] for place, buffer in zip(found.results, kernel.outputs, strict=True)}
+    carried = {index: written[buffer] for index, buffer in zip(iterated.results, kernel.outputs, strict=True)}
     reach = 0
-    for place, buffer in zip(found.operands, kernel.inputs, strict=True):
-        for rows in _read_places(phase, buffer) if place in carried else ():
-            row, stride = carried[place]
+    for index, buffer in zip(iterated.operands, kernel.inputs, strict=True):
+        for rows in _read_places(phase, buffer) if index in carried else ():
+            row, stride = carried[index]
             if rows is None or rows[0] != stride:
                 return None
             reach = max(reach, abs(rows[1] // stride - row), abs(rows[2] // stride - row))

@@ -16,7 +16,7 @@ from xarr.compiler.target import Target
 from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without_checks
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
-from xarr.compiler.while_loops.native_loops import NativeLoop, known_steps, native_loop
+from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType
@@ -55,6 +55,13 @@ def iterated_form(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
     return _iterated_form(_bare(loop), schedule)
 
 
+def loop_program(loop: ops.NativeWhile, schedule: Schedule) -> NativeLoop | IteratedGroup:
+    """What a native loop runs: expressions for one point, or the group that it repeats."""
+    program = native_form(loop, schedule.target) or iterated_form(loop, schedule)
+    assert program is not None, "the stage fused makes native loops of those only that have a form"
+    return program
+
+
 def checked_form(loop: ops.While, target: Target) -> tuple[NativeLoop, CheckedLoop | None] | None:
     """The native form of a loop, without its checks if it has one only then; None if it has none."""
     form = native_form(loop, target)
@@ -86,11 +93,11 @@ def _pays(node: Node, min_work: int, target: Target) -> bool:
     body = node.op.body
     size = max((each.tensor_type.size for each in body.nodes if isinstance(each.type, TensorType)), default=0)
     work = size * len(body.nodes)
-    steps = known_steps(node)
+    iterations = node.op.iterations(node)
     return (
         min_work <= 1
         or work >= min(min_work, target.min_loop_work)
-        or (steps is not None and steps * work >= min_work)
+        or (iterations is not None and iterations * work >= min_work)
     )
 
 

@@ -24,8 +24,6 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
 
-import numpy as np
-
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.elements import computes, strides
 from xarr.compiler.loop_ir.indexed import clamped
@@ -164,35 +162,6 @@ def native_loop(loop: ops.While, max_values: int) -> NativeLoop | None:
     except _Unfit:
         return None
     return found if found.cost() <= max_values else None
-
-
-def known_steps(node: Node) -> int | None:
-    """How many steps a counted loop takes whose bounds are constants."""
-    assert isinstance(node.op, ops.While)
-    cond, body = node.op.cond, node.op.body
-    (test,) = cond.results
-    if not isinstance(test.op, ops.Compare) or test.op.direction != "LT":
-        return None
-    places = [cond.parameters.index(each) if each in cond.parameters else None for each in test.operands]
-    index = places[0]
-    if index is None or not _counts(body.parameters[index], body.results[index]):
-        return None
-    bound = places[1]
-    if bound is not None and body.results[bound] is not body.parameters[bound]:
-        return None
-    start = _number(node.operands[index])
-    end = _number(test.operands[1] if bound is None else node.operands[bound])
-    return None if start is None or end is None else max(0, end - start)
-
-
-def _counts(old: Node, new: Node) -> bool:
-    return isinstance(new.op, ops.Add) and new.operands[0] is old and _number(new.operands[1]) == 1
-
-
-def _number(node: Node) -> int | None:
-    if not isinstance(node.op, ops.Constant) or node.tensor_type.size != 1 or node.dtype.kind not in "iu":
-        return None
-    return int(np.frombuffer(node.op.raw, node.dtype)[0])
 
 
 class _Unfit(Exception):

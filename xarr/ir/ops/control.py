@@ -10,7 +10,9 @@ import numpy as np
 from xarr.base.records import record
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import FREE, Op, operation
+from xarr.ir.ops.binary import Add
 from xarr.ir.ops.creation import Constant
+from xarr.ir.ops.elementwise import Compare
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quoted
@@ -236,6 +238,21 @@ class While(Op):
     def results(self, node: Node) -> tuple[Type, ...]:
         return self.body.result_types
 
+    def iterations(self, node: Node) -> int | None:
+        """The number of iterations if it counts from one constant to another; None if that is not known."""
+        (test,) = self.cond.results
+        if not isinstance(test.op, Compare) or test.op.direction != "LT":
+            return None
+        parameters = self.cond.parameters
+        index, bound = [parameters.index(each) if each in parameters else None for each in test.operands]
+        if index is None or not _counts(self.body.parameters[index], self.body.results[index]):
+            return None
+        if bound is not None and self.body.results[bound] is not self.body.parameters[bound]:
+            return None
+        start = _integer(node.operands[index])
+        end = _integer(test.operands[1] if bound is None else node.operands[bound])
+        return None if start is None or end is None else max(0, end - start)
+
     def assembly(self, node: Node, printer: Printer) -> str:
         names, cond = printer.region(self.cond, "iterArg")
         _, body = printer.region(self.body, "iterArg")
@@ -311,6 +328,17 @@ class Case(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return _branches(self, node, printer)
+
+
+def _counts(old: Node, new: Node) -> bool:
+    return isinstance(new.op, Add) and new.operands[0] is old and _integer(new.operands[1]) == 1
+
+
+def _integer(node: Node) -> int | None:
+    """The integer that a constant of one element is, None for other nodes."""
+    if not isinstance(node.op, Constant) or node.tensor_type.size != 1 or node.dtype.kind not in "iu":
+        return None
+    return int(np.frombuffer(node.op.raw, node.dtype)[0])
 
 
 def _refuse_tuples(op: Op, types: Sequence[Type]) -> None:

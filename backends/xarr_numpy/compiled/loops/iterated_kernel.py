@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
-from xarr.compiler.while_loops.native_loops import native_loop
+from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr_numpy import workers
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.loops import wavefront_code
@@ -35,12 +34,10 @@ Array = np.ndarray[Any, Any]
 class RepeatedKernel:
     """The machine code of an iterated group.  `call` is that of a `LoopKernel`."""
 
-    def __init__(self, found: IteratedGroup, program: Kernel) -> None:
-        self.found = found
-        self.program = program
-        scalars = native_loop(found.scalars, PROCESSOR.max_native_values)
-        assert scalars is not None, "the scalars were found to be a native loop"
-        self._scalars = LoopKernel(scalars)
+    def __init__(self, group: IteratedGroup) -> None:
+        self.group = group
+        self.program = group.kernel
+        self._scalars = LoopKernel(group.scalars)
         text, names = emitter.emit(self.program)
         self._code = llvm_jit.made(
             text + wavefront_code.driver(self.program, names), ["steps", "ranges", "seams"]
@@ -56,9 +53,6 @@ class RepeatedKernel:
         """Where the machine code comes from, and how long that took."""
         return f"{self._code.origin}, its scalars {self._scalars.origin}"
 
-    def part(self, steps: int) -> None:
-        """It is never one function: who takes the steps depends on how many there are."""
-
     def call(
         self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
     ) -> tuple[Any, ...]:
@@ -66,9 +60,9 @@ class RepeatedKernel:
 
         All of them, `wanted` or not: a step makes every array.  The places `free` may be written to.
         """
-        steps, state = self._count([operands[k] for k in self.found.scalar_places])
+        steps, state = self._count([operands[k] for k in self.group.scalar_indices])
         results = list(operands)
-        for place, value in zip(self.found.scalar_places, state, strict=True):
+        for place, value in zip(self.group.scalar_indices, state, strict=True):
             results[place] = value
         for place, value in self._repeat(steps, frozenset(free), report, operands).items():
             results[place] = value
@@ -85,7 +79,6 @@ class RepeatedKernel:
         self, steps: int, free: frozenset[int], report: Report | None, operands: tuple[Any, ...]
     ) -> dict[int, Any]:
         """The arrays after so many steps, by carried value."""
-        found = self.found
         run = _Tables(self, free, operands)
         done = 0
         # Two steps of all phases: after them both arrays hold what no step changes.
@@ -98,7 +91,7 @@ class RepeatedKernel:
         most, block = self._chunk()
         while done < steps:
             count = min(most, steps - done)
-            if found.radius is None:
+            if self.group.radius is None:
                 self._steps(run.address(done), run.address(done + 1), count)
             else:
                 self._fronts(run, done, count, block)
@@ -109,14 +102,14 @@ class RepeatedKernel:
 
     def _chunk(self) -> tuple[int, int]:
         """Steps that are taken at once, and rows that go through them together."""
-        program, radius = self.program, self.found.radius
+        program, radius = self.program, self.group.radius
         if radius is None:
             elements = sum(buffer.size for buffer in (*program.inputs, *program.outputs))
             return max(1, PROCESSOR.uninterrupted_elements // elements), 1
         phase = program.phases[-1]
         assert isinstance(phase.extent, int), "rows were counted"
         buffers = [
-            b for k, b in zip(self.found.operands, program.inputs, strict=True) if k in self.found.results
+            b for k, b in zip(self.group.operands, program.inputs, strict=True) if k in self.group.results
         ]
         row = sum(buffer.nbytes for buffer in (*buffers, *program.outputs)) // max(1, phase.extent)
         rows = PROCESSOR.wavefront_bytes // max(1, row)
@@ -124,7 +117,7 @@ class RepeatedKernel:
         return steps, max(1, rows - (steps + 2) * radius)
 
     def _fronts(self, run: _Tables, done: int, steps: int, block: int) -> None:
-        phase, radius = self.program.phases[-1], self.found.radius
+        phase, radius = self.program.phases[-1], self.group.radius
         assert isinstance(phase.extent, int) and radius is not None
         rows = phase.extent
         ranges = max(1, min(workers.count(), rows // max(1, 4 * steps * radius)))
@@ -139,15 +132,20 @@ class RepeatedKernel:
             Phase(self._code.addresses["seams"], ranges - 1, seam).run(address, held)
 
 
+def kernel_of(program: NativeLoop | IteratedGroup) -> LoopKernel | RepeatedKernel:
+    """The machine code of a native loop."""
+    return RepeatedKernel(program) if isinstance(program, IteratedGroup) else LoopKernel(program)
+
+
 class _Tables:
     """The arrays of one call, and the tables of their addresses for steps with even and odd numbers."""
 
     def __init__(self, kernel: RepeatedKernel, free: frozenset[int], operands: tuple[Any, ...]) -> None:
-        self.found = kernel.found
+        self.group = kernel.group
         self.operands = operands
         self.free = free
-        self.given = {k: np.ascontiguousarray(operands[k]) for k in kernel.found.operands}
-        self.pairs = {k: _pair(np.asarray(operands[k]), k in free) for k in kernel.found.results}
+        self.given = {k: np.ascontiguousarray(operands[k]) for k in kernel.group.operands}
+        self.pairs = {k: _pair(np.asarray(operands[k]), k in free) for k in kernel.group.results}
         self.scratch = [np.empty(buffer.size, buffer.dtype) for buffer in kernel.program.scratch]
         self._kernel = kernel
         self._taken = 0
@@ -158,9 +156,9 @@ class _Tables:
         is_own = self._taken >= 2 - parity
         before = [
             self.pairs[k][1 - parity] if is_own and k in self.pairs else self.given[k]
-            for k in self.found.operands
+            for k in self.group.operands
         ]
-        after = [self.pairs[k][parity] for k in self.found.results]
+        after = [self.pairs[k][parity] for k in self.group.results]
         return self._kernel._table(*[array.ctypes.data for array in (*before, *after, *self.scratch)])
 
     def made(self) -> None:
@@ -173,7 +171,7 @@ class _Tables:
 
     def results(self, steps: int) -> dict[int, Any]:
         if not steps:
-            return {k: self._as_it_came(k) for k in self.found.results}
+            return {k: self._as_it_came(k) for k in self.group.results}
         return {k: pair[(steps - 1) % 2] for k, pair in self.pairs.items()}
 
     def _as_it_came(self, place: int) -> Any:
