@@ -14,12 +14,14 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.support.graphs import CASES, graph, node, tensor
-from tests.support.plan_engine import flat_results, run_plan
+from tests.support.plan_engine import PlanRun, flat_results, run_plan
+from tests.support.point_engine import run_points
 from tests.support.random_graphs import sample
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import lower
 from xarr.compiler.plan.arena import ALIGNMENT, Arena, aligned
+from xarr.compiler.plan.costs import Cost
 from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.planner import peak, plan
 from xarr.compiler.plan.records import (
@@ -31,6 +33,7 @@ from xarr.compiler.plan.records import (
     LibraryCall,
     Loop,
     Plan,
+    Step,
     View,
 )
 from xarr.compiler.plan.verifier import PlanError, verify
@@ -218,6 +221,52 @@ def test_native_loops_say_which_results_are_wanted() -> None:
     assert [made.is_used(number) for number in loop.outputs].count(True) == 1
 
 
+POINTS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "counted": (
+        lambda x: lax.fori_loop(0, 5, lambda i, s: (s[0] * 2, s[1] + s[0]), (x, x + 1))[1],
+        ("f64[30]",),
+    ),
+    "until each mask is false": (
+        lambda x: lax.while_loop(
+            lambda s: (s[0] < 40) & xarr.any(xarr.abs(s[1]) < 2),
+            lambda s: (s[0] + 1, xarr.where(xarr.abs(s[1]) < 2, s[1] * s[1] + x, s[1])),
+            (0, x * 0),
+        ),
+        ("f64[30]",),
+    ),
+    "rows of a table": (
+        lambda x: lax.fori_loop(0, 4, lambda i, s: (s[0] + x[i], s[1].at[i].set(s[0] / 2)), (x[0], x * 2)),
+        ("f64[6,30]",),
+    ),
+    "scalars": (lambda x: lax.fori_loop(0, 7, lambda i, s: s * 3 - i, x), ("s64[]",)),
+}
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_native_loops_run_point_by_point_from_what_the_plan_says(name: str) -> None:
+    pytest.importorskip("llvmlite")
+    function, types = POINTS[name]
+    with xarr.config(fusion="compiled"):
+        lowered = xarr.jit(function).lower(*types)
+        fused = lowered.stage("fused")
+        assert isinstance(fused, Graph)
+        random = np.random.default_rng(3)
+        inputs = [
+            np.asarray(random.normal(size=node.shape) * 1.5).astype(node.dtype) for node in fused.parameters
+        ]
+        wanted = get("numpy").compile(fused)(*inputs)
+
+    class Run(PlanRun):
+        def compute(self, step: Step, inputs: list[Any]) -> Any:
+            return run_points(step, inputs) if isinstance(step, LaunchLoop) else super().compute(step, inputs)
+
+    plain = verify(plan(fused, views=False, schedule=get("numpy").schedule))
+    assert any(isinstance(step, LaunchLoop) for step in plain.steps)
+    assert_equal_bits(
+        flat_results(wanted), list(Run(plain, inputs, np.empty(plain.layout.arena, np.uint8)).results())
+    )
+
+
 # --- the arena -------------------------------------------------------------------------------------------
 
 
@@ -354,6 +403,32 @@ BROKEN: dict[str, tuple[str, Callable[[], Plan]]] = {
 }
 
 
+#: Plans of compiled groups and loops that break P9.
+BROKEN_LAUNCHES: dict[str, Callable[[], Plan]] = {
+    "a group of other arrays": lambda: with_step(launched(), 0, program=launched("f64[7]").steps[0].program),  # type: ignore[attr-defined]
+    "a loop of other points": lambda: with_step(looping(30), 0, program=looping(7).steps[0].program),  # type: ignore[attr-defined]
+    "other outputs": lambda: with_step(looping(30), 0, carried=(0, 3)),
+}
+
+
+def looping(size: int) -> Plan:
+    return launched(f"f64[{size}]", lambda x: lax.fori_loop(0, 5, lambda i, s: s * 2, x))
+
+
+def launched(type: str = "f64[30]", function: Callable[..., Any] = lambda x: xarr.exp(x) * 2) -> Plan:
+    with xarr.config(fusion="compiled"):
+        made = xarr.jit(function).lower(type).stage("plan")
+    assert isinstance(made, Plan)
+    return made
+
+
+@pytest.mark.parametrize("name", BROKEN_LAUNCHES)
+def test_the_verifier_refuses_launches(name: str) -> None:
+    pytest.importorskip("llvmlite")
+    with pytest.raises(PlanError, match=r"plan \S+: P9: "):
+        verify(BROKEN_LAUNCHES[name]())
+
+
 def with_small_workspaces(made: Plan) -> Plan:
     """The plan with workspaces of one byte."""
     return with_layout(made, workspaces=tuple(each and Slice(0, 1) for each in made.layout.workspaces))
@@ -401,6 +476,32 @@ def test_steps_know_their_cost() -> None:
         4 * (200 * 100 + 100 * 50 + 200 * 50),
     )
     assert all(step.cost.operations == 0 for step in rest if isinstance(step, View))
+
+
+def test_loops_know_their_iterations() -> None:
+    def loops(x: Any, n: Any) -> Any:
+        counted = lax.fori_loop(2, 9, lambda i, s: lax.sort(s * 2), x)
+        return lax.fori_loop(0, n, lambda i, s: lax.sort(s + i), counted)
+
+    made = plan(lowered(xarr.lower(loops, "f64[20]", "s64[]").graph, "off"))
+    counted, unknown = [step for step in made.steps if isinstance(step, Loop)]
+    assert (counted.iterations, unknown.iterations) == (7, None)
+    assert all(step.iterations == 1 for step in made.steps if not isinstance(step, Loop))
+    lines = [line for line in str(made).splitlines() if "= loop " in line]
+    # Comparison, next index, multiplication and sort of 20 elements.
+    assert counted.cost == Cost(1 + 1 + 20 + 100, (8 + 8 + 1) + 3 * 8 + 3 * 160 + 2 * 160)
+    assert lines[0].endswith("# 122 operations, 841 B an iteration, 7 iterations")
+    # The index besides becomes a float.
+    assert unknown.cost == counted.cost + Cost(1, 16)
+    assert lines[1].endswith("# 123 operations, 857 B an iteration")
+    assert made.cost == counted.cost * 7 + unknown.cost
+
+
+def test_the_cost_of_branches_is_that_of_the_dearest() -> None:
+    graph = xarr.lower(*(CONTROL["branches"][0], *CONTROL["branches"][1])).graph
+    (branch,) = [step for step in plan(lowered(graph, "off")).steps if isinstance(step, Branch)]
+    costs = [sum(step.cost.operations for step in inner.steps) for inner in branch.branches]
+    assert branch.cost.operations == max(costs) > min(costs)
 
 
 def test_a_plan_prints() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -10,16 +12,24 @@ import pytest
 
 import xarr
 from tests.support.operations import own_operations
+from xarr import lax
 from xarr.backend import AbstractBackend, get
 from xarr.compiler import pipeline
-from xarr.compiler.pipeline import STAGES, compile_graph, lower
+from xarr.compiler.pipeline import STAGE_NAMES, STAGES, compile_graph, lower
+from xarr.compiler.plan import records
+from xarr.compiler.plan.loop_programs import LoopPrograms
+from xarr.compiler.plan.planner import plan_for
+from xarr.compiler.plan.records import Plan
+from xarr.compiler.programs import Programs
 from xarr.errors import InputError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, GraphError, Node, data, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
+from xarr.runtime import evaluation
 from xarr_null.backend import NullBackend
 
+NATIVE = pytest.mark.skipif(not find_spec("llvmlite"), reason="wants llvmlite")
 VECTOR = TensorType((3,), np.dtype(np.float32))
 
 
@@ -30,7 +40,9 @@ def doubled() -> Graph:
 
 @pytest.mark.parametrize("name", ["", "Fused", "compiled", None, 3], ids=repr)
 def test_unknown_stage(name: Any) -> None:
-    wanted = r"wanted one of the stages traced, simplified, static, decomposed, fused, plan, program, got "
+    wanted = (
+        r"wanted one of the stages traced, simplified, static, decomposed, fused, loops, plan, program, got "
+    )
     with pytest.raises(ValueRangeError, match=wanted):
         lower(doubled(), get("numpy"), name)
     with pytest.raises(ValueRangeError, match=wanted):
@@ -49,7 +61,138 @@ def test_every_stage_prints(backend: str) -> None:
 
 def test_the_module_lists_the_stages_in_order() -> None:
     assert pipeline.__doc__ is not None
-    assert " -> ".join([*STAGES, "plan", "program"]) in pipeline.__doc__
+    assert " -> ".join(STAGE_NAMES) in pipeline.__doc__
+
+
+@pytest.mark.parametrize("backend", ["reference", "null"])
+def test_a_backend_without_a_schedule_has_no_loop_programs(backend: str) -> None:
+    with xarr.use_backend(backend):
+        loops = xarr.lower(lambda x: xarr.exp(x) * 2, "f32[3]").stage("loops")
+    assert isinstance(loops, LoopPrograms)
+    assert loops.programs == ()
+    title = f"loop programs of <lambda> on {backend}: none"
+    assert str(loops).startswith(f"{title}, since backend '{backend}' runs operation by operation")
+
+
+@NATIVE
+@pytest.mark.usefixtures("unfused")
+def test_a_program_without_groups_has_no_loop_programs() -> None:
+    text = str(xarr.lower(lambda x: xarr.exp(x) * 2, "f32[3]").stage("loops"))
+    assert text.startswith(
+        "loop programs of <lambda> on numpy: none, since no operations of it run as one (engine: "
+    )
+    assert "config.fusion = 'off'" in text
+
+
+def repeated(x: Any) -> Any:
+    """Groups in a branch and in the body of a loop; loops over points and over a group; a product."""
+    chosen = lax.cond(x[0] > 0, lambda x: xarr.exp(x) * 2, lambda x: xarr.sin(x) / 3, x)
+    sorted_ones = lax.fori_loop(0, 3, lambda i, s: xarr.sort(s * 2 + i), chosen)
+    points = lax.fori_loop(0, 5, lambda i, s: s * s + x, x)
+    stencil = lax.fori_loop(0, 9, lambda i, s: s.at[1:-1].set((s[:-2] + s[2:]) / 2), x)
+    return sorted_ones + points + stencil @ x
+
+
+@NATIVE
+def test_the_loops_are_those_that_the_plan_launches() -> None:
+    with xarr.config(fusion="compiled"):
+        lowered = xarr.jit(repeated).lower("f64[50]")
+        loops, plan = lowered.stage("loops"), lowered.stage("plan")
+    assert isinstance(loops, LoopPrograms) and isinstance(plan, Plan)
+    steps = [step for each in plan.walk() for step in each.steps]
+    launched = [step.program for step in steps if isinstance(step, records.Launch | records.LaunchLoop)]
+    listed = [program for _, program in loops.programs]
+    assert {type(each).__name__ for each in listed} == {"Kernel", "NativeLoop", "IteratedGroup"}
+    assert len(listed) == len(set(listed)) == len(set(launched)) > 4
+    assert set(listed) == set(launched)
+    text = str(loops)
+    assert text.startswith("loop programs of repeated on numpy:\n")
+    for node, program in loops.programs:
+        assert f"-> {node.type.short()}:\n    {str(program).splitlines()[0]}" in text
+
+
+# --- the plan that runs -------------------------------------------------------------------------------------
+
+PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "group": (lambda x: xarr.exp(x) * 2, ("f64[10000]",)),
+    "product": (lambda x, y: xarr.sin(x @ y), ("f64[5,7]", "f64[7,3]")),
+    "branches": (
+        lambda i, x: lax.switch(i, [lambda x: x, lambda x: xarr.sort(x) * 2], x),
+        ("s32[]", "f64[10000]"),
+    ),
+    "loops": (repeated, ("f64[50]",)),
+    "indices": (lambda x, i: x[i] + xarr.zeros((2, 4)).at[i].set(1.0), ("f64[3,4]", "s64[2]")),
+    "update": (lambda x: x.at[3].set(1.0), ("f64[10000]",)),
+}
+
+
+def arrays(types: tuple[str, ...]) -> list[Any]:
+    shapes = [xarr.transforms.lowering.argument_type(type) for type in types]
+    return [xarr.asarray(np.ones(each.shape, each.dtype)) for each in shapes]  # type: ignore[union-attr]
+
+
+def assert_it_runs_its_plan(name: str, is_donated: bool) -> None:
+    """What is printed ahead of the first call of a jitted function is what runs in the call."""
+    function, types = PROGRAMS[name]
+    donated = len(types) - 1
+    jitted: Any = xarr.jit(function, donate_argnums=donated) if is_donated else xarr.jit(function)
+    inputs = arrays(types)
+    lowered = jitted.lower(*inputs)
+    jitted(*inputs)
+    (traced,) = jitted._cache.values()
+    compiled = traced.compiled()
+    # The opaque backend hands its graphs on to NumPy's.
+    assert str(lowered.stage("plan")) == str(compiled.plan).replace(
+        " on numpy:", f" on {lowered.backend.name}:", 1
+    )
+    assert lowered.stage("program").text == compiled.program.text
+    assert ("= donated argument" in str(compiled.plan)) == is_donated
+
+
+@pytest.mark.parametrize("is_donated", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_plan_of_a_jitted_function_is_what_runs(name: str, is_donated: bool) -> None:
+    assert_it_runs_its_plan(name, is_donated)
+
+
+@pytest.mark.usefixtures("opaque")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_plan_has_flags_for_checks_where_the_program_has(name: str) -> None:
+    assert_it_runs_its_plan(name, is_donated=False)
+
+
+def test_buffers_know_their_device(opaque: AbstractBackend) -> None:
+    graph = lower(repeated_graph(), opaque)
+    for backend, name in ((opaque, "opaque"), (opaque.at(1), "opaque:1")):
+        made = plan_for(graph, backend)
+        assert {buffer.device for each in made.walk() for buffer in each.buffers} == {name}
+        assert str(made).startswith(f"plan repeated on {name}:\n")
+
+
+def repeated_graph() -> Graph:
+    return xarr.lower(repeated, "f64[50]").graph
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_program_of_recorded_operations_is_written_from_a_plan(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Constants are arguments there, so that `lower` has another one."""
+    function, types = PROGRAMS[name]
+    kept: list[Any] = []
+    monkeypatch.setattr(evaluation, "_programs", programs := Programs())
+    monkeypatch.setattr(programs, "add", lambda key, compiled, nbytes: kept.append(compiled))
+    inputs = arrays(types)
+    xarr.evaluate(*inputs)
+    kept.clear()
+    xarr.evaluate(function(*inputs))
+    (compiled,) = kept
+    made = compiled.plan
+    assert str(made) == str(plan_for(compiled.graph, get("numpy")))
+    outputs = [number for step in made.steps for number in step.outputs if made.is_used(number)]
+    assert outputs
+    for number in outputs:
+        assert f"v{number - len(made.parameters)}" in compiled.program.text
 
 
 class Fusing(NullBackend):

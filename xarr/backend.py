@@ -98,6 +98,8 @@ class AbstractBackend(ABC):
     #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and
     #: whoever builds a graph may look at values that are there; elsewhere only who asks for a value copies it.
     is_on_host: ClassVar[bool] = True
+    #: Whether its arrays have strides, so that a result can be a view of an operand's memory in another order.
+    has_views: ClassVar[bool] = True
     #: The number of the device that this object computes on; `at` gives those of others.
     ordinal: int = 0
 

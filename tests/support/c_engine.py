@@ -32,7 +32,7 @@ from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.plan import records
 from xarr.compiler.plan.arena import aligned
-from xarr.compiler.plan.planner import plan as plan_of
+from xarr.compiler.plan.planner import plan as plan_of, plan_for
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.schedules.serial.builders import SCHEDULE, computes, program_of
 from xarr.ir import ops
@@ -276,7 +276,7 @@ class Backend(AbstractBackend):
     """`xarr.use_backend("toy_c")`, in tests: arrays of NumPy in row-major order."""
 
     name: ClassVar[str] = "toy_c"
-    target = SCHEDULE.target
+    has_views, target = False, SCHEDULE.target
 
     def supports(self, op: type[Op]) -> bool:
         return get("reference").supports(op)
@@ -288,7 +288,7 @@ class Backend(AbstractBackend):
         return SCHEDULE
 
     def compile(self, graph: Graph) -> Program:
-        return Program(plan_of(graph, self.name, views=False, schedule=self.schedule))
+        return Program(plan_for(graph, self))
 
     def from_host(self, array: Array) -> Array:
         return read_only(np.asarray(array, order="C"))

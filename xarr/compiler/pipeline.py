@@ -1,6 +1,6 @@
 """The named stages from a traced graph to a running program, each of which can be stopped at and printed.
 
-traced -> simplified -> static -> decomposed -> fused -> plan -> program
+traced -> simplified -> static -> decomposed -> fused -> loops -> plan -> program
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from xarr.compiler.passes.checks import without_checks
 from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen
+from xarr.compiler.plan.loop_programs import LoopPrograms, loop_programs
+from xarr.compiler.plan.planner import plan_for
+from xarr.compiler.plan.records import Plan
 from xarr.compiler.programs import Compiled
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
@@ -121,6 +124,8 @@ _LONG: Final = frozenset({Reduce, ReduceWindow})
 #: The stages that give a graph, in order.
 STAGES: Final = ("traced", "simplified", "static", "decomposed", "fused")
 LAST: Final = STAGES[-1]
+#: The names of all stages, in order.
+STAGE_NAMES: Final = (*STAGES, "loops", "plan", "program")
 
 
 def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool = False) -> Graph:
@@ -132,9 +137,7 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
     unknown stage, BackendError for an op that `backend` cannot run.
     """
     if stage not in STAGES:
-        raise ValueRangeError(
-            f"wanted one of the stages {', '.join([*STAGES, 'plan', 'program'])}, got {stage!r}"
-        )
+        raise ValueRangeError(f"wanted one of the stages {', '.join(STAGE_NAMES)}, got {stage!r}")
     verifies = config.verify_graphs
     for name in STAGES:
         match name:
@@ -171,6 +174,21 @@ def make_program(
     else:
         program = backend.compile_owning(lowered, donated) if donated else backend.compile(lowered)
     return Compiled(program, lowered, backend, checks)
+
+
+def stage_of(
+    graph: Graph, backend: AbstractBackend, name: str, hot: bool = False, donated: Sequence[int] = ()
+) -> Graph | LoopPrograms | Plan | Program:
+    """Return what `graph` is after a stage of any name, on the way to what `make_program` makes of it."""
+    if name == "program":
+        return make_program(graph, backend, hot, donated).program
+    if name != STAGES[0]:
+        graph, _ = without_checks(graph, backend)
+    if name == "loops":
+        return loop_programs(lower(graph, backend, hot=hot), backend)
+    if name == "plan":
+        return plan_for(lower(graph, backend, hot=hot), backend, donated)
+    return lower(graph, backend, name, hot)
 
 
 def compile_graph(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Program:

@@ -12,7 +12,7 @@ from xarr.backend import AbstractBackend, Program
 from xarr.base.records import record
 from xarr.calls.operands import as_array, is_weak
 from xarr.compiler import pipeline, programs
-from xarr.compiler.plan.planner import plan_for
+from xarr.compiler.plan.loop_programs import LoopPrograms
 from xarr.compiler.plan.records import Plan
 from xarr.dtypes import canonical
 from xarr.errors import InputError
@@ -89,25 +89,23 @@ class Compiled:
 class Lowered:
     """A traced function on its way to a backend.
 
-    `captured` are the outside values it closes over; `hot` says that it will run many times.
+    `captured` are the outside values it closes over; `hot` says that it will run many times, `donated` which
+    parameters its program may write over.
     """
 
     graph: Graph
     backend: AbstractBackend
     captured: tuple[Node, ...] = ()
     hot: bool = False
+    donated: tuple[int, ...] = ()
 
-    def stage(self, name: str) -> Graph | Plan | Program:
-        """What the function has become after a stage: traced, simplified, static, decomposed, fused, plan or program.
+    def stage(self, name: str) -> Graph | LoopPrograms | Plan | Program:
+        """The function after a stage: traced, simplified, static, decomposed, fused, loops, plan or program.
 
-        It prints as StableHLO, the plan as its buffers and steps, the program as what runs.  Raises ValueRangeError
-        for another name.
+        It prints as StableHLO, then as the loops of its groups, as buffers and steps, and as what runs.  Raises
+        ValueRangeError for another name.
         """
-        if name == "plan":
-            return plan_for(pipeline.lower(self.graph, self.backend, hot=self.hot), self.backend)
-        if name == "program":
-            return pipeline.compile_graph(self.graph, self.backend, self.hot)
-        return pipeline.lower(self.graph, self.backend, name, self.hot)
+        return pipeline.stage_of(self.graph, self.backend, name, self.hot, self.donated)
 
     def as_text(self) -> str:
         """The graph as a StableHLO module.  Source: jax.stages.Lowered.as_text."""
@@ -118,7 +116,7 @@ class Lowered:
 
         It returns an Array, or a tuple of several.  Source: jax.stages.Lowered.compile.
         """
-        compiled = pipeline.make_program(self.graph, self.backend, self.hot)
+        compiled = pipeline.make_program(self.graph, self.backend, self.hot, self.donated)
         return Compiled(partial(_run, self, compiled), compiled.program.text)
 
     def __str__(self) -> str:
@@ -129,11 +127,13 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         """As its graph without source lines, the name of its backend, and the values that it closes over."""
         captured = tuple(wrap(node) for node in self.captured)
-        return _unpickled, (self.graph, self.backend.device().name, captured, self.hot)
+        return _unpickled, (self.graph, self.backend.device().name, captured, self.hot, self.donated)
 
 
-def _unpickled(graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool) -> Lowered:
-    return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot)
+def _unpickled(
+    graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool, donated: tuple[int, ...] = ()
+) -> Lowered:
+    return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot, donated)
 
 
 def _run(lowered: Lowered, compiled: programs.Compiled, *arguments: Any) -> Any:

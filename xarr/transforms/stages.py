@@ -38,7 +38,8 @@ class Stage:
 
     def lower(self) -> Lowered:
         """The graph on its way to the backend."""
-        return _Lowered(self.graph, self.traced.owner.backend, self.traced.captured, True, self)
+        traced = self.traced
+        return _Lowered(self.graph, traced.owner.backend, traced.captured, True, traced.donated, self)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
         """The result for these arguments.  Raises InputError for another signature than the recorded one."""

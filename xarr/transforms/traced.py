@@ -97,6 +97,12 @@ class Traced:
         """Which leaves of the arguments are arrays."""
         return [place for place, type in enumerate(self.signature.types) if isinstance(type, TensorType)]
 
+    @property
+    def donated(self) -> tuple[int, ...]:
+        """Which parameters of the graph the program may write over."""
+        arrays = self.arrays
+        return tuple([arrays.index(leaf) for leaf in self.donation.leaves if leaf in arrays])
+
     def compiled(self) -> Compiled:
         """The program; compiled when it is first wanted."""
         if self._compiled is None:
@@ -110,8 +116,7 @@ class Traced:
         outer = tuple([handles.wrap(node) for node in self.captured])
         handles.evaluate(*outer)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
-        donated = [self.arrays.index(leaf) for leaf in self.donation.leaves if leaf in self.arrays]
-        made = make_program(self.graph, owner.backend, hot=True, donated=donated)
+        made = make_program(self.graph, owner.backend, hot=True, donated=self.donated)
         return Compiled(made.program, made.graph, made.backend, made.checks, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:

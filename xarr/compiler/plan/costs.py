@@ -25,6 +25,9 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         return Cost(self.operations + other.operations, self.nbytes + other.nbytes)
 
+    def __mul__(self, times: int) -> Cost:
+        return Cost(self.operations * times, self.nbytes * times)
+
 
 NOTHING: Final = Cost(0, 0)
 

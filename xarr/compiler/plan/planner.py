@@ -10,6 +10,7 @@ from xarr.backend import AbstractBackend
 from xarr.base.configuration import current as config
 from xarr.compiler.plan import records
 from xarr.compiler.plan.layout import Peak
+from xarr.compiler.plan.loop_programs import build_native_loop
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
 from xarr.compiler.plan.ownership import shared_inputs
 from xarr.compiler.plan.records import Buffer, Plan, Step
@@ -53,7 +54,14 @@ def plan(
 
 def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()) -> Plan:
     """The plan of a graph that a backend has fused; verified with `config.verify_graphs`."""
-    made = plan(graph, backend.name, donated, schedule=backend.schedule, target=backend.target)
+    made = plan(
+        graph,
+        backend.device().name,
+        donated,
+        backend.has_views,
+        schedule=backend.schedule,
+        target=backend.target,
+    )
     return verify(made) if config.verify_graphs else made
 
 
@@ -84,12 +92,7 @@ class _Maker:
         return None if self._schedule is None else self._schedule()
 
     def loop_program(self, loop: ops.NativeWhile) -> NativeLoop | IteratedGroup | None:
-        if self.schedule is None:
-            return None
-        # It takes a while to load, and is there already if a loop became a native one.
-        from xarr.compiler.while_loops.lowering import loop_program
-
-        return loop_program(loop, self.schedule)
+        return None if self.schedule is None else build_native_loop(loop, self.schedule)
 
     def plan(self, graph: Graph, donated: tuple[int, ...] = (), is_body: bool = False) -> Plan:
         """The plan of a graph; `is_body` for that of a loop, whose arrays are updated however small they are."""

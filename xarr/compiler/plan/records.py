@@ -90,7 +90,7 @@ class Step:
 
     @property
     def cost(self) -> Cost:
-        """Element operations and bytes; of a loop those of one iteration, of branches those of the dearest."""
+        """Element operations and bytes moved; of a loop those of one iteration, of branches those of the dearest."""
         return cost_of(self.node)
 
     @property
@@ -222,6 +222,10 @@ class PlanCall(Step):
     def plans(self) -> dict[str, Plan]:
         return {"function": self.plan}
 
+    @property
+    def cost(self) -> Cost:
+        return self.plan.cost
+
 
 @record(eq=False)
 class Branch(Step):
@@ -235,6 +239,10 @@ class Branch(Step):
     @property
     def plans(self) -> dict[str, Plan]:
         return {f"branch {number}": plan for number, plan in enumerate(self.branches)}
+
+    @property
+    def cost(self) -> Cost:
+        return max([plan.cost for plan in self.branches], key=lambda cost: (cost.operations, cost.nbytes))
 
 
 @record(eq=False)
@@ -258,6 +266,10 @@ class Loop(Step):
     @property
     def plans(self) -> dict[str, Plan]:
         return {"condition": self.cond, "body": self.body}
+
+    @property
+    def cost(self) -> Cost:
+        return self.cond.cost + self.body.cost
 
     @property
     def iterations(self) -> int | None:
@@ -294,6 +306,13 @@ class Plan:
     def layout(self) -> Layout:
         """Where the buffers lie; laid out when it is first asked for, since some engines have no use for it."""
         return lay_out(self)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """What its steps cost; of loops of unknown length one iteration counts."""
+        return sum(
+            [step.cost * (1 if step.iterations is None else step.iterations) for step in self.steps], NOTHING
+        )
 
     def overwritten(self, step: Step) -> tuple[tuple[int, int], ...]:
         """The outputs of a step that are written over an input: pairs of their indices in `outputs` and `inputs`."""

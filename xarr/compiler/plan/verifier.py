@@ -29,6 +29,7 @@ def verify(plan: Plan) -> Plan:
     * P7: every buffer of the arena, and every workspace, lies inside the arena, at a multiple of the alignment.
     * P8: plans inside have as many arguments and results as their step has inputs and outputs, of the same types,
       and fit into its workspace.
+    * P9: a loop program has the inputs and outputs of its step, with as many elements, and carries as many values.
     """
     for each in plan.walk():
         for problem in _problems(each):
@@ -52,8 +53,10 @@ def _problems(plan: Plan) -> Iterator[str]:
     yield from _read(plan)
     yield from _bases(plan)
     yield from _overlaps(plan)
-    for step, space in zip(plan.steps, plan.layout.workspaces, strict=True):
+    for index, (step, space) in enumerate(zip(plan.steps, plan.layout.workspaces, strict=True)):
         yield from _inside(plan, step, 0 if space is None else space.nbytes)
+        if isinstance(step, records.Launch | records.LaunchLoop):
+            yield from _launched(plan, index, step)
 
 
 def _written(plan: Plan) -> Iterator[str]:
@@ -170,6 +173,23 @@ def _overlaps(plan: Plan) -> Iterator[str]:
                 yield f"P6: {name} and {other} overlap at step {index}"
         for block in ends[index]:
             in_use.remove(block)
+
+
+def _launched(plan: Plan, index: int, step: records.Launch | records.LaunchLoop) -> Iterator[str]:
+    """Problems of a launch whose loop program takes other arrays than it gets."""
+    inputs, outputs = (
+        [plan.buffers[number].type.size for number in each] for each in (step.inputs, step.outputs)
+    )
+    if isinstance(step, records.LaunchLoop):
+        sizes = dict(enumerate(inputs))
+        wanted = {} if step.program is None else step.program.sizes()
+        found = {k: sizes.get(k) for k in wanted}
+        if wanted != found or outputs != [sizes.get(k) for k in step.carried]:
+            yield f"P9: step {index} hands values of {sizes} elements, by number, to a loop of {wanted}"
+    elif step.program is not None:
+        both = [[buffer.size for buffer in each] for each in (step.program.inputs, step.program.outputs)]
+        if [inputs, outputs] != both:
+            yield f"P9: step {index} hands arrays of {inputs} and {outputs} elements to a loop program of {both}"
 
 
 def _inside(plan: Plan, step: Step, workspace: int) -> Iterator[str]:

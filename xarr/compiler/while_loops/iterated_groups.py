@@ -35,6 +35,14 @@ class IteratedGroup:
     results: tuple[int, ...]
     radius: int | None
 
+    def sizes(self) -> dict[int, int]:
+        """How many elements the carried values of the group and the scalars have, by their numbers."""
+        kernel, scalars = self.kernel, self.scalars.sizes().values()
+        buffers = zip((*self.operands, *self.results), (*kernel.inputs, *kernel.outputs), strict=True)
+        return {k: buffer.size for k, buffer in buffers} | dict(
+            zip(self.scalar_indices, scalars, strict=True)
+        )
+
     def describe(self) -> str:
         """For people: what it repeats."""
         if self.radius is None:

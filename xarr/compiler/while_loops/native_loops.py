@@ -105,6 +105,10 @@ class NativeLoop:
         """The carried values that steps read at computed indices, which must lie in memory in full."""
         return frozenset(value.attribute.place for value in in_order(*self.roots()) if value.op == "load")
 
+    def sizes(self) -> dict[int, int]:
+        """How many elements carried values have, by their numbers."""
+        return {k: each.size for k, each in enumerate(self.carried)}
+
     def scalars(self) -> list[int]:
         """The places of scalars that change."""
         return [k for k, each in enumerate(self.carried) if each.kind == "scalar" and not each.is_fixed]
