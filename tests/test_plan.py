@@ -20,7 +20,7 @@ from tests.support.random_graphs import sample
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import lower
-from xarr.compiler.plan.arena import ALIGNMENT, Arena, aligned
+from xarr.compiler.plan.arena import ALIGNMENT, Arena, aligned_size
 from xarr.compiler.plan.costs import Cost
 from xarr.compiler.plan.layout import Slice
 from xarr.compiler.plan.planner import peak, plan
@@ -163,7 +163,7 @@ def test_an_arena_is_used_again() -> None:
 
     made = plan(graph(chain, tensor(F32, 1000)))
     assert len(made.steps) == 100
-    assert made.layout.arena == 2 * aligned(4000)
+    assert made.layout.arena == 2 * aligned_size(4000)
     assert made.layout.peak.total == 4000 * 3
 
 

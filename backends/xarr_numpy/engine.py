@@ -85,7 +85,7 @@ def fuse(graph: Graph, hot: bool) -> Graph:
 
 
 def schedule() -> Schedule:
-    """How groups run."""
+    """The builders of loop programs."""
     from xarr_numpy.compiled.schedule import SCHEDULE
 
     return SCHEDULE
@@ -103,12 +103,12 @@ def sequential(computation: Graph, steps: int) -> bool:
     """Whether a computation of scalars that must run so often in order is compiled."""
     if chosen() != "compiled" or (config.fusion == "auto" and steps < PROCESSOR.min_sequential_steps):
         return False
-    found: bool = sequential_module().computes(computation)
-    return found
+    is_compiled: bool = sequential_module().computes(computation)
+    return is_compiled
 
 
 def sequential_module() -> ModuleType:
-    """What compiles such computations."""
+    """The module that compiles such computations."""
     from xarr_numpy.compiled.loops import sequential
 
     return sequential
@@ -121,8 +121,8 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | RepeatedKernel, Ch
     """
     from xarr.compiler.while_loops.lowering import checked_form
 
-    found = checked_form(loop, PROCESSOR)
-    return found and (loop_kernel(found[0]), found[1])
+    form = checked_form(loop, PROCESSOR)
+    return form and (loop_kernel(form[0]), form[1])
 
 
 @lru_cache(KEPT)

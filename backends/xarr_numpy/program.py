@@ -31,7 +31,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_numpy import engine
 from xarr_numpy.errstate import loud, quiet
-from xarr_numpy.ops.control import STEPS, assigned
+from xarr_numpy.ops.control import STEPS, assignment
 from xarr_numpy.ops.table import SCOPE, TABLE, literal
 from xarr_numpy.processor import PROCESSOR
 
@@ -166,7 +166,7 @@ class Emitter:
         return name
 
     def kernel(self, step: Step) -> CompiledKernel:
-        """What a launch calls."""
+        """The compiled kernel that a launch calls."""
         assert isinstance(step, Launch) and step.program is not None, "the plan was made with a schedule"
         return engine.kernel(step.program, tuple([self.plan.buffers[number].type for number in step.outputs]))
 
@@ -213,7 +213,7 @@ class Emitter:
                 self.body.append(("bar.step()", None))
         results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
-        return self._compiled(arguments)
+        return self._compile(arguments)
 
     def _parameters(self) -> str:
         """The names of the arguments; tuples among them are taken apart, except in functions inside of the program."""
@@ -223,17 +223,17 @@ class Emitter:
             return ", ".join(self._values.values())
         for index, node in enumerate(self.graph.parameters):
             if isinstance(node.type, TupleType):
-                self.body.append((f"{self._unpacked(node.type, f'a{index}', numbers)} = a{index}", None))
+                self.body.append((f"{self._unpack(node.type, f'a{index}', numbers)} = a{index}", None))
             else:
                 self._values[next(numbers)] = f"a{index}"
         return ", ".join([f"a{index}" for index in range(len(self.graph.parameters))])
 
-    def _unpacked(self, type: TupleType, name: str, numbers: Iterator[int]) -> str:
+    def _unpack(self, type: TupleType, name: str, numbers: Iterator[int]) -> str:
         parts = []
         for index, element in enumerate(type.elements):
             part = f"{name}_{index}"
             if isinstance(element, TupleType):
-                part = self._unpacked(element, part, numbers)
+                part = self._unpack(element, part, numbers)
             else:
                 self._values[next(numbers)] = part
             parts.append(part)
@@ -281,7 +281,7 @@ class Emitter:
             if row is None:
                 raise BackendError(f"backend 'numpy' has no {node.op.name}")
             self._read(step)
-            line = assigned(names, row(self, node), isinstance(node.type, TensorType))
+            line = assignment(names, row(self, node), isinstance(node.type, TensorType))
             if isinstance(node.type, TensorType):
                 self.names[node] = names[0]
                 if node in self.thin:
@@ -314,7 +314,7 @@ class Emitter:
         is_fresh = start >= 0 and isinstance(self.plan.steps[start], Launch)
         return f"{'sealed' if is_fresh else 'finish'}({self.value(number)})"
 
-    def _compiled(self, arguments: str) -> NumpyProgram:
+    def _compile(self, arguments: str) -> NumpyProgram:
         head = f"def {self.name}({arguments}):"
         text = "\n".join([head, *[f"    {line}" for line, _ in self.body]]) + "\n"
         lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}

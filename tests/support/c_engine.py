@@ -31,7 +31,7 @@ from xarr.compiler.loop_ir.loops import Kernel, Loop, Store, constant_of
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.plan import records
-from xarr.compiler.plan.arena import aligned
+from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.planner import plan as plan_of, plan_for
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.schedules.serial.builders import SCHEDULE, computes, program_of
@@ -207,7 +207,7 @@ def launch(kernel: Kernel, arrays: Sequence[Array], workspace: Array) -> None:
     buffers, start = [each.ctypes.data for each in arrays], workspace.ctypes.data
     for buffer in kernel.scratch:
         buffers.append(start)
-        start += aligned(buffer.nbytes)
+        start += aligned_size(buffer.nbytes)
     function_of(kernel)((ctypes.c_void_p * len(buffers))(*buffers))
 
 

@@ -113,7 +113,7 @@ def _too_large(node: Node, type: TensorType, reason: str) -> TooLargeError:
 
 
 def _steps(node: Node) -> int:
-    """How many elements an op goes through whose operands need never be in memory, and are not limited by it."""
+    """The number of elements that an op goes through whose operands need never be in memory."""
     return prod(node.operands[0].shape) if type(node.op) in _LONG else 0
 
 
@@ -163,7 +163,7 @@ def make_program(
     donated: Sequence[int] = (),
     bar: ProgressBar | None = None,
 ) -> Compiled:
-    """What `backend` runs for `graph`: every program of the frontend is made here.
+    """The program of `backend` for `graph`: every one that the frontend runs is made here.
 
     donated: the parameters that it may write over.  bar: where it counts its steps.
     """

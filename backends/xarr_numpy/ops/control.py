@@ -48,10 +48,10 @@ def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any
         if not cond(*state)[0]:
             return state
         state = body(*state)
-    found = engine.loop_kernel_if_any(loop)
-    if found is None:
+    native = engine.loop_kernel_if_any(loop)
+    if native is None:
         return while_loop(cond, body, *state)
-    kernel, checked = found
+    kernel, checked = native
     wanted = range(len(state))
     if checked is None:
         results: tuple[Any, ...] = kernel.call(wanted, (), None, *state)
@@ -133,8 +133,8 @@ def while_lanes(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
             result[lanes[~going]] = value[~going]
         lanes = lanes[going]
         if lanes.size:
-            found = body(*[value[going] for value in current])
-            current = [np.broadcast_to(value, lanes.shape) for value in found]
+            values = body(*[value[going] for value in current])
+            current = [np.broadcast_to(value, lanes.shape) for value in values]
     return tuple(result.reshape(shape) for result in final)
 
 
@@ -149,8 +149,8 @@ def branch_lanes(
     for number, function in enumerate(functions):
         lanes = chosen == number
         if lanes.any():
-            found = function(*[np.broadcast_to(value, shape)[lanes] for value in operands])
-            for result, value in zip(results, found, strict=True):
+            values = function(*[np.broadcast_to(value, shape)[lanes] for value in operands])
+            for result, value in zip(results, values, strict=True):
                 result[lanes] = value
     return results
 
@@ -158,16 +158,16 @@ def branch_lanes(
 # --- steps -------------------------------------------------------------------------------------------
 
 
-def assigned(names: Sequence[str], expression: str, is_array: bool = False) -> str:
+def assignment(names: Sequence[str], expression: str, is_array: bool = False) -> str:
     """The line that gives the value of an expression, an array or a tuple of arrays, these names."""
     if not names:
         return expression
     return f"{', '.join(names)}{'' if is_array or len(names) > 1 else ','} = {expression}"
 
 
-def _packed(names: Sequence[str], call: str) -> str:
+def _unpacking(names: Sequence[str], call: str) -> str:
     """The line for the results of a function, which are a tuple."""
-    return f"{names[0]} = {call}[0]" if len(names) == 1 else assigned(names, call)
+    return f"{names[0]} = {call}[0]" if len(names) == 1 else assignment(names, call)
 
 
 def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
@@ -177,7 +177,7 @@ def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     emitter.show(name, kernel)
     # What is written over is named first: (result, operand).
     call = f"{name}({f'{pairs}, ' if pairs else ''}{emitter.values(step.inputs)})"
-    return assigned(names, call, isinstance(step.node.type, TensorType))
+    return assignment(names, call, isinstance(step.node.type, TensorType))
 
 
 def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
@@ -204,7 +204,7 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
     """The line for what a loop carried; what it hands on unchanged keeps its name."""
     outputs = dict(zip(step.outputs, names, strict=True))
     targets = [outputs.get(number) or emitter.value(number) for number in state]
-    return _packed([target if target.isidentifier() else "_" for target in targets], call)
+    return _unpacking([target if target.isidentifier() else "_" for target in targets], call)
 
 
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
@@ -227,7 +227,7 @@ def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 def _plan_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, records.PlanCall)
     function = emitter.function(step.plan, bar=emitter.bar)
-    return _packed(names, f"{function}({emitter.values(step.inputs)})")
+    return _unpacking(names, f"{function}({emitter.values(step.inputs)})")
 
 
 def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
@@ -239,10 +239,10 @@ def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
         types = [emitter.constant(emitter.plan.buffers[number].type.dtype) for number in step.outputs]
         dtypes = f"({''.join(f'{dtype}, ' for dtype in types)})"
         arguments = f"{index}, ({', '.join(functions)},), {dtypes}{operands and ', '}{operands}"
-        return _packed(names, f"branch_lanes({arguments})")
+        return _unpacking(names, f"branch_lanes({arguments})")
     if isinstance(step.node.op, ops.If):
-        return _packed(names, f"({functions[0]} if {chosen} else {functions[1]})({operands})")
-    return _packed(names, f"branch({chosen}, ({', '.join(functions)},))({operands})")
+        return _unpacking(names, f"({functions[0]} if {chosen} else {functions[1]})({operands})")
+    return _unpacking(names, f"branch({chosen}, ({', '.join(functions)},))({operands})")
 
 
 def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
@@ -258,7 +258,7 @@ def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     attributes = emitter.constant(op.attribute_items)
     operands = "".join(f", {emitter.value(number)}" for number in step.inputs)
     target = repr(op.call_target_name) if op.function is None else emitter.constant(op.function)
-    return _packed(names, f"custom_call({target}, {attributes}, {declared}{operands})")
+    return _unpacking(names, f"custom_call({target}, {attributes}, {declared}{operands})")
 
 
 def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 ALIGNMENT: Final = 64
 
 
-def aligned(nbytes: int) -> int:
+def aligned_size(nbytes: int) -> int:
     """`nbytes`, rounded up to a multiple of the alignment."""
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
@@ -24,7 +24,7 @@ class Arena:
 
     def allocate(self, nbytes: int) -> int:
         """The offset of `nbytes`: the smallest free block that holds them, else at the end."""
-        wanted = aligned(nbytes)
+        wanted = aligned_size(nbytes)
         if not wanted:
             return 0
         fitting = [(size, offset) for offset, size in self._free if size >= wanted]
@@ -42,7 +42,7 @@ class Arena:
 
     def release(self, offset: int, nbytes: int) -> None:
         """Let go of bytes that were allocated."""
-        size = aligned(nbytes)
+        size = aligned_size(nbytes)
         if not size:
             return
         insort(self._free, (offset, size))

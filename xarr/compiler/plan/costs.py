@@ -39,7 +39,7 @@ def cost_of(node: Node) -> Cost:
 
 
 def iterations_of(node: Node) -> int | None:
-    """How many iterations a loop has, None if that is not known."""
+    """The number of iterations of a loop, None if that is not known; 1 for other nodes."""
     return node.op.iterations(node) if isinstance(node.op, ops.While) else 1
 
 
@@ -47,9 +47,9 @@ def operations(node: Node) -> int:
     """Operations on elements.  Of a loop those of one iteration, of branches those of the dearest."""
     op = node.op
     if op.graphs and isinstance(op, ops.If | ops.Case):
-        return max(map(_inside, op.graphs))
+        return max(map(_graph_operations, op.graphs))
     if isinstance(op, ops.Call | ops.While):
-        return sum(map(_inside, op.graphs))
+        return sum(map(_graph_operations, op.graphs))
     if isinstance(op, ops.DotGeneral):
         contracted = prod(node.operands[0].shape[axis] for axis in op.lhs_contracting_dimensions)
         return 2 * _size(node) * contracted
@@ -61,7 +61,7 @@ def operations(node: Node) -> int:
     return _size(node) * op.cost
 
 
-def _inside(graph: Graph) -> int:
+def _graph_operations(graph: Graph) -> int:
     return sum(map(operations, graph.nodes))
 
 

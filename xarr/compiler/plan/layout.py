@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from xarr.base.records import record
-from xarr.compiler.plan.arena import Arena, aligned
+from xarr.compiler.plan.arena import Arena, aligned_size
 
 if TYPE_CHECKING:
     from xarr.compiler.plan.records import Plan, Step
@@ -71,8 +71,8 @@ def lay_out(plan: Plan) -> Layout:
             in_use += buffers[number].type.nbytes
             if memory[number] == "arena":
                 offsets[number] = arena.allocate(buffers[number].type.nbytes)
-        most = max(most, in_use + inside(step))
-        size = workspace(step)
+        most = max(most, in_use + inner_nbytes(step))
+        size = workspace_nbytes(step)
         workspaces.append(Slice(arena.allocate(size), size) if size else None)
         if size:
             arena.release(workspaces[-1].offset, size)  # type: ignore[union-attr]
@@ -112,7 +112,7 @@ def _memory(plan: Plan, roots: list[int]) -> tuple[Memory, ...]:
 # --- inside of steps -----------------------------------------------------------------------------------------
 
 
-def inside(step: Step) -> int:
+def inner_nbytes(step: Step) -> int:
     """The bytes that are in use at once inside of a step, at most, besides its buffers."""
     plans = step.plans
     if not plans:
@@ -126,18 +126,20 @@ def inside(step: Step) -> int:
     return max([0, *needs])
 
 
-def workspace(step: Step) -> int:
+def workspace_nbytes(step: Step) -> int:
     """The bytes of the arena that a step needs besides its buffers."""
     plans = step.plans
     if not plans:
-        return sum(map(aligned, step.scratch))
-    size = max([aligned(plan.layout.arena) for plan in plans.values()])
-    return size + sum(spare_sizes(plans["body"])) + aligned(1) if "body" in plans else size
+        return sum(map(aligned_size, step.scratch))
+    size = max([aligned_size(plan.layout.arena) for plan in plans.values()])
+    return size + sum(spare_sizes(plans["body"])) + aligned_size(1) if "body" in plans else size
 
 
 def spare_sizes(body: Plan) -> list[int]:
     """For each carried value the bytes of its second buffer; none where a body has its result in its argument."""
     return [
-        0 if k in body.donated or result == body.parameters[k] else aligned(body.buffers[result].type.nbytes)
+        0
+        if k in body.donated or result == body.parameters[k]
+        else aligned_size(body.buffers[result].type.nbytes)
         for k, result in enumerate(body.results)
     ]

@@ -28,7 +28,7 @@ def shared_inputs(step: Step) -> Collection[int]:
     return inputs
 
 
-def unshared(plan: Plan) -> frozenset[int]:
+def find_unshared(plan: Plan) -> frozenset[int]:
     """The parameters and results whose memory no other of them has, nor anybody else, once the plan has run.
 
     A result among them is made by a step that makes memory of its own, or lies over an input that nothing else needs;
@@ -53,17 +53,17 @@ def exposed_parameters(graph: Graph, plan: Plan | None) -> tuple[bool, ...]:
     """
     if plan is None:
         return (True,) * len(graph.parameters)
-    return _exposed(plan, graph.parameter_types, plan.parameters)
+    return _exposure(plan, graph.parameter_types, plan.parameters)
 
 
 def exposed_results(graph: Graph, plan: Plan | None) -> tuple[bool, ...]:
     """For each result what `exposed_parameters` says for parameters."""
     if plan is None or not any([step.makes_new for step in plan.steps]):
         return (True,) * len(graph.results)
-    return _exposed(plan, graph.result_types, plan.results)
+    return _exposure(plan, graph.result_types, plan.results)
 
 
-def _exposed(plan: Plan, types: Iterable[Type], numbers: Iterable[int]) -> tuple[bool, ...]:
+def _exposure(plan: Plan, types: Iterable[Type], numbers: Iterable[int]) -> tuple[bool, ...]:
     """For each value of these types, whose buffers have these numbers in order, whether one of them is exposed."""
-    alone, left = unshared(plan), iter(numbers)
+    alone, left = find_unshared(plan), iter(numbers)
     return tuple([not all([number in alone for number in islice(left, array_count(type))]) for type in types])

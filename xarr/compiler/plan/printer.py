@@ -29,17 +29,17 @@ def _lines(plan: Plan, title: str) -> Iterator[str]:
     )
     for index, number in enumerate(plan.parameters):
         donated = "donated " if number in plan.donated else ""
-        yield f"    {_defined(plan, plan.buffers[number])} = {donated}argument {index}"
+        yield f"    {_definition(plan, plan.buffers[number])} = {donated}argument {index}"
     for buffer in plan.buffers:
         if buffer.constant is not None:
-            yield f"    {_defined(plan, buffer)} = constant"
+            yield f"    {_definition(plan, buffer)} = constant"
     for index, step in enumerate(plan.steps):
         yield from _step(plan, index, step)
     yield f"    return {', '.join(f'b{number}' for number in plan.results)}"
 
 
 def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
-    outputs = ", ".join(_defined(plan, plan.buffers[number]) for number in step.outputs)
+    outputs = ", ".join(_definition(plan, plan.buffers[number]) for number in step.outputs)
     inputs = ", ".join(f"b{number}" for number in step.inputs)
     space = plan.layout.workspaces[index]
     workspace = "" if space is None else f", workspace of {shown_bytes(space.nbytes)} at {space.offset}"
@@ -56,7 +56,7 @@ def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
             yield f"      {line}"
 
 
-def _defined(plan: Plan, buffer: Buffer) -> str:
+def _definition(plan: Plan, buffer: Buffer) -> str:
     if buffer.base is not None:
         where = f" view of b{buffer.base}" if buffer.is_view else f" over b{buffer.base}"
     else:

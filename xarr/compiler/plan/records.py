@@ -30,7 +30,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from xarr.base.records import record
-from xarr.compiler.plan.arena import aligned
+from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.costs import NOTHING, Cost, cost_of, iterations_of
 from xarr.compiler.plan.layout import Layout, lay_out, spare_sizes
 from xarr.compiler.plan.printer import print_plan
@@ -68,7 +68,7 @@ class Buffer(NamedTuple):
 
 @record(eq=False)
 class Step:
-    """What is done at once.
+    """A part of a plan that an engine does at once.
 
     * `node` - the node of the fused graph that it computes: its op, its types, its line in the user's program,
     * `inputs`, `outputs` - the numbers of the buffers that it reads and fills, in the order of the op,
@@ -95,7 +95,7 @@ class Step:
 
     @property
     def iterations(self) -> int | None:
-        """How often the cost falls due; None for a loop of which that is not known beforehand."""
+        """The number of times that the cost falls due; None for a loop of which that is not known beforehand."""
         return 1
 
     @property
@@ -278,7 +278,7 @@ class Loop(Step):
     @property
     def spares(self) -> tuple[int | None, ...]:
         """For each carried value the offset of its spare in the workspace, None if it has none; then the bool's."""
-        offset = max(aligned(self.cond.layout.arena), aligned(self.body.layout.arena))
+        offset = max(aligned_size(self.cond.layout.arena), aligned_size(self.body.layout.arena))
         offsets: list[int | None] = []
         for size in spare_sizes(self.body):
             offsets.append(offset if size else None)
@@ -309,7 +309,7 @@ class Plan:
 
     @cached_property
     def cost(self) -> Cost:
-        """What its steps cost; of loops of unknown length one iteration counts."""
+        """The cost of its steps; of loops of unknown length one iteration counts."""
         return sum(
             [step.cost * (1 if step.iterations is None else step.iterations) for step in self.steps], NOTHING
         )

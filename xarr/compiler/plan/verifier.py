@@ -38,7 +38,7 @@ def verify(plan: Plan) -> Plan:
 
 
 def _problems(plan: Plan) -> Iterator[str]:
-    """What is wrong, one line each, with the label of the rule."""
+    """One line for each problem, with the label of the rule."""
     numbers = range(len(plan.buffers))
     named = [*plan.parameters, *plan.results]
     named += [number for step in plan.steps for number in (*step.inputs, *step.outputs)]
@@ -49,17 +49,17 @@ def _problems(plan: Plan) -> Iterator[str]:
         if number not in numbers:
             yield f"P1: there is no buffer b{number}"
             return
-    yield from _written(plan)
-    yield from _read(plan)
-    yield from _bases(plan)
-    yield from _overlaps(plan)
+    yield from _writer_problems(plan)
+    yield from _reader_problems(plan)
+    yield from _base_problems(plan)
+    yield from _overlap_problems(plan)
     for index, (step, space) in enumerate(zip(plan.steps, plan.layout.workspaces, strict=True)):
-        yield from _inside(plan, step, 0 if space is None else space.nbytes)
+        yield from _inner_problems(plan, step, 0 if space is None else space.nbytes)
         if isinstance(step, records.Launch | records.LaunchLoop):
-            yield from _launched(plan, index, step)
+            yield from _launch_problems(plan, index, step)
 
 
-def _written(plan: Plan) -> Iterator[str]:
+def _writer_problems(plan: Plan) -> Iterator[str]:
     writers: dict[int, list[int]] = {buffer.number: [] for buffer in plan.buffers}
     for index, step in enumerate(plan.steps):
         for number in step.outputs:
@@ -72,7 +72,7 @@ def _written(plan: Plan) -> Iterator[str]:
             yield f"P2: b{buffer.number} starts at {buffer.start} and is written by {steps}"
 
 
-def _read(plan: Plan) -> Iterator[str]:
+def _reader_problems(plan: Plan) -> Iterator[str]:
     for index, step in enumerate(plan.steps):
         for number in step.inputs:
             buffer = plan.buffers[number]
@@ -85,7 +85,7 @@ def _read(plan: Plan) -> Iterator[str]:
             yield f"P3: b{number} is a result, and is needed until {plan.buffers[number].end}"
 
 
-def _bases(plan: Plan) -> Iterator[str]:
+def _base_problems(plan: Plan) -> Iterator[str]:
     groups: dict[int, list[Buffer]] = {}
     for buffer in plan.buffers:
         base = buffer.base
@@ -101,10 +101,10 @@ def _bases(plan: Plan) -> Iterator[str]:
     for group in groups.values():
         for buffer in group if len(group) > 1 else ():
             if buffer.base is not None:
-                yield from _in_its_base(plan, buffer, plan.buffers[buffer.base], group)
+                yield from _memory_problems(plan, buffer, plan.buffers[buffer.base], group)
 
 
-def _in_its_base(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffer]) -> Iterator[str]:
+def _memory_problems(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffer]) -> Iterator[str]:
     """Problems of a buffer that lies in the memory of `base`, as the whole `group` does."""
     layout = plan.layout
     memory, offset = layout.memory[base.number], layout.offsets[base.number]
@@ -141,7 +141,7 @@ def root_of(plan: Plan, buffer: Buffer) -> Buffer:
 _Block = tuple[int, int, str]
 
 
-def _overlaps(plan: Plan) -> Iterator[str]:
+def _overlap_problems(plan: Plan) -> Iterator[str]:
     """Sweep over the steps: what lies in the arena at each."""
     count = len(plan.steps)
     begins: list[list[_Block]] = [[] for _ in range(count)]
@@ -175,7 +175,7 @@ def _overlaps(plan: Plan) -> Iterator[str]:
             in_use.remove(block)
 
 
-def _launched(plan: Plan, index: int, step: records.Launch | records.LaunchLoop) -> Iterator[str]:
+def _launch_problems(plan: Plan, index: int, step: records.Launch | records.LaunchLoop) -> Iterator[str]:
     """Problems of a launch whose loop program takes other arrays than it gets."""
     inputs, outputs = (
         [plan.buffers[number].type.size for number in each] for each in (step.inputs, step.outputs)
@@ -183,8 +183,8 @@ def _launched(plan: Plan, index: int, step: records.Launch | records.LaunchLoop)
     if isinstance(step, records.LaunchLoop):
         sizes = dict(enumerate(inputs))
         wanted = {} if step.program is None else step.program.sizes()
-        found = {k: sizes.get(k) for k in wanted}
-        if wanted != found or outputs != [sizes.get(k) for k in step.carried]:
+        passed = {k: sizes.get(k) for k in wanted}
+        if wanted != passed or outputs != [sizes.get(k) for k in step.carried]:
             yield f"P9: step {index} hands values of {sizes} elements, by number, to a loop of {wanted}"
     elif step.program is not None:
         both = [[buffer.size for buffer in each] for each in (step.program.inputs, step.program.outputs)]
@@ -192,7 +192,7 @@ def _launched(plan: Plan, index: int, step: records.Launch | records.LaunchLoop)
             yield f"P9: step {index} hands arrays of {inputs} and {outputs} elements to a loop program of {both}"
 
 
-def _inside(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
+def _inner_problems(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
     inputs = [plan.buffers[number].type for number in step.inputs]
     outputs = [plan.buffers[number].type for number in step.outputs]
     for name, inner in step.plans.items():

@@ -36,7 +36,7 @@ class IteratedGroup:
     radius: int | None
 
     def sizes(self) -> dict[int, int]:
-        """How many elements the carried values of the group and the scalars have, by their numbers."""
+        """The numbers of elements of the carried values of the group and of the scalars, by their indices."""
         kernel, scalars = self.kernel, self.scalars.sizes().values()
         buffers = zip((*self.operands, *self.results), (*kernel.inputs, *kernel.outputs), strict=True)
         return {k: buffer.size for k, buffer in buffers} | dict(
@@ -129,7 +129,7 @@ def _scalar_loop(
 
 
 def _radius(iterated: IteratedGroup, fusion: ops.Fusion) -> int | None:
-    """How many rows away from those that it writes a step reads; None if that is not the same everywhere."""
+    """The number of rows away from those that it writes that a step reads; None if it is not the same everywhere."""
     graph, kernel = fusion.computation, iterated.kernel
     phase = kernel.phases[-1]
     if kernel.scratch or kernel.locals or fusion.reduced or phase.vector:

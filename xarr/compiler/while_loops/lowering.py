@@ -56,7 +56,7 @@ def iterated_form(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
 
 
 def loop_program(loop: ops.NativeWhile, schedule: Schedule) -> NativeLoop | IteratedGroup:
-    """What a native loop runs: expressions for one point, or the group that it repeats."""
+    """The program of a native loop: expressions for one point, or the group that it repeats."""
     program = native_form(loop, schedule.target) or iterated_form(loop, schedule)
     assert program is not None, "the stage fused makes native loops of those only that have a form"
     return program

@@ -106,7 +106,7 @@ class NativeLoop:
         return frozenset(value.attribute.place for value in in_order(*self.roots()) if value.op == "load")
 
     def sizes(self) -> dict[int, int]:
-        """How many elements carried values have, by their numbers."""
+        """The numbers of elements of carried values, by their indices."""
         return {k: each.size for k, each in enumerate(self.carried)}
 
     def scalars(self) -> list[int]:

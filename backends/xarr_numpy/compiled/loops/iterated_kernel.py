@@ -69,7 +69,7 @@ class RepeatedKernel:
         return tuple(results)
 
     def _count(self, state: list[Any]) -> tuple[int, tuple[Any, ...]]:
-        """How many steps there are, and the scalars after them."""
+        """The number of steps, and the scalars after them."""
         counts: list[int] = []
         everything = range(len(state))
         after = self._scalars.call(everything, (), counts.append, *state)
@@ -175,13 +175,13 @@ class _Tables:
         return {k: pair[(steps - 1) % 2] for k, pair in self.pairs.items()}
 
     def _as_it_came(self, place: int) -> Any:
-        """What another group may write over, and so no view of what somebody else may need."""
+        """An array that another group may write over, and so no view of one that is still needed."""
         operand = self.operands[place]
         return operand if place in self.free else np.array(operand)
 
 
 def _pair(operand: Array, is_free: bool) -> list[Array]:
-    """What steps with even and with odd numbers write: step 1 may write over what step 0 alone has read."""
+    """The arrays that steps with even and with odd numbers write: step 1 may write over what step 0 alone has read."""
     first = pool.empty(operand.shape, operand.dtype)
     if is_free and operand.flags.carray:
         return [first, operand]
