@@ -76,7 +76,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ),
     ("lax", "lax.*"),
     ("calls", "calls.*", "numpy_api", "numpy_api.*", "indexing", "indexing.*"),
-    ("arrays", "indexing.methods", "arrays.operators", "arrays.reductions", "arrays.array"),
+    ("arrays", "arrays.at", "arrays.indexing_methods", "arrays.operators", "arrays.reductions", "arrays.array"),
     (
         "explainers",
         "explainers.*",

@@ -11,6 +11,8 @@ import numpy as np
 
 from xarr import backend as backends, indexing
 from xarr.arrays import numpy_protocols
+from xarr.arrays.at import At
+from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.operators import (
     arithmetic,
     equality,
@@ -28,9 +30,7 @@ from xarr.calls.arguments import as_device, backend_of, check_casting, check_ord
 from xarr.calls.operands import observe_product, observers
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
-from xarr.indexing.at import At
 from xarr.indexing.element_loops import count, count_element
-from xarr.indexing.methods import IndexingMethods
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
@@ -374,7 +374,7 @@ class Array(
 
     @property
     def at(self) -> At:
-        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.indexing.at.AtIndex`.
+        """Functional updates such as `x.at[i].set(v)` or `x.at[i].add(v)`; see `xarr.arrays.at.AtIndex`.
 
         Source: jax.numpy, `ndarray.at`.
         """
