@@ -34,7 +34,10 @@ FileCheck = Callable[[Iterable[Path]], list[str]]
 
 TREE_CHECKS: tuple[TreeCheck, ...] = (
     architecture.import_cycles,
+    architecture.package_cycles,
     architecture.upward_imports,
+    architecture.upward_type_imports,
+    architecture.readers_of_broadcasting,
     architecture.frontend_imports_of_backends,
     architecture.backend_imports_of_closed_modules,
     architecture.backend_imports_of_backends,
@@ -107,15 +110,15 @@ def made_up_tree(root: Path, **sources: str) -> Tree:
 def test_sound_tree_has_no_problems(tmp_path: Path) -> None:
     tree = made_up_tree(
         tmp_path,
-        xarr="from .debug import Array",
-        xarr__debug="from xarr import errors\nfrom . import shapes",
+        xarr="from .arrays.array import Array",
         xarr__shapes="from xarr.errors import ShapeError",
-        xarr__errors="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.debug import Array",
+        xarr__errors="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.arrays.array import Array",
         xarr_toy="import xarr.shapes\nfrom xarr.errors import ShapeError",
         xarr_toy__gpu="def device():\n    import cupy\n    return cupy.cuda.Device()",
+        **{"xarr/arrays__array": "from xarr import errors\nfrom .. import shapes"},
     )
     assert set(tree.modules) == {
-        *("xarr", "xarr.debug", "xarr.errors", "xarr.shapes", "xarr_toy", "xarr_toy.gpu"),
+        *("xarr", "xarr.arrays.array", "xarr.errors", "xarr.shapes", "xarr_toy", "xarr_toy.gpu"),
     }
     assert [problem for check in TREE_CHECKS for problem in check(tree)] == []
 
@@ -152,6 +155,40 @@ def test_upward_import_is_found(line: str, tmp_path: Path) -> None:
         "xarr.shapes:1 imports xarr.array, which lies 2 layer(s) higher"
     ]
     assert architecture.upward_imports(tree)
+
+
+def test_cycle_of_packages_is_found(tmp_path: Path) -> None:
+    tree = made_up_tree(
+        tmp_path,
+        xarr="from xarr.lax import core",
+        **{
+            "xarr/calls__low": "",
+            "xarr/calls__high": "import xarr.lax.core",
+            "xarr/lax__core": "import xarr.calls.low",
+        },
+    )
+    assert architecture.import_cycles(tree) == []
+    assert architecture.package_cycles(tree) in (
+        ["cycle of packages: calls -> lax -> calls"],
+        ["cycle of packages: lax -> calls -> lax"],
+    )
+
+
+@pytest.mark.parametrize(("name", "problems"), [("lax", 1), ("arrays.array", 0)])
+def test_upward_import_of_a_type_is_found(name: str, problems: int, tmp_path: Path) -> None:
+    line = f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.{name} import Array"
+    tree = made_up_tree(tmp_path, **{"xarr__lax": "", "xarr/arrays__array": "", "xarr__shapes": line})
+    assert architecture.upward_imports(tree) == []
+    assert len(architecture.upward_type_imports(tree)) == problems
+
+
+@pytest.mark.parametrize(
+    ("module", "problems"), [("xarr/lax__movement", 1), ("xarr/lax__elementwise", 0), ("xarr_toy__table", 1)]
+)
+def test_module_that_reads_broadcasting_is_found(module: str, problems: int, tmp_path: Path) -> None:
+    line = "from xarr.base.configuration import current as config\nmode = config.broadcasting"
+    tree = made_up_tree(tmp_path, **{module: line})
+    assert len(architecture.readers_of_broadcasting(tree)) == problems
 
 
 def test_module_without_layer_is_found(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tests.compare import assert_same
 from tests.elementwise_ops import REGULAR, has_formula
 from xarr.base.configuration import current as config
 from xarr.errors import DTypeError, ValueRangeError
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 
 pytestmark = pytest.mark.implicit
 

@@ -18,7 +18,7 @@ from xarr.calls.concrete_values import look_at
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.creation.arrays import argument
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -19,28 +19,7 @@ FRONTEND = "xarr"
 # Lowest first; a module imports from its own row and the rows above it in this table, never from a
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    (
-        "base",
-        "errors",
-        "base.configuration",
-        "dtypes",
-        "base.host",
-        "shapes",
-        "base.layouts",
-        "base.pytrees",
-        "tree",
-        "tree_util",
-        "base.progress",
-        "base.custom_calls",
-        "base.host_lapack",
-        "base.interpreter",
-        "base.process_rng",
-        "base.records",
-        "base.names",
-        "base.tracebacks",
-        "base.absent",
-    ),
-    ("base.broadcasting",),
+    ("base", "base.*", "errors", "dtypes", "shapes", "tree", "tree_util"),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler.target"),
@@ -61,47 +40,30 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.plan", "compiler.plan.*"),
     ("compiler.fusion", "compiler.fusion.*"),
     ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
-    (
-        "runtime",
-        "runtime.nan_checks",
-        "runtime.display",
-        "runtime.effects",
-        "runtime.evaluation",
-        "runtime.check_flags",
-        "runtime.handles",
-        "runtime.live_values",
-        "arrays.numpy_protocols",
-        "runtime.parts",
-        "runtime.pending",
-    ),
+    ("runtime", "runtime.*"),
     ("lax", "lax.*"),
-    ("calls", "calls.*", "numpy_api", "numpy_api.*", "indexing", "indexing.*"),
-    ("arrays", "arrays.at", "arrays.indexing_methods", "arrays.operators", "arrays.reductions", "arrays.array"),
+    ("calls", "calls.*"),
+    ("indexing", "indexing.*"),
+    ("numpy_api", "numpy_api.*"),
+    ("arrays", "arrays.*"),
+    # Namespaces beside the main one, and what stands at the edge.
     (
-        "explainers",
-        "explainers.*",
-        "explainers.gather",
-        "explainers.index",
-        "explainers.program",
-        "transforms.lowering",
-        "emath",
-        "fft",
-        "lib",
-        "lib.*",
-        "linalg",
-        "polynomial",
-        "polynomial.*",
-        "linalg.*",
-        "explainers.explicit_program",
-        "doctor",
-        "einops_backend",
-        "pandas_groups",
-        "arrays.import_hooks",
-        "stablehlo",
-        "random",
-        "random.*",
+        *(
+            "emath",
+            "fft",
+            "lib",
+            "lib.*",
+            "linalg",
+            "linalg.*",
+            "polynomial",
+            "polynomial.*",
+            "random",
+            "random.*",
+        ),
+        *("doctor", "einops_backend", "pandas_groups", "stablehlo"),
     ),
     ("transforms", "transforms.*"),
+    ("explainers", "explainers.*"),
     ("debug",),
     ("__init__", "__main__"),
     # How loops run on one kind of machine: backends choose, the frontend does not ask.
@@ -115,6 +77,24 @@ OPEN_TO_BACKENDS = (
     # What turns groups of ops into loops, which each backend spells in its own language.
     "compiler.*",
 )
+
+# Imports for annotations alone that go up: the class of handles, which lower floors return and cannot import, and
+# plans and schedules, which a backend is asked for by what runs them.
+TYPES_FROM_ABOVE = ("arrays.array", "compiler.plan.records", "compiler.schedule")
+
+# Which modules ask how much broadcasting may stay unsaid: where implicit becomes explicit, and nowhere else.
+READ_BROADCASTING = (
+    "calls.factories",
+    "calls.operands",
+    "lax.elementwise",
+    "numpy_api.linear_algebra.products",
+)
+
+# Modules that are no part of the package around them where imports between packages are looked at: the numbers of
+# a machine, of which a backend has one, while all else of the compiler stands on backends.
+ALONE = ("compiler.target",)
+# Modules that lie beside `base`, since users import them, and that count as its own there.
+BESIDE_BASE = ("dtypes", "errors", "shapes", "tree", "tree_util")
 
 # Words of one kind of machine, in names of code; words of Python's own functions are none of these.
 MACHINE_WORDS = re.compile(
@@ -149,6 +129,7 @@ class Import:
     imported: str
     line: int
     in_function: bool
+    type_only: bool = False
 
     def __str__(self) -> str:
         return f"{self.importer}:{self.line} imports {self.imported}"
@@ -161,10 +142,12 @@ class Tree:
     modules: Mapping[str, Path]
     backends: tuple[str, ...] = ()
     imports: tuple[Import, ...] = field(init=False)
+    type_imports: tuple[Import, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        found = [one for name in self.modules for one in _imports_of(name, self.modules)]
-        object.__setattr__(self, "imports", tuple(found))
+        every = [one for name in self.modules for one in _imports_of(name, self.modules)]
+        object.__setattr__(self, "imports", tuple(one for one in every if not one.type_only))
+        object.__setattr__(self, "type_imports", tuple(one for one in every if one.type_only))
 
     @classmethod
     def of_checkout(cls, checkout: Path) -> "Tree":
@@ -191,21 +174,22 @@ def _imports_of(name: str, modules: Mapping[str, Path]) -> Iterator[Import]:
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     visitor = _ImportVisitor(package, modules)
     visitor.visit(ast.parse(path.read_text(encoding="utf-8"), str(path)))
-    return (Import(name, imported, line, inside) for imported, line, inside in visitor.found)
+    return (Import(name, *each) for each in visitor.imports)
 
 
 class _ImportVisitor(ast.NodeVisitor):
-    """Collects (imported module, line, inside a function?), leaving out `if TYPE_CHECKING:`."""
+    """Collects (imported module, line, inside a function?, under `if TYPE_CHECKING:`?)."""
 
     def __init__(self, package: str, modules: Mapping[str, Path]) -> None:
         self.package = package
         self.modules = modules
         self.depth = 0
-        self.found: list[tuple[str, int, bool]] = []
+        self.type_only = False
+        self.imports: list[tuple[str, int, bool, bool]] = []
 
     def add(self, imported: str, node: ast.AST) -> None:
         line = getattr(node, "lineno", 0)
-        self.found.append((imported, line, self.depth > 0))
+        self.imports.append((imported, line, self.depth > 0, self.type_only))
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -234,6 +218,10 @@ class _ImportVisitor(ast.NodeVisitor):
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            self.type_only = True
+            for statement in node.body:
+                self.visit(statement)
+            self.type_only = False
             for statement in node.orelse:
                 self.visit(statement)
         else:
@@ -266,6 +254,30 @@ def import_cycles(tree: Tree) -> list[str]:
     return []
 
 
+def package_cycles(tree: Tree) -> list[str]:
+    """One cycle of imports between the folders of the frontend, or nothing; the frontend's `__init__` is above all."""
+    graph: dict[str, set[str]] = {}
+    for one in tree.imports:
+        pair = _folder(one.importer), _folder(one.imported)
+        if pair[0] != pair[1] and all(pair) and FRONTEND not in (one.importer, one.imported):
+            graph.setdefault(pair[0], set()).add(pair[1])
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return ["cycle of packages: " + " -> ".join(reversed(error.args[1]))]
+    return []
+
+
+def _folder(module: str) -> str:
+    """The folder or single module below the frontend that a module is part of; "" outside of the frontend."""
+    if _package(module) != FRONTEND:
+        return ""
+    name = module.removeprefix(f"{FRONTEND}.")
+    if name in BESIDE_BASE:
+        return "base"
+    return name if name in ALONE else name.partition(".")[0]
+
+
 def layer_of(module: str, layers: Sequence[Sequence[str]] = LAYERS) -> int | None:
     """The row of a frontend module in the table; None if no pattern matches."""
     name = module.removeprefix(FRONTEND).removeprefix(".") or "__init__"
@@ -286,6 +298,30 @@ def upward_imports(tree: Tree, layers: Sequence[Sequence[str]] = LAYERS) -> list
             if low is not None and high is not None and low < high:
                 problems.append(f"{one}, which lies {high - low} layer(s) higher")
     return problems
+
+
+def upward_type_imports(tree: Tree, layers: Sequence[Sequence[str]] = LAYERS) -> list[str]:
+    """Imports for annotations alone that go up the table of layers, beyond `TYPES_FROM_ABOVE`."""
+    problems = []
+    for one in tree.type_imports:
+        low, high = layer_of(one.importer, layers), layer_of(one.imported, layers)
+        inside = _package(one.importer) == _package(one.imported) == FRONTEND
+        allowed = not inside or _matches(one.imported, TYPES_FROM_ABOVE)
+        if not allowed and low is not None and high is not None and low < high:
+            problems.append(f"{one} for its types, which lies {high - low} layer(s) higher")
+    return problems
+
+
+def readers_of_broadcasting(tree: Tree) -> list[str]:
+    """Modules that read `config.broadcasting` beyond `READ_BROADCASTING`."""
+    return [
+        f"{module}:{node.lineno} reads {ast.unparse(node)}; only {', '.join(READ_BROADCASTING)} may"
+        for module, path in tree.modules.items()
+        if not _matches(module, READ_BROADCASTING)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "broadcasting"
+        if ast.unparse(node.value) in ("config", "current", "xarr.config")
+    ]
 
 
 def frontend_imports_of_backends(tree: Tree) -> list[str]:

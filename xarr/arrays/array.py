@@ -41,8 +41,8 @@ from xarr.lax.elementwise import complex as complex_of
 from xarr.numpy_api.creation import dlpack
 from xarr.numpy_api.linear_algebra import products as linear_algebra
 from xarr.numpy_api.manipulation import memory_views, shapes as manipulation
-from xarr.numpy_api.mathematics import elementwise as elementwise
-from xarr.numpy_api.sorting import sorting as sorting
+from xarr.numpy_api.mathematics import elementwise
+from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, handles, parts
 from xarr.runtime.handles import Handle

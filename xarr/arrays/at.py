@@ -11,7 +11,7 @@ from xarr.base.configuration import current as config
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped
 from xarr.lax.core import ArrayLike
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

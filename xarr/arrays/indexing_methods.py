@@ -18,7 +18,7 @@ from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.indexing_routines import selection as functions
 from xarr.numpy_api.manipulation.memory_views import view_as
-from xarr.numpy_api.sorting import searching as searching, sorting as sorting
+from xarr.numpy_api.sorting import searching, sorting
 from xarr.runtime.handles import Handle, namespace, to_host
 from xarr.runtime.parts import ALL, refusal
 from xarr.shapes import check_sizes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from xarr.numpy_api.sorting import searching as searching
+from xarr.numpy_api.sorting import searching
 from xarr.numpy_api.statistics import reductions as statistical
 from xarr.runtime.handles import Handle
 

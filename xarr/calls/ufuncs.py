@@ -244,6 +244,11 @@ def attach(
     return function
 
 
+def is_ufunc(function: Callable[..., Any]) -> bool:
+    """Whether `function` is a ufunc of xarr's."""
+    return "nargs" in getattr(function, "__dict__", ())
+
+
 @overload
 def ufunc(function: Callable[[ArrayLike], R]) -> Unary[R]: ...
 @overload

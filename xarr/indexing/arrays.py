@@ -12,6 +12,7 @@ from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.records import record
 from xarr.calls.operands import as_array, broadcast_operands
+from xarr.calls.ufuncs import is_ufunc
 from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
 from xarr.indexing.bounds import Mode, bring_host_into_bounds, bring_into_bounds
@@ -26,7 +27,6 @@ from xarr.ir.source import here
 from xarr.ir.types import Ints, TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
-from xarr.numpy_api.mathematics import elementwise as elementwise
 from xarr.runtime.handles import to_host, wrap
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class Windows:
         arrays = folded, vectors.indices, values
         numbers = ScatterDimensionNumbers(self.offsets, self.axes, self.axes)
         vector_dim = len(vectors.batch)
-        if combine not in _KNOWN:
+        if not _is_known(combine):
             return _scatter_windows(arrays, numbers, vector_dim, combine)
         nodes = tuple([array._node for array in arrays])
         op, type = _scatter(numbers, vector_dim, combine, *[node.tensor_type for node in nodes])
@@ -242,17 +242,12 @@ def _gather(
     return op, op.infer(operand, indices)
 
 
-#: What values are combined with in the same way each time.
-_KNOWN: Final = (
-    None,
-    elementwise.add,
-    elementwise.subtract,
-    elementwise.multiply,
-    elementwise.divide,
-    elementwise.power,
-    elementwise.minimum,
-    elementwise.maximum,
-)
+#: Ufuncs with which values are often combined, in the same way each time.
+_COMBINERS: Final = frozenset(("add", "subtract", "multiply", "divide", "power", "minimum", "maximum"))
+
+
+def _is_known(combine: Combine | None) -> bool:
+    return combine is None or (is_ufunc(combine) and combine.__name__ in _COMBINERS)
 
 
 @lru_cache(maxsize=4096)

@@ -20,7 +20,6 @@ from xarr.ir.ops import CustomCall
 from xarr.ir.ops.custom import CHECKED_INDICES, AttributeValue
 from xarr.lax.core import put
 from xarr.lax.ranges import range_of
-from xarr.numpy_api.mathematics import elementwise as elementwise
 from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
@@ -135,10 +134,16 @@ def bring_into_bounds(indices: Array, axis: int, size: int, mode: Mode, from_end
         return _check_indices(indices, axis, size, from_end)
     if mode is Mode.WRAP:
         fits = info(indices.dtype).max >= size
-        return elementwise.remainder(indices, size) if fits else indices
+        return _remainder(indices, size) if fits else indices
     if not is_signed or not from_end or (known is not None and known[0] >= 0):
         return indices
     return lax.select(lax.lt(indices, 0), lax.add(indices, size), indices)
+
+
+def _remainder(indices: Array, size: int) -> Array:
+    """indices % size, which is at least 0; `size` is at least 1."""
+    rest = lax.rem(indices, size)
+    return lax.select(lax.lt(rest, 0), lax.add(rest, size), rest) if indices.dtype in SIGNED else rest
 
 
 def _check_indices(indices: Array, axis: int, size: int, from_end: bool) -> Array:

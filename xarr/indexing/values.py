@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from xarr import lax
 from xarr.base.broadcasting import has_place, no_place
+from xarr.base.host import host_array
 from xarr.calls.operands import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
 from xarr.ir.types import Ints
-from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
-from xarr.numpy_api.creation.arrays import asarray
+from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.runtime.handles import Handle, common_device, wrap
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _read(array: Array, value: ArrayLike) -> Array:
     except RaggedError:
         raise
     except InputError:
-        return asarray(value, array.dtype, device=array._node.device)
+        return wrap(host_node(host_array(value, array.dtype), array._node.device))
 
 
 def fit_value(array: Array, value: ArrayLike, shape: Ints) -> Array:

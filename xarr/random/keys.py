@@ -24,7 +24,7 @@ from xarr.ir.ops.random import places
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.numpy_api.creation.arrays import asarray
 from xarr.numpy_api.manipulation import shapes as manipulation
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 from xarr.random.prng import PRNG, PRNGS, Words
 from xarr.runtime.handles import Handle, wrap
 

@@ -21,7 +21,7 @@ from xarr.dtypes import INTEGER, default_of
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 from xarr.runtime import handles
 
 DType = np.dtype[Any]

@@ -11,7 +11,7 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 from xarr.numpy_api.statistics.reductions import all as all_of
 from xarr.runtime.handles import weak_kind
 from xarr.shapes import normalize_axis

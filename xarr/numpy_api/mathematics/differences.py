@@ -15,7 +15,7 @@ from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtyp
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 from xarr.numpy_api.mathematics.comparisons import diff
 from xarr.numpy_api.sorting.order import insertion_points
 from xarr.numpy_api.sorting.sorting import argsort

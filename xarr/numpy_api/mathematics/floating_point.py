@@ -15,7 +15,7 @@ from xarr.calls.ufuncs import pair_ufunc, ufunc
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError
 from xarr.lax.core import ArrayLike
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -16,7 +16,7 @@ from xarr.calls.ufuncs import ufunc
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, UNSIGNED, default_complex, default_float, info
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.lax.core import ArrayLike, flag
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -18,7 +18,7 @@ from xarr.dtypes import default_float, promote_weak
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.numpy_api.mathematics import elementwise as elementwise
+from xarr.numpy_api.mathematics import elementwise
 from xarr.numpy_api.statistics.correlations import convolve
 from xarr.numpy_api.statistics.lines import repeat_vector
 

@@ -20,7 +20,7 @@ from xarr.calls.outputs import THERE_AND_BACK, takes_out
 from xarr.dtypes import COMPLEX, FLOAT, canonical, highest, lowest
 from xarr.errors import DTypeError
 from xarr.lax.core import ArrayLike, flag
-from xarr.numpy_api.sorting import searching as searching
+from xarr.numpy_api.sorting import searching
 from xarr.numpy_api.statistics import reductions as statistical
 from xarr.numpy_api.statistics.lines import Axis, Lines
 from xarr.numpy_api.statistics.quantiles import Quantiles, weighted_quantiles

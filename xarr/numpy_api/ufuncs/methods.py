@@ -21,7 +21,7 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
 from xarr.errors import DTypeError, InputError, ShapeError, counted
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.manipulation.shapes import moveaxis
-from xarr.numpy_api.ufuncs import folds as folds
+from xarr.numpy_api.ufuncs import folds
 from xarr.runtime.handles import Handle, weak_kind
 from xarr.shapes import normalize_axes
 
