@@ -14,13 +14,13 @@ from xarr.ir.op import Op
 from xarr.ir.types import Ints
 from xarr_reference.elementwise import add, convert, multiply
 from xarr_reference.scalars import DType
-from xarr_reference.values import Array, Rule, empty, indices, place
+from xarr_reference.values import Array, Rule, empty, indices, join_index
 
 
 def convolution(node: Node, lhs: Array, rhs: Array) -> Array:
-    """result[n, o, w] = Σ over c and k of lhs[n, c, place of element k of window w] rhs[o, c, k]
+    """result[n, o, w] = Σ over c and k of lhs[n, c, position of element k in window w] rhs[o, c, k]
 
-    where the place is none of padding and holes.  Of groups, group g of the output features sees group g of
+    where the position is none of padding and holes.  Of groups, group g of the output features sees group g of
     the features, or of the batch, of lhs.  Products and sums are of the wider of the two element types.
     """
     op, result = node.op, empty(node.type)
@@ -48,9 +48,12 @@ def terms(node: Node, n: int, o: int, windows: Ints) -> Iterator[tuple[Ints, Int
     row = n + o // (features // op.batch_group_count) * batch
     for c in range(depth):
         for k in window.elements():
-            found = window.position(windows, k, spatial)
-            if found is not None:
-                yield place((op.lhs_spec, (row, first + c, *found))), place((op.rhs_spec, (o, c, *k)))
+            position = window.position(windows, k, spatial)
+            if position is not None:
+                yield (
+                    join_index((op.lhs_spec, (row, first + c, *position))),
+                    join_index((op.rhs_spec, (o, c, *k))),
+                )
 
 
 def accumulator(operand: DType, result: DType) -> DType:

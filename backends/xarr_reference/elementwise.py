@@ -218,9 +218,9 @@ def next_after(x: Scalar, y: Scalar) -> Scalar:
     if x == 0:
         least = from_bits(1, x.dtype)
         return least if y > 0 else -least
-    found = from_bits(bits_of(x) + (1 if (x < y) == (not x < 0) else -1), x.dtype)
+    neighbour = from_bits(bits_of(x) + (1 if (x < y) == (not x < 0) else -1), x.dtype)
     # The formats without -0 keep NaN in its place.
-    return x.dtype.type(0) if is_nan(found) else found
+    return x.dtype.type(0) if is_nan(neighbour) else neighbour
 
 
 # --- rounding to integers ---------------------------------------------------------------------------
@@ -271,8 +271,8 @@ def exponential_minus_one(x: Scalar) -> Scalar:
     if not is_complex(x):
         return rounded(np.expm1(value), x.dtype)
     # NumPy's expm1 overflows early.
-    found = np.exp(value) - 1 if value.real > 30 and np.isfinite(value) else np.expm1(value)
-    return pair(found.real, value.imag if value.imag == 0 else found.imag, x.dtype)
+    result = np.exp(value) - 1 if value.real > 30 and np.isfinite(value) else np.expm1(value)
+    return pair(result.real, value.imag if value.imag == 0 else result.imag, x.dtype)
 
 
 def log_plus_one(x: Scalar) -> Scalar:

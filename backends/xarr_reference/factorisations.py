@@ -22,7 +22,7 @@ _ROUNDS: Final = 100
 
 
 def _wide(a: Array) -> Array:
-    """The same numbers with twice the precision, as far as there is such a type."""
+    """The numbers of an array with twice the precision, as far as there is such a type."""
     return a.astype(np.clongdouble if a.dtype in COMPLEX else np.longdouble)
 
 
@@ -62,7 +62,7 @@ def lu(node: Node, a: Array) -> Value:
 
 
 def _size(value: Any) -> Any:
-    """What LAPACK compares: cheaper than the absolute value.  NaN is never the largest."""
+    """The size by which LAPACK compares: cheaper than the absolute value.  NaN is never the largest."""
     size = abs(value.real) + abs(value.imag)
     return -1 if np.isnan(size) else size
 
@@ -202,25 +202,25 @@ def _orthogonalised(matrix: Array) -> tuple[Array, Array, Array, bool]:
                 np.array([np.vdot(work[:, i], work[:, i]).real for i in range(size)], v.real.dtype)
             )
             order = sorted(range(size), key=lambda i: -values[i])
-            kept = [i for i in order if values[i] ** 2 > least]
-            return work[:, kept] / values[kept], values[order], v[:, order], True
+            nonzero = [i for i in order if values[i] ** 2 > least]
+            return work[:, nonzero] / values[nonzero], values[order], v[:, order], True
     nothing = np.full(size, np.nan, v.real.dtype)
     return np.full_like(matrix, np.nan), nothing, np.full_like(v, np.nan), False
 
 
 def _completed(columns: Array, count: int) -> Array:
     """The first `count` columns, and more unit vectors orthogonal to all before where there are too few."""
-    found = list(columns.T[:count])
+    basis = list(columns.T[:count])
     axes = iter(np.eye(len(columns), dtype=columns.dtype))
-    while len(found) < count:
+    while len(basis) < count:
         vector = next(axes)
         for _ in range(2):  # Once loses orthogonality to rounding, twice does not.
-            for other in found:
+            for other in basis:
                 vector = vector - np.vdot(other, vector) * other
         norm = np.sqrt(np.vdot(vector, vector).real)
         if norm > 0.5 / np.sqrt(max(len(columns), 1)):
-            found.append(vector / norm)
-    return np.array(found, columns.dtype).reshape(count, len(columns)).T
+            basis.append(vector / norm)
+    return np.array(basis, columns.dtype).reshape(count, len(columns)).T
 
 
 # --- QR iteration ---------------------------------------------------------------------------------

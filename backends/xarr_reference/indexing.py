@@ -9,7 +9,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
-from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed, place
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, packed
 
 
 def gather(node: Node, operand: Array, start_indices: Array) -> Array:
@@ -27,7 +27,7 @@ def gather(node: Node, operand: Array, start_indices: Array) -> Array:
         for dim, last in zip(windows.index_map, windows.last_starts, strict=True):
             start[dim] = min(max(start[dim], 0), last)
         for window in indices(windows.window_shape):
-            index = place((windows.batch_dims, batch), (windows.window_dims, window))
+            index = join_index((windows.batch_dims, batch), (windows.window_dims, window))
             is_empty = 0 in windows.sizes
             result[index] = 0 if is_empty else operand[element_of(windows, tuple(start), window)]
     return result
@@ -52,16 +52,16 @@ def scatter(node: Node, computation: Computation, *operands: Array) -> Value:
             continue
         for window in indices(windows.window_shape):
             target = element_of(windows, start, window)
-            source = place((windows.batch_dims, batch), (windows.window_dims, window))
+            source = join_index((windows.batch_dims, batch), (windows.window_dims, window))
             current = [cell(array, target) for array in results]
-            found = computation(*current, *[cell(array, source) for array in updates])
-            for array, value in zip(results, found, strict=True):
+            combined = computation(*current, *[cell(array, source) for array in updates])
+            for array, value in zip(results, combined, strict=True):
                 array[target] = value[()]
     return packed(results)
 
 
 def start_of(windows: Windows, batch: Ints, start_indices: Array) -> Ints:
-    """Where the window of this index of the batch starts."""
+    """The start of the window of this index of the batch."""
     start = [0] * len(windows.operand_shape)
     for component, dim in enumerate(windows.index_map):
         at = windows.index_vector_dim

@@ -56,7 +56,7 @@ def run(graph: Graph, *arguments: Value, bar: ProgressBar | None = None) -> tupl
 
 
 def steps(graph: Graph) -> int:
-    """How many steps `run` counts."""
+    """The number of steps that `run` counts."""
     return OncePerGraph(_steps)(graph)
 
 
@@ -65,8 +65,8 @@ def _steps(graph: Graph, inner: OncePerGraph[int]) -> int:
     return len(graph.nodes) + sum(called)
 
 
-def _turn(body: Graph, bar: ProgressBar, *carried: Value) -> tuple[Value, ...]:
-    """One turn of a loop, counted."""
+def _counted_step(body: Graph, bar: ProgressBar, *carried: Value) -> tuple[Value, ...]:
+    """Run one iteration of a loop and count it."""
     bar.turn()
     return run(body, *carried)
 
@@ -79,7 +79,7 @@ def evaluate(node: Node, operands: list[Value], bar: ProgressBar | None = None) 
     watched = bar if isinstance(node.op, ops.Call) else None
     computations = [partial(run, graph, bar=watched) for graph in node.op.graphs]
     if bar is not None and isinstance(node.op, ops.While):
-        computations[1] = partial(_turn, node.op.body, bar)
+        computations[1] = partial(_counted_step, node.op.body, bar)
     try:
         return rule(node, *computations, *operands)
     except BaseException as error:

@@ -85,10 +85,10 @@ def _solved(op: ops.TriangularSolve, a: Array, b: Array) -> Array:
 
     x = np.zeros(b.shape, _wide(b.dtype))
     order = range(size) if op.lower != flipped else range(size - 1, -1, -1)
-    for place, i in enumerate(order):
+    for step, i in enumerate(order):
         for column in range(b.shape[1]):
             value = x.dtype.type(wide(b[i, column]))
-            for j in order[:place]:
+            for j in order[:step]:
                 value = value - entry(i, j) * x[j, column]
             x[i, column] = value if op.unit_diagonal else value / entry(i, i)
     return x

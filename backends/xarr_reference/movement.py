@@ -22,7 +22,7 @@ def broadcast_in_dim(node: Node, operand: Array) -> Array:
 
 
 def reshape(node: Node, operand: Array) -> Array:
-    """result[i] = operand[j] where i and j have the same place in the row-major order of their shapes"""
+    """result[i] = operand[j] where i and j have the same offset in the row-major order of their shapes"""
     result = empty(node.type)
     for new, old in zip(indices(result.shape), indices(operand.shape), strict=True):
         result[new] = operand[old]

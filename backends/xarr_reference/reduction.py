@@ -14,7 +14,7 @@ from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
 from xarr_reference.elementwise import add, convert, multiply
 from xarr_reference.scalars import DType
-from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed, place
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, packed
 
 Row = tuple[Array, ...]
 
@@ -28,12 +28,12 @@ def reduce(node: Node, computation: Computation, *operands: Array) -> Value:
     count = len(operands) // 2
     arrays, initial = operands[:count], operands[count:]
     shape, reduced = arrays[0].shape, tuple(sorted(node.op.dimensions))
-    kept = tuple(dim for dim in range(len(shape)) if dim not in reduced)
-    results = tuple(empty(TensorType(_sizes(shape, kept), array.dtype)) for array in arrays)
-    for outer in indices(_sizes(shape, kept)):
+    remaining = tuple(dim for dim in range(len(shape)) if dim not in reduced)
+    results = tuple(empty(TensorType(_sizes(shape, remaining), array.dtype)) for array in arrays)
+    for outer in indices(_sizes(shape, remaining)):
         accumulated: tuple[Value, ...] = initial
         for inner in indices(_sizes(shape, reduced)):
-            index = place((kept, outer), (reduced, inner))
+            index = join_index((remaining, outer), (reduced, inner))
             accumulated = computation(*accumulated, *[cell(array, index) for array in arrays])
         for result, value in zip(results, accumulated, strict=True):
             result[outer] = value[()]
@@ -62,8 +62,12 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
         b, i, j = index[:rank], index[rank : rank + middle], index[rank + middle :]
         total = convert(np.False_, dtype)
         for k in indices(contracted):
-            x = lhs[place((op.lhs_batching_dimensions, b), (i_dims, i), (op.lhs_contracting_dimensions, k))]
-            y = rhs[place((op.rhs_batching_dimensions, b), (j_dims, j), (op.rhs_contracting_dimensions, k))]
+            x = lhs[
+                join_index((op.lhs_batching_dimensions, b), (i_dims, i), (op.lhs_contracting_dimensions, k))
+            ]
+            y = rhs[
+                join_index((op.rhs_batching_dimensions, b), (j_dims, j), (op.rhs_contracting_dimensions, k))
+            ]
             total = add(total, multiply(convert(x, dtype), convert(y, dtype)))
         result[index] = convert(convert(total, sums), result.dtype)
     return result
@@ -88,9 +92,9 @@ def sort(node: Node, comparator: Computation, *arrays: Array) -> Value:
         return bool(comparator(*[element for pair in pairs for element in pair])[0])
 
     for line in indices(_sizes(shape, across)):
-        places = [place((across, line), (along, at)) for at in indices(_sizes(shape, along))]
-        rows = [tuple(cell(array, index) for array in arrays) for index in places]
-        for index, row in zip(places, merge_sorted(rows, before), strict=True):
+        line_indices = [join_index((across, line), (along, at)) for at in indices(_sizes(shape, along))]
+        rows = [tuple(cell(array, index) for array in arrays) for index in line_indices]
+        for index, row in zip(line_indices, merge_sorted(rows, before), strict=True):
             for result, element in zip(results, row, strict=True):
                 result[index] = element[()]
     return packed(results)

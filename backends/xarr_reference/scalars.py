@@ -132,8 +132,8 @@ def on_grid(value: Fraction, mantissa_bits: int, least_exponent: int) -> Fractio
 
 def signed(magnitude: Fraction | float, negative: bool, dtype: DType) -> Scalar:
     """±magnitude as a float; beyond the largest one infinity, or NaN in a type without."""
-    found = inf if magnitude > Fraction(float(info(dtype).max)) else float(magnitude)
-    return dtype.type(-found if negative else found)
+    absolute = inf if magnitude > Fraction(float(info(dtype).max)) else float(magnitude)
+    return dtype.type(-absolute if negative else absolute)
 
 
 def nearest(value: Fraction, dtype: DType) -> Scalar:

@@ -1,4 +1,4 @@
-"""What flows between operations: arrays as mere storage, tuples of values, and ways to walk indices."""
+"""Values between operations: arrays as mere storage, tuples of values, and ways to walk indices."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def indices(shape: Iterable[int]) -> Iterator[Ints]:
     return product(*map(range, shape))
 
 
-def place(*parts: tuple[Ints, Ints]) -> Ints:
+def join_index(*parts: tuple[Ints, Ints]) -> Ints:
     """The index with index[n] in dimension dimensions[n], for each of the pairs (dimensions, index)."""
-    found = {dim: at for dimensions, index in parts for dim, at in zip(dimensions, index, strict=True)}
-    return tuple(found[dim] for dim in range(len(found)))
+    entries = {dim: at for dimensions, index in parts for dim, at in zip(dimensions, index, strict=True)}
+    return tuple(entries[dim] for dim in range(len(entries)))
 
 
 def cell(array: Array, index: Ints) -> Array:

@@ -18,8 +18,8 @@ def elements_in(window: Window, number: Ints, shape: Ints) -> list[Ints]:
     Element w of window i lies, along each dimension, at i * stride + w * window_dilation - padding_low of
     the dilated array, and so at 1 / base_dilation of that, if that is a whole number, in the array itself.
     """
-    found = [window.position(number, element, shape) for element in window.elements()]
-    return [index for index in found if index is not None]
+    positions = [window.position(number, element, shape) for element in window.elements()]
+    return [index for index in positions if index is not None]
 
 
 def reduce_window(node: Node, computation: Computation, *operands: Array) -> Value:

@@ -94,11 +94,11 @@ def sliding_window_view(
         raise ShapeError(f"sliding_window_view: wanted sizes of 0 or more for window_shape, got {sizes}")
     rank, slid, order = len(array.shape), array, list[int]()
     while len(order) < len(axes):  # once, unless an axis is named twice
-        left = [place for place in range(len(axes)) if place not in order]
-        now = [place for place in left if axes[place] not in [axes[one] for one in left if one < place]]
-        slid = _slid(slid, {axes[place]: sizes[place] for place in now})
+        left = [number for number in range(len(axes)) if number not in order]
+        now = [number for number in left if axes[number] not in [axes[one] for one in left if one < number]]
+        slid = _slid(slid, {axes[number]: sizes[number] for number in now})
         order += now
-    lasts = [rank + order.index(place) for place in range(len(axes))]
+    lasts = [rank + order.index(number) for number in range(len(axes))]
     return fresh(lax.transpose(slid, (*range(rank), *lasts)))
 
 
@@ -119,15 +119,15 @@ def _slid(array: Array, sizes: dict[int, int]) -> Array:
     count, rank = len(sizes), len(array.shape)
     grid = [lax.broadcasted_iota(np.int64, (*starts, 1), dim) for dim in range(count)]
     axes = tuple(sizes)
-    found = lax.gather(
+    windows = lax.gather(
         array,
         lax.concatenate(grid, count),
         lax.GatherDimensionNumbers(tuple(range(count, count + rank)), (), axes),
         [sizes.get(axis, size) for axis, size in enumerate(array.shape)],
     )
-    # Its dimensions are the places of windows, then those of a window, which are whole for all other axes.
-    places = [axes.index(axis) if axis in sizes else count + axis for axis in range(rank)]
-    return lax.transpose(found, (*places, *[count + axis for axis in axes]))
+    # Its dimensions are the starts of windows, then those of a window, which are whole for all other axes.
+    permutation = [axes.index(axis) if axis in sizes else count + axis for axis in range(rank)]
+    return lax.transpose(windows, (*permutation, *[count + axis for axis in axes]))
 
 
 def _axes(array: Array, axis: int | Sequence[int] | None, count: int) -> tuple[int, ...]:
@@ -139,12 +139,12 @@ def _axes(array: Array, axis: int | Sequence[int] | None, count: int) -> tuple[i
                 f"got {count}"
             )
         return tuple(range(rank))
-    given = integers("sliding_window_view", "axis", axis if is_listed(axis) else (axis,))
-    if len(given) != count:
+    axes = integers("sliding_window_view", "axis", axis if is_listed(axis) else (axis,))
+    if len(axes) != count:
         raise ShapeError(
-            f"sliding_window_view: wanted a size in window_shape for each axis, got {count} sizes for {len(given)} axes"
+            f"sliding_window_view: wanted a size in window_shape for each axis, got {count} sizes for {len(axes)} axes"
         )
-    return tuple([normalize_axis(one, rank) for one in given])
+    return tuple([normalize_axis(one, rank) for one in axes])
 
 
 if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker

@@ -1,4 +1,4 @@
-"""What the functions of `xarr.linalg` ask of their operands: element types, ranks, leading dimensions."""
+"""Checks of the operands of the functions of `xarr.linalg`: element types, ranks, leading dimensions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from xarr.shapes import normalize_axes
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
-#: What NumPy has where an argument was not given.
+#: The default of an argument that may be None as well, as NumPy has it.
 NO_VALUE: Final = np._NoValue
 _LAPACK: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
@@ -41,12 +41,12 @@ def computed_type(name: str, dtype: DType) -> DType:
 def matrices(name: str, a: ArrayLike) -> Array:
     """`a` as matrices of floats or complex numbers.  Raises DTypeError, MatrixShapeError for rank 0 and 1."""
     array = as_array(a)
-    found = convert(array, computed_type(name, array.dtype))
-    if found.ndim < 2:
+    converted = convert(array, computed_type(name, array.dtype))
+    if converted.ndim < 2:
         raise MatrixShapeError(
-            f"linalg.{name}: wanted matrices in the last two dimensions, got shape {found.shape}"
+            f"linalg.{name}: wanted matrices in the last two dimensions, got shape {converted.shape}"
         )
-    return found
+    return converted
 
 
 def squares(name: str, a: ArrayLike) -> Array:
@@ -78,14 +78,14 @@ def with_batch(name: str, arrays: tuple[Array, ...], cores: tuple[int, ...]) -> 
     batches = tuple(array.shape[: array.ndim - core] for array, core in zip(arrays, cores, strict=True))
     if all(batch == batches[0] for batch in batches):
         return arrays
-    found = align_observed(f"linalg.{name}", batches, tuple(array.dtype for array in arrays))
+    alignment = align_observed(f"linalg.{name}", batches, tuple(array.dtype for array in arrays))
     return tuple(
         lax.broadcast_in_dim(
             array,
-            found.result + array.shape[array.ndim - core :],
-            (*dims, *range(len(found.result), len(found.result) + core)),
+            alignment.result + array.shape[array.ndim - core :],
+            (*dims, *range(len(alignment.result), len(alignment.result) + core)),
         )
-        for array, core, dims in zip(arrays, cores, found.dimensions, strict=True)
+        for array, core, dims in zip(arrays, cores, alignment.dimensions, strict=True)
     )
 
 

@@ -116,8 +116,8 @@ def _hermitian_svd(a: ArrayLike) -> SVDResult:
     """From a = V w V*: U = V and Vh = sign(w) V*, in the order of |w|."""
     w, v = eigh(a)
     axis = w.ndim - 1
-    places = lax.broadcasted_iota("int32", w.shape, axis)
-    negative, values, order = lax.sort((lax.neg(lax.abs(w)), w, places), axis, num_keys=1)
+    positions = lax.broadcasted_iota("int32", w.shape, axis)
+    negative, values, order = lax.sort((lax.neg(lax.abs(w)), w, positions), axis, num_keys=1)
     u = transposed(in_order(transposed(v), order))
     rows = adjoint(u)
     is_below = spread(lax.lt(values, lax.full_like(values, 0)), rows.shape)

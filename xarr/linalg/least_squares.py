@@ -1,4 +1,4 @@
-"""What singular values say: rank, pseudo-inverse, least squares."""
+"""Results of singular values: rank, pseudo-inverse, least squares."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
-    """How many singular values of each matrix are above tol, or rtol times the largest one; int64.
+    """The number of singular values of each matrix that are above tol, or rtol times the largest one; int64.
 
     tol, rtol: a number, or one for each matrix; if neither is given rtol is max(m, n) times the distance from
     1 to the next number.  hermitian: take absolute eigenvalues.  A vector has rank 0 if it is 0, else 1.

@@ -43,13 +43,13 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
         is_frobenius = isinstance(ord, str) and ord in ("f", "fro") and array.ndim == 2
         is_plain = ord is None or is_frobenius or (_is(ord, 2) and array.ndim == 1)
         if is_plain:
-            return _kept(_root_of_squares(array, axes), array, axes, keeps)
+            return _keep_axes(_root_of_squares(array, axes), array, axes, keeps)
     else:
         axes = axes_of("norm", axis, array.ndim)
     if len(axes) == 1:
-        return _kept(_of_vectors(array, ord, axes), array, axes, keeps)
+        return _keep_axes(_of_vectors(array, ord, axes), array, axes, keeps)
     if len(axes) == 2:
-        return _kept(_of_matrices(array, ord, axes), array, axes, keeps)
+        return _keep_axes(_of_matrices(array, ord, axes), array, axes, keeps)
     raise MatrixShapeError(f"linalg.norm: wanted one or two axes, got {len(axes)} of shape {array.shape}")
 
 
@@ -61,7 +61,9 @@ def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, or
     """
     array = _inexact(x)
     axes = tuple(range(array.ndim)) if axis is None else axes_of("vector_norm", axis, array.ndim)
-    return _kept(_of_vectors(array, ord, axes), array, axes, flag("linalg.vector_norm", "keepdims", keepdims))
+    return _keep_axes(
+        _of_vectors(array, ord, axes), array, axes, flag("linalg.vector_norm", "keepdims", keepdims)
+    )
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
@@ -74,7 +76,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     if array.ndim < 2:
         raise MatrixShapeError(f"linalg.matrix_norm: wanted rank 2 or more, got shape {array.shape}")
     axes = (array.ndim - 2, array.ndim - 1)
-    return _kept(
+    return _keep_axes(
         _of_matrices(array, ord, axes), array, axes, flag("linalg.matrix_norm", "keepdims", keepdims)
     )
 
@@ -115,10 +117,10 @@ def _is(ord: Any, number: float) -> bool:
     return not isinstance(ord, str | Handle) and bool(ord == number)
 
 
-def _kept(found: Array, array: Array, axes: Ints, keeps: bool) -> Array:
+def _keep_axes(norms: Array, array: Array, axes: Ints, keeps: bool) -> Array:
     if not keeps:
-        return found
-    return lax.reshape(found, [1 if axis in axes else size for axis, size in enumerate(array.shape)])
+        return norms
+    return lax.reshape(norms, [1 if axis in axes else size for axis, size in enumerate(array.shape)])
 
 
 def _root_of_squares(array: Array, axes: Ints) -> Array:
@@ -150,22 +152,22 @@ def _of_vectors(array: Array, ord: Any, axes: Ints) -> Array:
 
 
 def _of_singular_values(reduce: Callable[..., Array], **initial: float) -> Callable[[Array, Ints], Array]:
-    def found(array: Array, axes: Ints) -> Array:
+    def reduction(array: Array, axes: Ints) -> Array:
         rest = [axis for axis in range(array.ndim) if axis not in axes]
         return reduce(svdvals(lax.transpose(array, [*rest, *axes])), axis=-1, **initial)
 
-    return found
+    return reduction
 
 
 def _of_sums(over: int, reduce: Callable[..., Array], **initial: float) -> Callable[[Array, Ints], Array]:
     """Sums of |x| over one of the two axes, of which the largest or least counts."""
 
-    def found(array: Array, axes: Ints) -> Array:
+    def reduction(array: Array, axes: Ints) -> Array:
         summed, other = axes[over], axes[1 - over]
         sums = statistics.sum(lax.abs(array), axis=summed)
         return reduce(sums, axis=other - (other > summed), **initial)
 
-    return found
+    return reduction
 
 
 _MATRIX_NORMS: Final[dict[Any, Callable[[Array, Ints], Array]]] = {

@@ -96,21 +96,21 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Array | None = None) -> Array
     Raises MatrixShapeError for fewer than two, other ranks, and sizes that do not fit.
     Source: NumPy, `linalg.multi_dot`; Cormen, Introduction to Algorithms, 15.2.
     """
-    given = [as_array(array) for array in items("linalg.multi_dot", "arrays", arrays)]
-    if len(given) == 2:
-        return linear_algebra_functions.dot(given[0], given[1])
-    _check_chain(given)
-    first, last = given[0].ndim == 1, given[-1].ndim == 1
-    given[0] = lax.expand_dims(given[0], (0,)) if first else given[0]
-    given[-1] = lax.expand_dims(given[-1], (1,)) if last else given[-1]
-    found = _multiplied(given, _splits([array.shape for array in given]), 0, len(given) - 1)
-    return lax.squeeze(found, [axis for axis, is_vector in enumerate((first, last)) if is_vector])
+    factors = [as_array(array) for array in items("linalg.multi_dot", "arrays", arrays)]
+    if len(factors) == 2:
+        return linear_algebra_functions.dot(factors[0], factors[1])
+    _check_chain(factors)
+    first, last = factors[0].ndim == 1, factors[-1].ndim == 1
+    factors[0] = lax.expand_dims(factors[0], (0,)) if first else factors[0]
+    factors[-1] = lax.expand_dims(factors[-1], (1,)) if last else factors[-1]
+    product = _product_of_chain(factors, _splits([array.shape for array in factors]), 0, len(factors) - 1)
+    return lax.squeeze(product, [axis for axis, is_vector in enumerate((first, last)) if is_vector])
 
 
-def _check_chain(given: list[Array]) -> None:
-    shapes = [array.shape for array in given]
-    if len(given) < 2:
-        raise MatrixShapeError(f"linalg.multi_dot: wanted two or more arrays, got {len(given)}")
+def _check_chain(factors: list[Array]) -> None:
+    shapes = [array.shape for array in factors]
+    if len(factors) < 2:
+        raise MatrixShapeError(f"linalg.multi_dot: wanted two or more arrays, got {len(factors)}")
     inner_ranks = all(len(shape) == 2 for shape in shapes[1:-1])
     if not inner_ranks or any(len(shape) not in (1, 2) for shape in (shapes[0], shapes[-1])):
         raise MatrixShapeError(
@@ -136,10 +136,10 @@ def _splits(shapes: list[tuple[int, ...]]) -> dict[tuple[int, int], int]:
     return best
 
 
-def _multiplied(given: list[Array], splits: dict[tuple[int, int], int], i: int, j: int) -> Array:
+def _product_of_chain(factors: list[Array], splits: dict[tuple[int, int], int], i: int, j: int) -> Array:
     if i == j:
-        return given[i]
+        return factors[i]
     k = splits[i, j]
     return linear_algebra_functions.dot(
-        _multiplied(given, splits, i, k), _multiplied(given, splits, k + 1, j)
+        _product_of_chain(factors, splits, i, k), _product_of_chain(factors, splits, k + 1, j)
     )

@@ -118,8 +118,8 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     left, right = pair("tensorsolve", a, b)
     if axes is not None:
         moved = axes_of("tensorsolve", axes, left.ndim)
-        kept = [axis for axis in range(left.ndim) if axis not in moved]
-        left = lax.transpose(left, [*kept, *moved])
+        remaining = [axis for axis in range(left.ndim) if axis not in moved]
+        left = lax.transpose(left, [*remaining, *moved])
     shape = left.shape[right.ndim :]
     if left.size != right.size**2 or prod(shape) != right.size:
         raise MatrixShapeError(

@@ -96,9 +96,9 @@ class Series:
 
     @classmethod
     def _of(cls, host: Any) -> Any:
-        found = cls.__new__(cls)
-        found._host = host
-        return found
+        instance = cls.__new__(cls)
+        instance._host = host
+        return instance
 
     def __call__(self, x: Any) -> Any:
         """The values of the series at x, of its shape."""
@@ -110,8 +110,10 @@ class Series:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        found = getattr(self._host, name)
-        return with_arrays(f"{type(self).__name__}.{name}", found) if callable(found) else _from_host(found)
+        member = getattr(self._host, name)
+        return (
+            with_arrays(f"{type(self).__name__}.{name}", member) if callable(member) else _from_host(member)
+        )
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(name for name in dir(self._host) if not name.startswith("_"))})
@@ -146,8 +148,8 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
         method = getattr(self._host, name, None)
         if method is None:  # a poly1d has no remainder
             return NotImplemented
-        found = method(_on_host(f"{type(self).__name__}.{name}", other))
-        return found if found is NotImplemented else _from_host(found)
+        result = method(_on_host(f"{type(self).__name__}.{name}", other))
+        return result if result is NotImplemented else _from_host(result)
 
     apply.__name__ = name
     return apply
@@ -217,8 +219,8 @@ class _HostAttribute:
 
 for _kind in _CLASSES.values():
     for _name in ("fit", "fromroots", "identity", "basis", "cast"):
-        _made = with_arrays(f"{_kind.__name__}.{_name}", getattr(_kind._kind, _name))
-        setattr(_kind, _name, staticmethod(_made))
+        _constructor = with_arrays(f"{_kind.__name__}.{_name}", getattr(_kind._kind, _name))
+        setattr(_kind, _name, staticmethod(_constructor))
     for _name in ("domain", "window", "basis_name"):
         setattr(_kind, _name, _HostAttribute(_name))
 
@@ -261,9 +263,9 @@ def exports(module: Any, name: str) -> tuple[Callable[[str], Any], Callable[[], 
     public = [each for each in module.__all__ if not hasattr(np.polynomial, each)]
 
     def __getattr__(each: str) -> Any:
-        found = getattr(module, each, None) if each in public else None
-        if found is None:
+        member = getattr(module, each, None) if each in public else None
+        if member is None:
             raise missing(name, each)
-        return with_arrays(each, found) if callable(found) else _from_host(found)
+        return with_arrays(each, member) if callable(member) else _from_host(member)
 
     return __getattr__, lambda: sorted(module.__all__)

@@ -49,8 +49,8 @@ def poisson(
     is_small = lax.bitwise_or(lax.ne(mean, mean), lax.lt(mean, _F32.type(10)))
     small = _knuth(single, lax.select(is_small, mean, lax.full_like(mean, 0)), element)
     large = _rejected(single, lax.select(is_small, lax.full_like(mean, 1e5), mean), element)
-    found = lax.select(is_small, small, large)
-    return lax.select(lax.eq(mean, _F32.type(0)), lax.full_like(found, 0), found)
+    counts = lax.select(is_small, small, large)
+    return lax.select(lax.eq(mean, _F32.type(0)), lax.full_like(counts, 0), counts)
 
 
 def _any(where: Array) -> Array:
@@ -58,7 +58,7 @@ def _any(where: Array) -> Array:
 
 
 def _knuth(single: Key, mean: Array, dtype: DType) -> Array:
-    """How many uniform numbers it takes until their product is below exp(-mean), less one."""
+    """Count uniform numbers until their product is below exp(-mean), less one."""
     bound = lax.neg(mean)
 
     def is_open(state: Any) -> Array:
@@ -87,7 +87,7 @@ def _rejected(single: Key, mean: Array, dtype: DType) -> Array:
         return _any(lax.bitwise_not(state[1]))
 
     def step(state: Any) -> Any:
-        found, accepted, key = state
+        sample, accepted, key = state
         key, first, second = split_up(key, 3)
         u = x.sub(draw_uniform("poisson", first, mean.shape, _F32), 0.5)
         v = draw_uniform("poisson", second, mean.shape, _F32)
@@ -100,7 +100,7 @@ def _rejected(single: Key, mean: Array, dtype: DType) -> Array:
         edge = lax.bitwise_and(lax.lt(shifted, x.of(0.013)), lax.gt(v, shifted))
         never = lax.bitwise_or(lax.lt(k, x.of(0)), edge)
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(never), lax.le(s, t)))
-        return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
+        return lax.select(good, k, sample), lax.bitwise_or(accepted, good), key
 
     first = (lax.full_like(mean, -1), lax.full(mean.shape, False, np.bool_), single)
     return lax.convert_element_type(lax.while_loop(is_open, step, first)[0], dtype)
@@ -134,7 +134,7 @@ class _Arithmetic:
 def binomial(
     key: KeyLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """How many of `n` trials of success probability `p` succeed, as floats.
+    """Draw how many of `n` trials of success probability `p` succeed, as floats.
 
     n, p: numbers or arrays that broadcast to `shape`; NaN where n is negative or p is, or either is NaN.
     Raises DTypeError for a type that is no float.  Source: jax.random.binomial.
@@ -163,14 +163,16 @@ def _binomial(single: Key, count: Array, p: Array) -> Array:
         lax.select(inverting, lax.full_like(q, 0.5), q),
     )
     invalid = lax.bitwise_or(bad_chance, bad_count)
-    found = lax.select(invalid, lax.full_like(q, np.nan), lax.select(inverting, few, many))
-    found = lax.select(lax.bitwise_and(is_endless, lax.bitwise_not(invalid)), lax.full_like(q, np.inf), found)
+    successes = lax.select(invalid, lax.full_like(q, np.nan), lax.select(inverting, few, many))
+    successes = lax.select(
+        lax.bitwise_and(is_endless, lax.bitwise_not(invalid)), lax.full_like(q, np.inf), successes
+    )
     keeping = lax.bitwise_or(lax.bitwise_or(is_below, bad_count), lax.bitwise_or(is_nan, is_endless))
-    return lax.select(keeping, found, x.sub(count, found))
+    return lax.select(keeping, successes, x.sub(count, successes))
 
 
 def _inversion(single: Key, count: Array, q: Array) -> Array:
-    """How many waiting times, each geometric, fit into `count` trials."""
+    """Count how many waiting times, each geometric, fit into `count` trials."""
     x = _Arithmetic(q.dtype)
     # -0 for q = 0: a waiting time must be +infinity there, not -infinity, which would never be long enough.
     chance = lax.min(log1p(lax.neg(q)), x.of(-0.0))
@@ -179,9 +181,9 @@ def _inversion(single: Key, count: Array, q: Array) -> Array:
         return _any(lax.le(state[1], count))
 
     def step(state: Any) -> Any:
-        found, total, key = state
+        sample, total, key = state
         own, key = split_up(key, 2)
-        more = lax.select(lax.le(total, count), x.add(found, 1), found)
+        more = lax.select(lax.le(total, count), x.add(sample, 1), sample)
         waiting = lax.ceil(lax.div(lax.log(draw_uniform("binomial", own, q.shape, q.dtype)), chance))
         return more, lax.add(total, waiting), key
 
@@ -204,17 +206,17 @@ def _transformed(single: Key, count: Array, q: Array) -> Array:
 
     def bound(k: Array) -> Array:
         left = x.add(x.sub(count, k), 1)
-        found = x.mul(x.add(m, 0.5), lax.log(x.div(x.add(m, 1), x.mul(r, rest))))
-        found = x.add(found, x.mul(x.add(count, 1), lax.log(x.div(rest, left))))
-        found = x.add(found, x.mul(x.add(k, 0.5), lax.log(x.div(x.mul(r, left), x.add(k, 1)))))
-        found = x.add(x.add(found, _stirling_tail(m)), _stirling_tail(x.sub(count, m)))
-        return x.sub(x.sub(found, _stirling_tail(k)), _stirling_tail(x.sub(count, k)))
+        logarithm = x.mul(x.add(m, 0.5), lax.log(x.div(x.add(m, 1), x.mul(r, rest))))
+        logarithm = x.add(logarithm, x.mul(x.add(count, 1), lax.log(x.div(rest, left))))
+        logarithm = x.add(logarithm, x.mul(x.add(k, 0.5), lax.log(x.div(x.mul(r, left), x.add(k, 1)))))
+        logarithm = x.add(x.add(logarithm, _stirling_tail(m)), _stirling_tail(x.sub(count, m)))
+        return x.sub(x.sub(logarithm, _stirling_tail(k)), _stirling_tail(x.sub(count, k)))
 
     def is_open(state: Any) -> Array:
         return _any(lax.bitwise_not(state[1]))
 
     def step(state: Any) -> Any:
-        found, accepted, key = state
+        sample, accepted, key = state
         key, first, second = split_up(key, 3)
         u = x.sub(draw_uniform("binomial", first, q.shape, q.dtype), 0.5)
         v = draw_uniform("binomial", second, q.shape, q.dtype)
@@ -224,11 +226,11 @@ def _transformed(single: Key, count: Array, q: Array) -> Array:
         outside = lax.bitwise_or(lax.lt(k, x.of(0)), lax.gt(k, count))
         v = lax.log(x.div(x.mul(v, alpha), x.add(x.div(a, x.mul(shifted, shifted)), b)))
         good = lax.bitwise_or(at_once, lax.bitwise_and(lax.bitwise_not(outside), lax.le(v, bound(k))))
-        return lax.select(good, k, found), lax.bitwise_or(accepted, good), key
+        return lax.select(good, k, sample), lax.bitwise_or(accepted, good), key
 
     first = (lax.full_like(q, -1), lax.full(q.shape, False, np.bool_), single)
-    found: Array = lax.while_loop(is_open, step, first)[0]
-    return found
+    sample: Array = lax.while_loop(is_open, step, first)[0]
+    return sample
 
 
 #: log k! less Stirling's formula for k + 1, for k = 0 … 9.
@@ -239,7 +241,7 @@ _TAILS: Final = (
 
 
 def _stirling_tail(k: Array) -> Array:
-    """What Stirling's formula lacks of log k!."""
+    """The error of Stirling's formula for log k!."""
     x = _Arithmetic(k.dtype)
     is_listed = lax.le(k, x.of(9))
     k = lax.clamp(x.of(0), k, x.of(9))
@@ -258,7 +260,7 @@ def multinomial(
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """How often each outcome along the last dimension of `p` comes up in `n` trials, as floats.
+    """Draw how often each outcome along the last dimension of `p` comes up in `n` trials, as floats.
 
     n: broadcasts to p.shape[:-1]; shape: of the result, by default that of p.
     Raises ShapeError for a p of rank 0 and for parameters that do not fit.  Source: jax.random.multinomial.
@@ -280,8 +282,8 @@ def multinomial(
 
     def step(left: Array, entry: Any) -> Any:
         ratio, own = entry
-        found = _binomial(own, left, lax.clamp(number(0, real), ratio, number(1, real)))
-        return lax.sub(left, found), found
+        sample = _binomial(own, left, lax.clamp(number(0, real), ratio, number(1, real)))
+        return lax.sub(left, sample), sample
 
     keys = split(one_key("multinomial", key), sizes[along])
     counts = lax.scan(step, count, (ratios, keys))[1]

@@ -1,4 +1,4 @@
-"""What distributions are made of: parameters brought to one shape, uniform and normal numbers."""
+"""The parts of distributions: parameters brought to one shape, uniform and normal numbers."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def widest_float(*dtypes: DType) -> DType:
 
 def spread_to(name: str, value: ArrayLike, shape: Sizes, dtype: DType) -> Array:
     """A parameter in the type and the shape of the result, to which it broadcasts by NumPy's rule."""
-    given = value if is_weak(value) else argument(value)
-    if dtype not in COMPLEX and (isinstance(given, complex) or getattr(given, "dtype", None) in COMPLEX):
+    operand = value if is_weak(value) else argument(value)
+    if dtype not in COMPLEX and (isinstance(operand, complex) or getattr(operand, "dtype", None) in COMPLEX):
         raise DTypeError(
             f"{name}: wanted real parameters, got complex ones; take .real, .imag or abs() first"
         )
     if is_weak(value):
         return lax.full(shape, float(value) if dtype in FLOAT else value, dtype)
-    array = lax.convert_element_type(given, dtype)
+    array = lax.convert_element_type(operand, dtype)
     check_fits(name, shape, array.shape)
     return lax.broadcast_in_dim(array, shape, range(len(shape) - array.ndim, len(shape)))
 
@@ -100,11 +100,11 @@ def draw_uniform(
     width, mantissa = 8 * dtype.itemsize, int(info(dtype).nmant)
     drawn = 8 if mantissa < 8 else width
     unsigned = np.dtype(f"uint{width}")
-    found = lax.convert_element_type(random_bits(key, drawn, shape), unsigned)
+    bits = lax.convert_element_type(random_bits(key, drawn, shape), unsigned)
     # Random mantissa bits behind the exponent of 1 make a float in [1, 2).
     one = np.asarray(1, dtype).view(unsigned)[()]
-    found = lax.bitwise_or(lax.shift_right_logical(found, unsigned.type(drawn - mantissa)), one)
-    unit = lax.sub(lax.bitcast_convert_type(found, dtype), number(1, dtype))
+    bits = lax.bitwise_or(lax.shift_right_logical(bits, unsigned.type(drawn - mantissa)), one)
+    unit = lax.sub(lax.bitcast_convert_type(bits, dtype), number(1, dtype))
     return lax.max(low, lax.add(lax.mul(unit, lax.sub(high, low)), low))
 
 

@@ -123,8 +123,8 @@ def _while_any(is_open: Callable[[State], Array], step: Callable[[State], State]
         masks = [lax.broadcast_in_dim(where, old.shape, axes) for old in state]
         return tuple(map(lax.select, masks, step(state), state))
 
-    found: State = lax.while_loop(lambda state: lax.reduce_or(is_open(state), axes), next_state, state)
-    return found
+    last: State = lax.while_loop(lambda state: lax.reduce_or(is_open(state), axes), next_state, state)
+    return last
 
 
 # --- what is made of it ------------------------------------------------------------------------------

@@ -370,7 +370,7 @@ def key_impl(keys: KeyLike) -> str:
 
 
 def clone(key: KeyLike) -> KeyLike:
-    """The same key, for readers who watch that each is used once.  Source: jax.random.clone."""
+    """An equal key, for readers who watch that each is used once.  Source: jax.random.clone."""
     _keys_of("clone", key)
     return key
 
@@ -439,8 +439,8 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
             shown = number._node.tensor_type.short()
             raise InputError(f"fold_in: wanted an integer scalar for data, got {shown}")
         number = lax.convert_element_type(number, U32)
-    made = PRNGS[single.impl].fold_in(_columns(single.data), Term(number._node))
-    new = _words_together(made, ())
+    folded = PRNGS[single.impl].fold_in(_columns(single.data), Term(number._node))
+    new = _words_together(folded, ())
     return single._like(new) if isinstance(key, Key) else new
 
 
@@ -473,8 +473,8 @@ def split_each(keys: Key, count: int = 2) -> tuple[Key, ...]:
     """`count` new keys from each of many."""
     data, shape = keys.data, keys.shape
     own, high = _columns(data), filled(0, shape, U32)
-    made = [PRNGS[keys.impl].split(own, (high, filled(number, shape, U32))) for number in range(count)]
-    return tuple([keys._like(_words_together(each, shape)) for each in made])
+    columns = [PRNGS[keys.impl].split(own, (high, filled(number, shape, U32))) for number in range(count)]
+    return tuple([keys._like(_words_together(each, shape)) for each in columns])
 
 
 def _words_together(columns: Words, shape: tuple[int, ...]) -> Array:

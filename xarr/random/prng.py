@@ -135,7 +135,7 @@ class _BitGenerator(PRNG):
 
 
 class _UnsafeBitGenerator(_BitGenerator):
-    """The same, but keys are what the generator itself gives, every tenth block of four words."""
+    """Philox as above, but keys are what the generator itself gives, every tenth block of four words."""
 
     def split(self, key: Words, number: Pair) -> Words:
         return philox_words(key, words(joined(*number) * 10))

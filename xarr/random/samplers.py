@@ -78,8 +78,8 @@ def randint(
     # One more than the greatest is a bound that the sampled type may not hold.
     low = _bound("randint minval", minval, int(limits.min), int(limits.max) + 1)
     high = _bound("randint maxval", maxval, int(limits.min), int(limits.max) + 1)
-    found = _randint(single, sizes, sampled, low, high)
-    return lax.convert_element_type(found, element)
+    numbers = _randint(single, sizes, sampled, low, high)
+    return lax.convert_element_type(numbers, element)
 
 
 def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
@@ -114,7 +114,7 @@ def _randint(single: Key, shape: Sizes, dtype: DType, low: Any, high: Any) -> Ar
 
 
 def _randint_between(single: Key, shape: Sizes, dtype: DType, low: int, high: int) -> Array:
-    """The same for bounds that are known: the remainders are by numbers, and the upper draw may be needless."""
+    """Draw between bounds that are known: the remainders are by numbers, and the upper draw may be needless."""
     greatest, width = int(info(dtype).max), 8 * dtype.itemsize
     unsigned = np.dtype(f"uint{width}")
     low = min(low, greatest)
@@ -178,9 +178,9 @@ def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) 
     Source: jax.random.rademacher.
     """
     element = default_of(int) if dtype is None else canonical(dtype)
-    found = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
+    signs = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
     two, one = number(2, element), number(1, element)
-    return lax.sub(lax.mul(found, two), one)
+    return lax.sub(lax.mul(signs, two), one)
 
 
 # --- the normal and its relatives --------------------------------------------------------------------
@@ -217,10 +217,10 @@ def truncated_normal(
     root = number(math.sqrt(2), element)
     a, b = (erf(lax.div(value, root)) for value in (low, high))
     u = draw_uniform("truncated_normal", one_key("truncated_normal", key), sizes, element, a, b)
-    found = lax.mul(root, erf_inv(u))
+    values = lax.mul(root, erf_inv(u))
     above = lax.nextafter(low, lax.full_like(low, math.inf))
     below = lax.nextafter(high, lax.full_like(high, -math.inf))
-    return lax.min(lax.max(found, above), below)
+    return lax.min(lax.max(values, above), below)
 
 
 def lognormal(
@@ -358,7 +358,7 @@ def triangular(
 def geometric(
     key: KeyLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """How many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so.
+    """Draw how many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so.
 
     Source: jax.random.geometric.
     """
@@ -442,16 +442,16 @@ def choice(
         )
     if p is None and not replace and draws:
         whole = permutation(single, count if array is None else array, along)
-        kept = lax.slice_in_dim(whole, 0, draws, axis=along)
-        return lax.reshape(kept, (*kept.shape[:along], *sizes, *kept.shape[along + 1 :]))
-    places = _places(single, count, sizes, replace, p, mode) if draws else lax.full(sizes, 0, _INT64)
-    return places if array is None else lax.take(array, places, axis=along)
+        drawn = lax.slice_in_dim(whole, 0, draws, axis=along)
+        return lax.reshape(drawn, (*drawn.shape[:along], *sizes, *drawn.shape[along + 1 :]))
+    indices = _drawn_indices(single, count, sizes, replace, p, mode) if draws else lax.full(sizes, 0, _INT64)
+    return indices if array is None else lax.take(array, indices, axis=along)
 
 
-def _places(
+def _drawn_indices(
     single: Key, count: int, shape: Sizes, replace: bool, p: ArrayLike | None, mode: str | None
 ) -> Array:
-    """Which elements are chosen."""
+    """Draw the indices of the elements that are chosen."""
     if p is None:
         return _randint(single, shape, _INT64, 0, count)
     weights = argument(p)
@@ -473,7 +473,7 @@ def _places(
 
 
 def _first_not_below(ordered: Array, values: Array) -> Array:
-    """The place of the first element of `ordered` that is not below each value, by halving."""
+    """The index of the first element of `ordered` that is not below each value, by halving."""
     count = ordered.shape[0]
     low, high = (lax.full(values.shape, end, _INT64) for end in (0, count))
     for _ in range(count.bit_length()):
