@@ -159,5 +159,5 @@ class Target:
         """A target with other numbers; AttributeError for a name that it does not have."""
         for name in numbers:
             getattr(self, name)
-        made: Self = type(type(self).__name__, (type(self),), {"__slots__": (), **numbers})()
-        return made
+        target: Self = type(type(self).__name__, (type(self),), {"__slots__": (), **numbers})()
+        return target

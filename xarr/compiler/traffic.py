@@ -63,11 +63,11 @@ def _passes(phase: Loop, cache_bytes: int) -> Iterator[dict[Buffer, int]]:
     """Elements of each buffer that each pass of a phase reads."""
     extents = {loop.index: loop.most_turns for loop in phase.walk()}
     together = _touched([phase], extents)
-    around, turns = phase, extents[phase.index]
+    around, iterations = phase, extents[phase.index]
     while len(inner := [part for part in around.body if isinstance(part, Loop)]) == 1:
         around = inner[0]
-        turns *= extents[around.index]
-    if len(inner) < 2 or _nbytes(together) <= cache_bytes * turns:
+        iterations *= extents[around.index]
+    if len(inner) < 2 or _nbytes(together) <= cache_bytes * iterations:
         yield together
     else:
         for loop in inner:
@@ -75,15 +75,15 @@ def _passes(phase: Loop, cache_bytes: int) -> Iterator[dict[Buffer, int]]:
 
 
 def _touched(loops: Iterable[Loop], extents: dict[Value, int]) -> dict[Buffer, int]:
-    found: dict[Buffer, int] = {}
+    elements: dict[Buffer, int] = {}
     roots = [root for loop in loops for each in loop.walk() for root in each.roots()]
     for value in in_order(*roots):
         if value.op == "load" and value.attribute.buffer.memory is Memory.GLOBAL:
             buffer = value.attribute.buffer
             indices = [each for each in in_order(*_place(value)) if each.op == "index"]
             count = prod(extents[index] for index in indices)
-            found[buffer] = min(buffer.size, found.get(buffer, 0) + count)
-    return found
+            elements[buffer] = min(buffer.size, elements.get(buffer, 0) + count)
+    return elements
 
 
 def _place(load: Value) -> tuple[Value, ...]:

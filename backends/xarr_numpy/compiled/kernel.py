@@ -82,12 +82,12 @@ class CompiledKernel:
         """A function that allocates the results and calls the entry."""
         operands = [f"a{k}" for k in range(self._count)]
         results = [f"r{k}" for k in range(len(self._shapes))]
-        made = [f"    r{k} = empty(s{k}, d{k})" for k in range(len(results))]
+        allocations = [f"    r{k} = empty(s{k}, d{k})" for k in range(len(results))]
         returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
         text = "\n".join(
             [
                 f"def call({', '.join(operands)}):",
-                *made,
+                *allocations,
                 f"    if entry({', '.join(operands + results)}):",
                 f"        return {returned}",
                 f"    return other({', '.join(operands)})",
@@ -108,11 +108,9 @@ class CompiledKernel:
 
         What is read-only, or does not lie in row-major order, is not written to.
         """
-        overwritten = {result: operands[k] for result, k in pairs if operands[k].flags.carray}
+        targets = {result: operands[k] for result, k in pairs if operands[k].flags.carray}
         outputs = [
-            overwritten[number].view(dtype).reshape(shape)
-            if number in overwritten
-            else pool.empty(shape, dtype)
+            targets[number].view(dtype).reshape(shape) if number in targets else pool.empty(shape, dtype)
             for number, (shape, dtype) in enumerate(self._shapes)
         ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
@@ -121,7 +119,7 @@ class CompiledKernel:
         # Arrays that are copied for the call must live as long as it does.
         copied = addresses.collect(address, operands, (*outputs, *scratch))
         held = (self, operands, copied, outputs, scratch, pointers)
-        there = [(result, k) for result, k in pairs if result in overwritten]
+        there = [(result, k) for result, k in pairs if result in targets]
         for copy, phase in zip(self._copies, self._phases, strict=True):
             if copy is None or copy not in there:
                 phase.run(address, held)

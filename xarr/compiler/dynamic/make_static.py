@@ -29,11 +29,11 @@ def make_static(graph: Graph) -> Graph:
     if not _has_sizes(graph):
         return graph
     parameters = [parameter(_boundary_type(node.type)) for node in graph.parameters]
-    given = dict(zip(graph.parameters, parameters, strict=True))
-    found = _rewrite(
-        graph, {old: _unpacked(new, old.type) for old, new in given.items()}, OncePerGraph(_flat_graph)
+    operands = dict(zip(graph.parameters, parameters, strict=True))
+    results = _rewrite(
+        graph, {old: _unpacked(new, old.type) for old, new in operands.items()}, OncePerGraph(_flat_graph)
     )
-    return simplify(Graph(parameters, [_packed(value) for value in found], graph.name))
+    return simplify(Graph(parameters, [_packed(value) for value in results], graph.name))
 
 
 def _has_sizes(graph: Graph) -> bool:
@@ -101,8 +101,8 @@ def _rewritten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph])
     if isinstance(op, _SIZES) or any(array.sizes for array in arrays):
         return _by_row(node, arrays)
     # A computation on scalars has no dynamic parameters, but may use dynamic arrays within.
-    found = node.rebuilt(tuple([array.buffer for array in arrays]), map_graphs(op, flat))
-    return _unpacked(found, node.type)
+    static = node.rebuilt(tuple([array.buffer for array in arrays]), map_graphs(op, flat))
+    return _unpacked(static, node.type)
 
 
 def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
@@ -110,8 +110,8 @@ def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
     if row is None:
         place = f"\nbuilt at {node.source}" if node.source else ""
         raise BackendError(f"{node.op.lax_name} cannot compute on dynamic dimensions{place}")
-    found = row(node, arrays)
-    return found if isinstance(node.type, TupleType) else found[0]
+    results = row(node, arrays)
+    return results if isinstance(node.type, TupleType) else results[0]
 
 
 def _flattened(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
@@ -120,9 +120,9 @@ def _flattened(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph])
     types = node.op.results(node)
     leading = isinstance(op, ops.If | ops.Case)
     values = [*_flat(operands[:1]), *_flat(operands[1:])] if leading else _flat(operands)
-    found = node.rebuilt(tuple(values), op)
+    result = node.rebuilt(tuple(values), op)
     count = sum(1 + len(_tensor.dynamic_dimensions) for type in types for _tensor in _tensors(type))
-    parts = [found] if count == 1 else [_element(found, k) for k in range(count)]
+    parts = [result] if count == 1 else [_element(result, k) for k in range(count)]
     results = _unflattened(types, parts)
     return results[0] if not isinstance(node.type, TupleType) else tuple(results)
 
@@ -133,8 +133,8 @@ def _flat_graph(graph: Graph, flat: OncePerGraph[Graph]) -> Graph:
         return graph
     parameters = [parameter(type) for type in _flat_types(graph.parameter_types)]
     values = _unflattened(graph.parameter_types, parameters)
-    found = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)), flat)
-    return Graph(parameters, _flat(found), graph.name)
+    results = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)), flat)
+    return Graph(parameters, _flat(results), graph.name)
 
 
 def _leaves(value: Value) -> Iterator[Live]:

@@ -67,9 +67,9 @@ def _elementwise(node: Node, operands: Lives) -> Lives:
     buffers = [operand.buffer for operand in operands]
     sizes = {}
     for dim in shared_sizes(operands):
-        given = dict.fromkeys(operand.sizes[dim] for operand in operands if dim in operand.sizes)
-        sizes[dim] = reduce(_joint_size, given)
-        if len(given) > 1:
+        candidates = dict.fromkeys(operand.sizes[dim] for operand in operands if dim in operand.sizes)
+        sizes[dim] = reduce(_joint_size, candidates)
+        if len(candidates) > 1:
             for place, operand in enumerate(operands):
                 if dim in operand.sizes:
                     buffers[place] = stretched(buffers[place], dim, operand.sizes[dim])
@@ -197,8 +197,8 @@ def _reduce(node: Node, operands: Lives) -> Lives:
     hidden = {dim: size for dim, size in sizes.items() if dim in op.dimensions}
     kept = [dim for dim in range(len(arrays[0].shape)) if dim not in op.dimensions]
     left = {kept.index(dim): size for dim, size in sizes.items() if dim in kept}
-    found = _reduce_live(node, op, arrays, starts, hidden)
-    return tuple(Live(result, left) for result in found)
+    results = _reduce_live(node, op, arrays, starts, hidden)
+    return tuple(Live(result, left) for result in results)
 
 
 def _reduce_live(
@@ -228,9 +228,9 @@ def _reduce_window(node: Node, operands: Lives) -> Lives:
     arrays, starts = operands[:count], [operand.buffer for operand in operands[count:]]
     sizes, window = shared_sizes(arrays), op.window.dimensions
     hidden = {dim: size for dim, size in sizes.items() if not window[dim].is_trivial}
-    found = _reduce_live(node, op, arrays, starts, hidden)
+    results = _reduce_live(node, op, arrays, starts, hidden)
     fitting = {dim: windows_in(size, window[dim]) for dim, size in sizes.items()}
-    return tuple(Live(result, fitting) for result in found)
+    return tuple(Live(result, fitting) for result in results)
 
 
 def _select_and_scatter(node: Node, operands: Lives) -> Lives:
@@ -258,17 +258,17 @@ def _dot_general(node: Node, operands: Lives) -> Lives:
     lhs, rhs = operands
     hidden: tuple[dict[int, Node], dict[int, Node]] = ({}, {})
     for a, b in zip(op.lhs_contracting_dimensions, op.rhs_contracting_dimensions, strict=True):
-        given = [each.sizes[dim] for each, dim in ((lhs, a), (rhs, b)) if dim in each.sizes]
-        if given:
+        lengths = [each.sizes[dim] for each, dim in ((lhs, a), (rhs, b)) if dim in each.sizes]
+        if lengths:
             # Both sides, since 0 * inf is not 0.
-            hidden[0][a] = hidden[1][b] = smallest(given)
+            hidden[0][a] = hidden[1][b] = smallest(lengths)
     buffers = [masked(each, zero(each.dtype), dims) for each, dims in zip(buffers, hidden, strict=True)]
     types = (lhs.buffer.tensor_type, rhs.buffer.tensor_type)
     sizes = {}
     for place, sources in enumerate(dot_sources(op, types)):
-        given = [operands[side].sizes[dim] for side, dim in sources if dim in operands[side].sizes]
-        if given:
-            sizes[place] = smallest(given)
+        lengths = [operands[side].sizes[dim] for side, dim in sources if dim in operands[side].sizes]
+        if lengths:
+            sizes[place] = smallest(lengths)
     return (Live(node.rebuilt(tuple(buffers)), sizes),)
 
 
@@ -285,8 +285,8 @@ def _sort(node: Node, operands: Lives) -> Lives:
         )
         op = ops.Sort(op.dimension, op.is_stable, _live_first(op.comparator))
         buffers = (*buffers, dead)
-    found = _results(node.rebuilt(buffers, op), len(operands))
-    return tuple(Live(result, sizes) for result in found)
+    results = _results(node.rebuilt(buffers, op), len(operands))
+    return tuple(Live(result, sizes) for result in results)
 
 
 def _live_first(graph: Graph) -> Graph:

@@ -119,8 +119,8 @@ def windows_in(size: Node, window: WindowDimension) -> Node:
     gaps = times(minus(converted(size, INT64), wide(1)), wide(window.base_dilation))
     extent = larger(plus(gaps, wide(1)), wide(0))
     around = window.padding_low + window.padding_high - window.dilated_size + window.stride
-    room = larger(plus(extent, wide(around)), wide(0))
-    return converted(binary(Divide(), room, wide(window.stride)), INT32)
+    reach = larger(plus(extent, wide(around)), wide(0))
+    return converted(binary(Divide(), reach, wide(window.stride)), INT32)
 
 
 def smallest(sizes: Iterable[Node]) -> Node:

@@ -50,9 +50,9 @@ def _dynamic_slice(node: Node, operands: Lives) -> Lives:
         if node.shape[dim] != operand.shape[dim]:
             partial[dim] = size
             buffers[dim] = held(buffers[dim], limited(size, number(node.shape[dim])))
-    found = node.rebuilt((operand.buffer, *buffers))
+    window = node.rebuilt((operand.buffer, *buffers))
     sizes = {dim: size for dim, size in operand.sizes.items() if dim not in partial}
-    return (Live(masked(found, zero(found.dtype), partial), sizes),)
+    return (Live(masked(window, zero(window.dtype), partial), sizes),)
 
 
 def _dynamic_update_slice(node: Node, operands: Lives) -> Lives:
@@ -63,13 +63,13 @@ def _dynamic_update_slice(node: Node, operands: Lives) -> Lives:
     if not update.sizes:
         return (Live(node.rebuilt((operand.buffer, update.buffer, *buffers)), operand.sizes),)
     # A window of the bounds would be moved where its live part fits, so it gets room behind the array.
-    room = extended(operand.buffer, {dim: update.shape[dim] for dim in update.sizes})
-    old = Node(ops.DynamicSlice(update.shape), (room, *buffers))
+    padded = extended(operand.buffer, {dim: update.shape[dim] for dim in update.sizes})
+    old = Node(ops.DynamicSlice(update.shape), (padded, *buffers))
     new = Node(ops.Select(), (mask(update.shape, update.sizes), update.buffer, old))
-    found = node.rebuilt((room, new, *buffers))
+    updated = node.rebuilt((padded, new, *buffers))
     for dim in update.sizes:
-        found = cut(found, dim, 0, operand.shape[dim])
-    return (Live(found, operand.sizes),)
+        updated = cut(updated, dim, 0, operand.shape[dim])
+    return (Live(updated, operand.sizes),)
 
 
 def _vectors(scalars: Sequence[Node], indices: Node, vector_dim: int) -> Node:
@@ -88,20 +88,22 @@ def _gather(node: Node, operands: Lives) -> Lives:
     if any(dim in partial for dim in op.start_index_map):
         limits = [limited(operand.size(dim), number(op.slice_sizes[dim])) for dim in op.start_index_map]
         starts = held(starts, _vectors(limits, starts, op.index_vector_dim))
-    found = node.rebuilt((operand.buffer, starts))
+    windows_read = node.rebuilt((operand.buffer, starts))
     place = dict(zip(windows.kept_dims, windows.window_dims, strict=True))
     hidden = {place[dim]: n for dim, n in partial.items() if dim in place}
-    found = masked(found, zero(found.dtype), hidden)
+    windows_read = masked(windows_read, zero(windows_read.dtype), hidden)
     for dim in op.collapsed_slice_dims:
         if dim in partial:
-            found = _unless_empty(found, partial[dim])
+            windows_read = _unless_empty(windows_read, partial[dim])
     sizes = {place[dim]: n for dim, n in operand.sizes.items() if dim in place and dim not in partial}
-    return (Live(found, {**sizes, **_batch_sizes(op, windows, [operand], [indices], [])}),)
+    return (Live(windows_read, {**sizes, **_batch_sizes(op, windows, [operand], [indices], [])}),)
 
 
-def _unless_empty(found: Node, size: Node) -> Node:
-    there = spread(binary(ops.Compare("GT"), size, number(0)), found.shape)
-    return Node(ops.Select(), (there, found, spread(zero(found.dtype), found.shape)))
+def _unless_empty(gathered_windows: Node, size: Node) -> Node:
+    there = spread(binary(ops.Compare("GT"), size, number(0)), gathered_windows.shape)
+    return Node(
+        ops.Select(), (there, gathered_windows, spread(zero(gathered_windows.dtype), gathered_windows.shape))
+    )
 
 
 def _batch_sizes(
@@ -113,20 +115,20 @@ def _batch_sizes(
 ) -> dict[int, Node]:
     """The live sizes of the dimensions of windowed arrays that run over index vectors."""
     own = [dim for dim in range(len(indices[0].shape)) if dim != op.index_vector_dim]
-    found: dict[int, list[Node]] = {}
+    sizes_of: dict[int, list[Node]] = {}
     for each in indices:
         for place, dim in enumerate(own):
             if dim in each.sizes:
-                found.setdefault(windows.batch_dims[place], []).append(each.sizes[dim])
+                sizes_of.setdefault(windows.batch_dims[place], []).append(each.sizes[dim])
     for array in arrays:
         for dim, place in windows.batching:
             if dim in array.sizes:
-                found.setdefault(windows.batch_dims[place], []).append(array.sizes[dim])
+                sizes_of.setdefault(windows.batch_dims[place], []).append(array.sizes[dim])
     for each in windowed:
         for dim in windows.batch_dims:
             if dim in each.sizes:
-                found.setdefault(dim, []).append(each.sizes[dim])
-    return {dim: smallest(sizes) for dim, sizes in found.items()}
+                sizes_of.setdefault(dim, []).append(each.sizes[dim])
+    return {dim: smallest(sizes) for dim, sizes in sizes_of.items()}
 
 
 def _scatter(node: Node, operands: Lives) -> Lives:
@@ -152,11 +154,11 @@ def _scatter(node: Node, operands: Lives) -> Lives:
         flags = mask(new[0].shape, hidden)
         buffers.append(spread(constant(False, _PREDICATE.dtype), buffers[0].shape))
         new.append(flags)
-    found = node.rebuilt((*buffers, starts, *new), op)
+    scattered = node.rebuilt((*buffers, starts, *new), op)
     parts = (
-        [found]
-        if isinstance(found.type, TensorType)
-        else [Node(ops.GetTupleElement(index), (found,)) for index in range(count)]
+        [scattered]
+        if isinstance(scattered.type, TensorType)
+        else [Node(ops.GetTupleElement(index), (scattered,)) for index in range(count)]
     )
     return tuple(Live(part, sizes) for part in parts)
 

@@ -113,8 +113,8 @@ def _lower_complex(op: Op, operands: Sequence[Value]) -> Value | None:
 def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
     if op.name in _OF_THE_FORMAT or (isinstance(op, ops.Compare) and op.total_order):
         return None
-    found = _lower_register(op, SINGLE, [widen(operand, dtype) for operand in operands])
-    return narrow(found, dtype) if found is not None and found.dtype == SINGLE else found
+    result = _lower_register(op, SINGLE, [widen(operand, dtype) for operand in operands])
+    return narrow(result, dtype) if result is not None and result.dtype == SINGLE else result
 
 
 def _lower_register(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
@@ -152,12 +152,12 @@ def apply_graph(computation: Graph, operands: Sequence[Value]) -> tuple[Value, .
             continue
         if node.op.graphs or not node.operands or not isinstance(node.type, TensorType):
             return None
-        found = apply_elementwise(
+        value = apply_elementwise(
             node.op, [each.dtype for each in node.operands], [known[x] for x in node.operands]
         )
-        if found is None:
+        if value is None:
             return None
-        known[node] = found
+        known[node] = value
     return tuple(known[result] for result in computation.results)
 
 
@@ -165,5 +165,5 @@ def _compare(op: ops.Compare, x: Value, y: Value) -> Value:
     if op.total_order:
         x, y = arithmetic.total_order(x), arithmetic.total_order(y)
     compare: Any = getattr(x, op.direction.lower())
-    found: Value = compare(y)
-    return found
+    truth: Value = compare(y)
+    return truth

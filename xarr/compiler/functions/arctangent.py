@@ -53,8 +53,8 @@ def atan(x: Value) -> Value:
     """atan(1/x) = pi/2 - atan(x) leads to |x| <= 1."""
     magnitude = x.abs()
     large = magnitude.gt(1.0)
-    found = _arctangent(large.select(1.0 / magnitude, magnitude))
-    return large.select(_from_half_pi(found), found).copysign(x)
+    angle = _arctangent(large.select(1.0 / magnitude, magnitude))
+    return large.select(_from_half_pi(angle), angle).copysign(x)
 
 
 def atan2(y: Value, x: Value) -> Value:

@@ -107,8 +107,8 @@ def next_after(x: Value, y: Value) -> Value:
     upwards = x.lt(y).eq(x.gt(0.0))
     moved = upwards.select(bits + 1, bits - 1).bitcast(x.dtype)
     smallest = bits.constant(1).bitcast(x.dtype).copysign(y)
-    found = x.eq(y).select(y, x.eq(0.0).select(smallest, moved))
-    return x.isnan().select(x, y.isnan().select(y, found))
+    neighbour = x.eq(y).select(y, x.eq(0.0).select(smallest, moved))
+    return x.isnan().select(x, y.isnan().select(y, neighbour))
 
 
 def power(x: Value, y: Value) -> Value:
@@ -187,9 +187,9 @@ def _narrow_exponent(bits: Value, width: int, mantissa: int, wanted: int) -> Val
     exponent = width - 1 - mantissa
     field = ((1 << exponent) - 1) << mantissa
     bias, new_bias = (1 << (exponent - 1)) - 1, (1 << (wanted - 1)) - 1
-    sign_bit, found = bits & (1 << (width - 1)), bits & field
-    underflow = found.le((bias - new_bias) << mantissa).select(sign_bit, bits)
-    return found.gt((bias + new_bias) << mantissa).select(sign_bit | field, underflow)
+    sign_bit, exponent_bits = bits & (1 << (width - 1)), bits & field
+    underflow = exponent_bits.le((bias - new_bias) << mantissa).select(sign_bit, bits)
+    return exponent_bits.gt((bias + new_bias) << mantissa).select(sign_bit | field, underflow)
 
 
 #: By the op, for each type of register that it accepts.

@@ -41,9 +41,9 @@ def absolute(x: Value) -> Value:
     a, b = x.real().abs(), x.imag().abs()
     larger, smaller = a.lt(b).select(b, a), a.lt(b).select(a, b)
     quotient = larger.eq(0.0).select(0.0, smaller / larger)
-    found = larger * quotient.fma(quotient, 1.0).sqrt()
+    magnitude = larger * quotient.fma(quotient, 1.0).sqrt()
     infinite = a.eq(math.inf) | b.eq(math.inf)
-    return infinite.select(math.inf, (a.isnan() | b.isnan()).select(math.nan, found))
+    return infinite.select(math.inf, (a.isnan() | b.isnan()).select(math.nan, magnitude))
 
 
 def equal(x: Value, y: Value) -> Value:

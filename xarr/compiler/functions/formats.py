@@ -151,6 +151,6 @@ def multiply_pairs(x: Pair, y: Pair) -> Pair:
 def quotient(x: Value, y: Pair) -> Value:
     """x / y where x and y are of moderate size, hardly worse than rounded once."""
     inverse = 1.0 / y[0]
-    found = x * inverse
-    remainder = y[1].fma(-found, y[0].fma(-found, x))
-    return remainder.fma(inverse, found)
+    estimate = x * inverse
+    remainder = y[1].fma(-estimate, y[0].fma(-estimate, x))
+    return remainder.fma(inverse, estimate)

@@ -47,10 +47,10 @@ def log(x: Value) -> Value:
     return _with_ends(x, positive_log(x))
 
 
-def _with_ends(x: Value, found: Value) -> Value:
-    """`found` for positive finite x; -inf for 0, NaN below it, infinity and NaN for themselves."""
+def _with_ends(x: Value, inner: Value) -> Value:
+    """`inner` for positive finite x; -inf for 0, NaN below it, infinity and NaN for themselves."""
     outside = x.eq(0.0).select(x.constant(-math.inf), math.nan)
-    return x.gt(0.0).select(x.eq(math.inf).select(x, found), outside)
+    return x.gt(0.0).select(x.eq(math.inf).select(x, inner), outside)
 
 
 def log1p(x: Value) -> Value:
@@ -70,8 +70,8 @@ def asinh(x: Value) -> Value:
     large = a.gt(_LARGE[x.dtype])
     square = a * a
     argument = a + square / ((square + 1.0).sqrt() + 1.0)
-    found = log1p(large.select(a, argument)) + large.select(x.constant(math.log(2)), 0.0)
-    return found.copysign(x)
+    magnitude = log1p(large.select(a, argument)) + large.select(x.constant(math.log(2)), 0.0)
+    return magnitude.copysign(x)
 
 
 def acosh(x: Value) -> Value:
@@ -79,8 +79,8 @@ def acosh(x: Value) -> Value:
     large = x.gt(_LARGE[x.dtype])
     t = x - 1.0
     argument = t + (t * (t + 2.0)).sqrt()
-    found = log1p(large.select(x, argument)) + large.select(x.constant(math.log(2)), 0.0)
-    return x.lt(1.0).select(math.nan, found)
+    result = log1p(large.select(x, argument)) + large.select(x.constant(math.log(2)), 0.0)
+    return x.lt(1.0).select(math.nan, result)
 
 
 def atanh(x: Value) -> Value:

@@ -32,14 +32,14 @@ from xarr.ir import ops
 def power(x: Value, y: Value) -> Value:
     """x**y with the special values of C99, F.10.4.4; (-0)**0.5 is 0 and (-inf)**0.5 is inf as there."""
     magnitude = x.abs()
-    found = _single_power(magnitude, y) if x.dtype == SINGLE else _double_power(magnitude, y)
+    result = _single_power(magnitude, y) if x.dtype == SINGLE else _double_power(magnitude, y)
     half = y * 0.5
     whole = y.floor().eq(y)
     odd = whole & half.floor().ne(half)
-    found = odd.select(found.copysign(x), found)
+    result = odd.select(result.copysign(x), result)
     undefined = x.lt(0.0) & x.gt(-math.inf) & ~whole
-    found = (undefined | x.isnan() | y.isnan()).select(math.nan, found)
-    return (x.eq(1.0) | y.eq(0.0)).select(1.0, found)
+    result = (undefined | x.isnan() | y.isnan()).select(math.nan, result)
+    return (x.eq(1.0) | y.eq(0.0)).select(1.0, result)
 
 
 # --- float32, by way of float64 ----------------------------------------------------------------------

@@ -194,30 +194,30 @@ class _Fuser:
 
     def _asked(self, node: Node, group: Group) -> set[Along]:
         """How the members of the group that use `node` make it run along the domain."""
-        found = set()
+        index_maps = set()
         for user in self.users[node]:
             for along in group.along.get(user, ()):
                 for operand, runs in zip(user.operands, operands_along(user, along, group), strict=True):
                     if operand is node:
-                        found.add(runs)
-        return found
+                        index_maps.add(runs)
+        return index_maps
 
     def _join(self, node: Node, group: Group, alone: bool) -> bool:
         if len(group.along) >= self.target.max_group_members:
             return False
         if group.scatter is not None and not (alone and _scatters(node, group.scatter, self.target)):
             return False
-        asked = self._asked(node, group)
+        index_maps = self._asked(node, group)
         if isinstance(node.op, ops.Reduce):
             scan = group.scan
             plain = group.placed is None and (
                 scan is None or reduces_rows(node, group.domain, scan, self.target)
             )
-            joined = plain and _join_reduction(node, asked, group, self.target)
+            joined = plain and _join_reduction(node, index_maps, group, self.target)
         elif isinstance(node.op, ops.ReduceWindow):
-            joined = asked == {whole(group.domain)} and self._can_scan(node, group)
+            joined = index_maps == {whole(group.domain)} and self._can_scan(node, group)
         else:
-            joined = _is_affordable(node, asked, group) and not self._is_gathered_often(node, group)
+            joined = _is_affordable(node, index_maps, group) and not self._is_gathered_often(node, group)
         if not joined:
             return False
         before = dict(group.along)
@@ -237,15 +237,16 @@ class _Fuser:
         scan = scanned(node)
         if scan is None or group.inner or group.placed or group.scatter or group.scan not in (None, scan):
             return False
-        found, stack = {node}, [node]
+        dependents, stack = {node}, [node]
         while stack:
             users = self.users.get(stack.pop(), ())
-            new = [user for user in users if user in group.along and user not in found]
-            found.update(new)
+            new = [user for user in users if user in group.along and user not in dependents]
+            dependents.update(new)
             stack.extend(new)
         reductions = [each for each in group.along if isinstance(each.op, ops.Reduce)]
         return all(
-            each not in found and reduces_rows(each, group.domain, scan, self.target) for each in reductions
+            each not in dependents and reduces_rows(each, group.domain, scan, self.target)
+            for each in reductions
         )
 
     def _is_gathered_often(self, node: Node, group: Group) -> bool:
@@ -337,14 +338,14 @@ class _Fuser:
 
     def _users_outside(self, node: Node, group: Group) -> list[Node]:
         """What uses a node of the group outside of it, by way of what moves elements too."""
-        found, stack = [], [node]
+        users, stack = [], [node]
         for each in stack:
             for user in self.users.get(each, ()):
                 if user not in group.along:
-                    found.append(user)
+                    users.append(user)
                 elif user.op.moves:
                     stack.append(user)
-        return found
+        return users
 
     def _computed_with(self, node: Node) -> list[Node]:
         groups = self.groups.get(node, ())
@@ -372,7 +373,7 @@ def _scatters(node: Node, scatter: Node, target: Target) -> bool:
     return node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Gather) or has_rows(scatter, target)
 
 
-def _join_reduction(node: Node, asked: set[Along], group: Group, target: Target) -> bool:
+def _join_reduction(node: Node, index_maps: set[Along], group: Group, target: Target) -> bool:
     """Whether the group can hold a reduction.
 
     Its domain may grow by the dimensions that are reduced; or the reduction is computed anew for each element
@@ -382,9 +383,9 @@ def _join_reduction(node: Node, asked: set[Along], group: Group, target: Target)
     domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
     kept = [axis for axis in range(len(domain)) if axis not in reduced]
     large = [axis for axis in kept if domain[axis] != 1]
-    if len(asked) != 1:
+    if len(index_maps) != 1:
         return False
-    (along,) = asked
+    (along,) = index_maps
     if group.domain == domain and group.reduced in ((), reduced):
         if [axis for axis in along if axis != ONE] != large or None in along:
             return False
@@ -496,13 +497,13 @@ def _grow(along: Along, group: Group, domain: Ints, reduced: Ints, large: list[i
     return True
 
 
-def _is_affordable(node: Node, asked: set[Along], group: Group) -> bool:
+def _is_affordable(node: Node, index_maps: set[Along], group: Group) -> bool:
     """Whether an element-wise operation is not computed much too often where it is asked for."""
     if node.op.cost <= INSTRUCTION or not node.shape:
         return True
-    if len(asked) > 1:
+    if len(index_maps) > 1:
         return False
-    (along,) = asked
+    (along,) = index_maps
     axes = group.axes(range(len(group.domain)))
     missing = [axis for axis in axes if axis not in along]
     if any(axis is not None and axis >= INNER for axis in along):
@@ -513,15 +514,15 @@ def _is_affordable(node: Node, asked: set[Along], group: Group) -> bool:
     return not missing or axes[-1] not in along
 
 
-def _reads_in_order(node: Node, asked: set[Along], group: Group, target: Target) -> bool:
+def _reads_in_order(node: Node, index_maps: set[Along], group: Group, target: Target) -> bool:
     """Whether a transposition still lets the innermost loop read neighbours, or tiles do."""
     if not isinstance(node.op, ops.Transpose) or node.tensor_type.size <= target.max_strided_elements:
         return True
     long = [group.domain[axis] for axis in group.axes(range(len(group.domain)))][-1:]
     if not group.reduced and group.scatter is None and long and long[0] >= target.min_tiled_side:
-        return all(None not in along for along in asked)
+        return all(None not in along for along in index_maps)
     axes = group.axes(range(len(group.domain)))
-    for along in asked:
+    for along in index_maps:
         if any(axis is not None and axis >= INNER for axis in along):
             continue  # copied in the order that is wanted, if need be
         inner = [a for a in operands_along(node, along, group)[0] if a != ONE]

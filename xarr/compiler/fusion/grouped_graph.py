@@ -40,13 +40,13 @@ class GroupedGraph:
             if not isinstance(part.op, ops.GetTupleElement):
                 continue
             whole = part.operands[0]
-            home = self.home.get(whole)
+            owner = self.home.get(whole)
             for group in groups.get(part, ()):
-                if group is not home:
+                if group is not owner:
                     group.along.pop(part, None)
-            if home is not None:
-                home.along[part] = home.along[whole]
-                self.home[part] = home
+            if owner is not None:
+                owner.along[part] = owner.along[whole]
+                self.home[part] = owner
 
     def _inputs(self, group: Group) -> list[Node]:
         operands = {operand for node in group.members() for operand in node.operands}
@@ -54,15 +54,15 @@ class GroupedGraph:
 
     def _demanded(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
-        found: set[Node] = set()
+        demanded: set[Node] = set()
         stack = list(self.graph.results)
         while stack:
             node = stack.pop()
-            if node not in found:
-                found.add(node)
+            if node not in demanded:
+                demanded.add(node)
                 group = self.home.get(node)
                 stack.extend(self.inputs[group] if group else node.operands)
-        return found
+        return demanded
 
     def run(self) -> Graph:
         stack = list(reversed(self.graph.results))
@@ -94,7 +94,7 @@ class GroupedGraph:
         graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
         fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
         operands = tuple(self.new[node] for node in inputs)
-        made = outputs[-1].rebuilt(operands, fusion)
+        result = outputs[-1].rebuilt(operands, fusion)
         for number, node in enumerate(outputs):
             only = len(outputs) == 1
-            self.new[node] = made if only else node.rebuilt((made,), ops.GetTupleElement(number))
+            self.new[node] = result if only else node.rebuilt((result,), ops.GetTupleElement(number))

@@ -33,10 +33,10 @@ def fuse(
     """`graph` with groups around operations on windows; `work` is how many elements of the array each of the
     results is made of, 0 for what is no such operation or none that loops can hold.
     """
-    found = {node: work(node) for node in graph.nodes}
-    if not any(found.values()):
+    elements = {node: work(node) for node in graph.nodes}
+    if not any(elements.values()):
         return graph
-    return _Grouping(graph, target, found, worth, describe).run()
+    return _Grouping(graph, target, elements, worth, describe).run()
 
 
 class _Grouping:

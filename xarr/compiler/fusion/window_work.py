@@ -142,10 +142,10 @@ def window_of(node: Node) -> Window:
     """The windows along all dimensions of the array, in its order."""
     op = node.op
     assert isinstance(op, ops.Convolution)
-    found = [WindowDimension(1)] * len(op.lhs_spec)
+    dimensions = [WindowDimension(1)] * len(op.lhs_spec)
     for axis, each in zip(op.lhs_spec[2:], op.window(node.operands[1].tensor_type).dimensions, strict=True):
-        found[axis] = each
-    return Window(tuple(found))
+        dimensions[axis] = each
+    return Window(tuple(dimensions))
 
 
 def sum_dtype(operand: DType, result: DType) -> DType:

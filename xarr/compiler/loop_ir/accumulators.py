@@ -99,15 +99,15 @@ class Combination:
             return _extremum(self.direction, left, right)
         left, right = self._whole(left), self._whole(right)
         if self.monoids is None:
-            found = apply_graph(self.computation, (*left, *right))
-            assert found is not None, "no loop computes this computation"
-            return _parts(found)
-        made = [
+            results = apply_graph(self.computation, (*left, *right))
+            assert results is not None, "no loop computes this computation"
+            return _parts(results)
+        combinations = [
             apply_elementwise(op(), (x.dtype, x.dtype), (x, y))
             for op, x, y in zip(self.monoids, left, right, strict=True)
         ]
-        assert None not in made, "no loop combines these"
-        return _parts([value for value in made if value is not None])
+        assert None not in combinations, "no loop combines these"
+        return _parts([value for value in combinations if value is not None])
 
     def _factors(self, terms: Sequence[Value]) -> tuple[Value, ...]:
         """The two numbers whose product a sum adds, which need not be rounded before."""
@@ -142,8 +142,8 @@ class Combination:
             # No element is ahead of the neutral one: all are equal to it, and the first is the first.
             place = index.eq(np.iinfo(index.dtype).max).select(0, index)
             rows = zip((value, place), self.held, dtypes, strict=True)
-            found = [_converted(each, held, wanted) for each, held, wanted in rows]
-            results = apply_graph(self.computation, (*initial, *found))
+            partial_results = [_converted(each, held, wanted) for each, held, wanted in rows]
+            results = apply_graph(self.computation, (*initial, *partial_results))
             assert results is not None
             return results
         pairs = zip(initial, dtypes, self._numbers, strict=True)
@@ -153,12 +153,12 @@ class Combination:
 
     def accumulator(self, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
         """Gather these elements of each turn."""
-        found = self.joined(self.terms(elements), initial)
-        step = self.step(found.left, found.terms)
+        accumulator = self.joined(self.terms(elements), initial)
+        step = self.step(accumulator.left, accumulator.terms)
         if step is None:
-            return found
+            return accumulator
         terms, arguments, held = step
-        return replace(found, terms=terms, arguments=arguments, step=held)
+        return replace(accumulator, terms=terms, arguments=arguments, step=held)
 
     def joined(self, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
         """Gather these partial results, one of each turn."""
@@ -173,11 +173,11 @@ class Combination:
         term = _converted(element, self.arrays[0].dtype, self.held[0])
         ((left,), (right,)) = _arguments((term,)), _arguments((term,))
         ahead = right.gt(left) if self.direction == "GT" else right.lt(left)
-        found = ahead.select(right, left)
+        winner = ahead.select(right, left)
         if term.dtype.kind == "f":
-            found = right.isnan().select(right, found)
+            winner = right.isnan().select(right, winner)
         start = self.starts(term.values, ())[:1]
-        return Accumulator(start, (term,), (left,), (right,), (found,), (_result(term),))
+        return Accumulator(start, (term,), (left,), (right,), (winner,), (_result(term),))
 
     def is_extremum(self, element: Value, extremum: Value) -> Value:
         """Whether an element is what `extremum` gathered."""
@@ -224,9 +224,9 @@ def _converted(value: Value, dtype: DType, wanted: DType) -> Value:
         return value.convert(wanted)
     if value.dtype == wanted:
         return value
-    found = apply_elementwise(ops.Convert(wanted), (dtype,), (value,))
-    assert found is not None, f"no loop converts {dtype} to {wanted}"
-    return found
+    converted = apply_elementwise(ops.Convert(wanted), (dtype,), (value,))
+    assert converted is not None, f"no loop converts {dtype} to {wanted}"
+    return converted
 
 
 def _is_narrow(dtype: DType) -> bool:
@@ -271,11 +271,11 @@ def combination(node: Node) -> Combination:
     assert isinstance(op, ops.Reduce)
     count = len(node.operands) // 2
     arrays = node.operands[:count]
-    found = monoids(op.computation)
-    direction = None if found is not None else arg_direction(node)
+    pairwise = monoids(op.computation)
+    direction = None if pairwise is not None else arg_direction(node)
     if direction is not None:
         arrays = (arrays[0], _counted(arrays[0], op.dimensions[0]))
-    return Combination(node, arrays, found, direction)
+    return Combination(node, arrays, pairwise, direction)
 
 
 def _counted(values: Node, axis: int) -> Node:
@@ -289,15 +289,15 @@ def is_computed(node: Node) -> bool:
     op = node.op
     assert isinstance(op, ops.Reduce)
     dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])
-    found = combination(node)
-    if not found.in_order and any(dtype in COMPLEX for dtype in dtypes):
+    reduction = combination(node)
+    if not reduction.in_order and any(dtype in COMPLEX for dtype in dtypes):
         # Only sums have a neutral element: (1 + 0 i) (inf + 0 i) is inf + NaN i.
-        pairs = zip(found.monoids or (), dtypes, strict=True)
+        pairs = zip(reduction.monoids or (), dtypes, strict=True)
         if any(dtype in COMPLEX and op is not ops.Add for op, dtype in pairs):
             return False
     # Two loops would begin with the initial value twice.
     large = [axis for axis in op.dimensions if node.operands[0].shape[axis] != 1]
-    return not (found.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes)
+    return not (reduction.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes)
 
 
 @lru_cache(1024)
@@ -305,8 +305,8 @@ def _is_lowered(computation: Graph, dtypes: tuple[DType, ...]) -> bool:
     values = Values()
     every = (*dtypes, *dtypes)
     operands = [values.argument(str(k), register_dtype(dtype)) for k, dtype in enumerate(every)]
-    found = apply_graph(computation, operands)
-    if found is None:
+    results = apply_graph(computation, operands)
+    if results is None:
         return False
     known = monoids(computation)
     if known is None:

@@ -21,8 +21,8 @@ def axis_runs(
     `roots` load from, moves as far with a turn of the outer one as with all turns of the inner one, and if no
     value is computed from their indices.  Those of `alone` stay by themselves.
     """
-    found, computed = _accessed(indices, roots)
-    factors = [dict(place.terms) for place in (*found, *places)]
+    accesses, computed = _accessed(indices, roots)
+    factors = [dict(place.terms) for place in (*accesses, *places)]
     apart = set(alone) | {axis for axis, index in enumerate(indices) if index in computed}
     runs: list[list[int]] = []
     for axis, extent in enumerate(extents):

@@ -75,16 +75,16 @@ class Elements:
         # What has size 1 has one place only.
         index = tuple(Affine() if size == 1 else at for size, at in zip(node.shape, index, strict=True))
         key = (node, index, predicate)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._compute(node, index, predicate)
-        return found
+        value = self._known.get(key)
+        if value is None:
+            value = self._known[key] = self._compute(node, index, predicate)
+        return value
 
     def _compute(self, node: Node, index: Index, predicate: Value | None) -> Value:
         source = self.sources.get(node)
-        found = source(index, predicate) if source else None
-        if found is not None:
-            return found
+        known = source(index, predicate) if source else None
+        if known is not None:
+            return known
         move = ROWS.get(type(node.op))
         if move is not None:
             return move(self, node, index, predicate)
@@ -99,8 +99,8 @@ class Elements:
     def inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
         """Whether low <= at < high, and the predicate too."""
         place = at.value(self.values)
-        found = place.ge(low) & place.lt(high)
-        return found if predicate is None else found & predicate
+        within = place.ge(low) & place.lt(high)
+        return within if predicate is None else within & predicate
 
 
 # --- what only moves -----------------------------------------------------------------------------------------
@@ -136,20 +136,20 @@ def _reshape(elements: Elements, node: Node, index: Index, predicate: Value | No
     operand = node.operands[0]
     split = split_axes(operand.shape, node.shape)
     assert split is not None, "only a reshape that splits dimensions has an affine index"
-    found = []
+    old_index = []
     for axes in split:
         place = Affine()
         for axis in axes:
             place = place * node.shape[axis] + index[axis]
-        found.append(place)
-    return elements.at(operand, tuple(found), predicate)
+        old_index.append(place)
+    return elements.at(operand, tuple(old_index), predicate)
 
 
 def split_axes(old: tuple[int, ...], new: tuple[int, ...]) -> list[list[int]] | None:
     """For each old dimension the new ones that it is split into; None if new ones merge several old ones."""
     if 0 in old:
         return None
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     axis = 0
     for size in old:
         axes, have = [], 1
@@ -159,8 +159,8 @@ def split_axes(old: tuple[int, ...], new: tuple[int, ...]) -> list[list[int]] | 
             axis += 1
         if have != size:
             return None
-        found.append(axes)
-    return found if all(size == 1 for size in new[axis:]) else None
+        groups.append(axes)
+    return groups if all(size == 1 for size in new[axis:]) else None
 
 
 def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -180,7 +180,7 @@ def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) 
 def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Concatenate)
     dim, start = node.op.dimension, 0
-    found: Value | None = None
+    joined: Value | None = None
     for operand in node.operands:
         size = operand.shape[dim]
         if not index[dim].terms:
@@ -192,12 +192,12 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
             continue
         inside = elements.inside(index[dim], start, start + size, predicate)
         element = elements.at(operand, (*index[:dim], index[dim] + -start, *index[dim + 1 :]), inside)
-        found = element if found is None else inside.select(element, found)
+        joined = element if joined is None else inside.select(element, joined)
         start += size
-    if found is None:  # a known place outside, where the predicate is false: any element does
+    if joined is None:  # a known place outside, where the predicate is false: any element does
         first = (*index[:dim], Affine(), *index[dim + 1 :])
-        found = elements.at(node.operands[0], first, predicate)
-    return found
+        joined = elements.at(node.operands[0], first, predicate)
+    return joined
 
 
 def _gather(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:

@@ -33,9 +33,9 @@ class Ranges:
     def __init__(self, known: dict[Value, Range]) -> None:
         self.known = known
 
-    def within(self, index: Value, turns: Range) -> Ranges:
-        """The ranges inside a loop, whose index is in `turns`."""
-        return Ranges({**self.known, index: turns})
+    def within(self, index: Value, iterations: Range) -> Ranges:
+        """The ranges inside a loop, whose index is in `iterations`."""
+        return Ranges({**self.known, index: iterations})
 
     def assuming(self, condition: Value) -> Ranges:
         """The ranges where a condition holds: values that it compares are where it wants them."""

@@ -120,14 +120,14 @@ class Affine:
 
     def value(self, values: Values, dtype: DType = INT64) -> Value:
         """The number itself, modulo 2**bits of an integer dtype."""
-        found: Value | None = None
+        total: Value | None = None
         for value, factor in self.terms:
             each = value.convert(dtype)
             part = each if factor == 1 else each * factor
-            found = part if found is None else found + part
-        if found is None:
+            total = part if total is None else total + part
+        if total is None:
             return values.constant(np.int64(self.constant), dtype)
-        return found + self.constant if self.constant else found
+        return total + self.constant if self.constant else total
 
 
 @dataclass(frozen=True)
@@ -290,10 +290,10 @@ class Kernel:
 
 def in_threads(phases: Iterable[Loop]) -> list[Loop]:
     """The phases, the turns of whose outermost loops threads share."""
-    found = list(phases)
-    for phase in found:
+    threaded = list(phases)
+    for phase in threaded:
         phase.runs |= Runs.THREADS
-    return found
+    return threaded
 
 
 def lanes_if(wanted: bool) -> Runs:

@@ -215,10 +215,10 @@ class Value:
     def polynomial(self, coefficients: Iterable[Number | np.generic]) -> Value:
         """By Horner's rule with fma, the coefficient of the highest power first."""
         first, *others = coefficients
-        found = self.constant(first)
+        total = self.constant(first)
         for coefficient in others:
-            found = found.fma(self, self.constant(coefficient))
-        return found
+            total = total.fma(self, self.constant(coefficient))
+        return total
 
     def select(self, on_true: Value | Number, on_false: Value | Number) -> Value:
         """Where this bool is true the one, else the other; at least one of them is a Value."""
@@ -263,13 +263,13 @@ class Values:
     ) -> Value:
         """The value of an operation on operands that fit; `unique` for one that no other may stand for."""
         key = (op, *map(id, operands), dtype, attribute)
-        found = None if unique else self._made.get(key)
-        if found is None:
+        value = None if unique else self._made.get(key)
+        if value is None:
             # The operands live in the value, so that no id is used again.
-            found = Value(op, operands, dtype, attribute, self)
+            value = Value(op, operands, dtype, attribute, self)
             if not unique:
-                self._made[key] = found
-        return found
+                self._made[key] = value
+        return value
 
     def constant(self, number: Number | np.generic, dtype: Any) -> Value:
         """A constant, rounded to its dtype."""

@@ -223,19 +223,19 @@ class _Checker:
         self._combine(names, (prefix.combined,))
         self.bind(prefix.running)
 
-    def _accumulator(self, found: Accumulator) -> None:
+    def _accumulator(self, accumulator: Accumulator) -> None:
         """All but the terms, which the turns compute."""
-        self.use(*found.identities)
-        dtypes = [value.dtype for value in found.results]
-        for values in (found.identities, found.left, found.right, found.combined):
+        self.use(*accumulator.identities)
+        dtypes = [value.dtype for value in accumulator.results]
+        for values in (accumulator.identities, accumulator.left, accumulator.right, accumulator.combined):
             _alike("an accumulator", dtypes, values)
-        self._combine((*found.left, *found.right), found.combined)
-        if found.step:
-            _alike("the step of an accumulator", dtypes, found.step)
-            _alike("the terms of a step", [value.dtype for value in found.arguments], found.terms)
-            self._combine((*found.left, *found.arguments), found.step)
+        self._combine((*accumulator.left, *accumulator.right), accumulator.combined)
+        if accumulator.step:
+            _alike("the step of an accumulator", dtypes, accumulator.step)
+            _alike("the terms of a step", [value.dtype for value in accumulator.arguments], accumulator.terms)
+            self._combine((*accumulator.left, *accumulator.arguments), accumulator.step)
         else:
-            _alike("an accumulator", dtypes, found.terms)
+            _alike("an accumulator", dtypes, accumulator.terms)
 
     def _combine(self, names: Sequence[Value], results: Sequence[Value]) -> None:
         """Check a computation that knows nothing but these names, which others may have too."""
@@ -325,9 +325,9 @@ class _Places:
             return
         around = _where_it_runs(loop, around)
         # Where it is not known how often it runs, any turn may be there.
-        turns = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
-        for turn in turns:
-            ranges = around.within(loop.index, turn)
+        iterations = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
+        for iteration in iterations:
+            ranges = around.within(loop.index, iteration)
             for value in self.loads[loop]:
                 self._load(value, ranges)
             for part in loop.body:

@@ -165,11 +165,11 @@ def _none() -> State:
 
 def _first(states: Sequence[State]) -> State:
     """The first failure among states in the order in which they come about."""
-    found = states[-1] if states else _none()
+    first = states[-1] if states else _none()
     for number, value in reversed(states[:-1]):
         has_failed = number >= 0
-        found = where(has_failed, number, found[0]), where(has_failed, value, found[1])
-    return found
+        first = where(has_failed, number, first[0]), where(has_failed, value, first[1])
+    return first
 
 
 def _stacked(state: State) -> Node:
@@ -224,15 +224,15 @@ class _Flagger:
     def _check(self, node: Node, operands: tuple[Node, ...], outermost: Node) -> tuple[Node, State | None]:
         """What stands for a check, and its state; None if it cannot fail."""
         if type(node.op) is ops.Check:
-            found, failure = operands[0], _first_false(operands[1])
+            result, failure = operands[0], _first_false(operands[1])
         else:
-            found, failure = counted_from_start(node, operands[0]), _bad_index(node, operands[0])
+            result, failure = counted_from_start(node, operands[0]), _bad_index(node, operands[0])
         if failure is None:
-            return found, None
+            return result, None
         has_failed, value = failure
         self.checks.append(Check(node, outermost))
         number = where(has_failed, filled(len(self.checks) - 1, (), _INT64), -1)
-        return found, (number, value)
+        return result, (number, value)
 
     # --- computations ----------------------------------------------------------------------------------
 
@@ -240,22 +240,24 @@ class _Flagger:
         """What stands for an op whose computations have checks, and its state."""
         op = node.op
         if isinstance(op, ops.While):
-            made = self._loop(op, operands, outermost)
+            flagged = self._loop(op, operands, outermost)
         elif isinstance(op, ops.Call):
-            made = Node(ops.Call(self._flagged(op.computation, outermost)), operands)
+            flagged = Node(ops.Call(self._flagged(op.computation, outermost)), operands)
         elif isinstance(op, ops.If):
             branches = [self._flagged(branch, outermost) for branch in op.graphs]
-            made = Node(ops.If(*branches), operands)
+            flagged = Node(ops.If(*branches), operands)
         else:
             assert isinstance(op, ops.Case)
-            made = Node(ops.Case(tuple([self._flagged(branch, outermost) for branch in op.graphs])), operands)
-        made._place = node._place
+            flagged = Node(
+                ops.Case(tuple([self._flagged(branch, outermost) for branch in op.graphs])), operands
+            )
+        flagged._place = node._place
         count = len(op.results(node))
-        elements = [Node(ops.GetTupleElement(k), (made,)) for k in range(count + 2)]
-        found = (
+        elements = [Node(ops.GetTupleElement(k), (flagged,)) for k in range(count + 2)]
+        results = (
             Node(ops.Tuple(), tuple(elements[:count])) if isinstance(node.type, TupleType) else elements[0]
         )
-        return found, (Term(elements[count]), Term(elements[count + 1]))
+        return results, (Term(elements[count]), Term(elements[count + 1]))
 
     def _loop(self, loop: ops.While, operands: tuple[Node, ...], outermost: Node) -> Node:
         """A loop that carries a state too, as its last two values, and ends when a check has failed.
@@ -282,14 +284,14 @@ class _Flagger:
         holds = carried[-3] if is_checked else loop.cond.inline(*carried[:-2])[0]
         goes_on = Term(holds) & (Term(carried[-2]) < 0)
         initial = cond.inline(*operands) if is_checked else [term.node for term in _none()]
-        made = Node(
+        flagged = Node(
             ops.While(Graph(carried, [goes_on.node], cond.name), step, loop.progress), (*operands, *initial)
         )
         if not is_checked:
-            return made
+            return flagged
         count = len(operands)
         kept = [*range(count), count + 1, count + 2]
-        return Node(ops.Tuple(), tuple([Node(ops.GetTupleElement(k), (made,)) for k in kept]))
+        return Node(ops.Tuple(), tuple([Node(ops.GetTupleElement(k), (flagged,)) for k in kept]))
 
 
 def _bad_index(call: Node, indices: Node) -> tuple[Term, Term] | None:

@@ -26,11 +26,11 @@ Inner = OncePerGraph[Graph]
 
 
 def _whole(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
-    found = _decomposed(graph, inner, backend)
-    for node in found.nodes:
+    decomposed = _decomposed(graph, inner, backend)
+    for node in decomposed.nodes:
         if not backend.supports(type(node.op)):
             raise _refusal(node, backend)
-    return found
+    return decomposed
 
 
 def _decomposed(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:

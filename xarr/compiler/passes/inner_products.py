@@ -54,7 +54,7 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
     """Whether all that comes of a product, element by element, is reduced along its last dimension."""
     last = node.tensor_type.rank - 1
     stack, seen = [node], {node}
-    found = False
+    is_reached = False
     while stack:
         each = stack.pop()
         if results[each] or not users.get(each):
@@ -69,14 +69,14 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
                     or terms < target.min_reduced_products
                 ):
                     return False
-                found = True
+                is_reached = True
             elif not op.is_elementwise or user.shape != node.shape:
                 return False
             elif user not in seen:
                 seen.add(user)
                 stack.append(user)
     # Several reductions would each want the products anew.
-    return found and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
+    return is_reached and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
 
 
 def _apart(node: Node, operands: tuple[Node, ...]) -> Node:

@@ -41,6 +41,6 @@ def _sqrt_of_min(node: Node, operands: tuple[Node, ...]) -> Node:
     root, initial = operands
     infinity = constant(np.inf, node.dtype)
     least = node.rebuilt((root.operands[0], infinity))
-    found = root.rebuilt((least,))
+    root_of_least = root.rebuilt((least,))
     first = Node(ops.BroadcastInDim(node.shape, ()), (initial,)) if node.shape else initial
-    return Node(ops.Minimum(), (first, found))
+    return Node(ops.Minimum(), (first, root_of_least))

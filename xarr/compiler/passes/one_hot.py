@@ -54,20 +54,20 @@ def _scattered(
 ) -> Node | None:
     op = node.op
     if isinstance(op, ops.Reduce) and _is_sum_of_rows(node):
-        found = _one_hot(operands[0], target)
-        if found is None or found.is_transposed or not worth((found.rows,)):
+        one_hot = _one_hot(operands[0], target)
+        if one_hot is None or one_hot.is_transposed or not worth((one_hot.rows,)):
             return None
-        return sums.setdefault(found, _Sums(found, target)).counts(node.dtype)
+        return sums.setdefault(one_hot, _Sums(one_hot, target)).counts(node.dtype)
     if isinstance(op, ops.DotGeneral) and _is_product(node):
         for side in (0, 1):
-            found, rows = _one_hot(operands[side], target), operands[1 - side]
+            one_hot, rows = _one_hot(operands[side], target), operands[1 - side]
             contracted = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
-            if found is None or contracted[side] != (int(found.is_transposed),):
+            if one_hot is None or contracted[side] != (int(one_hot.is_transposed),):
                 continue
             if contracted[1 - side] == (1,):
                 rows = Node(ops.Transpose((1, 0)), (rows,))
             if worth(rows.shape):
-                total = sums.setdefault(found, _Sums(found, target)).of(rows)
+                total = sums.setdefault(one_hot, _Sums(one_hot, target)).of(rows)
                 return Node(ops.Transpose((1, 0)), (total,)) if side else total
     return None
 

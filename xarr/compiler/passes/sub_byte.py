@@ -33,8 +33,8 @@ def _widened(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
         op = map_graphs(node.op, inner)
         if not isinstance(op, _COMPUTING) or not any(map(_is_narrow, (node.type, *map(_type, operands)))):
             return None if op is node.op else node.rebuilt(operands, op)
-        found = node.rebuilt(tuple([_wide(each) for each in operands]), _of_wide(op))
-        return Node(ops.Convert(node.dtype), (found,)) if _is_narrow(node.type) else found
+        widened = node.rebuilt(tuple([_wide(each) for each in operands]), _of_wide(op))
+        return Node(ops.Convert(node.dtype), (widened,)) if _is_narrow(node.type) else widened
 
     return rewritten(graph, rule)
 

@@ -38,12 +38,12 @@ def overwritten(loop: NativeLoop) -> dict[int, Counted]:
     if not loop.carried[limit].is_fixed or not _is_next(loop.following[counter], going.operands[0]):
         return {}
     read = loop.loaded()
-    found = {}
+    tables = {}
     for write in loop.writes:
         rows = _rows(loop, write, going.operands[0])
         if rows is not None and write.place not in read:
-            found[write.place] = Counted(rows, counter, limit)
-    return found
+            tables[write.place] = Counted(rows, counter, limit)
+    return tables
 
 
 def _is_next(following: Value | None, counter: Value) -> bool:

@@ -103,12 +103,12 @@ def _count(group: Node) -> int:
 
 def _index_of_result(body: Graph, arrays: list[int], number: int) -> int | None:
     """The only carried value that result `number` of the group becomes."""
-    found = [
+    candidates = [
         k
         for k in arrays
         if not isinstance((op := body.results[k].op), ops.GetTupleElement) or op.index == number
     ]
-    return found[0] if len(found) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _scalar_loop(
@@ -159,7 +159,7 @@ def _radius(iterated: IteratedGroup, fusion: ops.Fusion) -> int | None:
 
 def _written_rows(phase: Loop) -> dict[Buffer, tuple[int, int]] | None:
     """For each result the row that turn 0 writes, and elements from row to row; None if these are no rows."""
-    found: dict[Buffer, tuple[int, int]] = {}
+    rows: dict[Buffer, tuple[int, int]] = {}
     extents = _extents(phase)
     if extents is None:
         return None
@@ -169,18 +169,18 @@ def _written_rows(phase: Loop) -> dict[Buffer, tuple[int, int]] | None:
             if span is None or span[0] < 1 or span[1] // span[0] != span[2] // span[0]:
                 return None
             row = (span[1] // span[0], span[0])
-            if found.setdefault(store.buffer, row) != row:
+            if rows.setdefault(store.buffer, row) != row:
                 return None
-    return found
+    return rows
 
 
 def _extents(phase: Loop) -> dict[Value, int] | None:
-    found = {}
+    extents = {}
     for loop in phase.walk():
         if not isinstance(loop.extent, int):
             return None
-        found[loop.index] = loop.extent
-    return found
+        extents[loop.index] = loop.extent
+    return extents
 
 
 def _range(place: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, int, int] | None:
@@ -200,10 +200,10 @@ def _range(place: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, 
 def _read_places(phase: Loop, buffer: Buffer) -> list[tuple[int, int, int] | None]:
     extents = _extents(phase) or {}
     roots = [root for loop in phase.walk() for root in loop.roots()]
-    found: list[tuple[int, int, int] | None] = []
+    ranges: list[tuple[int, int, int] | None] = []
     for value in in_order(*roots):
         if value.op == "load" and value.attribute.buffer is buffer:
             access = value.attribute
             terms = tuple(zip(value.operands, access.factors, strict=False))
-            found.append(_range(Affine(terms, access.constant), phase, extents))
-    return found
+            ranges.append(_range(Affine(terms, access.constant), phase, extents))
+    return ranges

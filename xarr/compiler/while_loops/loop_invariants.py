@@ -27,14 +27,14 @@ def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> 
     min_read_in_part: only those of so many elements of which a step reads a part, but makes all of it.
     """
     body = loop.body
-    found = _invariants(body)
-    used = {operand for node in body.nodes if node not in found for operand in node.operands}
+    invariants = _invariants(body)
+    used = {operand for node in body.nodes if node not in invariants for operand in node.operands}
     used.update(body.results)
     for node in reversed(body.nodes):
-        if node in used and node in found and _repeats_one(node):
+        if node in used and node in invariants and _repeats_one(node):
             used.remove(node)
             used.update(node.operands)
-    moved = [node for node in body.nodes if node in used and found.get(node)]
+    moved = [node for node in body.nodes if node in used and invariants.get(node)]
     if min_read_in_part is not None:
         parts = {node.operands[0] for node in body.nodes if isinstance(node.op, _PARTS)}
         # A view costs the same for each size.
@@ -56,14 +56,14 @@ def _invariants(body: Graph) -> dict[Node, bool]:
     pairs = zip(body.parameters, body.results, strict=True)
     fixed = [old for old, new in pairs if old is new and isinstance(old.type, TensorType)]
     known = {node: node.tensor_type.size > 1 for node in fixed}
-    found: dict[Node, bool] = {}
+    invariants: dict[Node, bool] = {}
     for node in body.nodes:
         if not isinstance(node.type, TensorType) or node.type.dynamic or not _is_quiet(node.op):
             continue
         if all(operand in known for operand in node.operands):
             parts = (known[operand] for operand in node.operands)
-            found[node] = known[node] = node.tensor_type.size > 1 or any(parts)
-    return found
+            invariants[node] = known[node] = node.tensor_type.size > 1 or any(parts)
+    return invariants
 
 
 def _repeats_one(node: Node) -> bool:

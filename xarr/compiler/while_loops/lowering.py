@@ -120,8 +120,8 @@ class _WiderLoop:
         """This loop, as `op`, instead of `node`, with the results of that."""
         if self.initial is None:
             return node.rebuilt(operands, op)
-        found = node.rebuilt((*operands, *self.initial.inline(*operands)), op)
-        parts = [Node(ops.GetTupleElement(k), (found,)) for k in range(len(operands))]
+        replaced = node.rebuilt((*operands, *self.initial.inline(*operands)), op)
+        parts = [Node(ops.GetTupleElement(k), (replaced,)) for k in range(len(operands))]
         return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
 
 
@@ -131,9 +131,9 @@ def _wider(loop: ops.While) -> Iterator[_WiderLoop]:
     checked = _without_checks(loop, Graph(loop.body.parameters, ()))
     if checked is not None:
         yield checked
-    loosened = without_invariants(loop)
-    if loosened is not None:
-        yield _without_checks(*loosened) or _WiderLoop(*loosened)
+    hoisted = without_invariants(loop)
+    if hoisted is not None:
+        yield _without_checks(*hoisted) or _WiderLoop(*hoisted)
 
 
 def _without_checks(loop: ops.While, initial: Graph) -> _WiderLoop | None:
@@ -152,8 +152,8 @@ def _loop_of_groups(
     fused: Callable[[Graph], Graph],
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
-    loosened = without_invariants(loop, schedule.target.min_hoisted_elements)
-    wider = _WiderLoop(loop) if loosened is None else _WiderLoop(*loosened)
+    hoisted = without_invariants(loop, schedule.target.min_hoisted_elements)
+    wider = _WiderLoop(loop) if hoisted is None else _WiderLoop(*hoisted)
     op = map_graphs(wider.loop, fused)
     assert isinstance(op, ops.While)
     checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))

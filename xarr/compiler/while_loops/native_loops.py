@@ -87,8 +87,8 @@ class NativeLoop:
 
     def roots(self) -> list[Value]:
         """Everything that a step computes."""
-        found = [value for value in (*self.following, self.going, self.alive) if value is not None]
-        return found + [each for write in self.writes for each in (write.start, write.value)]
+        roots = [value for value in (*self.following, self.going, self.alive) if value is not None]
+        return roots + [each for write in self.writes for each in (write.start, write.value)]
 
     def cost(self) -> int:
         """How many operations a step takes for one point."""
@@ -162,10 +162,10 @@ class NativeLoop:
 def native_loop(loop: ops.While, max_values: int) -> NativeLoop | None:
     """The loop turned inside out; None if it is not of that kind."""
     try:
-        found = _Reader(loop).read()
+        native = _Reader(loop).read()
     except _Unfit:
         return None
-    return found if found.cost() <= max_values else None
+    return native if native.cost() <= max_values else None
 
 
 class _Unfit(Exception):
@@ -182,21 +182,21 @@ class _Reader:
     def read(self) -> NativeLoop:
         body = self.loop.body
         count, carried = self._carried()
-        found = NativeLoop(count, carried, self.values, self.point, [])
-        self.found = found
+        native = NativeLoop(count, carried, self.values, self.point, [])
+        self.found = native
         for place, each in enumerate(carried):
             name = f"p{place}"
-            found.arguments.append(
+            native.arguments.append(
                 None if each.kind == "table" else self.values.argument(name, register_dtype(each.dtype))
             )
-        for node, argument in zip(body.parameters, found.arguments, strict=True):
+        for node, argument in zip(body.parameters, native.arguments, strict=True):
             if argument is not None:
                 self.known[node] = argument
         self._check_tables()
         self._read_body()
         self._read_condition()
         self._settle()
-        return found
+        return native
 
     # --- what is carried ---------------------------------------------------------------------------
 
@@ -218,14 +218,14 @@ class _Reader:
         if len(sizes) > 1:
             raise _Unfit
         count = max(sizes, default=1)
-        found = []
+        carried = []
         for node, new, same in zip(body.parameters, body.results, fixed, strict=True):
             size = node.tensor_type.size
             kind: Kind = "scalar" if size == 1 else "points" if size == count else "table"
             if not same and _is_written(node, new) and kind != "scalar":
                 kind = "table"
-            found.append(Carried(kind, size, node.dtype, same))
-        return count, tuple(found)
+            carried.append(Carried(kind, size, node.dtype, same))
+        return count, tuple(carried)
 
     def _check_tables(self) -> None:
         """What is written must not be used otherwise, or a later step might see it too early."""
@@ -254,18 +254,18 @@ class _Reader:
     # --- expressions -------------------------------------------------------------------------------
 
     def _read_body(self) -> None:
-        found, body = self.found, self.loop.body
+        native, body = self.found, self.loop.body
         for place, node in enumerate(body.results):
-            carried = found.carried[place]
+            carried = native.carried[place]
             if carried.kind == "table":
-                found.following.append(None)
+                native.following.append(None)
                 if not carried.is_fixed:
-                    found.writes.append(self._write(place, node))
+                    native.writes.append(self._write(place, node))
                 continue
             value = self._element(node)
             if carried.kind == "scalar" and self._varies(value):
                 raise _Unfit
-            found.following.append(value)
+            native.following.append(value)
 
     def _write(self, place: int, node: Node) -> Write:
         update = node.operands[1]
@@ -352,53 +352,54 @@ class _Reader:
     # --- the end of the loop -----------------------------------------------------------------------
 
     def _read_condition(self) -> None:
-        cond, found = self.loop.cond, self.found
-        for node, argument in zip(cond.parameters, found.arguments, strict=True):
+        cond, native = self.loop.cond, self.found
+        for node, argument in zip(cond.parameters, native.arguments, strict=True):
             if argument is not None:
                 self.known[node] = argument
-        found.going = self.values.constant(True, BOOL)
+        native.going = self.values.constant(True, BOOL)
         for term in _terms(cond.results[0]):
             mask = _any_of(term)
             if mask is None:
                 value = self._element(term)
                 if self._varies(value):
                     raise _Unfit
-                found.going = found.going & value if found.going.op != "constant" else value
-            elif found.alive is None:
-                found.alive = self._element(mask)
+                native.going = native.going & value if native.going.op != "constant" else value
+            elif native.alive is None:
+                native.alive = self._element(mask)
             else:
                 raise _Unfit
-        if found.alive is not None and not self._varies(found.alive):
-            found.going, found.alive = found.going & found.alive, None
+        if native.alive is not None and not self._varies(native.alive):
+            native.going, native.alive = native.going & native.alive, None
 
     def _settle(self) -> None:
         """Prove that a step leaves points alone whose masks are false."""
-        found = self.found
-        if found.alive is not None:
-            found.settled = {found.alive: False}
-            if not self._is_lasting(found.alive) or not self._changes_nothing():
+        native = self.found
+        if native.alive is not None:
+            native.settled = {native.alive: False}
+            if not self._is_lasting(native.alive) or not self._changes_nothing():
                 raise _Unfit
             return
-        found.settled = dict(self._masks())
-        if found.settled and not self._changes_nothing():
-            found.settled = {}
+        native.settled = dict(self._masks())
+        if native.settled and not self._changes_nothing():
+            native.settled = {}
 
     def _changes_nothing(self) -> bool:
-        found = self.found
-        if any(write.wide for write in found.writes):
+        native = self.found
+        if any(write.wide for write in native.writes):
             return False
         return all(
-            fold(found.following[place], found.settled) is found.arguments[place] for place in found.points()
+            fold(native.following[place], native.settled) is native.arguments[place]
+            for place in native.points()
         )
 
     def _masks(self) -> Iterable[tuple[Value, bool]]:
         """The conditions by which points keep what they have, and the truth with which they keep it."""
-        found = self.found
-        arguments = set(found.arguments)
-        for argument in found.arguments:
+        native = self.found
+        arguments = set(native.arguments)
+        for argument in native.arguments:
             if argument is not None and argument.dtype.kind == "c":
                 arguments.update((argument.real(), argument.imag()))
-        following = [found.following[place] for place in found.points()]
+        following = [native.following[place] for place in native.points()]
         for value in in_order(*[value for value in following if value is not None]):
             if value.op == "select":
                 mask, on_true, on_false = value.operands
@@ -479,9 +480,9 @@ def _decided(value: Value, operands: tuple[Value, ...]) -> Value:
     if op == "complex":
         return values.complex(*operands)
     if op in ("and", "or", "xor", "add", "sub") and value.dtype.kind in "biu":
-        found = _joined(op, *operands)
-        if found is not None:
-            return found
+        joined = _joined(op, *operands)
+        if joined is not None:
+            return joined
     if all(new is old for new, old in zip(operands, value.operands, strict=True)):
         return value
     return values.make(op, operands, value.dtype, value.attribute)

@@ -221,16 +221,16 @@ class _Function(Registers):
         following: list[list[str]],
         last: str,
     ) -> list[str]:
-        found = []
+        lines = []
         width = self.width if wide else 1
         for number, accumulator in enumerate(accumulators):
             for k, value in enumerate(accumulator.results):
                 kind = register_type(value.dtype, width)
-                found.append(
+                lines.append(
                     f"{slots[number][k]} = phi {kind} [ {first[number][k]}, %{before} ], "
                     f"[ {following[number][k]}, %{last} ]"
                 )
-        return found
+        return lines
 
     def _combine(
         self, accumulator: Accumulator, held: list[str], terms: tuple[Value, ...], wide: bool
@@ -251,12 +251,12 @@ class _Function(Registers):
         width = self.width if wide else 1
         block = Block(width, lambda value: wide, prefix=f"{self.labels('c')[0]}.")
         block.emit(values, names)
-        found = [block.operand(value, width) for value in values]
+        registers = [block.operand(value, width) for value in values]
         self.flush()
         self.lines += block.lines
         self.declarations |= block.declarations
         self.helpers |= block.functions
-        return found
+        return registers
 
     # --- vector loops ------------------------------------------------------------------------------------
 
@@ -340,10 +340,10 @@ class _Function(Registers):
             if masked:
                 self.mask = self._first_lanes(base, end)
             self.compute([search.condition])
-            found = self.block.operand(search.condition, self.width)
+            truths = self.block.operand(search.condition, self.width)
             if masked:
-                found = self.line(f"and {lanes} {found}, {self.mask}")
-            spread = self.line(f"sext {lanes} {found} to {kind}")
+                truths = self.line(f"and {lanes} {truths}, {self.mask}")
+            spread = self.line(f"sext {lanes} {truths} to {kind}")
             wanted = self.line(f"or {kind} {wanted}, {spread}") if wanted else spread
             self.leave(inside)
         self.base, self.mask = around_base, around_mask
@@ -360,7 +360,7 @@ class _Function(Registers):
         self.leave(outside)
         self.begin(done)
         nothing = f"[ zeroinitializer, %{head} ]"
-        return base, self.line(f"phi {lanes} {nothing}, [ {found}, %{last} ]")
+        return base, self.line(f"phi {lanes} {nothing}, [ {truths}, %{last} ]")
 
     # --- running totals ----------------------------------------------------------------------------------
 
@@ -416,18 +416,18 @@ class _Function(Registers):
         """Give the totals of a turn a register; what goes on to the next turn."""
         width = self.width
         self.compute([prefix.term])
-        found = self.block.operand(prefix.term, width)
+        terms = self.block.operand(prefix.term, width)
         kind = register_type(prefix.term.dtype, width)
         distance = 1
         while distance < width:
-            shifted = self._lanes_of(kind, found, [max(0, lane - distance) for lane in range(width)])
-            total = self._total(prefix, shifted, found)
+            shifted = self._lanes_of(kind, terms, [max(0, lane - distance) for lane in range(width)])
+            total = self._total(prefix, shifted, terms)
             has_more = ", ".join(f"i1 {'true' if lane >= distance else 'false'}" for lane in range(width))
-            found = self.line(f"select <{width} x i1> <{has_more}>, {kind} {total}, {kind} {found}")
+            terms = self.line(f"select <{width} x i1> <{has_more}>, {kind} {total}, {kind} {terms}")
             distance *= 2
-        self.block.names[prefix.running] = self._total(prefix, before, found)
+        self.block.names[prefix.running] = self._total(prefix, before, terms)
         # The last lane of the totals, but sooner there than by way of them.
-        return self._total(prefix, before, self._lanes_of(kind, found, [width - 1] * width))
+        return self._total(prefix, before, self._lanes_of(kind, terms, [width - 1] * width))
 
     def _lanes_of(self, kind: str, register: str, lanes: list[int]) -> str:
         order = ", ".join(f"i32 {lane}" for lane in lanes)
@@ -436,19 +436,19 @@ class _Function(Registers):
     def _total(self, prefix: Prefix, left: str, right: str) -> str:
         block = Block(self.width, lambda value: True, prefix=f"{self.labels('c')[0]}.")
         block.emit([prefix.combined], {prefix.left: left, prefix.right: right})
-        found = block.operand(prefix.combined, self.width)
+        register = block.operand(prefix.combined, self.width)
         self.flush()
         self.lines += block.lines
         self.declarations |= block.declarations
         self.helpers |= block.functions
-        return found
+        return register
 
     def _copies(self, loop: Loop) -> int:
         size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
         if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
             return 1
-        gathered = sum(len(accumulator.results) for accumulator in loop.accumulators)
-        wanted = PROCESSOR.unrolled_registers if gathered == 1 else 2
+        results = sum(len(accumulator.results) for accumulator in loop.accumulators)
+        wanted = PROCESSOR.unrolled_registers if results == 1 else 2
         if isinstance(loop.extent, int):
             wanted = min(wanted, max(1, loop.extent // self.width))
         copies = wanted if size <= PROCESSOR.max_unrolled_body else 1
@@ -497,7 +497,7 @@ class _Function(Registers):
 
     def _joined(self, loop: Loop, slot: list[list[str]], masked: bool) -> list[list[str]]:
         """What the accumulators hold after a turn; lanes that do not count keep what they had."""
-        found = []
+        joined = []
         for accumulator, registers in zip(loop.accumulators, slot, strict=True):
             new = self._combine(accumulator, registers, accumulator.terms, True)
             if masked:
@@ -507,8 +507,8 @@ class _Function(Registers):
                     self.line(f"select {lanes}, {kind} {x}, {kind} {y}")
                     for kind, x, y in zip(kinds, new, registers, strict=True)
                 ]
-            found.append(new)
-        return found
+            joined.append(new)
+        return joined
 
     def _first_lanes(self, base: str, end: str) -> str:
         """Which lanes lie in front of `end`."""
@@ -548,10 +548,10 @@ class _Function(Registers):
         following_base = self.line(f"add nsw i64 {base}, {step * PROCESSOR.chunk_iterations}")
         short = self.line(f"icmp slt i64 {following_base}, {end}")
         limit = self.line(f"select i1 {short}, i64 {following_base}, i64 {end}")
-        gathered = self._turns(loop, base, limit, held, step)
+        sums = self._turns(loop, base, limit, held, step)
         following = [
             [self._combined(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)]
-            for slot, new in zip(slots, gathered, strict=True)
+            for slot, new in zip(slots, sums, strict=True)
         ]
         last = self.label
         self.write(f"br label %{head}")

@@ -151,9 +151,9 @@ class Block:
 
     def inner(self, prefix: str) -> Block:
         """A block for instructions that follow these, whose registers these do not see."""
-        found = Block(self.width, self._leaf_varies, prefix)
-        found.names, found._spread = dict(self.names), dict(self._spread)
-        return found
+        block = Block(self.width, self._leaf_varies, prefix)
+        block.names, block._spread = dict(self.names), dict(self._spread)
+        return block
 
     # --- what a loop emitter calls -------------------------------------------------------------------
 
@@ -357,9 +357,9 @@ class Block:
         if x.dtype == np.float16:
             x = x.convert(np.float32)
             self.emit([x])
-        kind, given = register_type(new, width), register_type(x.dtype, width)
-        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{mangled(kind)}.{mangled(given)}"
-        return self.call(name, kind, [given], [self.typed(x, width)])
+        kind, old = register_type(new, width), register_type(x.dtype, width)
+        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{mangled(kind)}.{mangled(old)}"
+        return self.call(name, kind, [old], [self.typed(x, width)])
 
     def _from_integer(self, x: Value, new: DType, width: int) -> str:
         instruction = "sitofp" if x.dtype.kind == "i" else "uitofp"
@@ -398,7 +398,7 @@ class Block:
 
     def _inputs(self, root: Value) -> list[Value]:
         """What registers hold of that which a value is computed from."""
-        found: dict[Value, None] = {}
+        inputs: dict[Value, None] = {}
         seen: set[Value] = set()
         stack = [root]
         while stack:
@@ -407,10 +407,10 @@ class Block:
                 continue
             seen.add(value)
             if value in self.names:
-                found[value] = None
+                inputs[value] = None
             else:
                 stack.extend(reversed(value.operands))
-        return list(found)
+        return list(inputs)
 
     def _define_slow(self, root: Value, inputs: list[Value], kinds: list[str]) -> str:
         inner = Block(1)

@@ -145,8 +145,8 @@ class Machine:
         return not self.triple.startswith(("x86_64", "i686")) or "+f16c" in self.features.split(",")
 
     def _target_machine(self) -> llvm.TargetMachine:
-        found = self._llvm.Target.from_triple(self.triple)
-        return found.create_target_machine(
+        target = self._llvm.Target.from_triple(self.triple)
+        return target.create_target_machine(
             cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="default"
         )
 

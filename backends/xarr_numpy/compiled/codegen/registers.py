@@ -36,15 +36,15 @@ def width_of(phase: Loop) -> int:
             sizes.append(alignment(value.dtype))
     width = PROCESSOR.register_bytes // max(sizes)
     # Where lanes go through a loop of their own, several registers of neighbours share its turns.
-    found = list(_with_loops_of_lanes(phase))
+    lane_loops = list(_with_loops_of_lanes(phase))
     # A long body reads more than it gathers, and what all lanes read is read once for all registers.
     is_long = len(sizes) > PROCESSOR.max_unrolled_body // 2
     most = PROCESSOR.unrolled_registers
-    if not is_long and max(map(_gathered, found), default=0) > 1:
+    if not is_long and max(map(_gathered, lane_loops), default=0) > 1:
         most //= 2
     carried = max(len(loop.carries) for loop in phase.walk())
     shared = max(1, most // max(1, carried)) if len(sizes) <= PROCESSOR.max_shared_body else 1
-    return width * min(shared, max((_registers(loop, width) for loop in found), default=1))
+    return width * min(shared, max((_registers(loop, width) for loop in lane_loops), default=1))
 
 
 def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
@@ -77,21 +77,21 @@ def roots_of(loop: Loop) -> Iterator[Value]:
 
 def order_of(roots: Iterable[Value]) -> list[Value]:
     """What `roots` need, operands first; of `rarely` not what is seldom wanted."""
-    found: dict[Value, None] = {}
+    ordered: dict[Value, None] = {}
     stack = list(roots)[::-1]
     while stack:
         value = stack[-1]
-        if value in found:
+        if value in ordered:
             stack.pop()
             continue
         needed = value.operands[:2] if value.op == "rarely" else value.operands
-        missing = [operand for operand in needed if operand not in found]
+        missing = [operand for operand in needed if operand not in ordered]
         if missing:
             stack.extend(reversed(missing))
         else:
-            found[value] = None
+            ordered[value] = None
             stack.pop()
-    return list(found)
+    return list(ordered)
 
 
 class Registers(Lines):
@@ -249,21 +249,21 @@ class Registers(Lines):
         address, stride = self._address(buffer, Affine(terms, access.constant), farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
         if stride == 0:
-            found = self._gather(buffer, self._spread_pointer(address), mask)
+            lanes = self._gather(buffer, self._spread_pointer(address), mask)
         elif stride is None:
-            found = self._gather(buffer, address, mask)
+            lanes = self._gather(buffer, address, mask)
         elif stride == 1:
-            found = self._load_lanes(buffer.dtype, address, mask)
+            lanes = self._load_lanes(buffer.dtype, address, mask)
         elif stride > 1:
-            found = self._load_near(buffer, address, stride)
+            lanes = self._load_near(buffer, address, stride)
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
             turned = None if mask is None else self._reversed(f"<{width} x i1>", mask)
-            found = self._reversed(
+            lanes = self._reversed(
                 kind, self._load_lanes(buffer.dtype, address, turned), numbers_of(buffer.dtype)
             )
-        return self._truth(found, width) if buffer.dtype == BOOL else found
+        return self._truth(lanes, width) if buffer.dtype == BOOL else lanes
 
     def _truth(self, register: str, width: int) -> str:
         kind = memory_type(BOOL, width)
@@ -276,8 +276,8 @@ class Registers(Lines):
             chosen = self.block.operand(predicate, 1)
             nothing = self.pointers_of_nothing
             address = self.block.line(f"select i1 {chosen}, ptr {address}, ptr {nothing}")
-        found = self.block.line(f"load {kind}, ptr {address}, align {alignment(buffer.dtype)}")
-        return self._truth(found, 1) if buffer.dtype == BOOL else found
+        element = self.block.line(f"load {kind}, ptr {address}, align {alignment(buffer.dtype)}")
+        return self._truth(element, 1) if buffer.dtype == BOOL else element
 
     def _lanes(self, predicate: Value | None) -> str | None:
         """The lanes to touch: those that count and for which the predicate holds."""
@@ -304,21 +304,21 @@ class Registers(Lines):
     def _load_near(self, buffer: Buffer, address: str, stride: int) -> str:
         """Lanes a few elements apart: of neighbouring registers, the last of which ends with the last lane."""
         width, kind, element = self.width, memory_type(buffer.dtype, self.width), memory_type(buffer.dtype)
-        found, size = f"{kind} poison", numbers_of(buffer.dtype)
-        taken = 0
+        merged_lanes, size = f"{kind} poison", numbers_of(buffer.dtype)
+        filled = 0
         for number in range(stride):
             first = number * width if number < stride - 1 else (width - 1) * (stride - 1)
             start = self.block.line(f"getelementptr {element}, ptr {address}, i64 {first}")
             part = self.block.line(f"load {kind}, ptr {start}, align {alignment(buffer.dtype)}")
             stop = min(width, (first + width - 1) // stride + 1)
             lanes = [
-                lane if lane < taken else width + lane * stride - first if lane < stop else 0
+                lane if lane < filled else width + lane * stride - first if lane < stop else 0
                 for lane in range(width)
             ]
             merged = self.block.shuffled(
-                found, part, [lane * size + k for lane in lanes for k in range(size)]
+                merged_lanes, part, [lane * size + k for lane in lanes for k in range(size)]
             )
-            found, taken = f"{kind} {merged}", stop
+            merged_lanes, filled = f"{kind} {merged}", stop
         return merged
 
     def _gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
@@ -326,8 +326,8 @@ class Registers(Lines):
             return self._gather_numbers(buffer.dtype, addresses, mask)
         part, width = real_part_of(buffer.dtype), self.width
         if part.itemsize == 4:  # both parts at once
-            found = self._gather_numbers(INT64, addresses, mask, part.itemsize)
-            return self.block.line(f"bitcast <{width} x i64> {found} to {memory_type(buffer.dtype, width)}")
+            numbers = self._gather_numbers(INT64, addresses, mask, part.itemsize)
+            return self.block.line(f"bitcast <{width} x i64> {numbers} to {memory_type(buffer.dtype, width)}")
         kind = f"<{width} x ptr>"
         if mask is None:
             return self._load_each(buffer.dtype, addresses)
@@ -339,16 +339,16 @@ class Registers(Lines):
     def _load_each(self, dtype: DType, addresses: str) -> str:
         """Lanes that fill a register of their own, put together by halves."""
         kind, pointers = memory_type(dtype), f"<{self.width} x ptr>"
-        found = []
+        vectors = []
         for lane in range(self.width):
             place = self.block.line(f"extractelement {pointers} {addresses}, i64 {lane}")
-            found.append(self.block.line(f"load {kind}, ptr {place}, align {alignment(dtype)}"))
-        while len(found) > 1:
-            size = 2 * numbers_of(dtype) * self.width // len(found)
+            vectors.append(self.block.line(f"load {kind}, ptr {place}, align {alignment(dtype)}"))
+        while len(vectors) > 1:
+            size = 2 * numbers_of(dtype) * self.width // len(vectors)
             kind = f"<{size // 2} x {element_type(real_part_of(dtype))}>"
-            pairs = zip(found[::2], found[1::2], strict=True)
-            found = [self.block.shuffled(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
-        return found[0]
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.block.shuffled(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
+        return vectors[0]
 
     def _gather_numbers(self, dtype: DType, addresses: str, mask: str | None, align: int = 0) -> str:
         width = self.width

@@ -40,8 +40,8 @@ def function(address: int, *owners: object) -> Callable[..., Any]:
     A function looks at its definition for the last time before it lets go of its `self`.
     """
     definition = _MethodDef(b"entry", address, _METH_FASTCALL, None)
-    found: Callable[..., Any] = _new(ctypes.addressof(definition), (*owners, definition), None)
-    return found
+    builtin: Callable[..., Any] = _new(ctypes.addressof(definition), (*owners, definition), None)
+    return builtin
 
 
 def entry_text(name: str, phase: str, count: int, extent: int, results: int = 0) -> str:

@@ -122,10 +122,10 @@ class RepeatedKernel:
         rows = phase.extent
         ranges = max(1, min(workers.count(), rows // max(1, 4 * steps * radius)))
         numbers = (run.address(done), run.address(done + 1), rows, ranges, steps, radius, block)
-        given = (ctypes.c_int64 * wavefront_code.FIELDS)(*numbers)
-        address = ctypes.addressof(given)
+        arguments = (ctypes.c_int64 * wavefront_code.FIELDS)(*numbers)
+        address = ctypes.addressof(arguments)
         row = costs.turn(phase)
-        held = (self, run, given)
+        held = (self, run, arguments)
         Phase(self._code.addresses["ranges"], ranges, steps * rows * row / ranges).run(address, held)
         if ranges > 1:
             seam = steps * steps * radius * row

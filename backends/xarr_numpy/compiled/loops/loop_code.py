@@ -108,22 +108,22 @@ class _Writer(Lines):
         )
 
     def load_one(self, value: Value, address: str) -> str:
-        found = self.line(f"load {memory_type(value.dtype)}, ptr {address}, align {alignment(value.dtype)}")
-        return self.line(f"icmp ne i8 {found}, 0") if value.dtype == BOOL else found
+        element = self.line(f"load {memory_type(value.dtype)}, ptr {address}, align {alignment(value.dtype)}")
+        return self.line(f"icmp ne i8 {element}, 0") if value.dtype == BOOL else element
 
     def load_lanes(self, value: Value, address: str) -> str:
         """One element for each point of the tile."""
         kind, width = memory_type(value.dtype, self.width), self.width
         lanes, mask = mask_type(value.dtype, width), mask_of(self.block, "%mask", value.dtype)
         name = f"llvm.masked.load.{mangled(kind)}.p0"
-        found = self.block.call(
+        loaded = self.block.call(
             name,
             kind,
             ["ptr", "i32", lanes, kind],
             [f"ptr {address}", f"i32 {alignment(value.dtype)}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
         )
         self.flush()
-        return self.line(f"icmp ne {kind} {found}, zeroinitializer") if value.dtype == BOOL else found
+        return self.line(f"icmp ne {kind} {loaded}, zeroinitializer") if value.dtype == BOOL else loaded
 
     def store_one(self, value: Value, register: str, address: str) -> None:
         kind = memory_type(value.dtype)
@@ -150,14 +150,14 @@ class _Writer(Lines):
         self.lines.append(f"{name}:")
 
     def argument(self, place: int) -> Value:
-        found = self.loop.arguments[place]
-        assert found is not None, "a table has no single element"
-        return found
+        argument = self.loop.arguments[place]
+        assert argument is not None, "a table has no single element"
+        return argument
 
     def following(self, place: int) -> Value:
-        found = self.loop.following[place]
-        assert found is not None, "a table has no single element"
-        return found
+        following = self.loop.following[place]
+        assert following is not None, "a table has no single element"
+        return following
 
     def read_fixed(self, scalars_only: bool) -> None:
         """Registers for what no step changes."""
@@ -182,15 +182,15 @@ class _Writer(Lines):
 
     def phis(self, places: Iterable[int], first: dict[int, str], before: str, last: str) -> list[str]:
         """How the registers of carried values change from step to step."""
-        found = []
+        lines = []
         for place in places:
             argument = self.argument(place)
             width = self.block.width_of(argument)
             kind = register_type(argument.dtype, width)
             following = self.block.operand(self.following(place), width)
-            found.append(f"%p{place} = phi {kind} [ {first[place]}, %{before} ], [ {following}, %{last} ]")
+            lines.append(f"%p{place} = phi {kind} [ {first[place]}, %{before} ], [ {following}, %{last} ]")
         self.flush()
-        return found
+        return lines
 
     def framed(self, head: str) -> str:
         self.flush()
@@ -337,19 +337,19 @@ class _Points(_Writer):
         wanted = [*loop.points()]
         roots = [each for write in loop.writes if write.wide for each in (write.start, write.value)]
         roots += loop.settled
-        found: dict[int, None] = {}
+        carried: dict[int, None] = {}
         while wanted or roots:
             if wanted:
                 place = wanted.pop()
-                if place in found:
+                if place in carried:
                     continue
-                found[place] = None
+                carried[place] = None
                 roots.append(self.following(place))
             else:
                 used = in_order(roots.pop())
                 wanted += [places[each] for each in used if each in places]
                 wanted = [place for place in wanted if not loop.carried[place].is_fixed]
-        return sorted(found)
+        return sorted(carried)
 
     def _leave_if_settled(self) -> None:
         """Go on only while a step changes some point of the tile."""

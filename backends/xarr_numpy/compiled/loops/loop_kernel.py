@@ -131,9 +131,9 @@ class _Run:
         self.before = [
             self._given(place, kernel, np.asarray(operand)) for place, operand in enumerate(operands)
         ]
-        given = [array.ctypes.data for array in self.before]
-        made = [None if array is None else array.ctypes.data for array in self.after]
-        self._pointers = kernel._pointers(*given, *made, self.steps.ctypes.data, self.control.ctypes.data)
+        inputs = [array.ctypes.data for array in self.before]
+        outputs = [None if array is None else array.ctypes.data for array in self.after]
+        self._pointers = kernel._pointers(*inputs, *outputs, self.steps.ctypes.data, self.control.ctypes.data)
         self.address = ctypes.addressof(self._pointers)
 
     def _given(self, place: int, kernel: LoopKernel, operand: Array) -> Array:
@@ -141,9 +141,9 @@ class _Run:
         if is_one and place not in kernel._loaded:
             return np.full(kernel._width, operand.reshape(-1)[:1])
         self.steps[place] = 1
-        made = self.after[place]
-        if made is not None and self.carried[place].kind == "table":  # it is read where it is written
-            return made
+        after = self.after[place]
+        if after is not None and self.carried[place].kind == "table":  # it is read where it is written
+            return after
         return np.ascontiguousarray(operand)
 
     def _made(self, place: int, carried: Carried, is_unread: bool) -> Array | None:
@@ -152,18 +152,18 @@ class _Run:
             return None
         if place in self.free and operand.flags.carray:
             return operand
-        made = pool.empty(operand.shape, operand.dtype)
+        copy = pool.empty(operand.shape, operand.dtype)
         if carried.kind == "table" and not is_unread:
-            made[...] = operand
-        return made
+            copy[...] = operand
+        return copy
 
     def go_on(self) -> None:
         """Let the next chunk begin where the last one ended."""
-        for place, made in enumerate(self.after):
-            if made is not None:
-                self._pointers[place] = made.ctypes.data
+        for place, array in enumerate(self.after):
+            if array is not None:
+                self._pointers[place] = array.ctypes.data
                 self.steps[place] = 1
 
     def results(self) -> tuple[Any, ...]:
         pairs = zip(self.operands, self.after, strict=True)
-        return tuple([operand if made is None else made for operand, made in pairs])
+        return tuple([operand if array is None else array for operand, array in pairs])

@@ -133,10 +133,10 @@ class _Text:
             for argument, register in zip(self.arguments, registers, strict=True)
         }
         block.emit(self.results, names)
-        found = [self._as_memory(block, value) for value in self.results]
+        registers_of_results = [self._as_memory(block, value) for value in self.results]
         self.declarations |= block.declarations
         self.functions |= block.functions
-        return block.lines, found
+        return block.lines, registers_of_results
 
     def _as_value(self, block: Block, dtype: DType, register: str) -> str:
         if dtype == BOOL:
@@ -158,13 +158,13 @@ class _Text:
         count = len(self.results)
         kinds = [_memory_type(dtype) for dtype in self.dtypes]
         names = [f"r{k}" for k in range(count)] + [f"u{k}" for k in range(count)]
-        lines, found = self._computed([f"%{name}" for name in names])
+        lines, results = self._computed([f"%{name}" for name in names])
         loads, stores = [], []
         for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
             place = "%old" if k < count else "%new"
             loads += _load(name, kind, f"%{name}.buffer", place)
         for k in range(count):
-            stores.append(f"store {kinds[k]} {found[k]}, ptr %r{k}.place")
+            stores.append(f"store {kinds[k]} {results[k]}, ptr %r{k}.place")
         return _SCATTER.format(
             buffers=_indented(_buffers(["size", "targets", *names])),
             body=_indented([*loads, *lines, *stores]),
@@ -216,11 +216,11 @@ def _indented(lines: Sequence[str]) -> str:
 
 
 def _buffers(names: Sequence[str]) -> list[str]:
-    found = []
+    lines = []
     for k, name in enumerate(names):
-        found.append(f"%{name}.slot = getelementptr inbounds ptr, ptr %buffers, i64 {k}")
-        found.append(f"%{name}.buffer = load ptr, ptr %{name}.slot")
-    return found
+        lines.append(f"%{name}.slot = getelementptr inbounds ptr, ptr %buffers, i64 {k}")
+        lines.append(f"%{name}.buffer = load ptr, ptr %{name}.slot")
+    return lines
 
 
 def _load(name: str, kind: str, buffer: str, place: str) -> list[str]:

@@ -38,23 +38,23 @@ def _loop(loop: Loop, in_lanes: bool) -> float:
 
 def _turn(loop: Loop, in_lanes: bool) -> float:
     """What the loop's own turn computes, reads and writes."""
-    gathered = [value for each in loop.accumulators for value in in_order(*(each.step or each.combined))]
+    combinations = [value for each in loop.accumulators for value in in_order(*(each.step or each.combined))]
     totals = [value for each in loop.prefixes for value in in_order(each.combined)]
     values = in_order(*loop.roots())
-    found = operations(values, in_lanes) + operations(gathered, in_lanes)
-    found += TOTALS * operations(totals, in_lanes)
-    found += sum(_moved(value, loop.index) for value in values if value.op == "load")
-    return found + PROCESSOR.byte_time * sum(part.value.dtype.itemsize for part in loop.stores())
+    time = operations(values, in_lanes) + operations(combinations, in_lanes)
+    time += TOTALS * operations(totals, in_lanes)
+    time += sum(_moved(value, loop.index) for value in values if value.op == "load")
+    return time + PROCESSOR.byte_time * sum(part.value.dtype.itemsize for part in loop.stores())
 
 
 def operations(values: Iterable[Value], in_lanes: bool) -> float:
     """What they cost where each is computed once."""
-    found = 0.0
+    time = 0.0
     for value in values:
         if value.op not in _FREE:
             size = max(each.dtype.itemsize for each in (value, *value.operands))
-            found += _weight(value) * (PROCESSOR.lane_byte_time * size if in_lanes else PROCESSOR.scalar_time)
-    return found
+            time += _weight(value) * (PROCESSOR.lane_byte_time * size if in_lanes else PROCESSOR.scalar_time)
+    return time
 
 
 def _weight(value: Value) -> int:

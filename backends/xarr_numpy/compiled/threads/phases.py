@@ -126,13 +126,13 @@ def _lock() -> int:
     """A lock that is held: who acquires it waits until another thread releases it."""
     allocate = ctypes.pythonapi.PyThread_allocate_lock
     allocate.restype = ctypes.c_void_p
-    found: int | None = allocate()
-    if found is None:
+    lock: int | None = allocate()
+    if lock is None:
         raise MemoryError("no lock for a thread")
     acquire = ctypes.pythonapi.PyThread_acquire_lock
     acquire.argtypes = [ctypes.c_void_p, ctypes.c_int]
-    acquire(found, 1)
-    return found
+    acquire(lock, 1)
+    return lock
 
 
 def _start(function: int, argument: int) -> None:
@@ -146,9 +146,9 @@ def _start(function: int, argument: int) -> None:
 @cache
 def _functions() -> dict[str, int]:
     text = code.text(time.CLOCK_MONOTONIC, platform.machine())
-    found = llvm_jit.made(text, ["share", "serve"])
-    _keep(found)
-    return found.addresses
+    machine_code = llvm_jit.made(text, ["share", "serve"])
+    _keep(machine_code)
+    return machine_code.addresses
 
 
 @cache

@@ -75,8 +75,8 @@ class Accesses:
 
         Axes of size 1 are in none, and none has reduced and kept axes.
         """
-        found = axis_runs(self.fusion.domain, self.indices, self._roots, self.places)
-        return [part for run in found for part in self._apart(run)]
+        runs = axis_runs(self.fusion.domain, self.indices, self._roots, self.places)
+        return [part for run in runs for part in self._apart(run)]
 
     def _apart(self, run: list[int]) -> Iterator[list[int]]:
         part = run[:1]
@@ -100,10 +100,10 @@ class Accesses:
         return None
 
     def _extent(self, run: Sequence[int]) -> int:
-        found = 1
+        extent = 1
         for axis in run:
-            found *= self.fusion.domain[axis]
-        return found
+            extent *= self.fusion.domain[axis]
+        return extent
 
     def _find(self) -> None:
         fusion, graph = self.fusion, self.fusion.computation

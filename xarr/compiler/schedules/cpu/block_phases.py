@@ -63,9 +63,9 @@ class BlockPhases(Loops):
         return rows, partials
 
     def _scratch(self, name: str, dtype: DType, size: int) -> Buffer:
-        found = Buffer(f"{name}{len(self.nest.scratch)}", dtype, size, "scratch")
-        self.nest.scratch.append(found)
-        return found
+        buffer = Buffer(f"{name}{len(self.nest.scratch)}", dtype, size, "scratch")
+        self.nest.scratch.append(buffer)
+        return buffer
 
     def _fill(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
         """For each kept index the reduced dimensions of a block, gathered in registers."""
@@ -75,8 +75,8 @@ class BlockPhases(Loops):
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
         gather(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
-        for each, found in zip(partials, loops[0].accumulators, strict=True):
-            for buffer, result in zip(each.buffers, found.results, strict=True):
+        for each, accumulator in zip(partials, loops[0].accumulators, strict=True):
+            for buffer, result in zip(each.buffers, accumulator.results, strict=True):
                 kept.body.append(Store(buffer, self._partial_place(around), result))
 
     def _fill_rows(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
@@ -92,11 +92,11 @@ class BlockPhases(Loops):
         self.put(innermost, self.inner_outputs(stage))
         elements = self.elements(innermost)
         for each in partials:
-            found = self.nest.combinations[each.node]
+            combination = self.nest.combinations[each.node]
             place = self._partial_place(around)
-            terms = [self.at(elements, array) for array in found.arrays]
+            terms = [self.at(elements, array) for array in combination.arrays]
             held = [load(self.values, buffer, place) for buffer in each.buffers]
-            for buffer, value in zip(each.buffers, found.next(held, terms), strict=True):
+            for buffer, value in zip(each.buffers, combination.next(held, terms), strict=True):
                 innermost.body.append(Store(buffer, place, value))
 
     def _kept_loops(self, around: Loop) -> Loop:
@@ -130,14 +130,14 @@ class BlockPhases(Loops):
         for each in partials:
             place = self._partial_place(blocks)
             terms = [load(self.values, buffer, place) for buffer in each.buffers]
-            found = nest.combinations[each.node]
+            combination = nest.combinations[each.node]
             if nest.is_searched(each.node):
-                terms.append(blocks.index.convert(found.held[1]))
-            blocks.accumulators.append(found.joined(terms))
+                terms.append(blocks.index.convert(combination.held[1]))
+            blocks.accumulators.append(combination.joined(terms))
         elements = self.elements(kept)
         totals: dict[Node, Buffer] = {}
-        for each, gathered in zip(partials, blocks.accumulators, strict=True):
-            results = gathered.results
+        for each, accumulator in zip(partials, blocks.accumulators, strict=True):
+            results = accumulator.results
             if nest.is_searched(each.node):
                 results = (results[0], self._searched(kept, rows, each.node, *results))
                 elements = self.elements(kept)

@@ -59,12 +59,12 @@ class _Depthwise(WindowNest):
     def weight(self, tap: Tap) -> Index:
         """Which element of the kernel meets an element of the array."""
         output, _, *spatial = self.op.rhs_spec
-        found = [Affine()] * len(self.op.rhs_spec)
-        found[output] = self.index[self.op.out_spec[1]]
+        index = [Affine()] * len(self.op.rhs_spec)
+        index[output] = self.index[self.op.out_spec[1]]
         for axis, along in zip(spatial, self.op.lhs_spec[2:], strict=True):
             dimension, number = self.window.dimensions[along], tap.number[along]
-            found[axis] = number * -1 + (dimension.size - 1) if dimension.window_reversal else number
-        return tuple(found)
+            index[axis] = number * -1 + (dimension.size - 1) if dimension.window_reversal else number
+        return tuple(index)
 
     def _wide(self, node: Node, element: Value) -> Value:
         return self._converted(element, node.dtype, self.dtype)
@@ -72,9 +72,11 @@ class _Depthwise(WindowNest):
     def _converted(self, value: Value, old: DType, new: DType) -> Value:
         if old == new:
             return value
-        found = apply_elementwise(ops.Convert(new), [old], [value])
-        assert found is not None and found.dtype == register_dtype(new), f"no loop converts {old} to {new}"
-        return found
+        converted = apply_elementwise(ops.Convert(new), [old], [value])
+        assert converted is not None and converted.dtype == register_dtype(new), (
+            f"no loop converts {old} to {new}"
+        )
+        return converted
 
 
 class _Dense(_Depthwise):
@@ -122,14 +124,14 @@ class _Dense(_Depthwise):
 
         def step(held: Gathered, tap: Tap) -> Gathered:
             weight = elements.at(self.kernel, self.weight(tap))
-            found = []
+            sums = []
             for number, total in enumerate(held):
                 place = tap.place
                 if along is not None:
                     far = number * self.window.dimensions[along].stride
                     place = put(place, along, place[along] + far)
-                found.append(self.sum(total, elements.at(self.array, place), weight))
-            return tuple(found)
+                sums.append(self.sum(total, elements.at(self.array, place), weight))
+            return tuple(sums)
 
         nothing = self.values.constant(0, self.dtype)
         totals = self.fold(around, (nothing,) * self.together, step, None, False)

@@ -92,11 +92,11 @@ class Nest:
 
     def _stages(self) -> dict[Node, int]:
         """For each node how many reductions follow one another until it can be computed."""
-        found = dict.fromkeys(self.graph.parameters, 0)
+        stages = dict.fromkeys(self.graph.parameters, 0)
         for node in self.graph.nodes:
-            before = max((found[operand] for operand in node.operands), default=0)
-            found[node] = before + (node in self.reductions)
-        return found
+            before = max((stages[operand] for operand in node.operands), default=0)
+            stages[node] = before + (node in self.reductions)
+        return stages
 
     @property
     def has_reductions(self) -> bool:
@@ -116,10 +116,10 @@ class Nest:
 
         That goes over some elements twice, but costs a fraction of keeping a place beside each value.
         """
-        found = self.combinations[node]
+        combination = self.combinations[node]
         return (
-            found.direction is not None
-            and self._is_light(found.arrays[0])
+            combination.direction is not None
+            and self._is_light(combination.arrays[0])
             and set(self.parts(node).values()) == {1}
             and not self.column
             and len(self.reduced_runs) == 1
@@ -175,8 +175,8 @@ class Nest:
     def _reads_all(self) -> bool:
         """Whether an operand has an element for each turn of the innermost loops, which no copy would help."""
         domain = prod(self.fusion.domain)
-        turns = domain * max(inside_count(node) for node in self.inner_reductions)
-        return any(2 * node.tensor_type.size >= turns for node in self.graph.parameters)
+        iterations = domain * max(inside_count(node) for node in self.inner_reductions)
+        return any(2 * node.tensor_type.size >= iterations for node in self.graph.parameters)
 
     @property
     def has_inner_loops(self) -> bool:
@@ -234,9 +234,9 @@ class Loops:
         def source(index: Index, predicate: Value | None) -> Value:
             place = row_major(node.shape, index)
             if self.tiles is not None and predicate is None:
-                found = self.tiles.read(buffer, place)
-                if found is not None:
-                    return found
+                element = self.tiles.read(buffer, place)
+                if element is not None:
+                    return element
             if self.lane is not None and predicate is None:
                 packed = self.nest.packing.packed(buffer, place, self.lane)
                 if packed is not None:
@@ -285,20 +285,20 @@ class Loops:
 
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:
         """Gather the operands of a reduction."""
-        found = self.nest.combinations[node]
+        combination = self.nest.combinations[node]
         if self.nest.is_searched(node):
-            return found.extremum(self.at(elements, found.arrays[0]))
-        terms = [self.at(elements, array) for array in found.arrays]
-        return found.accumulator(terms, self._initial(elements, found, found.in_order))
+            return combination.extremum(self.at(elements, combination.arrays[0]))
+        terms = [self.at(elements, array) for array in combination.arrays]
+        return combination.accumulator(terms, self._initial(elements, combination, combination.in_order))
 
     def search(self, loop: Loop, node: Node, extremum: Value) -> Value:
         """The place of an extremum among the turns of a loop, the least one; the loop does nothing else."""
-        found, elements = self.nest.combinations[node], self.elements(loop)
-        element = self.at(elements, found.arrays[0])
-        turn = self.values.make("result", (), INT64, "r", unique=True)
-        loop.search = Search(found.is_extremum(element, extremum), turn)
+        combination, elements = self.nest.combinations[node], self.elements(loop)
+        element = self.at(elements, combination.arrays[0])
+        iteration = self.values.make("result", (), INT64, "r", unique=True)
+        loop.search = Search(combination.is_extremum(element, extremum), iteration)
         before = self.index[self.nest.reduced_runs[0].axes[-1]] + Affine(((loop.index, -1),))
-        return (before + Affine(((turn, 1),))).value(self.values).convert(found.held[1])
+        return (before + Affine(((iteration, 1),))).value(self.values).convert(combination.held[1])
 
     def inner_outputs(self, stage: int) -> list[int]:
         """The outputs that run along the reduced dimensions and can be had in the loops of a stage."""
@@ -318,13 +318,17 @@ class Loops:
             if not nest.runs_along_all(node) and max(1, nest.stage_of[node]) == stage
         ]
 
-    def _initial(self, elements: Elements, found: Combination, wanted: bool = True) -> list[Value]:
-        return [elements.at(each, ()) for each in found.node.operands[len(found.arrays) :]] if wanted else []
+    def _initial(self, elements: Elements, combination: Combination, wanted: bool = True) -> list[Value]:
+        return (
+            [elements.at(each, ()) for each in combination.node.operands[len(combination.arrays) :]]
+            if wanted
+            else []
+        )
 
     def settle(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
         """Let the results of a reduction be known from what was gathered."""
-        found = self.nest.combinations[node]
-        results = found.finished(self._initial(elements, found), totals)
+        combination = self.nest.combinations[node]
+        results = combination.finished(self._initial(elements, combination), totals)
         for part, number in self.nest.parts(node).items():
             self.sources[part] = given(results[number])
 
@@ -341,95 +345,95 @@ class Loops:
 
     def _reduce(self, node: Node, index: Index, predicate: Value | None) -> tuple[Value, ...]:
         """The results of an inner reduction at an index: written out if it is short, else a loop."""
-        found, here = self.nest.combinations[node], self.here
+        combination, here = self.nest.combinations[node], self.here
         elements = self.elements(here)
         count = inside_count(node)
         target = self.nest.target
         is_short = count <= target.max_unrolled_terms
         if is_short and count * len(self._insides(node)) <= target.max_unrolled_values:
-            totals = self._written_out(elements, found, index, predicate)
+            totals = self._written_out(elements, combination, index, predicate)
         else:
-            totals = self._looped(elements, found, index, predicate)
+            totals = self._looped(elements, combination, index, predicate)
         self.here = here
-        return found.finished(self._initial(elements, found), totals)
+        return combination.finished(self._initial(elements, combination), totals)
 
     def _insides(self, node: Node) -> set[Node]:
         """The operations inside an inner reduction."""
-        found: set[Node] = set()
+        members: set[Node] = set()
         stack = list(node.operands)
         while stack:
             each = stack.pop()
-            if each not in found and each not in self.nest.visible and each.operands:
-                found.add(each)
+            if each not in members and each not in self.nest.visible and each.operands:
+                members.add(each)
                 stack.extend(each.operands)
-        return found
+        return members
 
     def _terms(
         self,
         elements: Elements,
-        found: Combination,
+        combination: Combination,
         index: Index,
         inner: Iterable[Affine],
         predicate: Value | None,
     ) -> list[Value]:
         """The elements that are reduced, at an index of the result and one of the reduced dimensions."""
-        op, shape = found.node.op, found.node.operands[0].shape
+        op, shape = combination.node.op, combination.node.operands[0].shape
         assert isinstance(op, ops.Reduce)
         kept, own = iter(index), iter(inner)
         place = [
             (next(own) if size != 1 else Affine()) if axis in op.dimensions else next(kept)
             for axis, size in enumerate(shape)
         ]
-        return [elements.at(array, tuple(place), predicate) for array in found.arrays]
+        return [elements.at(array, tuple(place), predicate) for array in combination.arrays]
 
     def _written_out(
-        self, elements: Elements, found: Combination, index: Index, predicate: Value | None
+        self, elements: Elements, combination: Combination, index: Index, predicate: Value | None
     ) -> tuple[Value, ...]:
         held: tuple[Value, ...] | None = None
-        if found.in_order:
-            held = tuple(self._initial(elements, found))
-        for numbers in product(*map(range, inside_sizes(found.node))):
+        if combination.in_order:
+            held = tuple(self._initial(elements, combination))
+        for numbers in product(*map(range, inside_sizes(combination.node))):
             places = [Affine((), number) for number in numbers]
-            terms = self._terms(elements, found, index, places, predicate)
-            held = found.terms(terms) if held is None else found.next(held, terms)
+            terms = self._terms(elements, combination, index, places, predicate)
+            held = combination.terms(terms) if held is None else combination.next(held, terms)
         assert held is not None
         return held
 
     def _looped(
-        self, elements: Elements, found: Combination, index: Index, predicate: Value | None
+        self, elements: Elements, combination: Combination, index: Index, predicate: Value | None
     ) -> tuple[Value, ...]:
         """One loop for each reduced dimension, two for a long last one: sums of sums lose less.
 
         Each turn of the innermost gathers two elements, apart, since a processor can add both at once.
         """
-        *sizes, last = inside_sizes(found.node)
-        initial = self._initial(elements, found, found.in_order)
+        *sizes, last = inside_sizes(combination.node)
+        initial = self._initial(elements, combination, combination.in_order)
         vector = self.nest.lanes == "inner"
         loops = [self._inner_loop("k", size) for size in sizes]
         places = [Affine(((loop.index, 1),)) for loop in loops]
         at, width, left = Affine(), last, 0
-        if not vector and not found.in_order:
+        if not vector and not combination.in_order:
             chain = self.nest.target.chain_terms
             if last >= 4 * chain and last % chain == 0:
                 loops.append(self._inner_loop("chain", last // chain))
                 at, width = Affine(((loops[-1].index, chain),)), chain
             left = width % 2 if not sizes else 0
-        chains = 1 if vector or found.in_order or (width - left) % 2 else 2
+        chains = 1 if vector or combination.in_order or (width - left) % 2 else 2
         loops.append(self._inner_loop("k", width // chains, vector))
         self.here.body.append(nested(loops)[0])
         inner = self.elements(loops[-1])
-        gathered = []
+        accumulators = []
         for chain in range(chains):
             place = at + Affine(((loops[-1].index, chains),), chain)
-            terms = self._terms(inner, found, index, [*places, place], predicate)
-            gathered.append(found.accumulator(terms, initial))
-        gather(self.values, loops, gathered)
+            terms = self._terms(inner, combination, index, [*places, place], predicate)
+            accumulators.append(combination.accumulator(terms, initial))
+        gather(self.values, loops, accumulators)
         first, *others = [each.results for each in loops[0].accumulators]
         for other in others:
-            first = found.combined(first, other)
+            first = combination.combined(first, other)
         if left:
-            terms = self._terms(elements, found, index, [Affine((), last - 1)], predicate)
-            first = found.next(first, terms)
+            terms = self._terms(elements, combination, index, [Affine((), last - 1)], predicate)
+            first = combination.next(first, terms)
         return first
 
     def _inner_loop(self, name: str, extent: int | Value, vector: bool = False) -> Loop:
@@ -440,9 +444,9 @@ class Loops:
         return loop
 
 
-def gather(values: Values, loops: list[Loop], gathered: list[Accumulator]) -> None:
+def gather(values: Values, loops: list[Loop], accumulators: list[Accumulator]) -> None:
     """Accumulate in the innermost of these loops, and its results in the loops around it."""
-    loops[-1].accumulators.extend(gathered)
+    loops[-1].accumulators.extend(accumulators)
     for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
         outer.accumulators.extend(_around(values, each) for each in inner.accumulators)
 

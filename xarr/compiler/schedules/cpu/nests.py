@@ -193,17 +193,17 @@ class _Whole(Loops):
     def _stage(self, around: Loop, stage: int, reductions: list[Node]) -> None:
         """Loops over the reduced dimensions for these reductions and the outputs that can be had by now."""
         inner = self.inner_outputs(stage)
-        gathered = [node for node in reductions if not self.nest.is_known(node)]
+        accumulated = [node for node in reductions if not self.nest.is_known(node)]
         totals: dict[Node, Sequence[Value]] = {}
-        if gathered or inner:
+        if accumulated or inner:
             loops = self._reduced_loops()
             around.body.append(nested(loops)[0])
             self.put(loops[-1], inner)
             elements = self.elements(loops[-1])
-            found = [self.accumulator(elements, node) for node in gathered]
+            accumulators = [self.accumulator(elements, node) for node in accumulated]
             self._keep(elements, loops[-1], stage)
-            gather(self.values, loops, found)
-            totals = dict(zip(gathered, [each.results for each in loops[0].accumulators], strict=True))
+            gather(self.values, loops, accumulators)
+            totals = dict(zip(accumulated, [each.results for each in loops[0].accumulators], strict=True))
         for node in reductions:
             results = totals.get(node, ())
             if self.nest.is_searched(node):

@@ -48,10 +48,10 @@ class _Copy:
         if self.panels:
             return self.target.panel_elements
         line = self.target.line_bytes // self.source.dtype.itemsize
-        found = -(-self.extent // line) * line
-        apart = found * self.source.dtype.itemsize
+        stride = -(-self.extent // line) * line
+        apart = stride * self.source.dtype.itemsize
         # Rows that lie a multiple of 4096 bytes apart would push each other out of the cache.
-        return found + 4 * line if self._aliases(apart) else found
+        return stride + 4 * line if self._aliases(apart) else stride
 
     def _aliases(self, apart: int) -> bool:
         alias = self.target.alias_bytes
@@ -95,7 +95,7 @@ class Packing:
         # Other loads may want what lies between, and share the copy.
         between = min(step, *(f for f, _ in rows)) if rows else step
         columns = between if 0 <= place.constant < between <= self.target.max_copied_step else 1
-        found = _Copy(
+        copy = _Copy(
             buffer,
             (*((f, self.extents[v]) for f, v in rows), *([(1, columns)] if columns > 1 else [])),
             step,
@@ -104,20 +104,20 @@ class Packing:
             lane.panel is not None,
             self.target,
         )
-        if not self._is_worth(found, prod(self.extents[v] for f, v in rows if f < step and v in self.inner)):
+        if not self._is_worth(copy, prod(self.extents[v] for f, v in rows if f < step and v in self.inner)):
             return None
-        if found not in self.copies:
+        if copy not in self.copies:
             name = f"packed{len(self.copies)}"
-            self.copies[found] = Buffer(name, buffer.dtype, found.size, "scratch")
+            self.copies[copy] = Buffer(name, buffer.dtype, copy.size, "scratch")
         row = Affine()
-        for (_, extent), (_, value) in zip(found.rows, rows, strict=False):
+        for (_, extent), (_, value) in zip(copy.rows, rows, strict=False):
             row = row * extent + Affine(((value, 1),))
         if columns > 1:
             row = row * columns + place.constant
-        place = row * found.stride + Affine(((lane.index, 1),))
+        place = row * copy.stride + Affine(((lane.index, 1),))
         if lane.panel is not None:
-            place = place + Affine(((lane.panel, found.count * self.target.panel_elements),))
-        return self.copies[found], place
+            place = place + Affine(((lane.panel, copy.count * self.target.panel_elements),))
+        return self.copies[copy], place
 
     def _is_worth(self, copy: _Copy, inner: int) -> bool:
         read = self.turns * inner

@@ -82,8 +82,8 @@ class _Products(WindowLoops):
         loop, place = self.loop("k", size)
         around.body.append(loop)
         arguments = [self.carry(loop, total) for total in totals]
-        found = self._sums(loop, indices, put(summed, depth, place), arguments, depth + 1)
-        return list(self.hand_on(loop, found))
+        sums = self._sums(loop, indices, put(summed, depth, place), arguments, depth + 1)
+        return list(self.hand_on(loop, sums))
 
     def _products(self, indices: list[Index], summed: Index, totals: list[Value]) -> list[Value]:
         elements = self.elements()
@@ -100,7 +100,7 @@ class _Products(WindowLoops):
         batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)[side]
         contracted = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)[side]
         start = len(batch) + (len(self.free[0]) if side else 0)
-        found = dict(zip(contracted, summed, strict=True))
-        found |= dict(zip(batch, index, strict=False))
-        found |= dict(zip(free, index[start:], strict=False))
-        return tuple(found[axis] for axis in range(len(found)))
+        indices = dict(zip(contracted, summed, strict=True))
+        indices |= dict(zip(batch, index, strict=False))
+        indices |= dict(zip(free, index[start:], strict=False))
+        return tuple(indices[axis] for axis in range(len(indices)))

@@ -65,13 +65,13 @@ from xarr.ir.op import INSTRUCTION
 
 def _needed(roots: Iterable[Node]) -> list[Node]:
     """The nodes that `roots` are computed from, and these."""
-    found = dict.fromkeys(roots)
-    stack = list(found)
+    needed = dict.fromkeys(roots)
+    stack = list(needed)
     while stack:
-        new = [operand for operand in stack.pop().operands if operand not in found]
-        found.update(dict.fromkeys(new))
+        new = [operand for operand in stack.pop().operands if operand not in needed]
+        needed.update(dict.fromkeys(new))
         stack.extend(new)
-    return list(found)
+    return list(needed)
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
@@ -86,9 +86,9 @@ class _Scans:
         self.values = Values()
         self.scans = [node for node in self.graph.nodes if scanned(node)]
         self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
-        found = {scanned(node) for node in self.scans}
-        assert len(found) == 1, "the totals of a group run along one axis"
-        ((self.axis, self.reverse),) = (each for each in found if each)
+        axes = {scanned(node) for node in self.scans}
+        assert len(axes) == 1, "the totals of a group run along one axis"
+        ((self.axis, self.reverse),) = (each for each in axes if each)
         self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
         self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.locals: list[Buffer] = []
@@ -140,13 +140,13 @@ class _Scans:
     def _stores(
         self, elements: Elements, index: Sequence[Affine], in_rows: bool | None = None
     ) -> list[Store]:
-        found = []
+        stores = []
         for buffer, node in zip(self.outputs, self.graph.results, strict=True):
             if in_rows not in (None, self._is_in_rows(node)):
                 continue
             at = self._own(node, index)
-            found.append(Store(buffer, row_major(node.shape, at), elements.at(node, at)))
-        return found
+            stores.append(Store(buffer, row_major(node.shape, at), elements.at(node, at)))
+        return stores
 
     def _index(self, runs: Sequence[Sequence[int]], places: Sequence[Affine]) -> list[Affine]:
         """The index of each axis, given that of each run."""
@@ -194,11 +194,11 @@ class _Scans:
 
     def _stages(self) -> dict[Node, int]:
         """For each node how many reductions follow one another until it can be computed."""
-        found = dict.fromkeys(self.graph.parameters, 0)
+        stages = dict.fromkeys(self.graph.parameters, 0)
         for node in self.graph.nodes:
-            before = max((found[operand] for operand in node.operands), default=0)
-            found[node] = before + isinstance(node.op, ops.Reduce)
-        return found
+            before = max((stages[operand] for operand in node.operands), default=0)
+            stages[node] = before + isinstance(node.op, ops.Reduce)
+        return stages
 
     def _reduce(
         self,
@@ -212,19 +212,19 @@ class _Scans:
         row, index = self._row(runs, outer)
         elements = Elements(self.values, sources)
         outer[-1].body.append(row)
-        found = [combination(node) for node in self.reductions if stages[node] == stage]
-        for each in found:
+        combinations = [combination(node) for node in self.reductions if stages[node] == stage]
+        for each in combinations:
             terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
             row.accumulators.append(each.accumulator(terms, ()))
-        for node in _needed([array for each in found for array in each.arrays]):
+        for node in _needed([array for each in combinations for array in each.arrays]):
             is_costly = node.op.cost > INSTRUCTION and not isinstance(node.op, ops.Reduce | ops.ReduceWindow)
             wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
             if wanted and self._is_used_after(node, stage, stages):
                 self._keep(node, row, index, elements, sources)
         after = Elements(self.values, sources)
-        for each, gathered in zip(found, row.accumulators, strict=True):
+        for each, accumulator in zip(combinations, row.accumulators, strict=True):
             initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
-            (total,) = each.finished(initial, gathered.results)
+            (total,) = each.finished(initial, accumulator.results)
             sources[each.node] = given(total)
 
     def _keep(

@@ -98,12 +98,12 @@ class _Scatter:
 
     def loops(self, extents: Sequence[int], runs: Sequence[Sequence[int]]) -> tuple[list[Loop], Index]:
         """A loop for each run of axes, and the index of each axis in them."""
-        found, index = [], [Affine()] * len(extents)
+        loops, index = [], [Affine()] * len(extents)
         for run in runs:
             value = index_value(self.values, "i" + "_".join(map(str, run)))
-            found.append(Loop(value, prod(extents[axis] for axis in run)))
+            loops.append(Loop(value, prod(extents[axis] for axis in run)))
             index[run[-1]] = Affine(((value, 1),))
-        return found, tuple(index)
+        return loops, tuple(index)
 
 
 class _Walk:
@@ -203,11 +203,11 @@ class _Walk:
         each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
         (flat,) = (index for index in at if index.terms)
         each.body.append(Store(listed, Affine(((count, 1),)), flat.value(self.values)))
-        taken = Loop(index_value(self.values, "k"), last.lt(most).select(last, most))
+        own_updates = Loop(index_value(self.values, "k"), last.lt(most).select(last, most))
         around.body.append(block)
-        block.body += [each, taken]
-        number = load(self.values, listed, Affine(((taken.index, 1),)))
-        return taken, tuple(Affine(((number, 1),)) if index.terms else index for index in batch)
+        block.body += [each, own_updates]
+        number = load(self.values, listed, Affine(((own_updates.index, 1),)))
+        return own_updates, tuple(Affine(((number, 1),)) if index.terms else index for index in batch)
 
     def _tested(
         self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
@@ -235,15 +235,15 @@ class _Walk:
         first, end = self.bounds
         number = place[own].value(self.values)
         others = [condition for dim, condition in fits.items() if dim != own]
-        found = self._all([number.ge(first), number.lt(end), *others])
-        assert found is not None
-        return found
+        belongs = self._all([number.ge(first), number.lt(end), *others])
+        assert belongs is not None
+        return belongs
 
     def _all(self, conditions: Iterable[Value]) -> Value | None:
-        found: Value | None = None
+        conjunction: Value | None = None
         for condition in conditions:
-            found = condition if found is None else found & condition
-        return found
+            conjunction = condition if conjunction is None else conjunction & condition
+        return conjunction
 
     def _own_part(self, start: Value, fits: dict[int, Value], own: int) -> tuple[Value, Value]:
         """Which part of a window's extent along the divided dimension belongs to the range: first and count."""

@@ -85,10 +85,10 @@ class _Choice(WindowNest):
         around.body.append(Store(self.chosen, row_major(self.windows, index), distance))
 
     def _flat(self, place: Index) -> Affine:
-        found = Affine()
+        offset = Affine()
         for at, stride in zip(place, self.strides, strict=True):
-            found = found + at * stride
-        return found
+            offset = offset + at * stride
+        return offset
 
 
 class _Scatter:
@@ -108,8 +108,8 @@ class _Scatter:
     def joined(self, what: Value, window: Index) -> Value:
         """What is there after the source of a window has joined it."""
         source = self.choice.elements().at(self.choice.source, window)
-        (found,) = computed(self.choice.op.scatter, (what, source), self.values)
-        return found
+        (joined,) = computed(self.choice.op.scatter, (what, source), self.values)
+        return joined
 
     def distance(self, window: Index) -> Value:
         return load(self.values, self.choice.chosen, row_major(self.choice.windows, window))
@@ -161,8 +161,8 @@ class _ElementByElement(_Scatter):
         start = window[axis] * dimension.stride + -dimension.padding_low
         distance = distance + (at + start * -1) * nest.strides[axis]
         argument = nest.carry(loop, held)
-        (found,) = nest.hand_on(loop, [self._gathered(loop, others, window, distance, argument)])
-        return found
+        (total,) = nest.hand_on(loop, [self._gathered(loop, others, window, distance, argument)])
+        return total
 
     def _windows(self, dimension: WindowDimension, at: Affine, windows: int) -> tuple[Affine, Value]:
         """The first window that an element lies in, and in how many it does."""

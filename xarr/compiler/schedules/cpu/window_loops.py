@@ -61,13 +61,13 @@ class WindowLoops:
         loop, place = self.loop("turn", prod(extents))
         if len(extents) == 1:
             return loop, [place]
-        found = []
+        indices = []
         for axis, (extent, stride) in enumerate(zip(extents, strides(tuple(extents)), strict=True)):
             index = loop.index if stride == 1 else self._quotient(loop.index, stride)
             index = self._remainder(index, extent) if axis else index
             self.ranges[index] = (0, extent - 1)
-            found.append(Affine() if extent == 1 else Affine(((index, 1),)))
-        return loop, found
+            indices.append(Affine() if extent == 1 else Affine(((index, 1),)))
+        return loop, indices
 
     def _quotient(self, value: Value, divisor: int) -> Value:
         return value if divisor == 1 else value / divisor
@@ -102,8 +102,8 @@ class WindowLoops:
 
     def _at_least_zero(self, distance: Affine, step: int) -> Affine:
         """distance / step, rounded up, or 0 if that is more."""
-        found = self._quotient((distance + (step - 1)).value(self.values), step)
-        positive = found.gt(0).select(found, 0)
+        quotient = self._quotient((distance + (step - 1)).value(self.values), step)
+        positive = quotient.gt(0).select(quotient, 0)
         low, high = self.range_of(distance)
         self.ranges[positive] = (max(0, -(-low // step)), max(0, -(-high // step)))
         return Affine(((positive, 1),))

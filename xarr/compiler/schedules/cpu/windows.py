@@ -171,8 +171,8 @@ class WindowNest(WindowLoops):
 
         def checked(first: Gathered, tap: Tap) -> Gathered:
             inside = self.elements().inside(tap.place[axis], 0, self.base[axis], tap.predicate)
-            found = step(first, replace(tap, predicate=inside))
-            return tuple(inside.select(new, old) for new, old in zip(found, first, strict=True))
+            following = step(first, replace(tap, predicate=inside))
+            return tuple(inside.select(new, old) for new, old in zip(following, first, strict=True))
 
         return checked
 
@@ -199,6 +199,6 @@ class _Reduction(WindowNest):
 def inside(dimension: WindowDimension, windows: int, size: int) -> tuple[int, int]:
     """The windows along a dimension from the first to the last that lie on the array as a whole."""
     low = max(0, -(-dimension.padding_low // dimension.stride))
-    room = size - dimension.dilated_size + dimension.padding_low
-    high = min(windows, room // dimension.stride + 1)
+    reach = size - dimension.dilated_size + dimension.padding_low
+    high = min(windows, reach // dimension.stride + 1)
     return (low, high) if low < high else (0, 0)
