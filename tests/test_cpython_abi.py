@@ -125,7 +125,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
     for value in (np.float64(1.5), np.int64(257), np.float32(2)):
         text = builtin.DECLARATIONS + builtin.entry_text("entry", "phase", 2, 1)
         text += "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
-        kernels.append(llvm_jit.made(text, ["entry"]))
+        kernels.append(llvm_jit.compile_module(text, ["entry"]))
         entry = builtin.function(kernels[-1].addresses["entry"], kernels[-1])
         assert entry(X, X) is True
         assert entry(value, X) is False
@@ -135,7 +135,7 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
 def test_code_goes_with_its_function() -> None:
     text = "define ptr @entry(ptr %self, ptr %arguments, i64 %count) {\n  %x = load ptr, ptr %arguments\n"
     text += "  call void @Py_IncRef(ptr %x)\n  ret ptr %x\n}\ndeclare void @Py_IncRef(ptr)\n"
-    code = llvm_jit.made(text, ["entry"])
+    code = llvm_jit.compile_module(text, ["entry"])
     same = builtin.function(code.addresses["entry"], code)
     gone = weakref.ref(code)
     del code

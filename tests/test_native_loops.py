@@ -20,7 +20,7 @@ from xarr.ir.graph import Graph
 
 pytest.importorskip("llvmlite")
 
-from xarr.compiler.while_loops.fully_written import overwritten
+from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.lowering import native_form
 from xarr_numpy.processor import PROCESSOR
 
@@ -435,7 +435,7 @@ def test_a_loop_without_end_is_interrupted() -> None:
 def rows_written(function: Callable[..., Any], *arguments: Any) -> list[int]:
     """How many rows of each table need not be there when the loop begins."""
     loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
-    found = [overwritten(loop) for op in loops if (loop := native_form(op, PROCESSOR)) is not None]
+    found = [fully_written_tables(loop) for op in loops if (loop := native_form(op, PROCESSOR)) is not None]
     return [each.rows for tables in found for each in tables.values()]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from xarr.compiler.while_loops.native_loops import NativeLoop
     from xarr.ir.types import TensorType
     from xarr_numpy.compiled.kernel import CompiledKernel
-    from xarr_numpy.compiled.loops.iterated_kernel import RepeatedKernel
+    from xarr_numpy.compiled.loops.iterated_kernel import IteratedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
 
 #: Kernels that are kept.

@@ -175,9 +175,9 @@ class Printer:
             self.loop(inner)
         # All that is stored is computed before a store changes what it is computed of.
         stores = [part for part in parts if isinstance(part, Store)]
-        for store, value in [(store, self.value(store.value)) for store in stores]:
-            names, factors = [self.value(x) for x, _ in store.place.terms], [x for _, x in store.place.terms]
-            self.line(f"{store.buffer.name}[{linear_index(names, factors, store.place.constant)}] = {value};")
+        for store, at, value in [(each, each.offset, self.value(each.value)) for each in stores]:
+            names, factors = [self.value(x) for x, _ in at.terms], [x for _, x in at.terms]
+            self.line(f"{store.buffer.name}[{linear_index(names, factors, at.constant)}] = {value};")
 
 
 # --- 2. The C compiler ---------------------------------------------------------------------------------

@@ -108,8 +108,8 @@ def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
 
 
 def _too_large(node: Node, type: TensorType, reason: str) -> TooLargeError:
-    place = f", built at {node.source}" if node.source else ""
-    return TooLargeError(f"{node.op.lax_name}: the result {type.short()} has {reason}{place}")
+    origin = f", built at {node.source}" if node.source else ""
+    return TooLargeError(f"{node.op.lax_name}: the result {type.short()} has {reason}{origin}")
 
 
 def _steps(node: Node) -> int:

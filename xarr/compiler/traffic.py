@@ -61,7 +61,7 @@ def _nbytes(touched: dict[Buffer, int]) -> int:
 
 def _passes(phase: Loop, cache_bytes: int) -> Iterator[dict[Buffer, int]]:
     """Elements of each buffer that each pass of a phase reads."""
-    extents = {loop.index: loop.most_turns for loop in phase.walk()}
+    extents = {loop.index: loop.max_iterations for loop in phase.walk()}
     together = _touched([phase], extents)
     around, iterations = phase, extents[phase.index]
     while len(inner := [part for part in around.body if isinstance(part, Loop)]) == 1:
@@ -80,12 +80,12 @@ def _touched(loops: Iterable[Loop], extents: dict[Value, int]) -> dict[Buffer, i
     for value in in_order(*roots):
         if value.op == "load" and value.attribute.buffer.memory is Memory.GLOBAL:
             buffer = value.attribute.buffer
-            indices = [each for each in in_order(*_place(value)) if each.op == "index"]
+            indices = [each for each in in_order(*_offset_values(value)) if each.op == "index"]
             count = prod(extents[index] for index in indices)
             elements[buffer] = min(buffer.size, elements.get(buffer, 0) + count)
     return elements
 
 
-def _place(load: Value) -> tuple[Value, ...]:
+def _offset_values(load: Value) -> tuple[Value, ...]:
     """The values that say where a load reads, not whether."""
     return load.operands[: len(load.attribute.factors)]

@@ -57,7 +57,7 @@ class CompiledKernel:
         return self._code.origin
 
     def _load(self, names: list[str]) -> None:
-        self._code = llvm_jit.made(self.text, names)
+        self._code = llvm_jit.compile_module(self.text, names)
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in names[: len(phases)]]
         self._phases = [_shared(*pair) for pair in zip(addresses, phases, strict=True)]
@@ -136,11 +136,11 @@ def _extent(phase: Loop) -> int:
 
 
 def _work(phase: Loop) -> float:
-    return _extent(phase) * costs.turn(phase)
+    return _extent(phase) * costs.iteration(phase)
 
 
 def _shared(address: int, phase: Loop) -> Phase:
     """How threads share a phase: with bounds one range each, where ranges repeat work not among two."""
     return Phase(
-        address, _extent(phase), costs.turn(phase), bool(phase.bounds), threads=3 if phase.repeats else 2
+        address, _extent(phase), costs.iteration(phase), bool(phase.bounds), threads=3 if phase.repeats else 2
     )

@@ -108,8 +108,8 @@ def _rewritten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph])
 def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
     row = next((ROWS[base] for base in type(node.op).__mro__ if base in ROWS), None)
     if row is None:
-        place = f"\nbuilt at {node.source}" if node.source else ""
-        raise BackendError(f"{node.op.lax_name} cannot compute on dynamic dimensions{place}")
+        origin = f"\nbuilt at {node.source}" if node.source else ""
+        raise BackendError(f"{node.op.lax_name} cannot compute on dynamic dimensions{origin}")
     results = row(node, arrays)
     return results if isinstance(node.type, TupleType) else results[0]
 

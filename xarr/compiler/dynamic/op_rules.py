@@ -70,9 +70,9 @@ def _elementwise(node: Node, operands: Lives) -> Lives:
         candidates = dict.fromkeys(operand.sizes[dim] for operand in operands if dim in operand.sizes)
         sizes[dim] = reduce(_joint_size, candidates)
         if len(candidates) > 1:
-            for place, operand in enumerate(operands):
+            for number, operand in enumerate(operands):
                 if dim in operand.sizes:
-                    buffers[place] = stretched(buffers[place], dim, operand.sizes[dim])
+                    buffers[number] = stretched(buffers[number], dim, operand.sizes[dim])
     return (Live(node.rebuilt(tuple(buffers)), sizes),)
 
 
@@ -265,10 +265,10 @@ def _dot_general(node: Node, operands: Lives) -> Lives:
     buffers = [masked(each, zero(each.dtype), dims) for each, dims in zip(buffers, hidden, strict=True)]
     types = (lhs.buffer.tensor_type, rhs.buffer.tensor_type)
     sizes = {}
-    for place, sources in enumerate(dot_sources(op, types)):
+    for out_dim, sources in enumerate(dot_sources(op, types)):
         lengths = [operands[side].sizes[dim] for side, dim in sources if dim in operands[side].sizes]
         if lengths:
-            sizes[place] = smallest(lengths)
+            sizes[out_dim] = smallest(lengths)
     return (Live(node.rebuilt(tuple(buffers)), sizes),)
 
 

@@ -151,8 +151,8 @@ def mask(shape: Ints, sizes: Mapping[int, Node]) -> Node:
     """True at the indices below `sizes`, of which there is at least one."""
 
     def below(dimension: int, size: Node) -> Node:
-        places = Node(Iota(TensorType((shape[dimension],), INT32), 0))
-        return along(binary(Compare("LT"), places, spread(size, places.shape)), shape, dimension)
+        positions = Node(Iota(TensorType((shape[dimension],), INT32), 0))
+        return along(binary(Compare("LT"), positions, spread(size, positions.shape)), shape, dimension)
 
     return reduce(lambda a, b: binary(And(), a, b), [below(dim, size) for dim, size in sizes.items()])
 
@@ -203,8 +203,8 @@ def shifted(buffer: Node, dimension: int, start: Node) -> Node:
     return Node(DynamicSlice(buffer.shape), (longer, *starts))
 
 
-def taken(buffer: Node, dimension: int, places: Node) -> Node:
-    """The slices of `buffer` at the vector `places` along `dimension`."""
+def take(buffer: Node, dimension: int, indices: Node) -> Node:
+    """The slices of `buffer` at the vector `indices` along `dimension`."""
     shape = buffer.shape
     op = Gather(
         offset_dims=tuple(dim for dim in range(len(shape)) if dim != dimension),
@@ -215,7 +215,7 @@ def taken(buffer: Node, dimension: int, places: Node) -> Node:
         index_vector_dim=1,
         slice_sizes=(*shape[:dimension], 1, *shape[dimension + 1 :]),
     )
-    return Node(op, (buffer, places))
+    return Node(op, (buffer, indices))
 
 
 def compacted(buffer: Node, dimension: int, parts: Sequence[tuple[int, Node]]) -> Node:
@@ -223,15 +223,15 @@ def compacted(buffer: Node, dimension: int, parts: Sequence[tuple[int, Node]]) -
 
     parts: bound and live size of each merged dimension, the most major first.
     """
-    place: Node = Node(Iota(TensorType((buffer.shape[dimension],), INT32), 0))
-    source, stride = spread(number(0), place.shape), 1
+    position: Node = Node(Iota(TensorType((buffer.shape[dimension],), INT32), 0))
+    source, stride = spread(number(0), position.shape), 1
     for bound, size in reversed(parts):
         # Where the size is 0 nothing is live, and any index will do.
-        divisor = spread(larger(size, number(1)), place.shape)
-        index = binary(Remainder(), place, divisor)
-        source = plus(source, times(index, spread(number(stride), place.shape)))
-        place, stride = binary(Divide(), place, divisor), stride * bound
-    return taken(buffer, dimension, source)
+        divisor = spread(larger(size, number(1)), position.shape)
+        index = binary(Remainder(), position, divisor)
+        source = plus(source, times(index, spread(number(stride), position.shape)))
+        position, stride = binary(Divide(), position, divisor), stride * bound
+    return take(buffer, dimension, source)
 
 
 # --- indices ------------------------------------------------------------------------------------------

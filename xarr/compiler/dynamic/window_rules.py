@@ -89,13 +89,15 @@ def _gather(node: Node, operands: Lives) -> Lives:
         limits = [limited(operand.size(dim), number(op.slice_sizes[dim])) for dim in op.start_index_map]
         starts = held(starts, _vectors(limits, starts, op.index_vector_dim))
     windows_read = node.rebuilt((operand.buffer, starts))
-    place = dict(zip(windows.kept_dims, windows.window_dims, strict=True))
-    hidden = {place[dim]: n for dim, n in partial.items() if dim in place}
+    window_dim = dict(zip(windows.kept_dims, windows.window_dims, strict=True))
+    hidden = {window_dim[dim]: n for dim, n in partial.items() if dim in window_dim}
     windows_read = masked(windows_read, zero(windows_read.dtype), hidden)
     for dim in op.collapsed_slice_dims:
         if dim in partial:
             windows_read = _unless_empty(windows_read, partial[dim])
-    sizes = {place[dim]: n for dim, n in operand.sizes.items() if dim in place and dim not in partial}
+    sizes = {
+        window_dim[dim]: n for dim, n in operand.sizes.items() if dim in window_dim and dim not in partial
+    }
     return (Live(windows_read, {**sizes, **_batch_sizes(op, windows, [operand], [indices], [])}),)
 
 
@@ -117,13 +119,13 @@ def _batch_sizes(
     own = [dim for dim in range(len(indices[0].shape)) if dim != op.index_vector_dim]
     sizes_of: dict[int, list[Node]] = {}
     for each in indices:
-        for place, dim in enumerate(own):
+        for batch_dim, dim in enumerate(own):
             if dim in each.sizes:
-                sizes_of.setdefault(windows.batch_dims[place], []).append(each.sizes[dim])
+                sizes_of.setdefault(windows.batch_dims[batch_dim], []).append(each.sizes[dim])
     for array in arrays:
-        for dim, place in windows.batching:
+        for dim, batch_dim in windows.batching:
             if dim in array.sizes:
-                sizes_of.setdefault(windows.batch_dims[place], []).append(array.sizes[dim])
+                sizes_of.setdefault(windows.batch_dims[batch_dim], []).append(array.sizes[dim])
     for each in windowed:
         for dim in windows.batch_dims:
             if dim in each.sizes:
@@ -141,9 +143,9 @@ def _scatter(node: Node, operands: Lives) -> Lives:
     batch = _batch_sizes(op, windows, [], [indices], updates)
     own = dict(zip(windows.window_dims, windows.kept_dims, strict=True))
     window = {
-        place: size
-        for place, size in shared_sizes(updates).items()
-        if place in own and sizes.get(own[place]) is not size
+        number: size
+        for number, size in shared_sizes(updates).items()
+        if number in own and sizes.get(own[number]) is not size
     }
     starts = _inside(op, windows, indices.buffer, sizes, batch)
     buffers = [array.buffer for array in arrays]
@@ -224,10 +226,10 @@ def _convolution(node: Node, operands: Lives) -> Lives:
     )
     window = dict(zip(op.lhs_spec[2:], op.window(rhs.buffer.tensor_type).dimensions, strict=True))
     sizes = {}
-    for (side, dim), place in convolved_dimensions(op).items():
+    for (side, dim), out_dim in convolved_dimensions(op).items():
         if dim in operands[side].sizes:
             size = operands[side].sizes[dim]
-            sizes[place] = windows_in(size, window[dim]) if side == 0 and dim in window else size
+            sizes[out_dim] = windows_in(size, window[dim]) if side == 0 and dim in window else size
     return (Live(node.rebuilt(buffers), sizes),)
 
 

@@ -24,10 +24,10 @@ def _two_over_pi(words: int) -> tuple[int, ...]:
 
     From Machin's formula for pi, in integers.
     """
-    places = _WORD * (words + 1)
+    bit_count = _WORD * (words + 1)
 
     def inverse_tangent(divisor: int) -> int:
-        total, term, odd = 0, (1 << places) // divisor, 1
+        total, term, odd = 0, (1 << bit_count) // divisor, 1
         while term:
             total += term // odd if odd % 4 == 1 else -(term // odd)
             term //= divisor * divisor
@@ -35,8 +35,8 @@ def _two_over_pi(words: int) -> tuple[int, ...]:
         return total
 
     pi = 4 * (4 * inverse_tangent(5) - inverse_tangent(239))
-    bits = (2 << (2 * places)) // pi >> _WORD
-    return (0, *[(bits >> (_WORD * place)) & (2**_WORD - 1) for place in reversed(range(words))])
+    bits = (2 << (2 * bit_count)) // pi >> _WORD
+    return (0, *[(bits >> (_WORD * word)) & (2**_WORD - 1) for word in reversed(range(words))])
 
 
 def exactly_reduced(x: Value) -> tuple[Value, Value, Value]:
@@ -55,10 +55,10 @@ def exactly_reduced(x: Value) -> tuple[Value, Value, Value]:
 def _window(start: Value) -> tuple[Value, Value, Value]:
     """Three words of 2/pi from bit `start`."""
     table = [start.constant(word) for word in _two_over_pi(20)]
-    place, offset = start >> 6, start & 63
+    word_index, offset = start >> 6, start & 63
     # Moved by 16, 8, 4, 2 and 1 words, of which only those that can end in the first four are of interest.
     for step in (16, 8, 4, 2, 1):
-        moved = (place & step).ne(0)
+        moved = (word_index & step).ne(0)
         needed = step - 1 + 4
         table = [
             moved.select(table[index + step], table[index]) if index + step < len(table) else table[index]

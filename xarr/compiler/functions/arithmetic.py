@@ -116,8 +116,8 @@ def power(x: Value, y: Value) -> Value:
     width = x.dtype.itemsize * 8 - (x.dtype.kind == "i")
     one = x.constant(1)
     result, square = one, x
-    for place in range(width):
-        wanted = (y & (1 << place)).ne(0)
+    for bit in range(width):
+        wanted = (y & (1 << bit)).ne(0)
         result = wanted.select(result * square, result)
         square = square * square
     if x.dtype.kind == "u":

@@ -39,7 +39,7 @@ TAIL: Final = {
 }
 #: (exp(2r) - 1 - 2r) / (2r²): the same with other powers of two.
 _DOUBLED_TAIL: Final = {
-    dtype: [math.ldexp(c, len(row) - place) for place, c in enumerate(row)] for dtype, row in TAIL.items()
+    dtype: [math.ldexp(c, len(row) - power) for power, c in enumerate(row)] for dtype, row in TAIL.items()
 }
 #: ln 2 in two parts.
 _LN2: Final = {

@@ -93,12 +93,12 @@ class _Fuser:
         self.arrays: set[Node] = set()
         #: The places in the graph of a group's first and last member.
         self.spans: dict[Group, tuple[int, int]] = {}
-        self.order = {node: place for place, node in enumerate(graph.nodes)}
+        self.order = {node: position for position, node in enumerate(graph.nodes)}
 
     def graphs(self, worth: Callable[[Group], bool]) -> Iterator[Graph]:
         """The graph with all groups, without merged ones, and without those of several results."""
         for node in reversed(self.graph.nodes):
-            self._place(node)
+            self._assign(node)
         apart = self.groups, self.spans
         self.groups, self.spans = dict(self.groups), dict(self.spans)
         self._merge_siblings()
@@ -122,7 +122,7 @@ class _Fuser:
 
     # --- where a node goes ---------------------------------------------------------------------------
 
-    def _place(self, node: Node) -> None:
+    def _assign(self, node: Node) -> None:
         if isinstance(node.op, ops.DynamicUpdateSlice) and self.computes(node):
             self._begin(node)
             return
@@ -158,7 +158,7 @@ class _Fuser:
         """Copy a node that moves elements into the groups that use it; whether all take it."""
         everywhere = True
         for group in groups:
-            along = self._asked(node, group)
+            along = self._index_maps(node, group)
             if len(group.along) < self.target.max_group_members and _reads_in_order(
                 node, along, group, self.target
             ):
@@ -192,7 +192,7 @@ class _Fuser:
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.order[node])
 
-    def _asked(self, node: Node, group: Group) -> set[Along]:
+    def _index_maps(self, node: Node, group: Group) -> set[Along]:
         """How the members of the group that use `node` make it run along the domain."""
         index_maps = set()
         for user in self.users[node]:
@@ -207,7 +207,7 @@ class _Fuser:
             return False
         if group.scatter is not None and not (alone and _scatters(node, group.scatter, self.target)):
             return False
-        index_maps = self._asked(node, group)
+        index_maps = self._index_maps(node, group)
         if isinstance(node.op, ops.Reduce):
             scan = group.scan
             plain = group.placed is None and (
@@ -217,11 +217,13 @@ class _Fuser:
         elif isinstance(node.op, ops.ReduceWindow):
             joined = index_maps == {whole(group.domain)} and self._can_scan(node, group)
         else:
-            joined = _is_affordable(node, index_maps, group) and not self._is_gathered_often(node, group)
+            joined = _is_affordable(node, index_maps, group) and not self._is_recomputed_by_gather(
+                node, group
+            )
         if not joined:
             return False
         before = dict(group.along)
-        group.along[node] = self._asked(node, group)
+        group.along[node] = self._index_maps(node, group)
         if not alone and (not group.is_output(node) or self._feeds(node, group)):
             group.along = before
             group.inner.pop(node, None)
@@ -249,7 +251,7 @@ class _Fuser:
             for each in reductions
         )
 
-    def _is_gathered_often(self, node: Node, group: Group) -> bool:
+    def _is_recomputed_by_gather(self, node: Node, group: Group) -> bool:
         """Whether a gather would compute its elements anew again and again."""
         if node.tensor_type.size >= prod(group.domain) // 2:
             return False

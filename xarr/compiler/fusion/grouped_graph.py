@@ -23,34 +23,36 @@ class GroupedGraph:
         self.graph = graph
         self.describe = describe
         self.kept = kept
-        self.home = {node: each[0] for node, each in groups.items() if not node.op.moves and each[0] in kept}
-        self._settle_parts(groups)
+        self.group_of = {
+            node: each[0] for node, each in groups.items() if not node.op.moves and each[0] in kept
+        }
+        self._assign_parts(groups)
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
-        self.place = {node: place for place, node in enumerate((*graph.parameters, *graph.nodes))}
+        self.position = {node: position for position, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
         demanded = self._demanded()
         self.outputs = {
-            group: [node for node in group.members() if node in demanded and node in self.home]
+            group: [node for node in group.members() if node in demanded and node in self.group_of]
             for group in kept
         }
 
-    def _settle_parts(self, groups: dict[Node, list[Group]]) -> None:
+    def _assign_parts(self, groups: dict[Node, list[Group]]) -> None:
         """Let the parts of a reduction's results belong to its group, and others read them as arrays."""
         for part in self.graph.nodes:
             if not isinstance(part.op, ops.GetTupleElement):
                 continue
             whole = part.operands[0]
-            owner = self.home.get(whole)
+            owner = self.group_of.get(whole)
             for group in groups.get(part, ()):
                 if group is not owner:
                     group.along.pop(part, None)
             if owner is not None:
                 owner.along[part] = owner.along[whole]
-                self.home[part] = owner
+                self.group_of[part] = owner
 
     def _inputs(self, group: Group) -> list[Node]:
         operands = {operand for node in group.members() for operand in node.operands}
-        return sorted(operands.difference(group.along), key=self.place.__getitem__)
+        return sorted(operands.difference(group.along), key=self.position.__getitem__)
 
     def _demanded(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
@@ -60,7 +62,7 @@ class GroupedGraph:
             node = stack.pop()
             if node not in demanded:
                 demanded.add(node)
-                group = self.home.get(node)
+                group = self.group_of.get(node)
                 stack.extend(self.inputs[group] if group else node.operands)
         return demanded
 
@@ -69,7 +71,7 @@ class GroupedGraph:
         tries: Counter[Group | Node] = Counter()
         while stack:
             node = stack[-1]
-            group = self.home.get(node)
+            group = self.group_of.get(node)
             needed = self.inputs[group] if group else node.operands
             missing = [operand for operand in needed if operand not in self.new]
             if node in self.new:

@@ -122,7 +122,7 @@ def _moved(node: Node, number: int, along: Along) -> Along:
     if isinstance(op, ops.DynamicUpdateSlice) and number != 1:
         return (None,) * operand.tensor_type.rank
     if isinstance(op, ops.Gather):
-        return _gathered(node, number, along)
+        return _gather_index_map(node, number, along)
     if isinstance(op, ops.Pad) and number == 1:
         return ()
     if isinstance(op, ops.Slice | ops.Pad | ops.Concatenate):
@@ -131,7 +131,7 @@ def _moved(node: Node, number: int, along: Along) -> Along:
     return along
 
 
-def _gathered(node: Node, number: int, along: Along) -> Along:
+def _gather_index_map(node: Node, number: int, along: Along) -> Along:
     """The index map of the operand or of the indices of a gather, if that of its result is `along`."""
     assert isinstance(node.op, ops.Gather)
     operand, indices = node.operands

@@ -94,7 +94,7 @@ class _Grouping:
         if any(other in self.roots and other is not root for other in user.operands):
             return None
         entry = user.op.computation.parameters[user.operands.index(root)]
-        return user if _is_read_in_place(user.op.computation, entry) else None
+        return user if _is_read_element_by_element(user.op.computation, entry) else None
 
     def _before(self, root: Node) -> list[Node]:
         """The group, if any, that gives `root` its first operand and nothing else uses."""
@@ -132,7 +132,7 @@ class _Grouping:
         return parts[-1].rebuilt(tuple(new.get(node, node) for node in inputs), fusion)
 
 
-def _is_read_in_place(graph: Graph, entry: Node) -> bool:
+def _is_read_element_by_element(graph: Graph, entry: Node) -> bool:
     """Whether each result is computed from the element of `entry` at its own place."""
     below = {entry}
     for node in graph.nodes:

@@ -140,8 +140,8 @@ class Combination:
         if self.direction is not None:
             value, index = totals
             # No element is ahead of the neutral one: all are equal to it, and the first is the first.
-            place = index.eq(np.iinfo(index.dtype).max).select(0, index)
-            rows = zip((value, place), self.held, dtypes, strict=True)
+            position = index.eq(np.iinfo(index.dtype).max).select(0, index)
+            rows = zip((value, position), self.held, dtypes, strict=True)
             partial_results = [_converted(each, held, wanted) for each, held, wanted in rows]
             results = apply_graph(self.computation, (*initial, *partial_results))
             assert results is not None

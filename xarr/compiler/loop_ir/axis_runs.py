@@ -12,17 +12,17 @@ def axis_runs(
     extents: Sequence[int],
     indices: Sequence[Value],
     roots: Iterable[Value],
-    places: Iterable[Affine] = (),
+    offsets: Iterable[Affine] = (),
     alone: Iterable[int] = (),
 ) -> list[list[int]]:
     """The axes of `extents` in runs, in order; those of extent 1 are left out.
 
-    Each axis has an index of `indices`.  Two axes are one run if every place in memory, among `places` and where
+    Each axis has an index of `indices`.  Two axes are one run if every place in memory, among `offsets` and where
     `roots` load from, moves as far with a turn of the outer one as with all turns of the inner one, and if no
     value is computed from their indices.  Those of `alone` stay by themselves.
     """
     accesses, computed = _accessed(indices, roots)
-    factors = [dict(place.terms) for place in (*accesses, *places)]
+    factors = [dict(access.terms) for access in (*accesses, *offsets)]
     apart = set(alone) | {axis for axis, index in enumerate(indices) if index in computed}
     runs: list[list[int]] = []
     for axis, extent in enumerate(extents):
@@ -40,7 +40,7 @@ def axis_runs(
 def _accessed(indices: Sequence[Value], roots: Iterable[Value]) -> tuple[list[Affine], set[Value]]:
     """Where the values load from, and the indices that they are computed from."""
     every = set(indices)
-    places: list[Affine] = []
+    offsets: list[Affine] = []
     computed: set[Value] = set()
     stack, seen = list(roots), set[Value]()
     computed.update(every.intersection(stack))
@@ -54,7 +54,7 @@ def _accessed(indices: Sequence[Value], roots: Iterable[Value]) -> tuple[list[Af
             access = value.attribute
             count = len(access.factors)
             terms = tuple(zip(value.operands[:count], access.factors, strict=True))
-            places.append(Affine(terms, access.constant))
+            offsets.append(Affine(terms, access.constant))
         computed |= every.intersection(value.operands[count:])
         stack.extend(value.operands)
-    return places, computed
+    return offsets, computed

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.loop_ir.indexed import gathered
+from xarr.compiler.loop_ir.indexed import gather_index
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, SUB_BYTE
@@ -41,11 +41,11 @@ def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def row_major(shape: tuple[int, ...], index: Index) -> Affine:
     """Where the element at `index` lies."""
-    place = Affine()
+    offset = Affine()
     for size, stride, at in zip(shape, strides(shape), index, strict=True):
         if size != 1:
-            place = place + at * stride
-    return place
+            offset = offset + at * stride
+    return offset
 
 
 def reader(values: Values, buffer: Buffer, node: Node) -> Source:
@@ -53,7 +53,7 @@ def reader(values: Values, buffer: Buffer, node: Node) -> Source:
     return lambda index, predicate: load(values, buffer, row_major(node.shape, index), predicate)
 
 
-def given(value: Value) -> Source:
+def constant_source(value: Value) -> Source:
     """For a node that has one element wherever it is used."""
     return lambda index, predicate: value
 
@@ -98,8 +98,8 @@ class Elements:
 
     def inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
         """Whether low <= at < high, and the predicate too."""
-        place = at.value(self.values)
-        within = place.ge(low) & place.lt(high)
+        number = at.value(self.values)
+        within = number.ge(low) & number.lt(high)
         return within if predicate is None else within & predicate
 
 
@@ -113,8 +113,8 @@ def _broadcast(elements: Elements, node: Node, index: Index, predicate: Value | 
 
 def _transpose(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Transpose)
-    place = {axis: index[k] for k, axis in enumerate(node.op.permutation)}
-    return elements.at(node.operands[0], tuple(place[axis] for axis in range(len(index))), predicate)
+    axis_of = {axis: index[k] for k, axis in enumerate(node.op.permutation)}
+    return elements.at(node.operands[0], tuple(axis_of[axis] for axis in range(len(index))), predicate)
 
 
 def _slice(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -138,10 +138,10 @@ def _reshape(elements: Elements, node: Node, index: Index, predicate: Value | No
     assert split is not None, "only a reshape that splits dimensions has an affine index"
     old_index = []
     for axes in split:
-        place = Affine()
+        merged = Affine()
         for axis in axes:
-            place = place * node.shape[axis] + index[axis]
-        old_index.append(place)
+            merged = merged * node.shape[axis] + index[axis]
+        old_index.append(merged)
     return elements.at(operand, tuple(old_index), predicate)
 
 
@@ -208,15 +208,15 @@ def _gather(elements: Elements, node: Node, index: Index, predicate: Value | Non
     def number(at: Index) -> Value:
         return elements.at(indices, at, predicate)
 
-    return elements.at(operand, gathered(windows, len(indices.shape), index, number), predicate)
+    return elements.at(operand, gather_index(windows, len(indices.shape), index, number), predicate)
 
 
 def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Iota)
-    place = index[node.op.dimension]
+    position = index[node.op.dimension]
     if node.dtype.kind == "f":
-        return place.value(elements.values).convert(node.dtype)
-    return place.value(elements.values, node.dtype)
+        return position.value(elements.values).convert(node.dtype)
+    return position.value(elements.values, node.dtype)
 
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -294,6 +294,6 @@ def is_real(node: Node) -> bool:
 
 def computed(graph: Graph, operands: Sequence[Value], values: Values) -> tuple[Value, ...]:
     """The results of a computation of scalars."""
-    sources = {node: given(value) for node, value in zip(graph.parameters, operands, strict=True)}
+    sources = {node: constant_source(value) for node, value in zip(graph.parameters, operands, strict=True)}
     elements = Elements(values, sources)
     return tuple(elements.at(node, ()) for node in graph.results)

@@ -66,11 +66,11 @@ class Ranges:
         low, high = rule(self, value)
         return (low, high) if _fits(low, value.dtype) and _fits(high, value.dtype) else _ANY
 
-    def place(self, place: Affine) -> Range:
+    def of_offset(self, offset: Affine) -> Range:
         """The range of an index into a buffer."""
-        low: float = place.constant
-        high: float = place.constant
-        for value, factor in place.terms:
+        low: float = offset.constant
+        high: float = offset.constant
+        for value, factor in offset.terms:
             ends = [factor * end for end in self.of(value)]
             low, high = low + min(ends), high + max(ends)
         return low, high

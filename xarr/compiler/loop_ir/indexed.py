@@ -54,15 +54,15 @@ def components(
         yield dim, last, element((*batch[:at], *vector, *batch[at:]))
 
 
-def gathered(windows: Windows, rank: int, index: Index, element: Callable[[Index], Value]) -> Index:
+def gather_index(windows: Windows, rank: int, index: Index, element: Callable[[Index], Value]) -> Index:
     """The operand's index of the result's element at `index`, for a gather."""
     batch = tuple(index[dim] for dim in windows.batch_dims)
-    place = [Affine()] * len(windows.operand_shape)
+    operand_index = [Affine()] * len(windows.operand_shape)
     for dim, last, number in components(windows, rank, batch, element):
         if last:  # else the window fits in one place only
-            place[dim] = Affine(((clamped(number, last), 1),))
+            operand_index[dim] = Affine(((clamped(number, last), 1),))
     for dim, position in windows.batching:
-        place[dim] = batch[position]
+        operand_index[dim] = batch[position]
     for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
-        place[dim] = place[dim] + index[own]
-    return tuple(place)
+        operand_index[dim] = operand_index[dim] + index[own]
+    return tuple(operand_index)

@@ -145,7 +145,7 @@ class Store:
     """Write `value` to `buffer[place]`, or combine it with what is there."""
 
     buffer: Buffer
-    place: Affine
+    offset: Affine
     value: Value
     atomic: Atomic | None = None
 
@@ -241,7 +241,7 @@ class Loop:
         return Runs.LANES in self.runs
 
     @property
-    def most_turns(self) -> int:
+    def max_iterations(self) -> int:
         """How often it runs, at most: a computed extent is the smaller of two, one of them constant."""
         if isinstance(self.extent, int):
             return self.extent
@@ -263,7 +263,7 @@ class Loop:
         """The values that the loop's own turn needs, those of inner loops apart."""
         for part in self.stores():
             yield part.value
-            yield from (value for value, _ in part.place.terms)
+            yield from (value for value, _ in part.offset.terms)
         for accumulator in self.accumulators:
             yield from accumulator.terms
         for carry in self.carries:
@@ -320,10 +320,10 @@ def carried(values: Values, dtype: DType) -> tuple[Value, Value]:
     )
 
 
-def load(values: Values, buffer: Buffer, place: Affine, predicate: Value | None = None) -> Value:
+def load(values: Values, buffer: Buffer, offset: Affine, predicate: Value | None = None) -> Value:
     """`buffer[place]`, or 0 where `predicate` is false."""
-    access = Access(buffer, tuple(f for _, f in place.terms), place.constant, predicate is not None)
-    operands = tuple(value for value, _ in place.terms) + (() if predicate is None else (predicate,))
+    access = Access(buffer, tuple(f for _, f in offset.terms), offset.constant, predicate is not None)
+    operands = tuple(value for value, _ in offset.terms) + (() if predicate is None else (predicate,))
     return values.make("load", operands, buffer.dtype, access)
 
 
@@ -338,7 +338,7 @@ def copied(phase: Loop) -> tuple[Buffer, Buffer] | None:
     if not isinstance(access, Access) or access.masked:
         return None
     terms = dict(zip(value.operands, access.factors, strict=True))
-    same = terms == dict(store.place.terms) and access.constant == store.place.constant
+    same = terms == dict(store.offset.terms) and access.constant == store.offset.constant
     return (store.buffer, access.buffer) if same and access.buffer.size == store.buffer.size else None
 
 
@@ -407,8 +407,8 @@ class _Writer:
             else:
                 value = self.value(part.value, inner)
                 word = f"atomic {part.atomic.value} " if part.atomic else ""
-                place = self.place(part.place, inner)
-                self.lines.append(f"{inner}{word}{part.buffer.name}[{place}] = {value}")
+                offset = self.offset(part.offset, inner)
+                self.lines.append(f"{inner}{word}{part.buffer.name}[{offset}] = {value}")
         for accumulator in loop.accumulators:
             terms = ", ".join(self.value(term, inner) for term in accumulator.terms)
             held, added = accumulator.left, accumulator.arguments or accumulator.right
@@ -444,10 +444,10 @@ class _Writer:
         self.names[value] = name
         return name
 
-    def place(self, place: Affine, indent: str) -> str:
-        parts = [self.value(v, indent) if f == 1 else f"{f}*{self.value(v, indent)}" for v, f in place.terms]
-        if place.constant or not parts:
-            parts.append(str(place.constant))
+    def offset(self, offset: Affine, indent: str) -> str:
+        parts = [self.value(v, indent) if f == 1 else f"{f}*{self.value(v, indent)}" for v, f in offset.terms]
+        if offset.constant or not parts:
+            parts.append(str(offset.constant))
         return " + ".join(parts)
 
     def value(self, root: Value, indent: str) -> str:

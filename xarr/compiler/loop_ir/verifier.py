@@ -198,11 +198,11 @@ class _Checker:
             _demand("L9", alone, "a loop that looks for a turn is one in lanes that does nothing else")
 
     def _store(self, store: Store) -> None:
-        self.use(store.value, *(value for value, _ in store.place.terms))
+        self.use(store.value, *(value for value, _ in store.offset.terms))
         self._owned(store.buffer)
         _demand("L5", store.buffer.role != "in", f"the input {store.buffer.name} is written")
         _alike(f"what {store.buffer.name} gets", (store.buffer.dtype,), (store.value,))
-        _alike("a place", (INT64,) * len(store.place.terms), [value for value, _ in store.place.terms])
+        _alike("a place", (INT64,) * len(store.offset.terms), [value for value, _ in store.offset.terms])
         is_new = store.atomic is not None and store.buffer not in self.written
         _demand("L6", not is_new, f"{store.buffer.name} is combined with before it is written")
         self.written.add(store.buffer)
@@ -297,7 +297,7 @@ def _check_shared(phase: Loop) -> None:
     for store in (store for loop in phase.walk() for store in loop.stores()):
         if store.atomic is not None or store.buffer.memory is not Memory.GLOBAL:
             continue
-        own = phase.index in in_order(*(value for value, _ in store.place.terms))
+        own = phase.index in in_order(*(value for value, _ in store.offset.terms))
         _demand("L8", own, f"all turns of an outermost loop write to one place of {store.buffer.name}")
 
 
@@ -310,7 +310,7 @@ class _Places:
         self.loads = {loop: _loads(loop) for loop in phase.walk()}
 
     def check(self) -> None:
-        end = self.top.most_turns
+        end = self.top.max_iterations
         for bounds in dict.fromkeys(((0, end), (0, 1), (end - 1, end))):
             self._loop(
                 self.top, Ranges({b: (at, at) for b, at in zip(self.top.bounds, bounds, strict=False)})
@@ -320,7 +320,7 @@ class _Places:
 
     def _loop(self, loop: Loop, around: Ranges) -> None:
         low, high = (loop.extent,) * 2 if isinstance(loop.extent, int) else around.of(loop.extent)
-        high = min(high, loop.most_turns)
+        high = min(high, loop.max_iterations)
         if high < 1:
             return
         around = _where_it_runs(loop, around)
@@ -332,7 +332,7 @@ class _Places:
                 self._load(value, ranges)
             for part in loop.body:
                 if isinstance(part, Store):
-                    self._inside(part.buffer, part.place, ranges)
+                    self._inside(part.buffer, part.offset, ranges)
                 else:
                     self._loop(part, ranges)
 
@@ -341,11 +341,11 @@ class _Places:
         count = len(access.factors)
         if access.masked and ranges.of(value.operands[count]) != (1, 1):
             return
-        place = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
-        self._inside(access.buffer, place, ranges)
+        offset = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
+        self._inside(access.buffer, offset, ranges)
 
-    def _inside(self, buffer: Buffer, place: Affine, ranges: Ranges) -> None:
-        low, high = ranges.place(place)
+    def _inside(self, buffer: Buffer, offset: Affine, ranges: Ranges) -> None:
+        low, high = ranges.of_offset(offset)
         # Where a loaded number is used as it is, the program has looked at it before, in a condition.
         inside = inf in (-low, high) or (low >= 0 and high < buffer.size)
         _demand("L7", inside, f"{buffer.name}[{buffer.size}] at {_between(low, high)}")

@@ -64,5 +64,5 @@ def _supported(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
 
 
 def _refusal(node: Node, backend: AbstractBackend) -> BackendError:
-    place = f"\nbuilt at {node.source}" if node.source else ""
-    return BackendError(f"backend {backend.name!r} has no {node.op.name} and it is not composite{place}")
+    origin = f"\nbuilt at {node.source}" if node.source else ""
+    return BackendError(f"backend {backend.name!r} has no {node.op.name} and it is not composite{origin}")

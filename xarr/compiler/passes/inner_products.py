@@ -104,8 +104,8 @@ def _free(x: Node, batching: Ints, contracting: Ints) -> list[int]:
     return [axis for axis in range(len(x.shape)) if axis not in (*batching, *contracting)]
 
 
-def _repeated(x: Node, axes: Ints, places: Ints, shape: Ints) -> Node:
-    """An array whose dimensions `axes` lie at `places`, in ascending order, of a larger shape."""
+def _repeated(x: Node, axes: Ints, dims: Ints, shape: Ints) -> Node:
+    """An array whose dimensions `axes` lie at `dims`, in ascending order, of a larger shape."""
     if axes != tuple(range(len(axes))):
         x = Node(ops.Transpose(axes), (x,))
-    return Node(ops.BroadcastInDim(shape, places), (x,))
+    return Node(ops.BroadcastInDim(shape, dims), (x,))

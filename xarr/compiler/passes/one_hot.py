@@ -171,8 +171,8 @@ class _Sums:
         none = full(-1, shape, _INT64)
         #: The class of each row, -1 for none.
         self.labels = _op(ops.Select(), inside, labels, none)
-        place = Node(ops.Iota(TensorType(shape, _INT64), 0))
-        block = _op(ops.ShiftRightLogical(), place, full(self.block.bit_length() - 1, shape, _INT64))
+        row = Node(ops.Iota(TensorType(shape, _INT64), 0))
+        block = _op(ops.ShiftRightLogical(), row, full(self.block.bit_length() - 1, shape, _INT64))
         start = _op(ops.Multiply(), block, full(self.classes, shape, _INT64))
         cell = _op(ops.Select(), inside, _op(ops.Add(), start, labels), none)
         self.targets = _op(ops.Reshape((self.count, 1)), cell)

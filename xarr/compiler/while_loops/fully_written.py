@@ -26,23 +26,23 @@ class Counted:
         return counter == 0 and limit >= self.rows
 
 
-def overwritten(loop: NativeLoop) -> dict[int, Counted]:
+def fully_written_tables(loop: NativeLoop) -> dict[int, Counted]:
     """By carried value the tables of which no element is kept, if `Counted.holds`."""
     going = loop.going
-    if loop.alive is not None or loop.settled or going is None or going.op != "lt":
+    if loop.alive is not None or loop.done or going is None or going.op != "lt":
         return {}
-    places = {argument: place for place, argument in enumerate(loop.arguments) if argument is not None}
-    if any(value not in places for value in going.operands):
+    number_of = {argument: number for number, argument in enumerate(loop.arguments) if argument is not None}
+    if any(value not in number_of for value in going.operands):
         return {}
-    counter, limit = (places[value] for value in going.operands)
+    counter, limit = (number_of[value] for value in going.operands)
     if not loop.carried[limit].is_fixed or not _is_next(loop.following[counter], going.operands[0]):
         return {}
     read = loop.loaded()
     tables = {}
     for write in loop.writes:
         rows = _rows(loop, write, going.operands[0])
-        if rows is not None and write.place not in read:
-            tables[write.place] = Counted(rows, counter, limit)
+        if rows is not None and write.number not in read:
+            tables[write.number] = Counted(rows, counter, limit)
     return tables
 
 
@@ -56,7 +56,7 @@ def _is_next(following: Value | None, counter: Value) -> bool:
 def _rows(loop: NativeLoop, write: Write, counter: Value) -> int | None:
     """How many rows a table has, if each value of the counter that is less writes another of them."""
     width = loop.count if write.wide else 1
-    rows = loop.carried[write.place].size // width
+    rows = loop.carried[write.number].size // width
     start = _Folded(counter, rows).affine(write.start)
     return rows if start in ((width, 0), (-width, width * (rows - 1))) else None
 

@@ -165,7 +165,7 @@ def _written_rows(phase: Loop) -> dict[Buffer, tuple[int, int]] | None:
         return None
     for loop in phase.walk():
         for store in loop.stores():
-            span = _range(store.place, phase, extents)
+            span = _range(store.offset, phase, extents)
             if span is None or span[0] < 1 or span[1] // span[0] != span[2] // span[0]:
                 return None
             row = (span[1] // span[0], span[0])
@@ -183,10 +183,10 @@ def _extents(phase: Loop) -> dict[Value, int] | None:
     return extents
 
 
-def _range(place: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, int, int] | None:
+def _range(offset: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, int, int] | None:
     """Elements from turn to turn of the phase, and the first and the last place of turn 0."""
-    step, low, high = 0, place.constant, place.constant
-    for value, factor in place.terms:
+    step, low, high = 0, offset.constant, offset.constant
+    for value, factor in offset.terms:
         if value is phase.index:
             step = factor
         elif value in extents:
@@ -197,7 +197,7 @@ def _range(place: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, 
     return step, low, high
 
 
-def _read_places(phase: Loop, buffer: Buffer) -> list[tuple[int, int, int] | None]:
+def _read_ranges(phase: Loop, buffer: Buffer) -> list[tuple[int, int, int] | None]:
     extents = _extents(phase) or {}
     roots = [root for loop in phase.walk() for root in loop.roots()]
     ranges: list[tuple[int, int, int] | None] = []

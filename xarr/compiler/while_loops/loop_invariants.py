@@ -10,7 +10,7 @@ from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
 
-class Loosened(NamedTuple):
+class HoistedLoop(NamedTuple):
     """A loop that carries more values, and the graph that computes these from what it carried before."""
 
     loop: ops.While
@@ -21,7 +21,7 @@ class Loosened(NamedTuple):
 _PARTS: Final = (ops.DynamicSlice, ops.Gather)
 
 
-def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> Loosened | None:
+def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> HoistedLoop | None:
     """The loop with such computations of arrays in front of it; None if there are none.
 
     min_read_in_part: only those of so many elements of which a step reads a part, but makes all of it.
@@ -48,7 +48,7 @@ def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> 
     wider = Graph((*body.parameters, *held.values()), [*body.results, *moved], body.name)
     cond = Graph((*loop.cond.parameters, *[parameter(node.type) for node in moved]), loop.cond.results)
     changed = ops.While(cond, rewritten(wider, lambda node, _: held.get(node)), loop.progress)
-    return Loosened(changed, Graph(body.parameters, moved))
+    return HoistedLoop(changed, Graph(body.parameters, moved))
 
 
 def _invariants(body: Graph) -> dict[Node, bool]:

@@ -38,10 +38,10 @@ def lower_loop(
     """
     assert isinstance(node.op, ops.While)
     if _pays(node, min_work, schedule.target):
-        for wider in _wider(node.op):
-            form = native_form(wider.loop, schedule.target)
+        for extended in _extended_forms(node.op):
+            form = native_form(extended.loop, schedule.target)
             if form is not None:
-                return wider.replacement(node, operands, wider.native(wider.loop, form.describe()))
+                return extended.replacement(node, operands, extended.native(extended.loop, form.describe()))
     return _loop_of_groups(node.op, node, operands, schedule, fused)
 
 
@@ -102,7 +102,7 @@ def _pays(node: Node, min_work: int, target: Target) -> bool:
 
 
 @dataclass(frozen=True)
-class _WiderLoop:
+class _ExtendedLoop:
     """A loop that carries more than it did, so that it can be a native loop.
 
     initial: the values that it carries beyond those before, from these.
@@ -125,23 +125,23 @@ class _WiderLoop:
         return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
 
 
-def _wider(loop: ops.While) -> Iterator[_WiderLoop]:
+def _extended_forms(loop: ops.While) -> Iterator[_ExtendedLoop]:
     """The loop, without the checks of its steps, and without what does not change from step to step either."""
-    yield _WiderLoop(loop)
+    yield _ExtendedLoop(loop)
     checked = _without_checks(loop, Graph(loop.body.parameters, ()))
     if checked is not None:
         yield checked
     hoisted = without_invariants(loop)
     if hoisted is not None:
-        yield _without_checks(*hoisted) or _WiderLoop(*hoisted)
+        yield _without_checks(*hoisted) or _ExtendedLoop(*hoisted)
 
 
-def _without_checks(loop: ops.While, initial: Graph) -> _WiderLoop | None:
+def _without_checks(loop: ops.While, initial: Graph) -> _ExtendedLoop | None:
     checked = without_checks(loop)
     if checked is None:
         return None
     values = (*initial.results, *map(Node, checked.initial))
-    return _WiderLoop(checked.loop, Graph(initial.parameters, values), checked.checks)
+    return _ExtendedLoop(checked.loop, Graph(initial.parameters, values), checked.checks)
 
 
 def _loop_of_groups(
@@ -153,18 +153,18 @@ def _loop_of_groups(
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
     hoisted = without_invariants(loop, schedule.target.min_hoisted_elements)
-    wider = _WiderLoop(loop) if hoisted is None else _WiderLoop(*hoisted)
-    op = map_graphs(wider.loop, fused)
+    extended = _ExtendedLoop(loop) if hoisted is None else _ExtendedLoop(*hoisted)
+    op = map_graphs(extended.loop, fused)
     assert isinstance(op, ops.While)
-    checked = _without_checks(wider.loop, wider.initial or Graph(loop.body.parameters, ()))
-    for each in filter(None, (wider, checked)):
-        grouped = op if each is wider else map_graphs(each.loop, fused)
+    checked = _without_checks(extended.loop, extended.initial or Graph(loop.body.parameters, ()))
+    for each in filter(None, (extended, checked)):
+        grouped = op if each is extended else map_graphs(each.loop, fused)
         assert isinstance(grouped, ops.While)
         repeating = _with_fused_arrays(each.loop, grouped)
         form = repeating and iterated_form(repeating, schedule)
         if repeating and form:
             return each.replacement(node, operands, each.native(repeating, form.describe()))
-    return wider.replacement(node, operands, op)
+    return extended.replacement(node, operands, op)
 
 
 def _with_fused_arrays(loop: ops.While, fused: ops.While) -> ops.While | None:

@@ -49,17 +49,17 @@ class Carried:
 
 @dataclass(frozen=True)
 class Row:
-    """Where a load reads: from carried value `place`, `wide` for one element of each point."""
+    """Where a load reads: from carried value `number`, `wide` for one element of each point."""
 
-    place: int
+    number: int
     wide: bool
 
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """Write `value` to carried value `place`, at element `start`, and for points at those that follow."""
+    """Write `value` to carried value `number`, at element `start`, and for points at those that follow."""
 
-    place: int
+    number: int
     start: Value
     value: Value
     wide: bool
@@ -70,7 +70,7 @@ class NativeLoop:
     """A loop, as expressions for one step of one point.
 
     `arguments` and `following` are the carried elements before and after a step; None for tables.  The loop goes
-    on while `going` holds and, if there is one, `alive` holds for some point.  Where each mask of `settled` has
+    on while `going` holds and, if there is one, `alive` holds for some point.  Where each mask of `done` has
     the truth that stands beside it, a step changes nothing of a point.
     """
 
@@ -83,7 +83,7 @@ class NativeLoop:
     writes: list[Write] = field(default_factory=list)
     going: Value | None = None
     alive: Value | None = None
-    settled: dict[Value, bool] = field(default_factory=dict)
+    done: dict[Value, bool] = field(default_factory=dict)
 
     def roots(self) -> list[Value]:
         """Everything that a step computes."""
@@ -103,18 +103,18 @@ class NativeLoop:
 
     def loaded(self) -> frozenset[int]:
         """The carried values that steps read at computed indices, which must lie in memory in full."""
-        return frozenset(value.attribute.place for value in in_order(*self.roots()) if value.op == "load")
+        return frozenset(value.attribute.number for value in in_order(*self.roots()) if value.op == "load")
 
     def sizes(self) -> dict[int, int]:
         """The numbers of elements of carried values, by their indices."""
         return {k: each.size for k, each in enumerate(self.carried)}
 
     def scalars(self) -> list[int]:
-        """The places of scalars that change."""
+        """The numbers of scalars that change."""
         return [k for k, each in enumerate(self.carried) if each.kind == "scalar" and not each.is_fixed]
 
     def points(self) -> list[int]:
-        """The places of points that change."""
+        """The numbers of points that change."""
         return [k for k, each in enumerate(self.carried) if each.kind == "points" and not each.is_fixed]
 
     def has_points(self) -> bool:
@@ -129,12 +129,12 @@ class NativeLoop:
         text = f"native loop: {scalars} scalars, {points} arrays of {self.count} points, {tables} tables"
         if self.alive is not None:
             return f"{text}, each until its mask is false"
-        return f"{text}, each until no step changes it" if self.settled else text
+        return f"{text}, each until no step changes it" if self.done else text
 
     def __str__(self) -> str:
         """What one step computes for one point."""
         names = {self.point: "point"} | {
-            value: f"p{place}" for place, value in enumerate(self.arguments) if value is not None
+            value: f"p{number}" for number, value in enumerate(self.arguments) if value is not None
         }
         lines = [f"{self.describe()}:"]
         for value in in_order(*self.roots()):
@@ -145,14 +145,14 @@ class NativeLoop:
                 continue
             names[value] = f"v{len(lines)}"
             operands = ", ".join(names[operand] for operand in value.operands)
-            source = f" of p{value.attribute.place}" if value.op == "load" else ""
+            source = f" of p{value.attribute.number}" if value.op == "load" else ""
             lines.append(f"    {names[value]} = {value.op}{source}({operands})")
-        for place, following in enumerate(self.following):
-            if following is not None and not self.carried[place].is_fixed:
-                lines.append(f"    p{place} = {names[following]}")
+        for number, following in enumerate(self.following):
+            if following is not None and not self.carried[number].is_fixed:
+                lines.append(f"    p{number} = {names[following]}")
         for write in self.writes:
             lines.append(
-                f"    p{write.place}[{names[write.start]}{' + point' if write.wide else ''}] = {names[write.value]}"
+                f"    p{write.number}[{names[write.start]}{' + point' if write.wide else ''}] = {names[write.value]}"
             )
         going = [] if self.going is None else [names[self.going]]
         alive = [f"any {names[self.alive]}"] if self.alive is not None else []
@@ -183,9 +183,9 @@ class _Reader:
         body = self.loop.body
         count, carried = self._carried()
         native = NativeLoop(count, carried, self.values, self.point, [])
-        self.found = native
-        for place, each in enumerate(carried):
-            name = f"p{place}"
+        self.native = native
+        for number, each in enumerate(carried):
+            name = f"p{number}"
             native.arguments.append(
                 None if each.kind == "table" else self.values.argument(name, register_dtype(each.dtype))
             )
@@ -195,7 +195,7 @@ class _Reader:
         self._check_tables()
         self._read_body()
         self._read_condition()
-        self._settle()
+        self._prove_done()
         return native
 
     # --- what is carried ---------------------------------------------------------------------------
@@ -234,8 +234,8 @@ class _Reader:
         for node in body.nodes:
             for operand in node.operands:
                 users.setdefault(operand, []).append(node)
-        for place, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
-            carried = self.found.carried[place]
+        for number, (old, new) in enumerate(zip(body.parameters, body.results, strict=True)):
+            carried = self.native.carried[number]
             if carried.kind != "table" or carried.is_fixed:
                 continue
             update = new.operands[1]
@@ -243,7 +243,7 @@ class _Reader:
             for user in users[old]:
                 is_read = isinstance(user.op, ops.DynamicSlice) and user.operands[0] is old
                 # One element, read and written by the scalars, must not be read by points as well.
-                alike = (user.tensor_type.size > 1) == wide and (wide or self.found.count == 1)
+                alike = (user.tensor_type.size > 1) == wide and (wide or self.native.count == 1)
                 if user is not new and not (is_read and alike):
                     raise _Unfit
             if users.get(new) or body.results.count(new) > 1 or body.results.count(old):
@@ -254,27 +254,27 @@ class _Reader:
     # --- expressions -------------------------------------------------------------------------------
 
     def _read_body(self) -> None:
-        native, body = self.found, self.loop.body
-        for place, node in enumerate(body.results):
-            carried = native.carried[place]
+        native, body = self.native, self.loop.body
+        for number, node in enumerate(body.results):
+            carried = native.carried[number]
             if carried.kind == "table":
                 native.following.append(None)
                 if not carried.is_fixed:
-                    native.writes.append(self._write(place, node))
+                    native.writes.append(self._write(number, node))
                 continue
             value = self._element(node)
             if carried.kind == "scalar" and self._varies(value):
                 raise _Unfit
             native.following.append(value)
 
-    def _write(self, place: int, node: Node) -> Write:
+    def _write(self, number: int, node: Node) -> Write:
         update = node.operands[1]
         wide = update.tensor_type.size > 1
         start = self._start(node.operands[0], update.shape, node.operands[2:])
         value = self._element(update)
-        if update.tensor_type.size not in (1, self.found.count) or (not wide and self._varies(value)):
+        if update.tensor_type.size not in (1, self.native.count) or (not wide and self._varies(value)):
             raise _Unfit
-        return Write(place, start, value, wide)
+        return Write(number, start, value, wide)
 
     def _element(self, node: Node) -> Value:
         """The element of each point of `node`."""
@@ -295,7 +295,7 @@ class _Reader:
 
     def _compute(self, node: Node) -> Value:
         op = node.op
-        if not isinstance(node.type, TensorType) or node.tensor_type.size not in (1, self.found.count):
+        if not isinstance(node.type, TensorType) or node.tensor_type.size not in (1, self.native.count):
             raise _Unfit
         if isinstance(op, ops.DynamicSlice):
             return self._load(node)
@@ -320,15 +320,15 @@ class _Reader:
         parameters = self.loop.body.parameters if in_body else self.loop.cond.parameters
         if source not in parameters:
             raise _Unfit
-        place = parameters.index(source)
-        carried = self.found.carried[place]
+        number = parameters.index(source)
+        carried = self.native.carried[number]
         if not carried.is_fixed and not (carried.kind == "table" and in_body):
             raise _Unfit
         size = node.tensor_type.size
         start = self._start(source, node.shape, starts)
         wide = size > 1
         operands = (start, self.point) if wide else (start,)
-        return self.values.make("load", operands, register_dtype(node.dtype), Row(place, wide))
+        return self.values.make("load", operands, register_dtype(node.dtype), Row(number, wide))
 
     def _start(self, array: Node, sizes: Sequence[int], starts: Iterable[Node]) -> Value:
         """Where the part begins in row-major order; the part must lie there in one piece."""
@@ -347,12 +347,12 @@ class _Reader:
         return total
 
     def _varies(self, value: Value) -> bool:
-        return any(not each.operands and self.found.varies(each) for each in in_order(value))
+        return any(not each.operands and self.native.varies(each) for each in in_order(value))
 
     # --- the end of the loop -----------------------------------------------------------------------
 
     def _read_condition(self) -> None:
-        cond, native = self.loop.cond, self.found
+        cond, native = self.loop.cond, self.native
         for node, argument in zip(cond.parameters, native.arguments, strict=True):
             if argument is not None:
                 self.known[node] = argument
@@ -371,35 +371,35 @@ class _Reader:
         if native.alive is not None and not self._varies(native.alive):
             native.going, native.alive = native.going & native.alive, None
 
-    def _settle(self) -> None:
+    def _prove_done(self) -> None:
         """Prove that a step leaves points alone whose masks are false."""
-        native = self.found
+        native = self.native
         if native.alive is not None:
-            native.settled = {native.alive: False}
+            native.done = {native.alive: False}
             if not self._is_lasting(native.alive) or not self._changes_nothing():
                 raise _Unfit
             return
-        native.settled = dict(self._masks())
-        if native.settled and not self._changes_nothing():
-            native.settled = {}
+        native.done = dict(self._masks())
+        if native.done and not self._changes_nothing():
+            native.done = {}
 
     def _changes_nothing(self) -> bool:
-        native = self.found
+        native = self.native
         if any(write.wide for write in native.writes):
             return False
         return all(
-            fold(native.following[place], native.settled) is native.arguments[place]
-            for place in native.points()
+            fold(native.following[number], native.done) is native.arguments[number]
+            for number in native.points()
         )
 
     def _masks(self) -> Iterable[tuple[Value, bool]]:
         """The conditions by which points keep what they have, and the truth with which they keep it."""
-        native = self.found
+        native = self.native
         arguments = set(native.arguments)
         for argument in native.arguments:
             if argument is not None and argument.dtype.kind == "c":
                 arguments.update((argument.real(), argument.imag()))
-        following = [native.following[place] for place in native.points()]
+        following = [native.following[number] for number in native.points()]
         for value in in_order(*[value for value in following if value is not None]):
             if value.op == "select":
                 mask, on_true, on_false = value.operands
@@ -417,10 +417,10 @@ class _Reader:
         """Whether a mask stays what it is as long as the point does: it depends on nothing else that changes."""
         if not self._varies(mask):
             return False
-        changing = {self.found.arguments[place] for place in self.found.scalars()}
-        written = {write.place for write in self.found.writes}
+        changing = {self.native.arguments[number] for number in self.native.scalars()}
+        written = {write.number for write in self.native.writes}
         for each in in_order(mask):
-            if each in changing or (each.op == "load" and each.attribute.place in written):
+            if each in changing or (each.op == "load" and each.attribute.number in written):
                 return False
         return True
 

@@ -72,7 +72,11 @@ class _Function(Registers):
 
     def _loop(self, loop: Loop, begin: str, end: str) -> None:
         self.hoist(loop)
-        if isinstance(loop.extent, Value) and loop.most_turns == 1 and not loop.accumulators + loop.carries:
+        if (
+            isinstance(loop.extent, Value)
+            and loop.max_iterations == 1
+            and not loop.accumulators + loop.carries
+        ):
             self._once_or_not(loop, end)
         elif loop.search is not None:
             self._search_loop(loop, loop.search, begin, end)
@@ -149,7 +153,7 @@ class _Function(Registers):
         index = f"%{head}.i"
         slots = self._phi_slots(loop.accumulators, head)
         held = self._carried(loop, head)
-        place = len(self.lines)
+        line = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside = self.inner()
@@ -171,7 +175,7 @@ class _Function(Registers):
             f"{slot} = phi {self._kind(carry)} [ {x}, %{before_label} ], [ {y}, %{last} ]"
             for carry, slot, x, y in rows
         ]
-        self.lines[place:place] = phis
+        self.lines[line:line] = phis
         self.leave(outside)
         self.begin(done)
         self.block.names.update((carry.result, slot) for carry, slot in zip(loop.carries, held, strict=True))
@@ -281,7 +285,7 @@ class _Function(Registers):
         if chunked:
             held = self._chunks(loop, begin, middle, held, step)
         else:
-            held = self._turns(loop, begin, middle, held, step)
+            held = self._iterations(loop, begin, middle, held, step)
         total = held[0]
         for other in held[1:]:
             total = [
@@ -290,7 +294,7 @@ class _Function(Registers):
         length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
         if length % step:
             masked = length % self.width != 0
-            (total,) = self._turns(loop, middle, end, [total], self.width, masked)
+            (total,) = self._iterations(loop, middle, end, [total], self.width, masked)
         for accumulator, registers in zip(loop.accumulators, total, strict=True):
             folded = self._fold(accumulator, registers)
             self.block.names.update(zip(accumulator.results, folded, strict=True))
@@ -303,18 +307,20 @@ class _Function(Registers):
         step = PROCESSOR.unrolled_registers * self.width
         count = self.line(f"sub nsw i64 {end}, {begin}")
         middle = self.line(f"add nsw i64 {begin}, {self.line(f'and i64 {count}, {-step}')}")
-        first, _ = self._search_turns(loop, search, begin, middle, PROCESSOR.unrolled_registers, masked=False)
-        last, lanes = self._search_turns(loop, search, first, end, 1, masked=True)
+        first, _ = self._search_iterations(
+            loop, search, begin, middle, PROCESSOR.unrolled_registers, masked=False
+        )
+        last, lanes = self._search_iterations(loop, search, first, end, 1, masked=True)
         kind = f"i{self.width}"
         bits = self.line(f"bitcast <{self.width} x i1> {lanes} to {kind}")
         lane = self.block.call(f"llvm.cttz.{kind}", kind, [kind, "i1"], [f"{kind} {bits}", "i1 false"])
         self.flush()
         wide = lane if self.width == 64 else self.line(f"zext {kind} {lane} to i64")
-        place = self.line(f"add nsw i64 {last}, {wide}")
+        found_index = self.line(f"add nsw i64 {last}, {wide}")
         some = self.line(f"icmp slt i64 {last}, {end}")
-        self.block.names[search.result] = self.line(f"select i1 {some}, i64 {place}, i64 0")
+        self.block.names[search.result] = self.line(f"select i1 {some}, i64 {found_index}, i64 0")
 
-    def _search_turns(
+    def _search_iterations(
         self, loop: Loop, search: Search, begin: str, end: str, copies: int, masked: bool
     ) -> tuple[str, str]:
         """A loop that ends with the first turn of so many registers that has a lane that is wanted.
@@ -326,7 +332,7 @@ class _Function(Registers):
         base, before_label = f"%{head}.i", self.label
         self.write(f"br label %{head}")
         self.begin(head)
-        place = len(self.lines)
+        line_number = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
@@ -355,7 +361,7 @@ class _Function(Registers):
         next_base = self.line(f"add nsw i64 {base}, {copies * self.width}")
         self.write(f"br label %{head}")
         self.lines.insert(
-            place, f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{further} ]"
+            line_number, f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{further} ]"
         )
         self.leave(outside)
         self.begin(done)
@@ -374,12 +380,12 @@ class _Function(Registers):
         count = self.line(f"sub nsw i64 {end}, {begin}")
         full = self.line(f"and i64 {count}, {-self.width}")
         middle = self.line(f"add nsw i64 {begin}, {full}")
-        held = self._prefix_turns(loop, begin, middle, held, masked=False)
+        held = self._scan_iterations(loop, begin, middle, held, masked=False)
         length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
         if length % self.width:
-            self._prefix_turns(loop, middle, end, held, masked=True)
+            self._scan_iterations(loop, middle, end, held, masked=True)
 
-    def _prefix_turns(self, loop: Loop, begin: str, end: str, held: list[str], masked: bool) -> list[str]:
+    def _scan_iterations(self, loop: Loop, begin: str, end: str, held: list[str], masked: bool) -> list[str]:
         """A loop of one register a turn; the totals at its end, in all lanes."""
         head, body, done = self.labels("head", "body", "done")
         before_label = self.label
@@ -387,7 +393,7 @@ class _Function(Registers):
         self.begin(head)
         base = f"%{head}.i"
         slots = [f"%{head}.p{number}" for number in range(len(held))]
-        place = len(self.lines)
+        line_number = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside, around_base, around_mask = self.inner(), dict(self.base), self.mask
@@ -407,7 +413,7 @@ class _Function(Registers):
         phis += [
             f"{slot} = phi {kind} [ {x}, %{before_label} ], [ {y}, %{last} ]" for slot, kind, x, y in rows
         ]
-        self.lines[place:place] = phis
+        self.lines[line_number:line_number] = phis
         self.leave(outside)
         self.begin(done)
         return slots
@@ -454,7 +460,7 @@ class _Function(Registers):
         copies = wanted if size <= PROCESSOR.max_unrolled_body else 1
         return 1 << (copies.bit_length() - 1)
 
-    def _turns(
+    def _iterations(
         self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int, masked: bool = False
     ) -> list[list[list[str]]]:
         """A loop of `len(held)` registers a turn; what the accumulators hold at its end."""
@@ -468,7 +474,7 @@ class _Function(Registers):
             [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(held[copy][n]))] for n in range(count)]
             for copy in range(len(held))
         ]
-        place = len(self.lines)
+        line_number = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside = self.inner()
@@ -490,7 +496,7 @@ class _Function(Registers):
         phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
         for copy, slot in enumerate(slots):
             phis += self._phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
-        self.lines[place:place] = phis
+        self.lines[line_number:line_number] = phis
         self.leave(outside)
         self.begin(done)
         return slots
@@ -540,7 +546,7 @@ class _Function(Registers):
             [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(each))] for n, each in enumerate(registers)]
             for copy, registers in enumerate(held)
         ]
-        place = len(self.lines)
+        line_number = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside = self.inner()
@@ -548,7 +554,7 @@ class _Function(Registers):
         following_base = self.line(f"add nsw i64 {base}, {step * PROCESSOR.chunk_iterations}")
         short = self.line(f"icmp slt i64 {following_base}, {end}")
         limit = self.line(f"select i1 {short}, i64 {following_base}, i64 {end}")
-        sums = self._turns(loop, base, limit, held, step)
+        sums = self._iterations(loop, base, limit, held, step)
         following = [
             [self._combined(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)]
             for slot, new in zip(slots, sums, strict=True)
@@ -558,7 +564,7 @@ class _Function(Registers):
         phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {following_base}, %{last} ]"]
         for copy, slot in enumerate(slots):
             phis += self._phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
-        self.lines[place:place] = phis
+        self.lines[line_number:line_number] = phis
         self.leave(outside)
         self.begin(done)
         return slots

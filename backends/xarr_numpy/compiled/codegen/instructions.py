@@ -297,7 +297,7 @@ class Block:
             kind = register_type(value.dtype, 1)
             first = self.line(f"insertelement {kind} poison, {self.typed(x, 1)}, i64 0")
             return self.line(f"insertelement {kind} {first}, {self.typed(y, 1)}, i64 1")
-        lanes = [place for lane in range(width) for place in (lane, width + lane)]
+        lanes = [source for lane in range(width) for source in (lane, width + lane)]
         return self.shuffled(self.typed(x, width), self.operand(y, width), lanes)
 
     def shuffled(self, first: str, second: str, lanes: list[int]) -> str:

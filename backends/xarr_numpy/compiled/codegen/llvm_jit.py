@@ -72,7 +72,7 @@ def assemble(ir: str, optimise: bool = False, machine: Machine | None = None) ->
         return (machine or Machine.host()).object_code(ir, optimise)
 
 
-def made(ir: str, names: Iterable[str]) -> Code:
+def compile_module(ir: str, names: Iterable[str]) -> Code:
     """The code of a module in LLVM IR, ready to run: from the cache, if it was made before for such a processor.
 
     Raises BackendError for text that is not LLVM IR, or lacks one of the functions.
@@ -86,7 +86,7 @@ def made(ir: str, names: Iterable[str]) -> Code:
 
 
 def _cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
-    """As `made`, and where it comes from, for people."""
+    """As `compile_module`, and where it comes from, for people."""
     names = list(names)
     cache = object_cache.present()
     if cache is None:

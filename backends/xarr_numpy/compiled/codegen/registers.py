@@ -40,7 +40,7 @@ def width_of(phase: Loop) -> int:
     # A long body reads more than it gathers, and what all lanes read is read once for all registers.
     is_long = len(sizes) > PROCESSOR.max_unrolled_body // 2
     most = PROCESSOR.unrolled_registers
-    if not is_long and max(map(_gathered, lane_loops), default=0) > 1:
+    if not is_long and max(map(_accumulated_results, lane_loops), default=0) > 1:
         most //= 2
     carried = max(len(loop.carries) for loop in phase.walk())
     shared = max(1, most // max(1, carried)) if len(sizes) <= PROCESSOR.max_shared_body else 1
@@ -53,7 +53,7 @@ def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
             yield each
 
 
-def _gathered(loop: Loop) -> int:
+def _accumulated_results(loop: Loop) -> int:
     """How many results each lane gathers in loops of its own: all want registers."""
     inner = [each for each in loop.walk() if each is not loop]
     return sum(len(accumulator.results) for each in inner for accumulator in each.accumulators)
@@ -165,7 +165,7 @@ class Registers(Lines):
 
     def hoist(self, loop: Loop) -> None:
         """Compute in front of a loop what does not change in it, if it is to run more than once."""
-        if loop.most_turns == 1 and isinstance(loop.extent, Value):
+        if loop.max_iterations == 1 and isinstance(loop.extent, Value):
             return
         inside: set[Value] = set()
         roots: list[Value] = []
@@ -193,15 +193,15 @@ class Registers(Lines):
 
     # --- memory ------------------------------------------------------------------------------------------
 
-    def _address(self, buffer: Buffer, place: Affine, farthest: int = 1) -> tuple[str, int | None]:
+    def _address(self, buffer: Buffer, offset: Affine, farthest: int = 1) -> tuple[str, int | None]:
         """Where the first lane lies, and how far apart the lanes; None if that is not even or too far.
 
         In the last case the address is a vector of pointers.
         """
-        scalar: list[str] = [str(place.constant)] if place.constant else []
+        scalar: list[str] = [str(offset.constant)] if offset.constant else []
         vectors: list[tuple[Value, int]] = []
         stride = 0
-        for value, factor in place.terms:
+        for value, factor in offset.terms:
             if value in self.base:
                 stride += factor
                 scalar.append(self._times(self.base[value], factor))
@@ -269,8 +269,8 @@ class Registers(Lines):
         kind = memory_type(BOOL, width)
         return self.block.line(f"icmp ne {kind} {register}, {'0' if width == 1 else 'zeroinitializer'}")
 
-    def _load_one(self, buffer: Buffer, place: Affine, predicate: Value | None) -> str:
-        address, _ = self._address(buffer, place)
+    def _load_one(self, buffer: Buffer, offset: Affine, predicate: Value | None) -> str:
+        address, _ = self._address(buffer, offset)
         kind = memory_type(buffer.dtype)
         if predicate is not None:
             chosen = self.block.operand(predicate, 1)
@@ -333,7 +333,7 @@ class Registers(Lines):
             return self._load_each(buffer.dtype, addresses)
         behind = self.block.line(f"getelementptr {memory_type(part)}, {kind} {addresses}, i64 1")
         real, imag = (self._gather_numbers(part, each, mask) for each in (addresses, behind))
-        lanes = [place for lane in range(width) for place in (lane, width + lane)]
+        lanes = [source for lane in range(width) for source in (lane, width + lane)]
         return self.block.shuffled(f"{register_type(part, width)} {real}", imag, lanes)
 
     def _load_each(self, dtype: DType, addresses: str) -> str:
@@ -341,8 +341,8 @@ class Registers(Lines):
         kind, pointers = memory_type(dtype), f"<{self.width} x ptr>"
         vectors = []
         for lane in range(self.width):
-            place = self.block.line(f"extractelement {pointers} {addresses}, i64 {lane}")
-            vectors.append(self.block.line(f"load {kind}, ptr {place}, align {alignment(dtype)}"))
+            address = self.block.line(f"extractelement {pointers} {addresses}, i64 {lane}")
+            vectors.append(self.block.line(f"load {kind}, ptr {address}, align {alignment(dtype)}"))
         while len(vectors) > 1:
             size = 2 * numbers_of(dtype) * self.width // len(vectors)
             kind = f"<{size // 2} x {element_type(real_part_of(dtype))}>"
@@ -381,8 +381,8 @@ class Registers(Lines):
 
     def store(self, store: Store) -> None:
         buffer, block = store.buffer, self.block
-        self.compute([store.value, *self._needed(value for value, _ in store.place.terms)])
-        address, stride = self._address(buffer, store.place)
+        self.compute([store.value, *self._needed(value for value, _ in store.offset.terms)])
+        address, stride = self._address(buffer, store.offset)
         vector = stride in (-1, 1)
         width = self.width if vector else 1
         register = block.operand(store.value, width)

@@ -36,7 +36,7 @@ def _fill() -> Callable[..., bool] | None:
     """A built-in function that fills the table; it gives False where something has to be copied."""
     if not layout.works():
         return None
-    code = llvm_jit.made(_text(), ["fill"])
+    code = llvm_jit.compile_module(_text(), ["fill"])
     return builtin.function(code.addresses["fill"], code)
 
 

@@ -73,9 +73,9 @@ def entry_text(name: str, phase: str, count: int, extent: int, results: int = 0)
     )
 
 
-def _sealing(places: Iterable[int]) -> list[str]:
+def _sealing(numbers: Iterable[int]) -> list[str]:
     lines = []
-    for k in places:
+    for k in numbers:
         lines += [
             f"  %slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
             f"  %array{k} = load ptr, ptr %slot{k}, align 8",

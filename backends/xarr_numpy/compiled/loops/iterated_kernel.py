@@ -5,7 +5,7 @@ after step.  The rows of a large grid go through several steps while they lie in
 the front of the first step, `radius` rows later, follows that of the second, and so on.  That needs that a step
 reads rows at most `radius` away from those that it writes, and that what lies around the rows stays as it is.
 
-Threads take ranges of rows.  Near the seams between them each step leaves out `radius` rows more than the one
+Threads take ranges of rows.  Near the boundaries between them each step leaves out `radius` rows more than the one
 before; these are done when all threads have ended.
 """
 
@@ -31,7 +31,7 @@ from xarr_numpy.processor import PROCESSOR
 Array = np.ndarray[Any, Any]
 
 
-class RepeatedKernel:
+class IteratedKernel:
     """The machine code of an iterated group.  `call` is that of a `LoopKernel`."""
 
     def __init__(self, group: IteratedGroup) -> None:
@@ -39,8 +39,8 @@ class RepeatedKernel:
         self.program = group.kernel
         self._scalars = LoopKernel(group.scalars)
         text, names = emitter.emit(self.program)
-        self._code = llvm_jit.made(
-            text + wavefront_code.driver(self.program, names), ["steps", "ranges", "seams"]
+        self._code = llvm_jit.compile_module(
+            text + wavefront_code.driver(self.program, names), ["steps", "ranges", "boundaries"]
         )
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         steps = ctypes.CFUNCTYPE(None, pointer, pointer, integer)
@@ -84,7 +84,7 @@ class RepeatedKernel:
         # Two steps of all phases: after them both arrays hold what no step changes.
         while done < min(steps, 2):
             self._steps(run.address(done), run.address(done + 1), 1)
-            run.made()
+            run.note_step()
             done += 1
             if report is not None:
                 report(1)
@@ -124,12 +124,12 @@ class RepeatedKernel:
         numbers = (run.address(done), run.address(done + 1), rows, ranges, steps, radius, block)
         arguments = (ctypes.c_int64 * wavefront_code.FIELDS)(*numbers)
         address = ctypes.addressof(arguments)
-        row = costs.turn(phase)
+        row = costs.iteration(phase)
         held = (self, run, arguments)
         Phase(self._code.addresses["ranges"], ranges, steps * rows * row / ranges).run(address, held)
         if ranges > 1:
-            seam = steps * steps * radius * row
-            Phase(self._code.addresses["seams"], ranges - 1, seam).run(address, held)
+            boundary = steps * steps * radius * row
+            Phase(self._code.addresses["boundaries"], ranges - 1, boundary).run(address, held)
 
 
 def kernel_of(program: NativeLoop | IteratedGroup) -> LoopKernel | RepeatedKernel:
@@ -148,12 +148,12 @@ class _Tables:
         self.pairs = {k: _pair(np.asarray(operands[k]), k in free) for k in kernel.group.results}
         self.scratch = [np.empty(buffer.size, buffer.dtype) for buffer in kernel.program.scratch]
         self._kernel = kernel
-        self._taken = 0
+        self._steps_taken = 0
         self._tables = [self._table(0), self._table(1)]
 
     def _table(self, parity: int) -> Any:
         """For a step of this parity, which reads what the step before wrote."""
-        is_own = self._taken >= 2 - parity
+        is_own = self._steps_taken >= 2 - parity
         before = [
             self.pairs[k][1 - parity] if is_own and k in self.pairs else self.given[k]
             for k in self.group.operands
@@ -161,9 +161,9 @@ class _Tables:
         after = [self.pairs[k][parity] for k in self.group.results]
         return self._kernel._table(*[array.ctypes.data for array in (*before, *after, *self.scratch)])
 
-    def made(self) -> None:
+    def note_step(self) -> None:
         """Note that one of the first two steps was taken."""
-        self._taken += 1
+        self._steps_taken += 1
         self._tables = [self._table(0), self._table(1)]
 
     def address(self, step: int) -> int:

@@ -38,7 +38,7 @@ def width_of(loop: NativeLoop) -> int:
     used = [value for value in in_order(*roots) if value.dtype != INT64 or value in loop.arguments]
     width = PROCESSOR.register_bytes // max([4, *(alignment(value.dtype) for value in used)])
     held = sum(numbers_of(each.dtype) for each in loop.carried if each.kind == "points")
-    most = PROCESSOR.max_early_exit_registers if loop.settled else PROCESSOR.max_value_registers
+    most = PROCESSOR.max_early_exit_registers if loop.done else PROCESSOR.max_value_registers
     unrolled = max(1, min(most, PROCESSOR.max_tile_registers // max(1, held)))
     return width * (1 << (unrolled.bit_length() - 1))
 
@@ -70,16 +70,16 @@ class _Writer(Lines):
             where = self.line(f"getelementptr ptr, ptr %buffers, i64 {slot}")
             self._pointers[slot] = self.line(f"load ptr, ptr {where}, align 8")
 
-    def before(self, place: int) -> str:
-        return self.pointer(place)
+    def before(self, number: int) -> str:
+        return self.pointer(number)
 
-    def after(self, place: int) -> str:
-        return self.pointer(len(self.loop.carried) + place)
+    def after(self, number: int) -> str:
+        return self.pointer(len(self.loop.carried) + number)
 
-    def control(self, place: int) -> str:
+    def control(self, number: int) -> str:
         """A number of the control array."""
         control = self.pointer(2 * len(self.loop.carried) + 1)
-        where = self.line(f"getelementptr i64, ptr {control}, i64 {place}")
+        where = self.line(f"getelementptr i64, ptr {control}, i64 {number}")
         return self.line(f"load i64, ptr {where}, align 8")
 
     # --- expressions -------------------------------------------------------------------------------
@@ -97,8 +97,8 @@ class _Writer(Lines):
 
     def _row(self, value: Value) -> str:
         row = value.attribute
-        carried = self.loop.carried[row.place]
-        pointer = self.before(row.place) if carried.is_fixed else self.after(row.place)
+        carried = self.loop.carried[row.number]
+        pointer = self.before(row.number) if carried.is_fixed else self.after(row.number)
         start = self.block.operand(value.operands[0], 1)
         address = self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {start}")
         if not row.wide:
@@ -140,8 +140,8 @@ class _Writer(Lines):
         align, mask = alignment(value.dtype), mask_of(self.block, "%mask", value.dtype)
         self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
 
-    def address(self, pointer: str, value: Value, place: str) -> str:
-        return self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {place}")
+    def address(self, pointer: str, value: Value, offset: str) -> str:
+        return self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {offset}")
 
     # --- control flow ------------------------------------------------------------------------------
 
@@ -149,46 +149,46 @@ class _Writer(Lines):
         self.flush()
         self.lines.append(f"{name}:")
 
-    def argument(self, place: int) -> Value:
-        argument = self.loop.arguments[place]
+    def argument(self, number: int) -> Value:
+        argument = self.loop.arguments[number]
         assert argument is not None, "a table has no single element"
         return argument
 
-    def following(self, place: int) -> Value:
-        following = self.loop.following[place]
+    def following(self, number: int) -> Value:
+        following = self.loop.following[number]
         assert following is not None, "a table has no single element"
         return following
 
     def read_fixed(self, scalars_only: bool) -> None:
         """Registers for what no step changes."""
         used = set(in_order(*self.loop.roots()))
-        for place, carried in enumerate(self.loop.carried):
-            argument = self.loop.arguments[place]
+        for number, carried in enumerate(self.loop.carried):
+            argument = self.loop.arguments[number]
             if not carried.is_fixed or argument is None or argument not in used:
                 continue
             if carried.kind == "scalar":
-                self.block.names[argument] = self.load_one(argument, self.before(place))
+                self.block.names[argument] = self.load_one(argument, self.before(number))
             elif not scalars_only:
-                self.block.names[argument] = self.read_points(place)
+                self.block.names[argument] = self.read_points(number)
 
-    def read_points(self, place: int) -> str:
+    def read_points(self, number: int) -> str:
         """The elements of a tile, or the one that all points share, before the steps."""
         steps = self.pointer(2 * len(self.loop.carried))
-        where = self.line(f"getelementptr i64, ptr {steps}, i64 {place}")
+        where = self.line(f"getelementptr i64, ptr {steps}, i64 {number}")
         step = self.line(f"load i64, ptr {where}, align 8")
         first = self.line(f"mul i64 %base, {step}")
-        argument = self.argument(place)
-        return self.load_lanes(argument, self.address(self.before(place), argument, first))
+        argument = self.argument(number)
+        return self.load_lanes(argument, self.address(self.before(number), argument, first))
 
-    def phis(self, places: Iterable[int], first: dict[int, str], before: str, last: str) -> list[str]:
+    def phis(self, numbers: Iterable[int], first: dict[int, str], before: str, last: str) -> list[str]:
         """How the registers of carried values change from step to step."""
         lines = []
-        for place in places:
-            argument = self.argument(place)
+        for number in numbers:
+            argument = self.argument(number)
             width = self.block.width_of(argument)
             kind = register_type(argument.dtype, width)
-            following = self.block.operand(self.following(place), width)
-            lines.append(f"%p{place} = phi {kind} [ {first[place]}, %{before} ], [ {following}, %{last} ]")
+            following = self.block.operand(self.following(number), width)
+            lines.append(f"%p{number} = phi {kind} [ {first[number]}, %{before} ], [ {following}, %{last} ]")
         self.flush()
         return lines
 
@@ -206,14 +206,14 @@ class _Scalars(_Writer):
 
     def text(self) -> str:
         loop = self.loop
-        places = loop.scalars()
+        numbers = loop.scalars()
         self.load_pointers()
         self.read_fixed(scalars_only=True)
-        first = {place: self.load_one(self.argument(place), self.before(place)) for place in places}
+        first = {number: self.load_one(self.argument(number), self.before(number)) for number in numbers}
         self.write("%writes = icmp ne i64 %write, 0")
         self.write("br label %head")
         self.label("head")
-        self.block.names.update({self.argument(place): f"%p{place}" for place in places})
+        self.block.names.update({self.argument(number): f"%p{number}" for number in numbers})
         begin = len(self.lines)
         assert loop.going is not None
         outside = self.inner()
@@ -225,21 +225,21 @@ class _Scalars(_Writer):
         writes = [write for write in loop.writes if not write.wide]
         self.compute(
             [
-                *[self.following(place) for place in places],
+                *[self.following(number) for number in numbers],
                 *[each for write in writes for each in (write.start, write.value)],
             ]
         )
         self._store_writes(writes)
         self.write("%n1 = add nsw i64 %n, 1")
-        phis = ["%n = phi i64 [ 0, %entry ], [ %n1, %next ]", *self.phis(places, first, "entry", "next")]
+        phis = ["%n = phi i64 [ 0, %entry ], [ %n1, %next ]", *self.phis(numbers, first, "entry", "next")]
         self.write("br label %head")
         self.lines[begin:begin] = phis
         self.leave(outside)
         self.label("done")
         self.write("br i1 %writes, label %keep, label %end")
         self.label("keep")
-        for place in places:
-            self.store_one(self.argument(place), f"%p{place}", self.after(place))
+        for number in numbers:
+            self.store_one(self.argument(number), f"%p{number}", self.after(number))
         self.write("br label %end")
         self.label("end")
         self.write("ret i64 %n")
@@ -250,8 +250,8 @@ class _Scalars(_Writer):
             self.write("br i1 %writes, label %put, label %next")
             self.label("put")
             for write in writes:
-                place = self.block.operand(write.start, 1)
-                address = self.address(self.after(write.place), write.value, place)
+                start = self.block.operand(write.start, 1)
+                address = self.address(self.after(write.number), write.value, start)
                 self.store_one(write.value, self.block.operand(write.value, 1), address)
         self.write("br label %next")
         self.label("next")
@@ -265,8 +265,8 @@ class _Points(_Writer):
 
     def text(self) -> str:
         self.load_pointers()
-        for name, place in (("steps", STEPS), ("more", MORE)):
-            self.write(f"%{name} = add i64 {self.control(place)}, 0")
+        for name, slot in (("steps", STEPS), ("more", MORE)):
+            self.write(f"%{name} = add i64 {self.control(slot)}, 0")
         self.write("br label %tile")
         self.label("tile")
         self.write("%t = phi i64 [ %begin, %entry ], [ %t1, %stored ]")
@@ -296,68 +296,70 @@ class _Points(_Writer):
 
     def _steps(self) -> None:
         loop = self.loop
-        places = self._places()
+        numbers = self._changing_values()
         self.read_fixed(scalars_only=False)
         first = {
-            place: self.read_points(place)
-            if loop.carried[place].kind == "points"
-            else self.load_one(self.argument(place), self.before(place))
-            for place in places
+            number: self.read_points(number)
+            if loop.carried[number].kind == "points"
+            else self.load_one(self.argument(number), self.before(number))
+            for number in numbers
         }
         self.write("br label %head")
         self.label("head")
         begin = len(self.lines)
-        self.block.names.update({self.argument(place): f"%p{place}" for place in places})
+        self.block.names.update({self.argument(number): f"%p{number}" for number in numbers})
         self.write("%left = icmp slt i64 %n, %steps")
         self.write("br i1 %left, label %step, label %done")
         outside = self.inner()
         self.label("step")
-        self._leave_if_settled()
+        self._leave_if_done()
         writes = [write for write in loop.writes if write.wide]
         self.compute(
             [
-                *[self.following(place) for place in places],
+                *[self.following(number) for number in numbers],
                 *[each for write in writes for each in (write.start, write.value)],
             ]
         )
         for write in writes:
-            row = self.address(self.after(write.place), write.value, self.block.operand(write.start, 1))
+            row = self.address(self.after(write.number), write.value, self.block.operand(write.start, 1))
             register = self.block.operand(write.value, self.width)
             self.store_lanes(write.value, register, self.address(row, write.value, "%base"))
         self.write("%n1 = add nsw i64 %n, 1")
-        phis = ["%n = phi i64 [ 0, %load ], [ %n1, %go ]", *self.phis(places, first, "load", "go")]
+        phis = ["%n = phi i64 [ 0, %load ], [ %n1, %go ]", *self.phis(numbers, first, "load", "go")]
         self.write("br label %head")
         self.lines[begin:begin] = phis
         self.leave(outside)
 
-    def _places(self) -> list[int]:
+    def _changing_values(self) -> list[int]:
         """Points that change, and the scalars on which they depend."""
         loop = self.loop
-        places = {argument: place for place, argument in enumerate(loop.arguments) if argument is not None}
+        number_of = {
+            argument: number for number, argument in enumerate(loop.arguments) if argument is not None
+        }
         wanted = [*loop.points()]
         roots = [each for write in loop.writes if write.wide for each in (write.start, write.value)]
-        roots += loop.settled
+        roots += loop.done
         carried: dict[int, None] = {}
         while wanted or roots:
             if wanted:
-                place = wanted.pop()
-                if place in carried:
+                number = wanted.pop()
+                if number in carried:
                     continue
-                carried[place] = None
-                roots.append(self.following(place))
+                carried[number] = None
+                roots.append(self.following(number))
             else:
                 used = in_order(roots.pop())
-                wanted += [places[each] for each in used if each in places]
-                wanted = [place for place in wanted if not loop.carried[place].is_fixed]
+                wanted += [number_of[each] for each in used if each in number_of]
+                wanted = [number for number in wanted if not loop.carried[number].is_fixed]
         return sorted(carried)
 
-    def _leave_if_settled(self) -> None:
+    def _leave_if_done(self) -> None:
         """Go on only while a step changes some point of the tile."""
-        if self.loop.settled:
+        if self.loop.done:
             lanes = f"<{self.width} x i1>"
-            self.compute(self.loop.settled)
+            self.compute(self.loop.done)
             moving = "zeroinitializer"
-            for mask, kept in self.loop.settled.items():
+            for mask, kept in self.loop.done.items():
                 register = self.block.operand(mask, self.width)
                 if kept:
                     register = self.line(f"xor {lanes} {register}, splat (i1 true)")
@@ -376,16 +378,16 @@ class _Points(_Writer):
             control = self.pointer(2 * len(self.loop.carried) + 1)
             longest = self.line(f"getelementptr i64, ptr {control}, i64 {LONGEST}")
             self.write(f"%longest = atomicrmw max ptr {longest}, i64 %n monotonic")
-        for place in self.loop.points():
-            wanted = self.line(f"or i64 {self.control(WANTED + place)}, %more")
+        for number in self.loop.points():
+            wanted = self.line(f"or i64 {self.control(WANTED + number)}, %more")
             yes = self.line(f"icmp ne i64 {wanted}, 0")
-            self.write(f"br i1 {yes}, label %store{place}, label %past{place}")
-            self.label(f"store{place}")
-            argument = self.argument(place)
-            address = self.address(self.after(place), argument, "%base")
-            self.store_lanes(argument, f"%p{place}", address)
-            self.write(f"br label %past{place}")
-            self.label(f"past{place}")
+            self.write(f"br i1 {yes}, label %store{number}, label %past{number}")
+            self.label(f"store{number}")
+            argument = self.argument(number)
+            address = self.address(self.after(number), argument, "%base")
+            self.store_lanes(argument, f"%p{number}", address)
+            self.write(f"br label %past{number}")
+            self.label(f"past{number}")
         self.write("br label %stored")
         self.label("stored")
         self.write("%t1 = add nsw i64 %t, 1")

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.loop_ir.scalars import in_order
-from xarr.compiler.while_loops.fully_written import overwritten
+from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.loops import loop_code
@@ -45,7 +45,7 @@ class LoopKernel:
         self._tiles = -(-loop.count // self._width)
         self._cost = loop.cost()
         names = ["scalars", *(["points"] if self._has_points else [])]
-        self._code = llvm_jit.made(self.text, names)
+        self._code = llvm_jit.compile_module(self.text, names)
         addresses = self._code.addresses
         scalars = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self._scalars = scalars(addresses["scalars"])
@@ -55,7 +55,7 @@ class LoopKernel:
             self._step *= self._width
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
         self._loaded = loop.loaded()
-        self._overwritten = overwritten(loop)
+        self._fully_written = fully_written_tables(loop)
 
     @property
     def origin(self) -> str:
@@ -121,36 +121,38 @@ class _Run:
         count = len(self.carried)
         self.steps = np.zeros(count, np.int64)
         self.control = np.zeros(WANTED + count, np.int64)
-        self.control[WANTED:] = [place in wanted for place in range(count)]
+        self.control[WANTED:] = [number in wanted for number in range(count)]
         unread = {
-            place
-            for place, rows in kernel._overwritten.items()
+            number
+            for number, rows in kernel._fully_written.items()
             if rows.holds(*(int(np.asarray(operands[k]).item()) for k in (rows.counter, rows.limit)))
         }
-        self.after = [self._made(place, each, place in unread) for place, each in enumerate(self.carried)]
+        self.after = [
+            self._output_array(number, each, number in unread) for number, each in enumerate(self.carried)
+        ]
         self.before = [
-            self._given(place, kernel, np.asarray(operand)) for place, operand in enumerate(operands)
+            self._input_array(number, kernel, np.asarray(operand)) for number, operand in enumerate(operands)
         ]
         inputs = [array.ctypes.data for array in self.before]
         outputs = [None if array is None else array.ctypes.data for array in self.after]
         self._pointers = kernel._pointers(*inputs, *outputs, self.steps.ctypes.data, self.control.ctypes.data)
         self.address = ctypes.addressof(self._pointers)
 
-    def _given(self, place: int, kernel: LoopKernel, operand: Array) -> Array:
-        is_one = self.carried[place].kind == "points" and not any(operand.strides)
-        if is_one and place not in kernel._loaded:
+    def _input_array(self, number: int, kernel: LoopKernel, operand: Array) -> Array:
+        is_one = self.carried[number].kind == "points" and not any(operand.strides)
+        if is_one and number not in kernel._loaded:
             return np.full(kernel._width, operand.reshape(-1)[:1])
-        self.steps[place] = 1
-        after = self.after[place]
-        if after is not None and self.carried[place].kind == "table":  # it is read where it is written
+        self.steps[number] = 1
+        after = self.after[number]
+        if after is not None and self.carried[number].kind == "table":  # it is read where it is written
             return after
         return np.ascontiguousarray(operand)
 
-    def _made(self, place: int, carried: Carried, is_unread: bool) -> Array | None:
-        operand = np.asarray(self.operands[place])
+    def _output_array(self, number: int, carried: Carried, is_unread: bool) -> Array | None:
+        operand = np.asarray(self.operands[number])
         if carried.is_fixed:
             return None
-        if place in self.free and operand.flags.carray:
+        if number in self.free and operand.flags.carray:
             return operand
         copy = pool.empty(operand.shape, operand.dtype)
         if carried.kind == "table" and not is_unread:
@@ -159,10 +161,10 @@ class _Run:
 
     def go_on(self) -> None:
         """Let the next chunk begin where the last one ended."""
-        for place, array in enumerate(self.after):
+        for number, array in enumerate(self.after):
             if array is not None:
-                self._pointers[place] = array.ctypes.data
-                self.steps[place] = 1
+                self._pointers[number] = array.ctypes.data
+                self.steps[number] = 1
 
     def results(self) -> tuple[Any, ...]:
         pairs = zip(self.operands, self.after, strict=True)

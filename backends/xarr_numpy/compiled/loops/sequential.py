@@ -94,7 +94,7 @@ class _Function:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
-        self._code = llvm_jit.made(text, [name])
+        self._code = llvm_jit.compile_module(text, [name])
         prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
         self.address = self._code.addresses[name]
         self._function = prototype(self.address)
@@ -161,8 +161,8 @@ class _Text:
         lines, results = self._computed([f"%{name}" for name in names])
         loads, stores = [], []
         for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
-            place = "%old" if k < count else "%new"
-            loads += _load(name, kind, f"%{name}.buffer", place)
+            index = "%old" if k < count else "%new"
+            loads += _load(name, kind, f"%{name}.buffer", index)
         for k in range(count):
             stores.append(f"store {kinds[k]} {results[k]}, ptr %r{k}.place")
         return _SCATTER.format(
@@ -223,9 +223,9 @@ def _buffers(names: Sequence[str]) -> list[str]:
     return lines
 
 
-def _load(name: str, kind: str, buffer: str, place: str) -> list[str]:
+def _load(name: str, kind: str, buffer: str, index: str) -> list[str]:
     return [
-        f"%{name}.place = getelementptr inbounds {kind}, ptr {buffer}, i64 {place}",
+        f"%{name}.place = getelementptr inbounds {kind}, ptr {buffer}, i64 {index}",
         f"%{name} = load {kind}, ptr %{name}.place",
     ]
 

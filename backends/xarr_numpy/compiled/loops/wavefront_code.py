@@ -1,10 +1,10 @@
 """What repeats a kernel, as LLVM IR: step after step, or rows of it through several steps.
 
     void steps(ptr ab, ptr ba, i64 count)               all phases, `count` times, the tables in turn
-    void ranges(ptr given, i64 begin, i64 end)          these ranges of rows, without what is next to seams
-    void seams(ptr given, i64 begin, i64 end)           what is next to the seams between ranges
+    void ranges(ptr arguments, i64 begin, i64 end)          these ranges of rows, without what is next to boundaries
+    void boundaries(ptr arguments, i64 begin, i64 end)      what is next to the boundaries between ranges
 
-`given` holds as int64: two tables of buffers, rows, ranges, steps, radius, rows at a time.
+`arguments` holds as int64: two tables of buffers, rows, ranges, steps, radius, rows at a time.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Final
 from xarr.compiler.loop_ir.loops import Kernel
 
 #: The numbers that functions get, by place; the first two are tables of buffers.
-_GIVEN: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
-FIELDS: Final = len(_GIVEN)
+_ARGUMENTS: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
+FIELDS: Final = len(_ARGUMENTS)
 
 
 def driver(kernel: Kernel, names: list[str]) -> str:
     """The functions for a kernel whose phases have these names."""
-    return "\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _seams()])
+    return "\n".join([_steps(kernel, names), _front(names[-1]), _ranges(), _boundaries()])
 
 
 def _steps(kernel: Kernel, names: list[str]) -> str:
@@ -55,14 +55,14 @@ def _front(name: str) -> str:
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 
-define internal void @front(ptr %given, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block) nounwind {{
+define internal void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block) nounwind {{
 entry:
-  %ab = load ptr, ptr %given, align 8
-  %at1 = getelementptr i64, ptr %given, i64 1
+  %ab = load ptr, ptr %arguments, align 8
+  %at1 = getelementptr i64, ptr %arguments, i64 1
   %ba = load ptr, ptr %at1, align 8
-  %at4 = getelementptr i64, ptr %given, i64 4
+  %at4 = getelementptr i64, ptr %arguments, i64 4
   %steps = load i64, ptr %at4, align 8
-  %at5 = getelementptr i64, ptr %given, i64 5
+  %at5 = getelementptr i64, ptr %arguments, i64 5
   %radius = load i64, ptr %at5, align 8
   %behind = mul i64 %radius, %steps
   %last = add i64 %high, %behind
@@ -108,16 +108,16 @@ def _each(name: str, before: list[str], body: list[str]) -> str:
     """A function that reads the numbers given, runs `before`, and `body` for k = begin, begin + 1 … end - 1."""
     fields = [
         line
-        for place, field in enumerate(_GIVEN)
+        for number, field in enumerate(_ARGUMENTS)
         if field
         for line in (
-            f"  %at{place} = getelementptr i64, ptr %given, i64 {place}",
-            f"  %{field} = load i64, ptr %at{place}, align 8",
+            f"  %at{number} = getelementptr i64, ptr %arguments, i64 {number}",
+            f"  %{field} = load i64, ptr %at{number}, align 8",
         )
     ]
     return "\n".join(
         [
-            f"define void @{name}(ptr %given, i64 %begin, i64 %end) nounwind {{",
+            f"define void @{name}(ptr %arguments, i64 %begin, i64 %end) nounwind {{",
             "entry:",
             *fields,
             *before,
@@ -151,14 +151,14 @@ def _ranges() -> str:
             "  %is.last = icmp eq i64 %k1, %ranges",
             "  %grow = select i1 %is.first, i64 0, i64 %radius",
             "  %shrink = select i1 %is.last, i64 0, i64 %radius",
-            "  call void @front(ptr %given, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)",
+            "  call void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block)",
         ],
     )
 
 
-def _seams() -> str:
+def _boundaries() -> str:
     return _each(
-        "seams",
+        "boundaries",
         [
             "  %reach = mul i64 %steps, %radius",
             "  %twice = mul i64 %reach, 4",
@@ -166,8 +166,8 @@ def _seams() -> str:
             "  %back = sub i64 0, %radius",
         ],
         [
-            "  %places = mul i64 %k1, %rows",
-            "  %seam = sdiv i64 %places, %ranges",
-            "  call void @front(ptr %given, i64 %seam, i64 %seam, i64 %back, i64 %back, i64 %around)",
+            "  %rows.before = mul i64 %k1, %rows",
+            "  %boundary = sdiv i64 %rows.before, %ranges",
+            "  call void @front(ptr %arguments, i64 %boundary, i64 %boundary, i64 %back, i64 %back, i64 %around)",
         ],
     )

@@ -22,21 +22,21 @@ _INTEGERS: Final = {"div": 30, "rem": 30}
 _BY_A_CONSTANT: Final = 4
 
 
-def turn(phase: Loop) -> float:
+def iteration(phase: Loop) -> float:
     """Of one turn of the outermost loop; those of inner loops count as often as they run at most."""
     total = _loop(phase, phase.vector)
     if phase.bounds:  # the body is shared among all turns
         total = sum(_loop(part, part.vector) for part in phase.body if isinstance(part, Loop))
-    return total / max(1, phase.most_turns)
+    return total / max(1, phase.max_iterations)
 
 
 def _loop(loop: Loop, in_lanes: bool) -> float:
-    own = _turn(loop, in_lanes) + (0.0 if loop.vector else PROCESSOR.iteration_time)
+    own = _own_iteration(loop, in_lanes) + (0.0 if loop.vector else PROCESSOR.iteration_time)
     inner = sum(_loop(part, in_lanes or part.vector) for part in loop.body if isinstance(part, Loop))
-    return loop.most_turns * (own + inner)
+    return loop.max_iterations * (own + inner)
 
 
-def _turn(loop: Loop, in_lanes: bool) -> float:
+def _own_iteration(loop: Loop, in_lanes: bool) -> float:
     """What the loop's own turn computes, reads and writes."""
     combinations = [value for each in loop.accumulators for value in in_order(*(each.step or each.combined))]
     totals = [value for each in loop.prefixes for value in in_order(each.combined)]
@@ -65,6 +65,6 @@ def _weight(value: Value) -> int:
 
 def _moved(load: Value, index: Value) -> float:
     access = load.attribute
-    places = load.operands[: len(access.factors)] if isinstance(access, Access) else load.operands
-    is_next = index in places or all(place.op == "index" for place in places)
+    indices = load.operands[: len(access.factors)] if isinstance(access, Access) else load.operands
+    is_next = index in indices or all(index_value.op == "index" for index_value in indices)
     return load.dtype.itemsize * PROCESSOR.byte_time if is_next else PROCESSOR.random_access_time

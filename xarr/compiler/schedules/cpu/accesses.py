@@ -66,7 +66,7 @@ class Accesses:
         self.values = Values()
         self.indices = [index_value(self.values, f"i{axis}") for axis in range(len(fusion.domain))]
         #: The places that are read and written, in the order in which the results are computed.
-        self.places: list[Affine] = []
+        self.offsets: list[Affine] = []
         self._roots: list[Value] = []
         self._find()
 
@@ -75,7 +75,7 @@ class Accesses:
 
         Axes of size 1 are in none, and none has reduced and kept axes.
         """
-        runs = axis_runs(self.fusion.domain, self.indices, self._roots, self.places)
+        runs = axis_runs(self.fusion.domain, self.indices, self._roots, self.offsets)
         return [part for run in runs for part in self._apart(run)]
 
     def _apart(self, run: list[int]) -> Iterator[list[int]]:
@@ -90,8 +90,8 @@ class Accesses:
     def transposed(self, runs: Sequence[Sequence[int]], min_side: int) -> int | None:
         """The number of the run along which neighbours lie that the last run reads in steps, if both are that long."""
         *outer, last = [(self.indices[run[-1]], self._extent(run)) for run in runs]
-        for place in self.places:
-            factors = dict(place.terms)
+        for offset in self.offsets:
+            factors = dict(offset.terms)
             if factors.get(last[0], 0) in (-1, 0, 1) or last[1] < min_side:
                 continue
             for number, (index, extent) in enumerate(outer):
@@ -124,13 +124,13 @@ class Accesses:
             is_update = isinstance(node.op, ops.DynamicUpdateSlice)
             source = node.operands[1] if is_update else node
             at = own_index(fusion, source, index)
-            self.places.append(row_major(node.shape, shifted(node, at) if is_update else at))
+            self.offsets.append(row_major(node.shape, shifted(node, at) if is_update else at))
             self._roots.append(elements.at(source, at))
 
     def _load(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
-        place = row_major(node.shape, index)
-        self.places.append(place)
-        return load(self.values, buffer, place, predicate)
+        offset = row_major(node.shape, index)
+        self.offsets.append(offset)
+        return load(self.values, buffer, offset, predicate)
 
     def _reduced(
         self, elements: Elements, node: Node | None, part: Node, index: Index, predicate: Value | None

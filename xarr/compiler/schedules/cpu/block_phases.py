@@ -11,7 +11,7 @@ import numpy as np
 from xarr.compiler.loop_ir.elements import Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if, load, nested
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
-from xarr.compiler.schedules.cpu.nest_loops import Loops, gather
+from xarr.compiler.schedules.cpu.nest_loops import Loops, accumulate
 from xarr.ir.graph import Node
 
 
@@ -74,10 +74,10 @@ class BlockPhases(Loops):
         kept.body.append(nested(loops)[0])
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
-        gather(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
+        accumulate(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
         for each, accumulator in zip(partials, loops[0].accumulators, strict=True):
             for buffer, result in zip(each.buffers, accumulator.results, strict=True):
-                kept.body.append(Store(buffer, self._partial_place(around), result))
+                kept.body.append(Store(buffer, self._partial_offset(around), result))
 
     def _fill_rows(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
         """Row after row of a block, as they lie in memory, gathered in a row of partial results."""
@@ -85,7 +85,7 @@ class BlockPhases(Loops):
         for each in partials:
             starts = self.nest.combinations[each.node].starts(self.values, ())
             for buffer, start in zip(each.buffers, starts, strict=True):
-                first.body.append(Store(buffer, self._partial_place(around), start))
+                first.body.append(Store(buffer, self._partial_offset(around), start))
         loops = self._block_loops(around.index, rows)
         around.body.append(nested(loops)[0])
         innermost = self._kept_loops(loops[-1])
@@ -93,11 +93,11 @@ class BlockPhases(Loops):
         elements = self.elements(innermost)
         for each in partials:
             combination = self.nest.combinations[each.node]
-            place = self._partial_place(around)
+            offset = self._partial_offset(around)
             terms = [self.at(elements, array) for array in combination.arrays]
-            held = [load(self.values, buffer, place) for buffer in each.buffers]
+            held = [load(self.values, buffer, offset) for buffer in each.buffers]
             for buffer, value in zip(each.buffers, combination.next(held, terms), strict=True):
-                innermost.body.append(Store(buffer, place, value))
+                innermost.body.append(Store(buffer, offset, value))
 
     def _kept_loops(self, around: Loop) -> Loop:
         """Loops over the kept dimensions inside `around`; the innermost."""
@@ -114,9 +114,9 @@ class BlockPhases(Loops):
         self.index[first.axes[-1]] = self.index[first.axes[-1]] + start
         return loops + [self.loop(run) for run in others]
 
-    def _partial_place(self, around: Loop) -> Affine:
+    def _partial_offset(self, around: Loop) -> Affine:
         size = prod(run.extent for run in self.nest.kept_runs)
-        return Affine(((around.index, size),)) + self._kept_place()
+        return Affine(((around.index, size),)) + self._kept_offset()
 
     def _combine(self, stage: int, rows: int, partials: list[_Partial]) -> Loop:
         nest = self.nest
@@ -128,8 +128,8 @@ class BlockPhases(Loops):
         blocks = Loop(index_value(self.values, "block"), count, runs)
         kept.body.append(blocks)
         for each in partials:
-            place = self._partial_place(blocks)
-            terms = [load(self.values, buffer, place) for buffer in each.buffers]
+            offset = self._partial_offset(blocks)
+            terms = [load(self.values, buffer, offset) for buffer in each.buffers]
             combination = nest.combinations[each.node]
             if nest.is_searched(each.node):
                 terms.append(blocks.index.convert(combination.held[1]))
@@ -141,11 +141,11 @@ class BlockPhases(Loops):
             if nest.is_searched(each.node):
                 results = (results[0], self._searched(kept, rows, each.node, *results))
                 elements = self.elements(kept)
-            self.settle(elements, each.node, results)
+            self.finish(elements, each.node, results)
             for part in nest.parts(each.node):
                 total = elements.at(part, self.own_index(part))
                 totals[part] = self._scratch("total", total.dtype, size)
-                kept.body.append(Store(totals[part], self._kept_place(), total))
+                kept.body.append(Store(totals[part], self._kept_offset(), total))
         self.put(kept, self.outer_outputs(stage))
         for part, buffer in totals.items():
             self.sources[part] = self._total(buffer)
@@ -159,10 +159,10 @@ class BlockPhases(Loops):
         return self.search(loop, node, extremum)
 
     def _total(self, buffer: Buffer) -> Source:
-        return lambda index, predicate: load(self.values, buffer, self._kept_place())
+        return lambda index, predicate: load(self.values, buffer, self._kept_offset())
 
-    def _kept_place(self) -> Affine:
-        place = Affine()
+    def _kept_offset(self) -> Affine:
+        offset = Affine()
         for run in self.nest.kept_runs:
-            place = place * run.extent + self.index[run.axes[-1]]
-        return place
+            offset = offset * run.extent + self.index[run.axes[-1]]
+        return offset

@@ -17,7 +17,7 @@ from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.cpu.window_loops import put, several
-from xarr.compiler.schedules.cpu.windows import Gathered, Step, Tap, WindowNest, inside
+from xarr.compiler.schedules.cpu.windows import Accumulated, Step, Tap, WindowNest, inside
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -39,12 +39,12 @@ class _Depthwise(WindowNest):
         self.dtype = sum_dtype(self.array.dtype, node.dtype)
         super().__init__(fusion, target, window_of(node), self.array.shape, node.shape)
 
-    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+    def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
         elements = self.elements()
 
-        def step(held: Gathered, tap: Tap) -> Gathered:
+        def step(held: Accumulated, tap: Tap) -> Accumulated:
             (total,) = held
-            element = self._wide(self.array, elements.at(self.array, tap.place, tap.predicate))
+            element = self._wide(self.array, elements.at(self.array, tap.index, tap.predicate))
             weight = self._wide(self.kernel, elements.at(self.kernel, self.weight(tap)))
             return (self.sum(total, element, weight),)
 
@@ -105,32 +105,32 @@ class _Dense(_Depthwise):
         # Windows that lie on the array as a whole, by several.
         for start, stop, together in ((0, low, 1), (low, full, width), (full, self.windows[along], 1)):
             if start < stop:
-                loop, place = self.loop("i", (stop - start) // together)
+                loop, position = self.loop("i", (stop - start) // together)
                 vector.body.append(loop)
-                self.index[along], self.together = place * together + start, together
-                self.turn(loop, None, False)
+                self.index[along], self.together = position * together + start, together
+                self.add_iteration(loop, None, False)
         yield vector
 
-    def met(self, around: Loop, tap: Tap, first: Gathered, step: Step) -> Gathered:
-        loop, place = self.loop("feature", self.base[self.feature])
+    def met(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
+        loop, position = self.loop("feature", self.base[self.feature])
         around.body.append(loop)
         arguments = tuple(self.carry(loop, each) for each in first)
         return self.hand_on(
-            loop, step(arguments, dataclasses.replace(tap, place=put(tap.place, self.feature, place)))
+            loop, step(arguments, dataclasses.replace(tap, index=put(tap.index, self.feature, position)))
         )
 
-    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+    def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
         elements, along = self.elements(), self.along
 
-        def step(held: Gathered, tap: Tap) -> Gathered:
+        def step(held: Accumulated, tap: Tap) -> Accumulated:
             weight = elements.at(self.kernel, self.weight(tap))
             sums = []
             for number, total in enumerate(held):
-                place = tap.place
+                index = tap.index
                 if along is not None:
                     far = number * self.window.dimensions[along].stride
-                    place = put(place, along, place[along] + far)
-                sums.append(self.sum(total, elements.at(self.array, place), weight))
+                    index = put(index, along, index[along] + far)
+                sums.append(self.sum(total, elements.at(self.array, index), weight))
             return tuple(sums)
 
         nothing = self.values.constant(0, self.dtype)
@@ -143,4 +143,4 @@ class _Dense(_Depthwise):
         self.index = here
 
     def weight(self, tap: Tap) -> Index:
-        return put(super().weight(tap), self.op.rhs_spec[1], tap.place[self.feature])
+        return put(super().weight(tap), self.op.rhs_spec[1], tap.index[self.feature])

@@ -11,7 +11,7 @@ from typing import Literal
 
 from xarr.compiler.fusion.partial_updates import shifted, stored_part
 from xarr.compiler.loop_ir.accumulators import Combination, combination
-from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, given, row_major
+from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, constant_source, row_major
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
     Affine,
@@ -232,16 +232,16 @@ class Loops:
         """The elements of `node` are in a buffer, in row-major order."""
 
         def source(index: Index, predicate: Value | None) -> Value:
-            place = row_major(node.shape, index)
+            offset = row_major(node.shape, index)
             if self.tiles is not None and predicate is None:
-                element = self.tiles.read(buffer, place)
+                element = self.tiles.read(buffer, offset)
                 if element is not None:
                     return element
             if self.lane is not None and predicate is None:
-                packed = self.nest.packing.packed(buffer, place, self.lane)
+                packed = self.nest.packing.packed(buffer, offset, self.lane)
                 if packed is not None:
                     return load(self.values, *packed)
-            return load(self.values, buffer, place, predicate)
+            return load(self.values, buffer, offset, predicate)
 
         return source
 
@@ -279,9 +279,9 @@ class Loops:
             node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
             updated = stored_part(node)
             index = self.own_index(updated)
-            place = row_major(node.shape, index if updated is node else shifted(node, index))
+            offset = row_major(node.shape, index if updated is node else shifted(node, index))
             value = self.at(elements, updated)  # may put a loop into the body first
-            loop.body.append(Store(buffer, place, value))
+            loop.body.append(Store(buffer, offset, value))
 
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:
         """Gather the operands of a reduction."""
@@ -325,12 +325,12 @@ class Loops:
             else []
         )
 
-    def settle(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
+    def finish(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
         """Let the results of a reduction be known from what was gathered."""
         combination = self.nest.combinations[node]
         results = combination.finished(self._initial(elements, combination), totals)
         for part, number in self.nest.parts(node).items():
-            self.sources[part] = given(results[number])
+            self.sources[part] = constant_source(results[number])
 
     # --- reductions inside the turns --------------------------------------------------------------------------
 
@@ -380,11 +380,11 @@ class Loops:
         op, shape = combination.node.op, combination.node.operands[0].shape
         assert isinstance(op, ops.Reduce)
         kept, own = iter(index), iter(inner)
-        place = [
+        offset = [
             (next(own) if size != 1 else Affine()) if axis in op.dimensions else next(kept)
             for axis, size in enumerate(shape)
         ]
-        return [elements.at(array, tuple(place), predicate) for array in combination.arrays]
+        return [elements.at(array, tuple(offset), predicate) for array in combination.arrays]
 
     def _written_out(
         self, elements: Elements, combination: Combination, index: Index, predicate: Value | None
@@ -393,8 +393,8 @@ class Loops:
         if combination.in_order:
             held = tuple(self._initial(elements, combination))
         for numbers in product(*map(range, inside_sizes(combination.node))):
-            places = [Affine((), number) for number in numbers]
-            terms = self._terms(elements, combination, index, places, predicate)
+            indices = [Affine((), number) for number in numbers]
+            terms = self._terms(elements, combination, index, indices, predicate)
             held = combination.terms(terms) if held is None else combination.next(held, terms)
         assert held is not None
         return held
@@ -410,7 +410,7 @@ class Loops:
         initial = self._initial(elements, combination, combination.in_order)
         vector = self.nest.lanes == "inner"
         loops = [self._inner_loop("k", size) for size in sizes]
-        places = [Affine(((loop.index, 1),)) for loop in loops]
+        indices = [Affine(((loop.index, 1),)) for loop in loops]
         at, width, left = Affine(), last, 0
         if not vector and not combination.in_order:
             chain = self.nest.target.chain_terms
@@ -424,10 +424,10 @@ class Loops:
         inner = self.elements(loops[-1])
         accumulators = []
         for chain in range(chains):
-            place = at + Affine(((loops[-1].index, chains),), chain)
-            terms = self._terms(inner, combination, index, [*places, place], predicate)
+            offset = at + Affine(((loops[-1].index, chains),), chain)
+            terms = self._terms(inner, combination, index, [*indices, offset], predicate)
             accumulators.append(combination.accumulator(terms, initial))
-        gather(self.values, loops, accumulators)
+        accumulate(self.values, loops, accumulators)
         first, *others = [each.results for each in loops[0].accumulators]
         for other in others:
             first = combination.combined(first, other)
@@ -444,7 +444,7 @@ class Loops:
         return loop
 
 
-def gather(values: Values, loops: list[Loop], accumulators: list[Accumulator]) -> None:
+def accumulate(values: Values, loops: list[Loop], accumulators: list[Accumulator]) -> None:
     """Accumulate in the innermost of these loops, and its results in the loops around it."""
     loops[-1].accumulators.extend(accumulators)
     for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):

@@ -38,7 +38,7 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr.compiler.schedules.cpu.accesses import Accesses
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
-from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, gather
+from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, accumulate
 from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.schedules.cpu.updates import around, in_phases
@@ -202,13 +202,13 @@ class _Whole(Loops):
             elements = self.elements(loops[-1])
             accumulators = [self.accumulator(elements, node) for node in accumulated]
             self._keep(elements, loops[-1], stage)
-            gather(self.values, loops, accumulators)
+            accumulate(self.values, loops, accumulators)
             totals = dict(zip(accumulated, [each.results for each in loops[0].accumulators], strict=True))
         for node in reductions:
             results = totals.get(node, ())
             if self.nest.is_searched(node):
                 results = self._searched(around, node, results)
-            self.settle(self.elements(around), node, results)
+            self.finish(self.elements(around), node, results)
         self.put(around, self.outer_outputs(stage))
 
     def _searched(self, around: Loop, node: Node, extremum: Sequence[Value]) -> Sequence[Value]:
@@ -235,7 +235,7 @@ class _Whole(Loops):
             buffer = Buffer(f"kept{len(self.nest.locals)}", dtype, size, "local")
             self.nest.locals.append(buffer)
             value = self.at(elements, node)
-            innermost.body.append(Store(buffer, self._local_place(), value))
+            innermost.body.append(Store(buffer, self._local_offset(), value))
             self.sources[node] = self._local(node, buffer, self.sources.get(node))
 
     def _costly(self, stage: int) -> Iterator[Node]:
@@ -255,16 +255,16 @@ class _Whole(Loops):
                 if any(not isinstance(user.op, ops.Reduce) or nest.stage_of[user] > stage for user in later):
                     yield node
 
-    def _local_place(self) -> Affine:
-        place = Affine()
+    def _local_offset(self) -> Affine:
+        offset = Affine()
         for run in self.nest.reduced_runs:
-            place = place * run.extent + self.index[run.axes[-1]]
-        return place
+            offset = offset * run.extent + self.index[run.axes[-1]]
+        return offset
 
     def _local(self, node: Node, buffer: Buffer, otherwise: Source | None) -> Source:
         def source(index: Index, predicate: Value | None) -> Value | None:
             if index != self.own_index(node):
                 return otherwise(index, predicate) if otherwise else None
-            return load(self.values, buffer, self._local_place())
+            return load(self.values, buffer, self._local_offset())
 
         return source

@@ -83,9 +83,9 @@ class Packing:
     inner: set[Value] = field(default_factory=set)
     copies: dict[_Copy, Buffer] = field(default_factory=dict)
 
-    def packed(self, buffer: Buffer, place: Affine, lane: Lane) -> tuple[Buffer, Affine] | None:
+    def packed(self, buffer: Buffer, offset: Affine, lane: Lane) -> tuple[Buffer, Affine] | None:
         """Where the element lies in a copy, if one is worth it."""
-        factors = dict(place.terms)
+        factors = dict(offset.terms)
         step = factors.pop(lane.index, 0)
         if lane.panel is not None and factors.pop(lane.panel, 0) != step * self.target.panel_elements:
             return None
@@ -94,13 +94,13 @@ class Packing:
             return None
         # Other loads may want what lies between, and share the copy.
         between = min(step, *(f for f, _ in rows)) if rows else step
-        columns = between if 0 <= place.constant < between <= self.target.max_copied_step else 1
+        columns = between if 0 <= offset.constant < between <= self.target.max_copied_step else 1
         copy = _Copy(
             buffer,
             (*((f, self.extents[v]) for f, v in rows), *([(1, columns)] if columns > 1 else [])),
             step,
             lane.extent,
-            place.constant if columns == 1 else 0,
+            offset.constant if columns == 1 else 0,
             lane.panel is not None,
             self.target,
         )
@@ -113,11 +113,11 @@ class Packing:
         for (_, extent), (_, value) in zip(copy.rows, rows, strict=False):
             row = row * extent + Affine(((value, 1),))
         if columns > 1:
-            row = row * columns + place.constant
-        place = row * copy.stride + Affine(((lane.index, 1),))
+            row = row * columns + offset.constant
+        offset = row * copy.stride + Affine(((lane.index, 1),))
         if lane.panel is not None:
-            place = place + Affine(((lane.panel, copy.count * self.target.panel_elements),))
-        return self.copies[copy], place
+            offset = offset + Affine(((lane.panel, copy.count * self.target.panel_elements),))
+        return self.copies[copy], offset
 
     def _is_worth(self, copy: _Copy, inner: int) -> bool:
         read = self.turns * inner
@@ -136,7 +136,7 @@ class Packing:
 
     def _phase(self, copy: _Copy, target: Buffer) -> Loop:
         loops = []
-        source, place = Affine((), copy.constant), Affine()
+        source, offset = Affine((), copy.constant), Affine()
         extent: int | Value = copy.extent
         if copy.panels:
             size = self.target.panel_elements
@@ -144,7 +144,7 @@ class Packing:
             loops.append(panel)
             extent = panel_extent(panel, copy.extent, size)
             source = source + Affine(((panel.index, size * copy.step),))
-            place = Affine(((panel.index, copy.count * size),))
+            offset = Affine(((panel.index, copy.count * size),))
         row = Affine()
         for step, count in copy.rows:
             loops.append(Loop(index_value(self.values, "row"), count))
@@ -153,8 +153,8 @@ class Packing:
         lane = Loop(index_value(self.values, "lane"), extent, Runs.LANES)
         loops.append(lane)
         source = source + Affine(((lane.index, copy.step),))
-        place = place + row * copy.stride + Affine(((lane.index, 1),))
-        lane.body.append(Store(target, place, load(self.values, copy.source, source)))
+        offset = offset + row * copy.stride + Affine(((lane.index, 1),))
+        lane.body.append(Store(target, offset, load(self.values, copy.source, source)))
         for before, after in pairwise(loops):
             before.body.append(after)
         return loops[0]

@@ -41,9 +41,9 @@ class _Products(WindowLoops):
     def phases(self) -> list[Loop]:
         inner = {self.rows, self.columns}
         outer = [axis for axis, size in enumerate(self.shape) if size != 1 and axis not in inner]
-        first, places = self.flat([self.shape[axis] for axis in outer] or [1])
-        for axis, place in zip(outer, places, strict=False):
-            self.index[axis] = place
+        first, indices = self.flat([self.shape[axis] for axis in outer] or [1])
+        for axis, at in zip(outer, indices, strict=False):
+            self.index[axis] = at
         first.body.append(self._columns())
         return [first]
 
@@ -54,9 +54,9 @@ class _Products(WindowLoops):
         full = count // together * together
         for start, stop, width in ((0, full, together), (full, count, count - full)):
             if start < stop:
-                loop, place = self.loop("i", (stop - start) // width)
+                loop, position = self.loop("i", (stop - start) // width)
                 vector.body.append(loop)
-                self._few_rows(loop, place * width + start, width)
+                self._few_rows(loop, position * width + start, width)
         return vector
 
     def _few_rows(self, around: Loop, first: Affine, width: int) -> None:
@@ -79,22 +79,22 @@ class _Products(WindowLoops):
         if depth == len(summed):
             return self._products(indices, summed, totals)
         size = self.node.operands[0].shape[self.op.lhs_contracting_dimensions[depth]]
-        loop, place = self.loop("k", size)
+        loop, position = self.loop("k", size)
         around.body.append(loop)
         arguments = [self.carry(loop, total) for total in totals]
-        sums = self._sums(loop, indices, put(summed, depth, place), arguments, depth + 1)
+        sums = self._sums(loop, indices, put(summed, depth, position), arguments, depth + 1)
         return list(self.hand_on(loop, sums))
 
     def _products(self, indices: list[Index], summed: Index, totals: list[Value]) -> list[Value]:
         elements = self.elements()
         left, right = self.node.operands
-        weight = elements.at(right, self._place(indices[0], summed, 1))
+        weight = elements.at(right, self._operand_index(indices[0], summed, 1))
         return [
-            elements.at(left, self._place(index, summed, 0)).fma(weight, total)
+            elements.at(left, self._operand_index(index, summed, 0)).fma(weight, total)
             for index, total in zip(indices, totals, strict=True)
         ]
 
-    def _place(self, index: Index, summed: Index, side: int) -> Index:
+    def _operand_index(self, index: Index, summed: Index, side: int) -> Index:
         """The index in an operand, given that in the result and those of the contracted dimensions."""
         op, free = self.op, self.free[side]
         batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)[side]

@@ -39,7 +39,7 @@ from xarr.compiler.loop_ir.elements import (
     Source,
     buffer_of,
     computed,
-    given,
+    constant_source,
     reader,
     row_major,
 )
@@ -99,8 +99,8 @@ class _Scans:
 
     def kernel(self) -> Kernel:
         runs = self._runs()
-        place = runs.index([self.axis])
-        phase = self._along_rows(runs) if place == len(runs) - 1 else self._by_rows(runs, place)
+        position = runs.index([self.axis])
+        phase = self._along_rows(runs) if position == len(runs) - 1 else self._by_rows(runs, position)
         return Kernel(self.inputs, self.outputs, (), tuple(self.locals), in_threads([phase]))
 
     # --- where things are ---------------------------------------------------------------------------
@@ -120,7 +120,7 @@ class _Scans:
         ]
         stores = self._stores(elements, index)
         roots += [store.value for store in stores]
-        return axis_runs(self.domain, single, roots, [store.place for store in stores], [self.axis])
+        return axis_runs(self.domain, single, roots, [store.offset for store in stores], [self.axis])
 
     def _unknown(self, node: Node, index: Index, predicate: Value | None) -> Value:
         return self.values.make("argument", (), register_dtype(node.dtype), node)
@@ -148,11 +148,11 @@ class _Scans:
             stores.append(Store(buffer, row_major(node.shape, at), elements.at(node, at)))
         return stores
 
-    def _index(self, runs: Sequence[Sequence[int]], places: Sequence[Affine]) -> list[Affine]:
+    def _index(self, runs: Sequence[Sequence[int]], run_indices: Sequence[Affine]) -> list[Affine]:
         """The index of each axis, given that of each run."""
         index = [Affine()] * len(self.domain)
-        for run, place in zip(runs, places, strict=True):
-            index[run[-1]] = place
+        for run, at in zip(runs, run_indices, strict=True):
+            index[run[-1]] = at
         if self.reverse:
             index[self.axis] = index[self.axis] * -1 + (self.domain[self.axis] - 1)
         return index
@@ -179,7 +179,7 @@ class _Scans:
             term = elements.at(node.operands[0], self._own(node.operands[0], index))
             prefix = self._prefix(node, elements.at(node.operands[1], ()), term)
             inner.prefixes.append(prefix)
-            sources[node] = partial(self._given, self._own(node, index), prefix.running)
+            sources[node] = partial(self._own_total, self._own(node, index), prefix.running)
         inner.body += self._stores(elements, index, in_rows=True)
         after = Elements(self.values, sources)
         around.body += [inner, *self._stores(after, index, in_rows=False)]
@@ -189,8 +189,8 @@ class _Scans:
         """A new loop through a row, and the index of each axis in it."""
         row = self._loop(runs[-1])
         row.runs = Runs.LANES
-        places = [Affine(((loop.index, 1),)) for loop in (*outer[: len(runs) - 1], row)]
-        return row, self._index(runs, places)
+        run_indices = [Affine(((loop.index, 1),)) for loop in (*outer[: len(runs) - 1], row)]
+        return row, self._index(runs, run_indices)
 
     def _stages(self) -> dict[Node, int]:
         """For each node how many reductions follow one another until it can be computed."""
@@ -225,7 +225,7 @@ class _Scans:
         for each, accumulator in zip(combinations, row.accumulators, strict=True):
             initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
             (total,) = each.finished(initial, accumulator.results)
-            sources[each.node] = given(total)
+            sources[each.node] = constant_source(total)
 
     def _keep(
         self, node: Node, row: Loop, index: list[Affine], elements: Elements, sources: dict[Node, Source]
@@ -265,16 +265,16 @@ class _Scans:
         running = self.values.make("result", (), term.dtype, "running", unique=True)
         return Prefix(initial, term, left, right, total, running)
 
-    def _given(self, own: Index, total: Value, index: Index, predicate: Value | None) -> Value:
+    def _own_total(self, own: Index, total: Value, index: Index, predicate: Value | None) -> Value:
         assert index == own, "a running total is used where it is computed"
         return total
 
-    def _by_rows(self, runs: list[list[int]], place: int) -> Loop:
+    def _by_rows(self, runs: list[list[int]], position: int) -> Loop:
         """Other axes are inside of the axis: the last of them is gone through in blocks."""
         others = [run for run in runs if run != [self.axis]]
         loops = [self._loop(run) for run in others]
         row, along = loops.pop(), self._loop([self.axis])
-        width = row.most_turns
+        width = row.max_iterations
         least, longest = self.target.min_scan_row, self.target.max_scan_row
         # What the axis carries lies in local buffers.
         carried = sum(register_dtype(node.dtype).itemsize for node in self.scans)
@@ -286,12 +286,12 @@ class _Scans:
         if width > most:
             left = start.value(self.values) * -1 + width
             size = left.lt(most).select(left, most)
-        places = [Affine(((loop.index, 1),)) for loop in loops]
+        run_indices = [Affine(((loop.index, 1),)) for loop in loops]
         inner, first = (Loop(index_value(self.values, "j"), size, Runs.LANES) for _ in range(2))
         at = Affine(((inner.index, 1),))
-        places.append(at + start if width > most else at)
-        places.insert(place, Affine(((along.index, 1),)))
-        index = self._index(runs, places)
+        run_indices.append(at + start if width > most else at)
+        run_indices.insert(position, Affine(((along.index, 1),)))
+        index = self._index(runs, run_indices)
         sources = dict(self.arguments)
         elements = Elements(self.values, sources)
         for node in self.scans:
@@ -303,7 +303,7 @@ class _Scans:
             so_far = load(self.values, held, at)
             (total,) = computed(node.op.computation, (so_far, term), self.values)
             inner.body.append(Store(held, at, total))
-            sources[node] = partial(self._given, self._own(node, index), total)
+            sources[node] = partial(self._own_total, self._own(node, index), total)
         inner.body += self._stores(elements, index)
         outer = nested([*loops, block])
         outer[-1].body += [first, along]

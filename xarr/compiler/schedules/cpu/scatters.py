@@ -135,9 +135,9 @@ class _Walk:
         single = [index_value(self.values, f"i{axis}") for axis in range(len(extents))]
         index = tuple(Affine(((value, 1),)) for value in single)
         rank = len(batch_shape)
-        store, conditions = self._turn(index[:rank], index[rank:])
+        store, conditions = self._update(index[:rank], index[rank:])
         alone = () if self.divided is None else (rank + self.divided,)
-        runs = axis_runs(extents, single, [store.value, *conditions], [store.place], alone)
+        runs = axis_runs(extents, single, [store.value, *conditions], [store.offset], alone)
         # Batches and windows are never one run.
         runs = [part for run in runs for part in _split(run, rank)]
         own = self.divided
@@ -167,7 +167,7 @@ class _Walk:
             last = [dim for dim, size in enumerate(self.shape) if size != 1][-1]
             long = self.windows.sizes[last] >= self.target.min_vector_row
             inner[-1].runs = lanes_if(runs[-1][-1] == rank + last and long)
-        store, _ = self._turn(batch, tuple(window))
+        store, _ = self._update(batch, tuple(window))
         nested([around, *inner])[-1].body.append(store)
 
     def _is_listed(self, own: int) -> bool:
@@ -184,7 +184,7 @@ class _Walk:
         """
         (every,), own = outer, self.divided
         assert own is not None
-        total = every.most_turns
+        total = every.max_iterations
         at_once = min(self.target.listed_updates, self.target.local_bytes // INT64.itemsize)
         most = min(at_once, total)
         listed = Buffer("own", INT64, most, "local")
@@ -197,8 +197,8 @@ class _Walk:
         )
         each = Loop(every.index, within if total > at_once else total)
         at = tuple(index + start if index.terms else index for index in batch)
-        place, fits = self._start(at)
-        wanted = self._belongs(place, fits, own)
+        start_index, fits = self._start(at)
+        wanted = self._belongs(start_index, fits, own)
         count, last = carried(self.values, INT64)
         each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
         (flat,) = (index for index in at if index.terms)
@@ -214,14 +214,14 @@ class _Walk:
     ) -> tuple[Loop, Index]:
         """Loops that go through the updates and leave out those that do not belong to the range."""
         own = self.divided
-        place, fits = self._start(batch)
+        start_index, fits = self._start(batch)
         if own is None:
             outer.append(self._once(self._all(fits.values())))
         elif self.windows.sizes[own] == 1:
-            outer.append(self._once(self._belongs(place, fits, own)))
+            outer.append(self._once(self._belongs(start_index, fits, own)))
         else:
             (loop,) = (loop for loop in inner if loop.index in dict(window[own].terms))
-            low, loop.extent = self._own_part(place[own].value(self.values), fits, own)
+            low, loop.extent = self._own_part(start_index[own].value(self.values), fits, own)
             window[own] = window[own] + Affine(((low, 1),))
         return nested([around, *outer])[-1], batch
 
@@ -230,10 +230,10 @@ class _Walk:
         extent = 1 if condition is None else condition.select(self.values.constant(1, INT64), 0)
         return Loop(index_value(self.values, "once"), extent)
 
-    def _belongs(self, place: list[Affine], fits: dict[int, Value], own: int) -> Value:
+    def _belongs(self, start_index: list[Affine], fits: dict[int, Value], own: int) -> Value:
         """Whether a window that has one index along the divided dimension fits and lies in the range."""
         first, end = self.bounds
-        number = place[own].value(self.values)
+        number = start_index[own].value(self.values)
         others = [condition for dim, condition in fits.items() if dim != own]
         belongs = self._all([number.ge(first), number.lt(end), *others])
         assert belongs is not None
@@ -259,22 +259,22 @@ class _Walk:
 
     def _start(self, batch: Index) -> tuple[list[Affine], dict[int, Value]]:
         """Where the window at an index of the batch starts, and by dimension when it fits."""
-        place, fits = [Affine()] * len(self.shape), dict[int, Value]()
+        start_index, fits = [Affine()] * len(self.shape), dict[int, Value]()
         rank = len(self.scatter.indices.shape)
         element = partial(self.scatter.elements().at, self.scatter.indices)
         for dim, last, number in components(self.windows, rank, batch, element):
             fits[dim] = inside(number, last)
             if last:
-                place[dim] = Affine(((as_int64(number), 1),))
+                start_index[dim] = Affine(((as_int64(number), 1),))
         for dim, position in self.windows.batching:
-            place[dim] = batch[position]
-        return place, fits
+            start_index[dim] = batch[position]
+        return start_index, fits
 
-    def _turn(self, batch: Index, window: Index) -> tuple[Store, list[Value]]:
+    def _update(self, batch: Index, window: Index) -> tuple[Store, list[Value]]:
         """Combine one update into its target."""
         scatter, windows = self.scatter, self.windows
-        place, fits = self._start(batch)
-        target = row_major(self.shape, tuple(a + b for a, b in zip(place, window, strict=True)))
+        start_index, fits = self._start(batch)
+        target = row_major(self.shape, tuple(a + b for a, b in zip(start_index, window, strict=True)))
         index = [Affine()] * len(scatter.updates.shape)
         for dim, at in zip(windows.batch_dims, batch, strict=True):
             index[dim] = at

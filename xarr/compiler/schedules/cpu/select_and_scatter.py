@@ -31,7 +31,7 @@ from xarr.compiler.loop_ir.loops import (
     load,
 )
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.schedules.cpu.windows import Gathered, Tap, WindowNest
+from xarr.compiler.schedules.cpu.windows import Accumulated, Tap, WindowNest
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -64,17 +64,17 @@ class _Choice(WindowNest):
         self.chosen = Buffer("chosen", np.dtype(np.int32), self.source.tensor_type.size, "scratch")
         self.strides = strides(self.base)
 
-    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+    def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
         elements = self.elements()
         index = tuple(self.index)
         first = Affine()
         for axis, stride in enumerate(self.strides):
             first = first + self.start(axis) * stride
 
-        def step(held: Gathered, tap: Tap) -> Gathered:
+        def step(held: Accumulated, tap: Tap) -> Accumulated:
             best, distance = held
-            element = elements.at(self.operand, tap.place, tap.predicate)
-            here = (self._flat(tap.place) + first * -1).value(self.values).convert(np.int32)
+            element = elements.at(self.operand, tap.index, tap.predicate)
+            here = (self._flat(tap.index) + first * -1).value(self.values).convert(np.int32)
             (stays,) = computed(self.op.select, (best, element), self.values)
             stays = stays & distance.ge(0)
             return stays.select(best, element), stays.select(distance, here)
@@ -84,9 +84,9 @@ class _Choice(WindowNest):
         _, distance = self.fold(around, nothing, step, innermost, checked)
         around.body.append(Store(self.chosen, row_major(self.windows, index), distance))
 
-    def _flat(self, place: Index) -> Affine:
+    def _flat(self, index: Index) -> Affine:
         offset = Affine()
-        for at, stride in zip(place, self.strides, strict=True):
+        for at, stride in zip(index, self.strides, strict=True):
             offset = offset + at * stride
         return offset
 
@@ -121,9 +121,9 @@ class _ElementByElement(_Scatter):
         axes = [axis for axis, size in enumerate(self.shape) if size != 1]
         outer, inner = (axes[:-2], axes[-2:]) if len(axes) > 2 else (axes[:-1], axes[-1:])
         nest = self.choice
-        first, places = nest.flat([self.shape[axis] for axis in outer] or [1])
-        for axis, place in zip(outer, places, strict=False):
-            self.index[axis] = place
+        first, indices = nest.flat([self.shape[axis] for axis in outer] or [1])
+        for axis, at in zip(outer, indices, strict=False):
+            self.index[axis] = at
         around = first
         for axis in inner:
             loop, self.index[axis] = nest.loop(
@@ -139,10 +139,10 @@ class _ElementByElement(_Scatter):
 
     def _element(self, around: Loop) -> None:
         sliding = [axis for axis, each in enumerate(self.dimensions) if not each.is_trivial]
-        total = self._gathered(around, sliding, list(self.index), Affine(), self.first())
+        total = self._accumulate_windows(around, sliding, list(self.index), Affine(), self.first())
         around.body.append(Store(self.result, row_major(self.shape, tuple(self.index)), total))
 
-    def _gathered(
+    def _accumulate_windows(
         self, around: Loop, axes: list[int], window: list[Affine], distance: Affine, held: Value
     ) -> Value:
         """`held` after the windows that the present element lies in have come by."""
@@ -161,15 +161,15 @@ class _ElementByElement(_Scatter):
         start = window[axis] * dimension.stride + -dimension.padding_low
         distance = distance + (at + start * -1) * nest.strides[axis]
         argument = nest.carry(loop, held)
-        (total,) = nest.hand_on(loop, [self._gathered(loop, others, window, distance, argument)])
+        (total,) = nest.hand_on(loop, [self._accumulate_windows(loop, others, window, distance, argument)])
         return total
 
     def _windows(self, dimension: WindowDimension, at: Affine, windows: int) -> tuple[Affine, Value]:
         """The first window that an element lies in, and in how many it does."""
-        stride, place = dimension.stride, at + dimension.padding_low
-        low = (place + (stride - dimension.size)).value(self.values)
+        stride, at = dimension.stride, at + dimension.padding_low
+        low = (at + (stride - dimension.size)).value(self.values)
         first = low.gt(0).select(low / stride if stride > 1 else low, 0)
-        after = (place + stride).value(self.values)
+        after = (at + stride).value(self.values)
         after = after / stride if stride > 1 else after
         after = after.lt(windows).select(after, windows)
         count = after - first
@@ -183,9 +183,9 @@ class _PlaneByPlane(_Scatter):
         planes = [
             axis for axis, each in enumerate(self.dimensions) if each.is_trivial and self.shape[axis] != 1
         ]
-        first, places = nest.flat([self.shape[axis] for axis in planes] or [1])
-        for axis, place in zip(planes, places, strict=False):
-            self.index[axis] = place
+        first, indices = nest.flat([self.shape[axis] for axis in planes] or [1])
+        for axis, at in zip(planes, indices, strict=False):
+            self.index[axis] = at
         within = [axis for axis, each in enumerate(self.dimensions) if not each.is_trivial]
         first.body.append(self._fill(within))
         first.body.append(self._windows(within))
@@ -210,10 +210,10 @@ class _PlaneByPlane(_Scatter):
             start = start + begin * stride
             plane = plane + at * stride
         chosen = start.value(self.values) + distance.convert(np.int64)
-        place = Affine(((is_some.select(chosen, plane.value(self.values)), 1),))
-        there = load(self.values, self.result, place)
+        offset = Affine(((is_some.select(chosen, plane.value(self.values)), 1),))
+        there = load(self.values, self.result, offset)
         value = is_some.select(self.joined(there, tuple(window)), there)
-        loops[-1].body.append(Store(self.result, place, value))
+        loops[-1].body.append(Store(self.result, offset, value))
         return loops[0]
 
     def _loops(

@@ -29,28 +29,28 @@ class Tiles:
     column: Loop
     known: dict[tuple[Buffer, Affine], Value] = field(default_factory=dict)
 
-    def read(self, buffer: Buffer, place: Affine) -> Value | None:
+    def read(self, buffer: Buffer, offset: Affine) -> Value | None:
         """The element at a place, by way of a tile if that is how it is read in order."""
-        factors = dict(place.terms)
+        factors = dict(offset.terms)
         if factors.get(self.row.index) != 1 or factors.get(self.column.index, 0) in (-1, 0, 1):
             return None
-        key = (buffer, place)
+        key = (buffer, offset)
         if key not in self.known:
             tile = Buffer(f"tile{len(self.locals)}", buffer.dtype, self.side * self.side, "local")
             if tile.nbytes + sum(each.nbytes for each in self.locals) > self.max_bytes:
                 return None
             self.locals.append(tile)
-            self.inside.body.insert(len(self.known), self._filled(tile, buffer, place))
+            self.inside.body.insert(len(self.known), self._filled(tile, buffer, offset))
             own = Affine(((self.column.index, self.side), (self.row.index, 1)))
             self.known[key] = load(self.values, tile, own)
         return self.known[key]
 
-    def _filled(self, tile: Buffer, buffer: Buffer, place: Affine) -> Loop:
+    def _filled(self, tile: Buffer, buffer: Buffer, offset: Affine) -> Loop:
         column = Loop(index_value(self.values, "column"), self.column.extent)
         row = Loop(index_value(self.values, "row"), self.row.extent, Runs.LANES)
         other = {self.column.index: column.index, self.row.index: row.index}
         source = Affine(
-            tuple((other.get(value, value), factor) for value, factor in place.terms), place.constant
+            tuple((other.get(value, value), factor) for value, factor in offset.terms), offset.constant
         )
         target = Affine(((column.index, self.side), (row.index, 1)))
         row.body.append(Store(tile, target, load(self.values, buffer, source)))

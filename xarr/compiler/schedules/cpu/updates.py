@@ -45,8 +45,8 @@ def _copy(
         index[axis] = index[axis] + Affine(((counter, 1),))
     for outer, loop in pairwise(loops):
         outer.body.append(loop)
-    place = tuple(index)
-    loops[-1].body.append(Store(buffer, row_major(node.shape, place), elements.at(node.operands[0], place)))
+    offset = tuple(index)
+    loops[-1].body.append(Store(buffer, row_major(node.shape, offset), elements.at(node.operands[0], offset)))
     return loops[0]
 
 

@@ -58,9 +58,9 @@ class WindowLoops:
 
     def flat(self, extents: Sequence[int]) -> tuple[Loop, list[Affine]]:
         """One loop over several dimensions, and the index of each."""
-        loop, place = self.loop("turn", prod(extents))
+        loop, at = self.loop("turn", prod(extents))
         if len(extents) == 1:
-            return loop, [place]
+            return loop, [at]
         indices = []
         for axis, (extent, stride) in enumerate(zip(extents, strides(tuple(extents)), strict=True)):
             index = loop.index if stride == 1 else self._quotient(loop.index, stride)
@@ -75,10 +75,10 @@ class WindowLoops:
     def _remainder(self, value: Value, divisor: int) -> Value:
         return value.rem(divisor)
 
-    def range_of(self, place: Affine) -> tuple[int, int]:
+    def range_of(self, number: Affine) -> tuple[int, int]:
         """The least and the greatest number that a place may be."""
-        low = high = place.constant
-        for value, factor in place.terms:
+        low = high = number.constant
+        for value, factor in number.terms:
             ends = [factor * end for end in self.ranges[value]]
             low, high = low + min(ends), high + max(ends)
         return low, high
@@ -139,9 +139,9 @@ class WindowLoops:
             around.body.append(Store(buffer, row_major(result.shape, index), elements.at(result, index)))
 
 
-def put(index: Index, axis: int, place: Affine) -> Index:
+def put(index: Index, axis: int, at: Affine) -> Index:
     """The index with another place along one axis."""
-    return (*index[:axis], place, *index[axis + 1 :])
+    return (*index[:axis], at, *index[axis + 1 :])
 
 
 def several(count: int, most: int) -> int:

@@ -27,20 +27,20 @@ from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 
 #: What is gathered from the elements of a window.
-Gathered: TypeAlias = "tuple[Value, ...]"
+Accumulated: TypeAlias = "tuple[Value, ...]"
 
 
 @dataclass(frozen=True)
 class Tap:
     """An element of a window: its index in the array and in the window, and whether it exists, None for always."""
 
-    place: Index
+    index: Index
     number: Index
     predicate: Value | None = None
 
 
 #: (what there is, an element) -> what there is when it has joined.
-Step = Callable[[Gathered, Tap], Gathered]
+Step = Callable[[Accumulated, Tap], Accumulated]
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
@@ -60,7 +60,7 @@ class WindowNest(WindowLoops):
         self.windows = windows
         self.index: list[Affine] = [Affine()] * len(windows)
 
-    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+    def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
         """Compute and store the results of one turn.
 
         Elements along the dimension `innermost` are written out, and where `checked` looked at one by one.
@@ -83,7 +83,7 @@ class WindowNest(WindowLoops):
         last = self.innermost
         if last is None:
             once, _ = self.loop("once", 1)
-            self.turn(once, None, False)
+            self.add_iteration(once, None, False)
             return [once]
         outer = [axis for axis, count in enumerate(self.windows[:last]) if count != 1]
         # One dimension stays a loop, so that what its windows have in common is computed once.
@@ -94,9 +94,9 @@ class WindowNest(WindowLoops):
         """`loops` inside one loop over the dimensions `outer` and a loop for each of `inner`."""
         if not outer:
             return list(loops())
-        first, places = self.flat([self.windows[axis] for axis in outer])
-        for axis, place in zip(outer, places, strict=True):
-            self.index[axis] = place
+        first, indices = self.flat([self.windows[axis] for axis in outer])
+        for axis, at in zip(outer, indices, strict=True):
+            self.index[axis] = at
         around = first
         for axis in inner:
             loop, self.index[axis] = self.loop("i", self.windows[axis])
@@ -110,7 +110,7 @@ class WindowNest(WindowLoops):
         dimension, extent = self.window.dimensions[axis], self.windows[axis]
         if not self.slides:
             loop, self.index[axis] = self.loop("i", extent, Runs.LANES)
-            self.turn(loop, None, False)
+            self.add_iteration(loop, None, False)
             yield loop
             return
         low, high = inside(dimension, extent, self.base[axis])
@@ -118,9 +118,9 @@ class WindowNest(WindowLoops):
             if start < stop:
                 within = (start, stop) == (low, high)
                 vector = within or stop - start >= self.target.min_edge_windows
-                loop, place = self.loop("i", stop - start, lanes_if(vector))
-                self.index[axis] = place + start
-                self.turn(loop, axis if vector else None, not within)
+                loop, position = self.loop("i", stop - start, lanes_if(vector))
+                self.index[axis] = position + start
+                self.add_iteration(loop, axis if vector else None, not within)
                 yield loop
 
     def start(self, axis: int) -> Affine:
@@ -129,8 +129,8 @@ class WindowNest(WindowLoops):
         return self.index[axis] * dimension.stride + -dimension.padding_low
 
     def fold(
-        self, around: Loop, first: Gathered, step: Step, innermost: int | None, checked: bool
-    ) -> Gathered:
+        self, around: Loop, first: Accumulated, step: Step, innermost: int | None, checked: bool
+    ) -> Accumulated:
         """What is there after `step` has seen every element of the present window that lies on the array."""
         sliding = [axis for axis, each in enumerate(self.window.dimensions) if not each.is_trivial]
         if checked and innermost is not None:
@@ -139,8 +139,8 @@ class WindowNest(WindowLoops):
         return self._fold(around, sliding, tap, first, step, innermost)
 
     def _fold(
-        self, around: Loop, axes: list[int], tap: Tap, first: Gathered, step: Step, innermost: int | None
-    ) -> Gathered:
+        self, around: Loop, axes: list[int], tap: Tap, first: Accumulated, step: Step, innermost: int | None
+    ) -> Accumulated:
         if not axes:
             return self.met(around, tap, first, step)
         axis, *others = axes
@@ -155,22 +155,22 @@ class WindowNest(WindowLoops):
         tap = self._moved(tap, axis, start, number)
         return self.hand_on(loop, self._fold(loop, others, tap, arguments, step, innermost))
 
-    def met(self, around: Loop, tap: Tap, first: Gathered, step: Step) -> Gathered:
+    def met(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
         """What is there when one element of the window has joined."""
         return step(first, tap)
 
     def _moved(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
         """The element with this number along an axis."""
-        place, numbers = list(tap.place), list(tap.number)
-        place[axis] = start + number * self.window.dimensions[axis].window_dilation
+        index, numbers = list(tap.index), list(tap.number)
+        index[axis] = start + number * self.window.dimensions[axis].window_dilation
         numbers[axis] = number
-        return Tap(tuple(place), tuple(numbers), tap.predicate)
+        return Tap(tuple(index), tuple(numbers), tap.predicate)
 
     def _checked(self, step: Step, axis: int) -> Step:
         """`step` for elements that may lie beside the array along one dimension."""
 
-        def checked(first: Gathered, tap: Tap) -> Gathered:
-            inside = self.elements().inside(tap.place[axis], 0, self.base[axis], tap.predicate)
+        def checked(first: Accumulated, tap: Tap) -> Accumulated:
+            inside = self.elements().inside(tap.index[axis], 0, self.base[axis], tap.predicate)
             following = step(first, replace(tap, predicate=inside))
             return tuple(inside.select(new, old) for new, old in zip(following, first, strict=True))
 
@@ -184,12 +184,12 @@ class _Reduction(WindowNest):
         self.node = node
         self.computation = node.op.computation
 
-    def turn(self, around: Loop, innermost: int | None, checked: bool) -> None:
+    def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
         array, initial = self.node.operands
         elements = self.elements()
 
-        def step(first: Gathered, tap: Tap) -> Gathered:
-            element = elements.at(array, tap.place, tap.predicate)
+        def step(first: Accumulated, tap: Tap) -> Accumulated:
+            element = elements.at(array, tap.index, tap.predicate)
             return computed(self.computation, (*first, element), self.values)
 
         (total,) = self.fold(around, (elements.at(initial, ()),), step, innermost, checked)
