@@ -211,7 +211,7 @@ def outermost_are_independent(program: Kernel) -> bool:
     for phase in program.phases:
         stores = [store for loop in phase.walk() for store in loop.stores()]
         for store in stores:
-            if phase.extent != 1 and phase.index not in dict(store.place.terms):
+            if phase.extent != 1 and phase.index not in dict(store.offset.terms):
                 return False
     return True
 

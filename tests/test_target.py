@@ -95,7 +95,7 @@ OTHERS = {
         "ONE": "a mark",
         "INNER": "axes of inner reductions are counted from here on",
     },
-    "compiler/fusion/window_work.py": {"_MOST_PLACES": "what int32 counts"},
+    "compiler/fusion/window_work.py": {"_MAX_DISTANCE": "what int32 counts"},
     "compiler/loop_ir/indexed.py": {"_LARGEST": "what int64 counts"},
     "compiler/loop_ir/index_ranges.py": {"_EITHER": "both truth values"},
     "compiler/object_cache.py": {

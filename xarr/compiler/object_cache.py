@@ -124,7 +124,7 @@ class ObjectCache:
         self._readable = self.problem is None
 
     def get(self, key: str) -> bytes | None:
-        """What was put under `key`, if it is there unharmed."""
+        """The object code that was put under `key`, if it is there unharmed."""
         if not self._readable:
             return None
         try:
@@ -230,7 +230,7 @@ def _others_may_replace(status: os.stat_result) -> bool:
 
 
 def _problem_of_directory(path: Path) -> str | None:
-    """Why no machine code should be run from a directory: whoever writes there runs it as this user."""
+    """Why no machine code should be run from a directory: other writers there run it as this user."""
     if _others_may_write(path.stat()):
         return "other users may have put kernels there; remove it"
     for above in path.parents:

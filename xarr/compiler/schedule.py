@@ -20,7 +20,7 @@ from xarr.ir.op import Op
 
 
 class Kind(Enum):
-    """What a group is made around: an operation that wants loops of its own, or none, and then its domain."""
+    """The op that a group is made around, which wants loops of its own; for a nest its domain."""
 
     NEST = "element-wise operations and reductions"
     SCAN = "running totals"
@@ -62,7 +62,7 @@ def kind_of(fusion: ops.Fusion) -> Kind:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """How a backend runs groups: the numbers of its machine, and a builder for each kind of group."""
+    """The way in which a backend runs groups: the numbers of its machine, and a builder for each kind of group."""
 
     target: Target
     builders: Mapping[Kind, Builder]

@@ -15,7 +15,7 @@ from xarr.ir.graph import Graph, Node
 
 @dataclass(frozen=True)
 class Column:
-    """How the values of a column are ordered; `total` is the total order of floats."""
+    """The order of a column's values; `total` is the total order of floats."""
 
     descending: bool
     total: bool

@@ -47,7 +47,7 @@ class Target:
     spare_bytes: int = 2**20
     #: Bytes of a result from which it is written over an operand that nothing else needs: less lies in a cache, and
     #: its memory is soon used again.
-    min_overwritten_bytes: int = 2**15
+    min_reused_bytes: int = 2**15
     #: Elements of an array up to which reading it in steps does no harm.
     max_strided_elements: int = 2**15
 

@@ -37,7 +37,7 @@ class Traffic:
 
 
 def traffic(kernel: Kernel, cache_bytes: int) -> Traffic:
-    """What one call of the kernel reads and writes; scratch counts, local buffers stay in a cache."""
+    """Bytes that one call of the kernel reads and writes; scratch counts, local buffers stay in a cache."""
     passes = [touched for phase in kernel.phases for touched in _passes(phase, cache_bytes)]
     inputs: dict[Buffer, int] = {}
     for touched in passes:

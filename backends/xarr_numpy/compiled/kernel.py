@@ -140,7 +140,7 @@ def _work(phase: Loop) -> float:
 
 
 def _shared(address: int, phase: Loop) -> Phase:
-    """How threads share a phase: with bounds one range each, where ranges repeat work not among two."""
+    """A phase for threads to share: with bounds one range each, where ranges repeat work not among two."""
     return Phase(
         address, _extent(phase), costs.iteration(phase), bool(phase.bounds), threads=3 if phase.repeats else 2
     )

@@ -109,7 +109,7 @@ def quotient_up(size: Node, divisor: int) -> Node:
 
 
 def windows_in(size: Node, window: WindowDimension) -> Node:
-    """How many windows fit in a dimension of live size `size`."""
+    """The number of windows that fit in a dimension of live size `size`."""
     if window.is_trivial:
         return size
 

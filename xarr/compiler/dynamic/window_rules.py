@@ -101,11 +101,9 @@ def _gather(node: Node, operands: Lives) -> Lives:
     return (Live(windows_read, {**sizes, **_batch_sizes(op, windows, [operand], [indices], [])}),)
 
 
-def _unless_empty(gathered_windows: Node, size: Node) -> Node:
-    there = spread(binary(ops.Compare("GT"), size, number(0)), gathered_windows.shape)
-    return Node(
-        ops.Select(), (there, gathered_windows, spread(zero(gathered_windows.dtype), gathered_windows.shape))
-    )
+def _unless_empty(windows: Node, size: Node) -> Node:
+    there = spread(binary(ops.Compare("GT"), size, number(0)), windows.shape)
+    return Node(ops.Select(), (there, windows, spread(zero(windows.dtype), windows.shape)))
 
 
 def _batch_sizes(

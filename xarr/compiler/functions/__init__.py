@@ -45,7 +45,7 @@ _REGISTERS: Final[Types] = INTEGER | {HALF, SINGLE, DOUBLE, BOOL}
 
 @dataclass(frozen=True)
 class Function:
-    """How an operation is computed, and for which registers; `wide` is for float16 by way of float32."""
+    """The computation of an operation, and its registers; `wide` is for float16 by way of float32."""
 
     compute: Callable[..., Value]
     accepts: frozenset[DType]
@@ -129,7 +129,7 @@ def _lower_register(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | 
 
 
 def _by_definition(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
-    """What an operation on elements of one type decomposes into; None if nothing that is computed here."""
+    """The result of an operation on elements of one type by its decomposition; None if that is not computed here."""
     graph = _definition(op, dtype, len(operands)) if isinstance(op, Elementwise | ops.Clamp) else None
     results = None if graph is None else apply_graph(graph, operands)
     return None if results is None else results[0]

@@ -58,7 +58,7 @@ _SINGLE: Final = np.dtype(np.float32)
 
 
 def register_dtype(dtype: DType) -> DType:
-    """What a register holds for an element type: itself, or its bits."""
+    """The type of a register for an element type: itself, or that of its bits."""
     return np.dtype(f"u{dtype.itemsize}") if dtype in dtypes.EXTENDED_FLOAT else dtype
 
 

@@ -193,7 +193,7 @@ class _Fuser:
         self.spans[group] = (self.order[node], self.order[node])
 
     def _index_maps(self, node: Node, group: Group) -> set[Along]:
-        """How the members of the group that use `node` make it run along the domain."""
+        """Index maps of `node` for the members of the group that use it."""
         index_maps = set()
         for user in self.users[node]:
             for along in group.along.get(user, ()):
@@ -339,7 +339,7 @@ class _Fuser:
         return False
 
     def _users_outside(self, node: Node, group: Group) -> list[Node]:
-        """What uses a node of the group outside of it, by way of what moves elements too."""
+        """Users of a node of the group outside of it, by way of ops that move elements too."""
         users, stack = [], [node]
         for each in stack:
             for user in self.users.get(each, ()):

@@ -21,7 +21,7 @@ INNER: Final = 1000
 
 
 def cost(group: Group) -> int:
-    """How many instructions a group takes for each element of its domain."""
+    """The number of instructions that a group takes for each element of its domain."""
     return sum(INSTRUCTION if isinstance(node.op, ops.Reduce) else node.op.cost for node in group.along)
 
 
@@ -32,7 +32,7 @@ def own_dimensions(node: Node) -> list[int]:
 
 
 def whole(shape: Ints) -> Along:
-    """How the root of a group runs along the domain, which has its shape."""
+    """The index map of a group's root, which has the shape of the domain."""
     return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))
 
 
@@ -82,7 +82,7 @@ class Group:
 
 
 def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
-    """How the operands of `node` run along the domain if it runs `along` it."""
+    """Index maps of the operands of `node`, which has the index map `along`."""
     op = node.op
     if isinstance(op, ops.Reduce):
         shape, kept = node.operands[0].shape, iter(along)
@@ -149,7 +149,7 @@ def _gather_index_map(node: Node, number: int, along: Along) -> Along:
 
 
 def _indices_along(node: Node, along: Along) -> Along:
-    """How the indices of a gather or scatter run if its windows run `along` the domain."""
+    """The index map of the indices of a gather or scatter whose windows have the index map `along`."""
     op = node.op
     assert isinstance(op, ops.Gather | ops.Scatter)
     windows = op.windows(*[operand.tensor_type for operand in node.operands])

@@ -20,7 +20,7 @@ from xarr.ir.types import Ints, TensorType
 from xarr.ir.windows import Window, WindowDimension
 
 #: Distances inside an array are counted in int32.
-_MOST_PLACES: Final = 2**31
+_MAX_DISTANCE: Final = 2**31
 _PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -32,7 +32,7 @@ def prepared(graph: Graph, target: Target) -> Graph:
 
 
 def work(node: Node, target: Target) -> int:
-    """How many elements each element of the result is made of; 0 for what loops over windows cannot hold."""
+    """The number of elements that make each element of the result; 0 for ops that loops over windows cannot hold."""
     rule = _WORK.get(type(node.op))
     return rule(node, target) if rule is not None else 0
 
@@ -92,7 +92,7 @@ def _select_and_scatter(node: Node, target: Target) -> int:
     op = node.op
     assert isinstance(op, ops.SelectAndScatter)
     operand = node.operands[0].tensor_type
-    if operand.size >= _MOST_PLACES or not _are_small(op.window_dimensions, target):
+    if operand.size >= _MAX_DISTANCE or not _are_small(op.window_dimensions, target):
         return 0
     return op.window.size if _holds(node, op.select, op.scatter) else 0
 

@@ -31,7 +31,7 @@ SINGLE: Final[DType] = np.dtype(np.float32)
 
 @dataclass(frozen=True)
 class Combination:
-    """What a reduction does, as loops see it.
+    """The computation of a reduction, as loops see it.
 
     monoids     the operation for each array, if each is combined on its own and in any order
     direction   "GT" or "LT" for the place of a greatest or least element, its indices counting the elements
@@ -69,7 +69,7 @@ class Combination:
         return tuple(SINGLE if _is_narrow(array.dtype) else array.dtype for array in self.arrays)
 
     def _whole(self, parts: Sequence[Value]) -> tuple[Value, ...]:
-        """What was gathered, one value for each array: complex numbers of their parts."""
+        """The accumulated values, one for each array: complex numbers of their parts."""
         left = iter(parts)
         return tuple(
             x.values.complex(x, next(left)) if dtype.kind == "c" else x
@@ -119,7 +119,7 @@ class Combination:
     def step(
         self, held: Sequence[Value], terms: Sequence[Value]
     ) -> tuple[tuple[Value, ...], tuple[Value, ...], tuple[Value, ...]] | None:
-        """What a turn does if there is a shorter way for one element that comes after all those held.
+        """A shorter way of an iteration, for one element that comes after all those held, if there is one.
 
         Values of the turn, names that stand for them, and what is held afterwards.
         """
@@ -212,7 +212,7 @@ def _arguments(values: Sequence[Value]) -> tuple[Value, ...]:
 
 
 def _result(term: Value) -> Value:
-    """What a loop gathers of such terms."""
+    """The name of a result that a loop accumulates of such terms."""
     return term.values.make("result", (), term.dtype, "r", unique=True)
 
 
@@ -266,7 +266,7 @@ def _later(direction: str, a: Value, b: Value) -> Value:
 
 
 def combination(node: Node) -> Combination:
-    """What a Reduce does."""
+    """The computation of a Reduce."""
     op = node.op
     assert isinstance(op, ops.Reduce)
     count = len(node.operands) // 2

@@ -246,7 +246,7 @@ def computes(node: Node) -> bool:
         return isinstance(node.operands[0].op, ops.Reduce) and is_held(node)
     if not all(map(is_held, node.operands)):
         return False
-    if isinstance(op, ops.Reduce):  # by what computation, whoever gathers knows
+    if isinstance(op, ops.Reduce):  # by what computation, the accumulator knows
         return True
     if not is_held(node):
         return False

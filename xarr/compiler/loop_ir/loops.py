@@ -60,7 +60,7 @@ class Memory(Enum):
 
 
 class Atomic(Enum):
-    """How a store combines what it writes with what is there, while nobody else writes there."""
+    """Combination of the value that a store writes with the one that is there, without another store between."""
 
     ADD = "add"
     MAXIMUM = "maximum"
@@ -152,7 +152,7 @@ class Store:
 
 @dataclass(frozen=True, eq=False)
 class Accumulator:
-    """What a loop gathers from all its turns: N scalars at once, by an associative computation.
+    """Accumulation over all iterations of a loop: N scalars at once, by an associative computation.
 
     `combined` computes from `left` and `right`, N values each, which stand for two partial results or a
     partial result and the terms of a turn.  `identities` are neutral.
@@ -173,7 +173,7 @@ class Accumulator:
 
 @dataclass(frozen=True, eq=False)
 class Carry:
-    """What a loop that runs in order hands from turn to turn.
+    """A value that a loop that runs in order hands from iteration to iteration.
 
     A turn finds it in `argument` and leaves `following`; the first finds `initial`, which is computed before
     the loop, and what the last leaves is the `result`.
@@ -242,7 +242,7 @@ class Loop:
 
     @property
     def max_iterations(self) -> int:
-        """How often it runs, at most: a computed extent is the smaller of two, one of them constant."""
+        """The number of iterations, at most: a computed extent is the smaller of two, one of them constant."""
         if isinstance(self.extent, int):
             return self.extent
         numbers = [x for x in self.extent.operands if x.op == "constant" and x.dtype == INT64]

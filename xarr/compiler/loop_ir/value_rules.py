@@ -26,7 +26,7 @@ LEAVES: Final = frozenset({"argument", "index", "result"})
 
 
 def problem(value: Value) -> str | None:
-    """What is wrong with the operands or the type of a value; None if nothing is."""
+    """The mistake in the operands or the type of a value; None if there is none."""
     if value.op in _ALIKE:
         count, kinds = _ALIKE[value.op]
         fits = len(value.operands) == count and value.dtype.kind in kinds

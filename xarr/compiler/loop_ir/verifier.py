@@ -60,7 +60,7 @@ def verify(kernel: Kernel) -> Kernel:
     missing = [buffer.name for buffer in kernel.outputs if buffer not in checker.written]
     _demand("L6", not missing, f"nothing is stored in {', '.join(missing)}")
     for phase in kernel.phases:
-        _Places(phase).check()
+        _Bounds(phase).check()
     return kernel
 
 
@@ -301,7 +301,7 @@ def _check_shared(phase: Loop) -> None:
         _demand("L8", own, f"all turns of an outermost loop write to one place of {store.buffer.name}")
 
 
-class _Places:
+class _Bounds:
     """The places that a phase reads and writes in the first and the last turn of each of its loops (L7)."""
 
     def __init__(self, phase: Loop) -> None:

@@ -1,4 +1,4 @@
-"""Checks of values as flags: numbers that a graph gives beside its results, for whoever looks at these.
+"""Checks of values as flags: numbers that a graph gives beside its results, for those who look at these.
 
 A check raises where it runs, which only a program on the host can.  A flag is an array of two int64: the number of the
 first check that failed, -1 for none, and the value that it failed for, from which the check makes its error on the
@@ -34,7 +34,7 @@ State: TypeAlias = tuple[Term, Term]
 
 @record(eq=False)
 class Check:
-    """What raises for the value in a flag, and the node of the outermost graph in which it is."""
+    """The op that raises for the value in a flag, and the node of the outermost graph in which it is."""
 
     call: Node
     outermost: Node
@@ -145,7 +145,7 @@ def index_bounds(call: Node) -> tuple[int, int]:
 
 
 def counted_from_start(call: Node, index: Node) -> Node:
-    """What the call gives: an index counted from the start."""
+    """The result of the call: an index counted from the start."""
     least, size = index_bounds(call)
     if not least:
         return index
@@ -222,7 +222,7 @@ class _Flagger:
     # --- checks ----------------------------------------------------------------------------------------
 
     def _check(self, node: Node, operands: tuple[Node, ...], outermost: Node) -> tuple[Node, State | None]:
-        """What stands for a check, and its state; None if it cannot fail."""
+        """The node in place of a check, and its state; None if it cannot fail."""
         if type(node.op) is ops.Check:
             result, failure = operands[0], _first_false(operands[1])
         else:
@@ -237,7 +237,7 @@ class _Flagger:
     # --- computations ----------------------------------------------------------------------------------
 
     def _computation(self, node: Node, operands: tuple[Node, ...], outermost: Node) -> tuple[Node, State]:
-        """What stands for an op whose computations have checks, and its state."""
+        """The node in place of an op whose computations have checks, and its state."""
         op = node.op
         if isinstance(op, ops.While):
             flagged = self._loop(op, operands, outermost)

@@ -119,7 +119,7 @@ def _one_hot(node: Node, target: Target) -> _OneHot | None:
 
 
 def _same_along(node: Node, axis: int) -> Node | None:
-    """What a matrix repeats along `axis`, as one dimension; None if that cannot be seen."""
+    """The vector that a matrix repeats along `axis`; None if that cannot be seen."""
     if not isinstance(node.op, ops.BroadcastInDim) or node.dtype.kind not in "iu":
         return None
     (operand,) = node.operands
@@ -178,7 +178,7 @@ class _Sums:
         self.targets = _op(ops.Reshape((self.count, 1)), cell)
 
     def counts(self, dtype: np.dtype[Any]) -> Node:
-        """How many rows each class has."""
+        """The number of rows of each class."""
         return self._added(full(1, (self.count,), dtype))
 
     def of(self, rows: Node) -> Node:

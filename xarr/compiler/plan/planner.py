@@ -80,7 +80,7 @@ class _Maker:
     def __init__(
         self, device: str, views: bool, schedule: Callable[[], Schedule | None] | None, target: Target
     ) -> None:
-        self.min_overwritten_bytes = target.min_overwritten_bytes
+        self.min_reused_bytes = target.min_reused_bytes
         self.device = device
         self.views = views
         self._schedule = schedule
@@ -260,7 +260,7 @@ class _Planner:
         state, _, outputs = self._carry(node)
         plans = (
             self.maker.plan(cond),
-            self.maker.plan(body, updated_values(body, self.maker.min_overwritten_bytes), is_body=True),
+            self.maker.plan(body, updated_values(body, self.maker.min_reused_bytes), is_body=True),
         )
         self._add(records.Loop(node, self._inputs(node.operands), outputs, *plans, tuple(state)))
 
@@ -308,7 +308,7 @@ class _Planner:
             self._count_again()
 
     def _overwrite(self, step: Step, dead: set[int]) -> None:
-        pairs = list(overwrites(step.node, dead, self.maker.min_overwritten_bytes))
+        pairs = list(overwrites(step.node, dead, self.maker.min_reused_bytes))
         if self.is_body and isinstance(step, records.Update) and step.inputs[0] < len(self.graph.parameters):
             pairs = [(0, 0)] if 0 in dead else []
         for result, operand in pairs:

@@ -54,7 +54,7 @@ def _is_next(following: Value | None, counter: Value) -> bool:
 
 
 def _rows(loop: NativeLoop, write: Write, counter: Value) -> int | None:
-    """How many rows a table has, if each value of the counter that is less writes another of them."""
+    """The number of rows of a table, if each value of the counter that is less writes another of them."""
     width = loop.count if write.wide else 1
     rows = loop.carried[write.number].size // width
     start = _Folded(counter, rows).affine(write.start)

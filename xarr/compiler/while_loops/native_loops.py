@@ -91,7 +91,7 @@ class NativeLoop:
         return roots + [each for write in self.writes for each in (write.start, write.value)]
 
     def cost(self) -> int:
-        """How many operations a step takes for one point."""
+        """The number of operations that a step takes for one point."""
         return len(in_order(*self.roots()))
 
     def varies(self, leaf: Value) -> bool:
@@ -132,7 +132,7 @@ class NativeLoop:
         return f"{text}, each until no step changes it" if self.done else text
 
     def __str__(self) -> str:
-        """What one step computes for one point."""
+        """The computation of one step for one point, as text."""
         names = {self.point: "point"} | {
             value: f"p{number}" for number, value in enumerate(self.arguments) if value is not None
         }
@@ -201,7 +201,7 @@ class _Reader:
     # --- what is carried ---------------------------------------------------------------------------
 
     def _carried(self) -> tuple[int, tuple[Carried, ...]]:
-        """How many points there are, and what is carried."""
+        """The number of points, and the carried values."""
         body = self.loop.body
         fixed = [new is old for old, new in zip(body.parameters, body.results, strict=True)]
         if not all(isinstance(node.type, TensorType) and not node.type.dynamic for node in body.parameters):
@@ -228,7 +228,7 @@ class _Reader:
         return count, tuple(carried)
 
     def _check_tables(self) -> None:
-        """What is written must not be used otherwise, or a later step might see it too early."""
+        """Refuse a table that is written and used otherwise too, since a later step might see it too early."""
         body = self.loop.body
         users: dict[Node, list[Node]] = {}
         for node in body.nodes:

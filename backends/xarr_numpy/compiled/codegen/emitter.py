@@ -279,10 +279,8 @@ class _Function(Registers):
             for accumulator in loop.accumulators
             for value in accumulator.combined
         )
-        chunked = rounded and not (
-            isinstance(loop.extent, int) and loop.extent <= 2 * PROCESSOR.chunk_iterations * step
-        )
-        if chunked:
+        is_short = isinstance(loop.extent, int) and loop.extent <= 2 * PROCESSOR.chunk_iterations * step
+        if rounded and not is_short:
             held = self._chunks(loop, begin, middle, held, step)
         else:
             held = self._iterations(loop, begin, middle, held, step)
@@ -502,7 +500,7 @@ class _Function(Registers):
         return slots
 
     def _joined(self, loop: Loop, slot: list[list[str]], masked: bool) -> list[list[str]]:
-        """What the accumulators hold after a turn; lanes that do not count keep what they had."""
+        """Contents of the accumulators after an iteration; lanes that do not count keep what they had."""
         joined = []
         for accumulator, registers in zip(loop.accumulators, slot, strict=True):
             new = self._combine(accumulator, registers, accumulator.terms, True)

@@ -182,7 +182,7 @@ class Block:
         return value.op != "constant" and self._leaf_varies(value)
 
     def width_of(self, value: Value) -> int:
-        """How many elements the register of a value has."""
+        """Number of elements of a value's register."""
         return self.width if self.width > 1 and self.varies(value) else 1
 
     def operand(self, value: Value, width: int) -> str:
@@ -209,7 +209,7 @@ class Block:
     # --- printing ------------------------------------------------------------------------------------
 
     def _missing(self, values: Iterable[Value]) -> Iterator[Value]:
-        """What has no register yet, operands first; the costly side of `rarely` is left to it."""
+        """Values without a register yet, operands first; the costly side of `rarely` is left to it."""
         stack = list(values)[::-1]
         while stack:
             value = stack[-1]
@@ -397,7 +397,7 @@ class Block:
         return self.line(f"call {register_type(value.dtype, width)} @{name}({arguments})")
 
     def _inputs(self, root: Value) -> list[Value]:
-        """What registers hold of that which a value is computed from."""
+        """Values in registers from which a value is computed."""
         inputs: dict[Value, None] = {}
         seen: set[Value] = set()
         stack = [root]

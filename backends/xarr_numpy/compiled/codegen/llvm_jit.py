@@ -51,7 +51,7 @@ def _release(resources: Any) -> None:
 
 
 def target() -> str:
-    """What code is made for: LLVM's version, the processor and its features; code for another may crash."""
+    """The target of code: LLVM's version, the processor and its features; code for another may crash."""
     with _lock:
         machine = Machine.host()
         return f"LLVM {machine.version}, {machine.triple}, {machine.cpu}, {machine.features}"
@@ -102,7 +102,7 @@ def _cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
-    """Object code made ready to run.  Whoever calls its functions keeps the result.
+    """Object code made ready to run.  The caller of its functions keeps the result.
 
     Raises BackendError for bytes that are no object code or lack one of the functions.
     """

@@ -54,13 +54,13 @@ def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
 
 
 def _accumulated_results(loop: Loop) -> int:
-    """How many results each lane gathers in loops of its own: all want registers."""
+    """Number of results that each lane accumulates in loops of its own: all want registers."""
     inner = [each for each in loop.walk() if each is not loop]
     return sum(len(accumulator.results) for each in inner for accumulator in each.accumulators)
 
 
 def _registers(loop: Loop, width: int) -> int:
-    """How many registers, a power of two, a vector loop fills in a turn."""
+    """Number of registers, a power of two, that a vector loop fills in an iteration."""
     full = loop.extent // width if isinstance(loop.extent, int) else PROCESSOR.unrolled_registers
     return 1 << max(1, full).bit_length() - 1
 
@@ -76,7 +76,7 @@ def roots_of(loop: Loop) -> Iterator[Value]:
 
 
 def order_of(roots: Iterable[Value]) -> list[Value]:
-    """What `roots` need, operands first; of `rarely` not what is seldom wanted."""
+    """Values that `roots` need, operands first; of `rarely` not those that are seldom wanted."""
     ordered: dict[Value, None] = {}
     stack = list(roots)[::-1]
     while stack:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from xarr_numpy.compiled.cpython_abi.layout import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
-#: Since 3.12 True and False are immortal; before, whoever returns one counts it.
+#: Since 3.12 True and False are immortal; before, a function that returns one counts it.
 _COUNTED: Final = sys.version_info < (3, 12)
 
 

@@ -62,7 +62,7 @@ class _Writer(Lines):
         self._pointers: dict[int, str] = {}
 
     def pointer(self, slot: int) -> str:
-        """What `buffers` holds at a place; loaded in the entry."""
+        """The pointer in a slot of `buffers`; loaded in the entry."""
         return self._pointers[slot]
 
     def load_pointers(self) -> None:
@@ -181,7 +181,7 @@ class _Writer(Lines):
         return self.load_lanes(argument, self.address(self.before(number), argument, first))
 
     def phis(self, numbers: Iterable[int], first: dict[int, str], before: str, last: str) -> list[str]:
-        """How the registers of carried values change from step to step."""
+        """Lines of the registers of carried values, which change from step to step."""
         lines = []
         for number in numbers:
             argument = self.argument(number)

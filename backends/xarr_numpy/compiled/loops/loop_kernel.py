@@ -99,7 +99,7 @@ class LoopKernel:
         return int(self._scalars(run.address, steps, 1))
 
     def __str__(self) -> str:
-        """What one step computes."""
+        """One step as text."""
         return str(self.loop)
 
 

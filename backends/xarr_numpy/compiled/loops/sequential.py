@@ -104,7 +104,7 @@ class _Function:
 
 
 def _memory_type(dtype: DType) -> str:
-    """What moves an element: an integer of its width."""
+    """The type that moves an element: an integer of its width."""
     return f"i{8 * dtype.itemsize}"
 
 

@@ -37,7 +37,7 @@ def _loop(loop: Loop, in_lanes: bool) -> float:
 
 
 def _own_iteration(loop: Loop, in_lanes: bool) -> float:
-    """What the loop's own turn computes, reads and writes."""
+    """Nanoseconds of what the loop's own iteration computes, reads and writes."""
     combinations = [value for each in loop.accumulators for value in in_order(*(each.step or each.combined))]
     totals = [value for each in loop.prefixes for value in in_order(each.combined)]
     values = in_order(*loop.roots())
@@ -48,7 +48,7 @@ def _own_iteration(loop: Loop, in_lanes: bool) -> float:
 
 
 def operations(values: Iterable[Value], in_lanes: bool) -> float:
-    """What they cost where each is computed once."""
+    """Nanoseconds of values, each computed once."""
     time = 0.0
     for value in values:
         if value.op not in _FREE:

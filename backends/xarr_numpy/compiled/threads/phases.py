@@ -75,7 +75,7 @@ class Phase:
             )
 
     def _plan(self, number: int) -> tuple[int, int, int] | None:
-        """What `share` is told: the least range, in how many parts what is left is cut, and whom to wake.
+        """Arguments of `share`: the least range, the parts into which the rest is cut, and the threads to wake.
 
         None if one thread of `number` runs all turns.
         """

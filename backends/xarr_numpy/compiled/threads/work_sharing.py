@@ -6,7 +6,7 @@
         what a thread does for ever: it runs turns, looks out for more for a while, and sleeps
 
 The turns that are left are cut into `parts`, of which the next thread takes the first, but `least` turns at once:
-large ranges first, small ones at the end.  Whoever shares a phase works too, and waits only for threads that have
+large ranges first, small ones at the end.  The caller works too, and waits only for threads that have
 begun: one that wakes up late finds the gate closed.
 
 The `gate` counts the threads that are inside and says whether more may come in.  What they run is written while it

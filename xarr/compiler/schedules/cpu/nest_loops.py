@@ -104,7 +104,7 @@ class Nest:
 
     @cached_property
     def visible(self) -> set[Node]:
-        """What has one element in each turn of the loops over the domain: all but the insides of reductions."""
+        """Nodes with one element in each iteration of the loops over the domain: all but the insides of reductions."""
         return set(postorder(self.graph.results, self.inner_reductions.__contains__))
 
     def parts(self, node: Node) -> dict[Node, int]:

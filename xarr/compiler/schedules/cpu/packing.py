@@ -28,7 +28,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class _Copy:
-    """What is copied: `rows` are steps and extents, the elements of a row `step` apart from `constant` on."""
+    """Elements to copy: `rows` are steps and extents, the elements of a row `step` apart from `constant` on."""
 
     source: Buffer
     rows: tuple[tuple[int, int], ...]
@@ -71,14 +71,14 @@ class _Copy:
 
 @dataclass
 class Packing:
-    """The copies of one kernel; `turns` is how often its innermost loops run, those of inner reductions apart.
+    """The copies of one kernel; `iterations` is how often its innermost loops run, those of inner reductions apart.
 
     inner: the indices of these.
     """
 
     values: Values
     target: Target
-    turns: int
+    iterations: int
     extents: dict[Value, int] = field(default_factory=dict)
     inner: set[Value] = field(default_factory=set)
     copies: dict[_Copy, Buffer] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class Packing:
         return self.copies[copy], offset
 
     def _is_worth(self, copy: _Copy, inner: int) -> bool:
-        read = self.turns * inner
+        read = self.iterations * inner
         copied = copy.count * copy.extent
         return (
             copy.constant >= 0
@@ -161,7 +161,7 @@ class Packing:
 
 
 def panel_extent(panel: Loop, extent: int, size: int) -> int | Value:
-    """How many of `extent` turns fall into a panel of `size`."""
+    """The number of the `extent` iterations that fall into a panel of `size`."""
     if extent % size == 0:
         return size
     left = panel.index * -size + extent

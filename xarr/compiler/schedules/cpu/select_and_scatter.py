@@ -106,7 +106,7 @@ class _Scatter:
         return self.choice.elements().at(self.choice.initial, ())
 
     def joined(self, what: Value, window: Index) -> Value:
-        """What is there after the source of a window has joined it."""
+        """The element after the source of a window has joined it."""
         source = self.choice.elements().at(self.choice.source, window)
         (joined,) = computed(self.choice.op.scatter, (what, source), self.values)
         return joined

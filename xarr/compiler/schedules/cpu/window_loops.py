@@ -118,7 +118,7 @@ class WindowLoops:
         return loop, Affine(((index, 1),)) + first
 
     def carry(self, loop: Loop, initial: Value) -> Value:
-        """What a turn finds; `hand_on` says what it leaves."""
+        """The values that an iteration starts from; `hand_on` says what it leaves."""
         argument, result = carried(self.values, initial.dtype)
         loop.carries.append(Carry(initial, argument, argument, result))
         return argument
@@ -145,7 +145,7 @@ def put(index: Index, axis: int, at: Affine) -> Index:
 
 
 def several(count: int, most: int) -> int:
-    """How many of `count` results to sum up at once: about `most`, which registers hold, so that few are left over."""
+    """The number of results to sum up at once, of `count`: about `most`, which registers hold, so that few are left."""
     if count <= most:
         return max(1, count)
     return min(range(most, most // 2, -1), key=lambda together: count % together)

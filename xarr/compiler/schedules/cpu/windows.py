@@ -131,7 +131,7 @@ class WindowNest(WindowLoops):
     def fold(
         self, around: Loop, first: Accumulated, step: Step, innermost: int | None, checked: bool
     ) -> Accumulated:
-        """What is there after `step` has seen every element of the present window that lies on the array."""
+        """The accumulated values after `step` has seen every element of the present window that lies on the array."""
         sliding = [axis for axis, each in enumerate(self.window.dimensions) if not each.is_trivial]
         if checked and innermost is not None:
             step = self._checked(step, innermost)
@@ -156,7 +156,7 @@ class WindowNest(WindowLoops):
         return self.hand_on(loop, self._fold(loop, others, tap, arguments, step, innermost))
 
     def met(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
-        """What is there when one element of the window has joined."""
+        """The accumulated values when one element of the window has joined."""
         return step(first, tap)
 
     def _moved(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
