@@ -107,6 +107,7 @@ OTHERS = {
     "compiler/programs.py": dict.fromkeys(("_PROGRAMS_KEPT", "_BYTES_KEPT"), "memory that a user lends"),
     "compiler/schedule.py": {"_KEPT": "loop programs that are kept"},
     "compiler/schedules/cpu/select_and_scatter.py": {"NOTHING": "a mark"},
+    "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
     "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},
     "compiled/threads/costs.py": dict.fromkeys(("TOTALS", "_BY_A_CONSTANT"), "operations for operations"),

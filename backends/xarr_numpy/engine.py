@@ -114,7 +114,7 @@ def sequential_module() -> ModuleType:
     return sequential
 
 
-def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | RepeatedKernel, CheckedLoop | None] | None:
+def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | IteratedKernel, CheckedLoop | None] | None:
     """A loop of which it is not known whether it can be native, as a function of arrays; None if it cannot.
 
     With its checks taken out if only then it can.
@@ -126,7 +126,7 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | RepeatedKernel, Ch
 
 
 @lru_cache(KEPT)
-def loop_kernel(program: NativeLoop | IteratedGroup) -> LoopKernel | RepeatedKernel:
+def loop_kernel(program: NativeLoop | IteratedGroup) -> LoopKernel | IteratedKernel:
     """The program of a native loop as a function of arrays."""
     from xarr_numpy.compiled.loops.iterated_kernel import kernel_of
 

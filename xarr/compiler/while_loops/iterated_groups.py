@@ -149,7 +149,7 @@ def _radius(iterated: IteratedGroup, fusion: ops.Fusion) -> int | None:
     carried = {index: written[buffer] for index, buffer in zip(iterated.results, kernel.outputs, strict=True)}
     reach = 0
     for index, buffer in zip(iterated.operands, kernel.inputs, strict=True):
-        for rows in _read_places(phase, buffer) if index in carried else ():
+        for rows in _read_ranges(phase, buffer) if index in carried else ():
             row, stride = carried[index]
             if rows is None or rows[0] != stride:
                 return None

@@ -132,19 +132,19 @@ class IteratedKernel:
             Phase(self._code.addresses["boundaries"], ranges - 1, boundary).run(address, held)
 
 
-def kernel_of(program: NativeLoop | IteratedGroup) -> LoopKernel | RepeatedKernel:
+def kernel_of(program: NativeLoop | IteratedGroup) -> LoopKernel | IteratedKernel:
     """The machine code of a native loop."""
-    return RepeatedKernel(program) if isinstance(program, IteratedGroup) else LoopKernel(program)
+    return IteratedKernel(program) if isinstance(program, IteratedGroup) else LoopKernel(program)
 
 
 class _Tables:
     """The arrays of one call, and the tables of their addresses for steps with even and odd numbers."""
 
-    def __init__(self, kernel: RepeatedKernel, free: frozenset[int], operands: tuple[Any, ...]) -> None:
+    def __init__(self, kernel: IteratedKernel, free: frozenset[int], operands: tuple[Any, ...]) -> None:
         self.group = kernel.group
         self.operands = operands
         self.free = free
-        self.given = {k: np.ascontiguousarray(operands[k]) for k in kernel.group.operands}
+        self.inputs = {k: np.ascontiguousarray(operands[k]) for k in kernel.group.operands}
         self.pairs = {k: _pair(np.asarray(operands[k]), k in free) for k in kernel.group.results}
         self.scratch = [np.empty(buffer.size, buffer.dtype) for buffer in kernel.program.scratch]
         self._kernel = kernel
@@ -155,7 +155,7 @@ class _Tables:
         """For a step of this parity, which reads what the step before wrote."""
         is_own = self._steps_taken >= 2 - parity
         before = [
-            self.pairs[k][1 - parity] if is_own and k in self.pairs else self.given[k]
+            self.pairs[k][1 - parity] if is_own and k in self.pairs else self.inputs[k]
             for k in self.group.operands
         ]
         after = [self.pairs[k][parity] for k in self.group.results]
@@ -171,13 +171,13 @@ class _Tables:
 
     def results(self, steps: int) -> dict[int, Any]:
         if not steps:
-            return {k: self._as_it_came(k) for k in self.group.results}
+            return {k: self._unshared_input(k) for k in self.group.results}
         return {k: pair[(steps - 1) % 2] for k, pair in self.pairs.items()}
 
-    def _as_it_came(self, place: int) -> Any:
+    def _unshared_input(self, number: int) -> Any:
         """An array that another group may write over, and so no view of one that is still needed."""
-        operand = self.operands[place]
-        return operand if place in self.free else np.array(operand)
+        operand = self.operands[number]
+        return operand if number in self.free else np.array(operand)
 
 
 def _pair(operand: Array, is_free: bool) -> list[Array]:
