@@ -468,8 +468,8 @@ if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a t
         if name not in _LATE:
             raise _absent.missing("xarr", name)
         module = _importlib.import_module(f"xarr.{_LATE[name]}")
-        found = globals()[name] = module if name == _LATE[name] else getattr(module, name)
-        return found
+        value = globals()[name] = module if name == _LATE[name] else getattr(module, name)
+        return value
 
 
 def __dir__() -> list[str]:

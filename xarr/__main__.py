@@ -64,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever reads (`| head`) has enough.  Python flushes once more on exit: into nothing.
+        # The reader (`| head`) has enough.  Python flushes once more on exit: into nothing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _BROKEN_PIPE
 

@@ -1,4 +1,4 @@
-"""What a backend is, how one is found by name, and the flag that chooses one.
+"""The interface of backends, their lookup by name, and the flag that chooses one.
 
 A backend is a package `xarr_<name>` with a class `Backend`, or an entry point `<name>` of the group
 `xarr.backends` that loads such a class; it is imported when first used.  The backends in this
@@ -60,15 +60,15 @@ class DirectCall:
     run: Callable[..., bool]
 
 
-def failed_at(error: BaseException, node: Node) -> None:
+def mark_failed(error: BaseException, node: Node) -> None:
     """Say which node of the graph that a program runs raised `error`; the outermost program has the last word."""
     error.__dict__["_xarr_node"] = node
 
 
 def failed_node(error: BaseException, graph: Graph) -> Node | None:
     """The node of `graph` whose computation raised `error`, if the backend said so."""
-    found = error.__dict__.get("_xarr_node")
-    return next((node for node in graph.nodes if node is found), None)
+    failed = error.__dict__.get("_xarr_node")
+    return next((node for node in graph.nodes if node is failed), None)
 
 
 def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -79,7 +79,7 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class AbstractBackend(ABC):
-    """What every backend provides.  A buffer is whatever it likes to compute on."""
+    """The interface of a backend.  A buffer is whatever it likes to compute on."""
 
     #: The name it is chosen by.
     name: ClassVar[str]
@@ -96,7 +96,7 @@ class AbstractBackend(ABC):
     #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion" or none.
     options: ClassVar[tuple[str, ...]] = ()
     #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and
-    #: whoever builds a graph may look at values that are there; elsewhere only who asks for a value copies it.
+    #: code that builds a graph may look at values that are there; elsewhere only who asks for a value copies it.
     is_on_host: ClassVar[bool] = True
     #: Whether its arrays have strides, so that a result can be a view of an operand's memory in another order.
     has_views: ClassVar[bool] = True
@@ -210,7 +210,7 @@ class AbstractBackend(ABC):
         )
 
     def engine(self) -> str:
-        """What runs groups of operations and why, in a few words for `python -m xarr doctor`; "" for nothing."""
+        """The engine that runs groups of operations, and why, for `python -m xarr doctor`; "" for none."""
         return ""
 
     def devices(self) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ class AbstractBackend(ABC):
         return ("cpu",)
 
     def at(self, ordinal: int) -> AbstractBackend:
-        """This backend on its device of that number: one object, whoever asks.  BackendError if there is none."""
+        """This backend on its device of that number: always the same object.  BackendError if there is none."""
         if ordinal != self.ordinal:
             raise BackendError(
                 f"backend {self.name!r} has no device {ordinal}, only {', '.join(self.devices())}"
@@ -226,7 +226,7 @@ class AbstractBackend(ABC):
         return self
 
     def device(self) -> Device:
-        """The device that this object computes on: one object, whoever asks."""
+        """The device that this object computes on: always the same."""
         known: dict[str, Any] = self.__dict__
         device: Device = known.get("_device") or known.setdefault("_device", Device(self, self.ordinal))
         return device
@@ -269,12 +269,12 @@ def _load(name: str) -> AbstractBackend:
     factory = _factory(name)
     if factory is None:
         raise UnknownBackendError(_unknown(name))
-    found = factory()
-    if not isinstance(found, AbstractBackend) or found.name != name:
+    backend = factory()
+    if not isinstance(backend, AbstractBackend) or backend.name != name:
         raise BackendError(
-            f"what is registered as backend {name!r} is no AbstractBackend of that name, but {found!r}"
+            f"what is registered as backend {name!r} is no AbstractBackend of that name, but {backend!r}"
         )
-    return found
+    return backend
 
 
 def _factory(name: str) -> Any:

@@ -211,15 +211,15 @@ def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
         if isinstance(error, DTypeError):
             raise
         try:
-            found = np.dtype(dtype)  # what has no hash, such as a list of fields, does not reach the cache
+            native = np.dtype(dtype)  # what has no hash, such as a list of fields, does not reach the cache
         except (TypeError, ValueError, SyntaxError):
             raise DTypeError(
-                f"{dtype!r} is not a dtype; {_meant(dtype)}wanted one of {_names(TABLE)}"
+                f"{dtype!r} is not a dtype; {_guess_meaning(dtype)}wanted one of {_names(TABLE)}"
             ) from error
-        return element_type(found.newbyteorder("=")).dtype
+        return element_type(native.newbyteorder("=")).dtype
 
 
-def _meant(dtype: object) -> str:
+def _guess_meaning(dtype: object) -> str:
     """A guess at what a caller meant that gave `dtype` for an element type, with a space behind it; often ""."""
     if isinstance(dtype, str):
         hint = did_you_mean(dtype, [str(row.dtype) for row in TABLE])
@@ -236,8 +236,8 @@ def _canonical(dtype: DTypeLike) -> np.dtype[Any]:
 
 def with_byte_order(dtype: DTypeLike | None) -> np.dtype[Any]:
     """`canonical(dtype)` in the byte order that `dtype` names, as bytes in a file or buffer are to be read."""
-    found = canonical(dtype)
-    return found if dtype is None else found.newbyteorder(np.dtype(dtype).byteorder)
+    element = canonical(dtype)
+    return element if dtype is None else element.newbyteorder(np.dtype(dtype).byteorder)
 
 
 def xla_name(dtype: np.dtype[Any]) -> str:
@@ -371,7 +371,7 @@ def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
 def promote_all(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
     """The type that all of them convert to, in whatever order they stand; DTypeError where there is none.
 
-    It is not found by pairs: int8, uint8 and float16 are a float16, int8 and uint8 alone an int16, which with
+    It does not come from pairs: int8, uint8 and float16 are a float16, int8 and uint8 alone an int16, which with
     float16 would be a float32.  Types that NumPy knows are promoted by NumPy, and the result as in `promote` with
     each of the others.
     """
@@ -382,10 +382,10 @@ def promote_all(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
     if not extended:
         return np.result_type(*native)
     # Integers alone give way to every float.
-    found = np.result_type(*native) if not {*native} <= BOOL | INTEGER else extended[0]
-    if found in _WIDE:
-        return found
-    floats = sorted({*extended, found}, key=str)
+    result = np.result_type(*native) if not {*native} <= BOOL | INTEGER else extended[0]
+    if result in _WIDE:
+        return result
+    floats = sorted({*extended, result}, key=str)
     # Of two floats of 8 and 16 bits only bfloat16 and float16 have a promotion, so that a third never meets it.
     return reduce(promote, [promote(*pair) for pair in combinations(floats, 2)] or floats)
 

@@ -18,7 +18,7 @@ from xarr.runtime.handles import namespace
 
 
 class XarrBackend(AbstractBackend):
-    """What einops asks of a library: shapes are tuples of ints, and results stay lazy."""
+    """The calls that einops makes of a library: shapes are tuples of ints, and results stay lazy."""
 
     framework_name = "xarr"
 
@@ -26,33 +26,33 @@ class XarrBackend(AbstractBackend):
         return isinstance(tensor, Array)
 
     def from_numpy(self, x: np.ndarray[Any, Any]) -> Array:
-        return _made("asarray", x)
+        return _make("asarray", x)
 
     def to_numpy(self, x: Array) -> np.ndarray[Any, Any]:
         return np.asarray(x)
 
     def arange(self, start: int, stop: int) -> Array:
-        return _made("arange", start, stop)
+        return _make("arange", start, stop)
 
     def stack_on_zeroth_dimension(self, tensors: list[Array]) -> Array:
-        return _made("stack", tensors)
+        return _make("stack", tensors)
 
     def concat(self, tensors: list[Array], axis: int) -> Array:
-        return _made("concat", tensors, axis=axis)
+        return _make("concat", tensors, axis=axis)
 
     def add_axis(self, x: Array, new_position: int) -> Array:
-        return _made("expand_dims", x, axis=new_position)
+        return _make("expand_dims", x, axis=new_position)
 
     def tile(self, x: Array, repeats: tuple[int, ...]) -> Array:
-        return _made("tile", x, repeats)
+        return _make("tile", x, repeats)
 
     def is_float_type(self, x: Array) -> bool:
         return x.dtype in FLOAT
 
     def einsum(self, pattern: str, *x: Array) -> Array:
-        return _made("einsum", pattern, *x)
+        return _make("einsum", pattern, *x)
 
 
-def _made(name: str, *args: Any, **options: Any) -> Array:
-    found: Array = getattr(namespace(None), name)(*args, **options)
-    return found
+def _make(name: str, *args: Any, **options: Any) -> Array:
+    result: Array = getattr(namespace(None), name)(*args, **options)
+    return result

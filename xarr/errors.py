@@ -40,7 +40,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def _called() -> tuple[str, str]:
+def _called_function() -> tuple[str, str]:
     """The function of the NumPy surface that the user has called, and its module's prefix; empty if it is none.
 
     Checks of shapes, axes and dtypes serve many functions: only the stack knows for which one they run.
@@ -70,7 +70,7 @@ class XarrError(Exception):
 
     def __init__(self, *args: object) -> None:
         super().__init__(*args)
-        name, prefix = _called()
+        name, prefix = _called_function()
         # An explained broadcast, of many lines, begins with its operation.
         if name and args and isinstance(args[0], str) and name not in args[0] and "\n\n" not in args[0]:
             self.args = (f"{prefix}{name}: {args[0]}", *args[1:])
@@ -130,7 +130,7 @@ class ValueRangeError(XarrError, ValueError, OverflowError):
 
 
 class SizeError(ShapeError, InputError):
-    """What is to be a size is no integer."""
+    """A size is no integer."""
 
 
 class HugeSizeError(ShapeError, ValueRangeError):

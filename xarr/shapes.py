@@ -114,7 +114,7 @@ class Shape:
         """The shape of an array that `text` writes, such as `f32[2,3]{1,0}` or `f32[<=10,3]`.
 
         White space between tokens does not matter, and a missing layout means row-major.  Raises
-        ParseError, which shows the place and what was expected there.
+        ParseError, which shows the character and what was expected there.
         """
         shape = parse_shape(text)
         if not isinstance(shape, cls):
@@ -179,13 +179,13 @@ class TupleShape:
     elements: tuple[AnyShape, ...]
 
     def __init__(self, elements: Iterable[AnyShape]) -> None:
-        given = tuple(elements)
-        for position, element in enumerate(given):
+        items = tuple(elements)
+        for position, element in enumerate(items):
             if not isinstance(element, Shape | TupleShape):
                 raise InputError(
                     f"element {position} of a TupleShape must be a Shape or a TupleShape, got {element!r}"
                 )
-        object.__setattr__(self, "elements", given)
+        object.__setattr__(self, "elements", items)
 
     @classmethod
     def parse(cls, text: str) -> TupleShape:
@@ -277,12 +277,12 @@ def _parse_array(scanner: Scanner) -> Shape:
     sizes = scanner.items(lambda: _parse_size(scanner), "]")
     scanner.expect("]")
     dimensions = tuple(size for size, _ in sizes)
-    place = scanner.mark()
+    mark = scanner.mark()
     layout = parse_layout(scanner) if scanner.peek("{") else None
     try:
         return Shape(dtype, dimensions, layout, tuple(dynamic for _, dynamic in sizes))
     except ShapeError as error:
-        raise scanner.error(str(error), place) from error
+        raise scanner.error(str(error), mark) from error
 
 
 def _parse_size(scanner: Scanner) -> tuple[int, bool]:
@@ -299,7 +299,7 @@ def _parse_size(scanner: Scanner) -> tuple[int, bool]:
 
 
 def multi_index_to_linear(index: Sizes, shape: Shape | Sizes, layout: Layout | None = None) -> int:
-    """The place in linear memory, counted from 0, of the element at `index`.
+    """The offset in linear memory, in elements, of the element at `index`.
 
     `index` has one integer for each dimension of `shape`, a Shape or bare sizes.  `layout` is that of
     the Shape unless given, and row-major for bare sizes.  The steps skip what a padded layout pads.
@@ -325,24 +325,24 @@ def multi_index_to_linear(index: Sizes, shape: Shape | Sizes, layout: Layout | N
 def linear_to_multi_index(
     linear: SupportsIndex, shape: Shape | Sizes, layout: Layout | None = None
 ) -> tuple[int, ...]:
-    """The index of the element at place `linear` of memory; inverse of `multi_index_to_linear`.
+    """The index of the element at offset `linear` in memory; inverse of `multi_index_to_linear`.
 
-    Raises IndexingError for a place outside of memory, or one that holds padding.
+    Raises IndexingError for an offset outside of memory, or one that holds padding.
     """
     sizes, layout = _resolve(shape, layout)
-    place = integer_of(linear, IndexingError, "a linear index must be an integer")
-    places = layout.allocated_size(sizes)
-    if not 0 <= place < places:
-        legal = f"0 … {places - 1}" if places else "none: there are no elements"
+    offset = integer_of(linear, IndexingError, "a linear index must be an integer")
+    count = layout.allocated_size(sizes)
+    if not 0 <= offset < count:
+        legal = f"0 … {count - 1}" if count else "none: there are no elements"
         raise IndexingError(
-            f"linear index {place} is out of bounds for {bracketed(sizes)} with layout {layout}; "
+            f"linear index {offset} is out of bounds for {bracketed(sizes)} with layout {layout}; "
             f"legal are {legal}"
         )
     widths = layout.widths(sizes)
-    index = index_at(place, widths, layout.minor_to_major)
+    index = index_at(offset, widths, layout.minor_to_major)
     if any(number >= size for number, size in zip(index, sizes, strict=True)):
         raise IndexingError(
-            f"linear index {place} falls in the padding: it is {index} in the padded {bracketed(widths)}, "
+            f"linear index {offset} falls in the padding: it is {index} in the padded {bracketed(widths)}, "
             f"outside of {bracketed(sizes)}"
         )
     return index
@@ -392,7 +392,7 @@ def pack(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
     if layout.padded_dimensions is None:
         return data.flatten()
     memory = np.full(_physical(layout, sizes, array.itemsize), _padding(layout, array.dtype), array.dtype)
-    memory[_unpadded(layout, sizes)] = data
+    memory[_slices_without_padding(layout, sizes)] = data
     return memory.reshape(-1)
 
 
@@ -403,14 +403,16 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
     `layout.allocated_size(dimensions)` places, or the layout does not fit the dimensions.
     """
     sizes = layout.check(dimensions)
-    places = layout.allocated_size(sizes)
+    count = layout.allocated_size(sizes)
     memory = _ndarray(memory, "unpack")
-    if memory.shape != (places,):
+    if memory.shape != (count,):
         raise ShapeError(
-            f"{bracketed(sizes)} with layout {layout} lies in 1-d memory of {counted(places, 'place')}, "
+            f"{bracketed(sizes)} with layout {layout} lies in 1-d memory of {counted(count, 'place')}, "
             f"got an array of shape {memory.shape}"
         )
-    physical = memory.reshape(_physical(layout, sizes, memory.itemsize))[_unpadded(layout, sizes)]
+    physical = memory.reshape(_physical(layout, sizes, memory.itemsize))[
+        _slices_without_padding(layout, sizes)
+    ]
     return physical.transpose(np.argsort(layout.major_to_minor)).copy()
 
 
@@ -432,7 +434,7 @@ def _physical(layout: Layout, sizes: tuple[int, ...], itemsize: int) -> tuple[in
     return tuple(widths[dimension] for dimension in layout.major_to_minor)
 
 
-def _unpadded(layout: Layout, sizes: tuple[int, ...]) -> tuple[slice, ...]:
+def _slices_without_padding(layout: Layout, sizes: tuple[int, ...]) -> tuple[slice, ...]:
     return tuple(slice(sizes[dimension]) for dimension in layout.major_to_minor)
 
 

@@ -61,9 +61,9 @@ class Module:
 
     def function(self, name: str) -> Graph:
         """The function `name`.  ParseError if there is none, or if its sizes are unknown."""
-        found = self.functions.get(name)
-        if found is not None:
-            return found
+        graph = self.functions.get(name)
+        if graph is not None:
+            return graph
         if name not in self._source.functions:
             raise ParseError(f"no function @{name}; the module has {', '.join(self._source.functions)}")
         function = self._source.functions[name]
@@ -95,8 +95,8 @@ class Module:
 
 
 def _type_of(shape: Shape | str) -> TensorType:
-    found = Shape.parse(shape) if isinstance(shape, str) else shape
-    return TensorType(found.dimensions, found.dtype, found.dynamic_dimensions)
+    parsed = Shape.parse(shape) if isinstance(shape, str) else shape
+    return TensorType(parsed.dimensions, parsed.dtype, parsed.dynamic_dimensions)
 
 
 def parse(text: str) -> Module:
@@ -132,11 +132,11 @@ def run(
     Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for text, InputError
     for another number of inputs, ShapeError for inputs of other types.
     """
-    found = module if isinstance(module, Module) else parse(module)
+    parsed = module if isinstance(module, Module) else parse(module)
     device = _device(inputs, backend)
-    wanted = _parameter_types(found, function, len(inputs))
+    wanted = _parameter_types(parsed, function, len(inputs))
     nodes = [_node(value, type, device) for value, type in zip(inputs, wanted, strict=True)]
-    graph = found.refine([node.tensor_type for node in nodes], function)
+    graph = parsed.refine([node.tensor_type for node in nodes], function)
     _check(function, graph, nodes)
     # Not inlined: evaluation settles nodes, and those of the module belong to it.
     results = unpacked(Node(Call(graph), tuple(nodes), device=device), len(graph.results))
@@ -204,11 +204,11 @@ def _leaves(node: Node) -> list[Node]:
 
 def _fold(node: Node) -> np.ndarray[Any, Any]:
     """The value of a node that depends on no argument, computed on the default backend."""
-    return _folded(Graph((), (node,)))
+    return _fold_graph(Graph((), (node,)))
 
 
 @lru_cache(maxsize=256)
-def _folded(graph: Graph) -> np.ndarray[Any, Any]:
+def _fold_graph(graph: Graph) -> np.ndarray[Any, Any]:
     backend = backends.default()
     compiled, device = make_program(graph, backend), backend.device()
     (node,) = results_of(compiled, graph.result_types, (0,), execute(compiled, ()), device)

@@ -86,15 +86,15 @@ def transpose(outer_treedef: Structure, inner_treedef: Structure | None, pytree_
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """`full_tree` with each leaf of `prefix_tree` in the place of all the leaves below it.
+    """`full_tree` with each leaf of `prefix_tree` instead of all the leaves below it.
 
     Raises InputError unless the structure of the one is a prefix of the other's.  Source: jax.tree.broadcast.
     """
     values, prefix = flatten(prefix_tree, is_leaf)
-    found: list[Any] = []
+    leaves: list[Any] = []
     for value, part in zip(values, prefix.flatten_up_to(full_tree), strict=True):
-        found += [value] * structure(part, is_leaf).count
-    return unflatten(structure(full_tree, is_leaf), found)
+        leaves += [value] * structure(part, is_leaf).count
+    return unflatten(structure(full_tree, is_leaf), leaves)
 
 
 def flatten_with_path(
@@ -116,14 +116,14 @@ def _flatten_by_path(
     value: Any, path: tuple[Any, ...], leaves: list[Any], is_leaf: Callable[..., bool]
 ) -> Structure:
     """`_flatten` with leaves decided by their path as well."""
-    found = None if is_leaf(path, value) else children_of(value)
-    if found is None:
+    parts = None if is_leaf(path, value) else children_of(value)
+    if parts is None:
         leaves.append(value)
         return LEAF
-    outline = Structure(type(value), found[0])
-    pairs = zip(found[0], found[1], strict=True)
+    outline = Structure(type(value), parts[0])
+    pairs = zip(parts[0], parts[1], strict=True)
     children = [_flatten_by_path(each, (*path, outline.entry(key)), leaves, is_leaf) for key, each in pairs]
-    return Structure(type(value), found[0], tuple(children), found[2])
+    return Structure(type(value), parts[0], tuple(children), parts[2])
 
 
 def leaves_with_path(

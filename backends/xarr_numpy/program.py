@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.backend import DirectCall, failed_at
+from xarr.backend import DirectCall, mark_failed
 from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.records import Launch, Plan, Step
@@ -79,7 +79,7 @@ class NumpyProgram:
             if trace.tb_frame.f_code is self.code:
                 node = self.lines.get(trace.tb_lineno)
                 if node is not None:
-                    failed_at(error, node)
+                    mark_failed(error, node)
             trace = trace.tb_next
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from xarr.backend import failed_at
+from xarr.backend import mark_failed
 from xarr.base.progress import ProgressBar
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -83,5 +83,5 @@ def evaluate(node: Node, operands: list[Value], bar: ProgressBar | None = None) 
     try:
         return rule(node, *computations, *operands)
     except BaseException as error:
-        failed_at(error, node)
+        mark_failed(error, node)
         raise

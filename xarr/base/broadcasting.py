@@ -34,7 +34,7 @@ LISTED = 16
 
 @record
 class Alignment:
-    """How operands of given shapes broadcast to one result shape.
+    """The way in which operands of given shapes broadcast to one result shape.
 
     `dimensions[i]` holds, for each axis of operand `i`, the axis of the result that it becomes.  It is
     strictly increasing.  Result axes that it leaves out are *new* for the operand; an axis of size 1
@@ -66,7 +66,7 @@ class Alignment:
         return tuple(axis for size, axis in pairs if size != self.result[axis])
 
     def reuse(self, operand: int) -> int:
-        """How many times each element of the operand is read; 0 if the operand or the result is empty."""
+        """The number of times that each element of the operand is read; 0 if the operand or the result is empty."""
         stored = prod(self.operands[operand])
         return prod(self.result) // stored if stored else 0
 
@@ -145,13 +145,13 @@ def _trailing(own: int, rank: int) -> Dimensions:
 
 
 def _clashes(shapes: tuple[Shape, ...], rank: int) -> tuple[Clash, ...]:
-    found = []
+    clashes = []
     for axis in range(rank):
-        places = [axis - rank + len(shape) for shape in shapes]
-        sizes = tuple(s[p] if p >= 0 else None for s, p in zip(shapes, places, strict=True))
+        dims = [axis - rank + len(shape) for shape in shapes]
+        sizes = tuple(s[p] if p >= 0 else None for s, p in zip(shapes, dims, strict=True))
         if len(set(sizes) - {None, 1}) > 1:
-            found.append(Clash(axis, sizes))
-    return tuple(found)
+            clashes.append(Clash(axis, sizes))
+    return tuple(clashes)
 
 
 # --- XLA's rule -----------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def _ways(small: Shape, big: Shape) -> list[list[int]]:
 
 
 def count_alignments(small: Shape, big: Shape) -> int:
-    """How many `legal_alignments` there are, without listing them: O(rank²) time."""
+    """Count the `legal_alignments` without listing them: O(rank²) time."""
     return _ways(small, big)[0][0]
 
 
@@ -372,7 +372,7 @@ def ambiguous_alternatives(alignment: Alignment) -> tuple[Alignment, ...]:
 
 
 def fixes(a: Shape, b: Shape, names: Sequence[str] = ("a", "b"), limit: int = LISTED) -> tuple[Fix, ...]:
-    """What makes two operands broadcast: every legal placement, or transposes for equal ranks.
+    """Find what makes two operands broadcast: every legal placement, or transposes for equal ranks.
 
     For different ranks: one fix per legal alignment of the lower-rank operand, the one that NumPy
     would take included.  For equal ranks that do not fit: the permutations of the second operand's
@@ -396,16 +396,18 @@ def fixes(a: Shape, b: Shape, names: Sequence[str] = ("a", "b"), limit: int = LI
     )
 
 
-def has_place(given: Shape, shape: Shape) -> bool:
+def fits_into(own: Shape, shape: Shape) -> bool:
     """Whether an array of shape `given` broadcasts to `shape` by NumPy's rule, without changing it."""
-    offset = len(shape) - len(given)
-    return offset >= 0 and all(size in (1, shape[axis]) for axis, size in enumerate(given, offset))
+    offset = len(shape) - len(own)
+    return offset >= 0 and all(size in (1, shape[axis]) for axis, size in enumerate(own, offset))
 
 
-def no_place(given: Shape, shape: Shape, name: str) -> str:
+def explain_misfit(own: Shape, shape: Shape, name: str) -> str:
     """Why an array of shape `given`, called `name`, does not broadcast to `shape`, and what of it would."""
-    found = [fix.numpy for fix in fixes(shape, given, ("", name)) if fix.operand == 1 and fix.result == shape]
-    fix = f"; {' or '.join(found)} would fit" if found else ""
+    spellings = [
+        fix.numpy for fix in fixes(shape, own, ("", name)) if fix.operand == 1 and fix.result == shape
+    ]
+    fix = f"; {' or '.join(spellings)} would fit" if spellings else ""
     return f"sizes, counted from the last, must be equal, or 1 in the {name}{fix}"
 
 

@@ -1,4 +1,4 @@
-"""What can be set: by code (`xarr.config.broadcasting = "warn"`), by environment, or in a `with` block.
+"""Settings: by code (`xarr.config.broadcasting = "warn"`), by environment, or in a `with` block.
 
 | name | environment | values | default |
 | --- | --- | --- | --- |
@@ -70,10 +70,10 @@ def _flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
     known = {"true": True, "1": True, "false": False, "0": False}
-    found = known.get(value.lower()) if isinstance(value, str) else None
-    if found is None:
+    flag = known.get(value.lower()) if isinstance(value, str) else None
+    if flag is None:
         raise ConfigError(f"wanted True or False, got {value!r}")
-    return found
+    return flag
 
 
 def _name(value: object) -> str:
@@ -110,7 +110,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
 }
 
 
-def _checked(name: str, value: object) -> Any:
+def _check(name: str, value: object) -> Any:
     if name not in _OPTIONS:
         raise ConfigError(f"xarr.config has no option {name!r}; there are {', '.join(_OPTIONS)}")
     try:
@@ -140,7 +140,7 @@ def _initial() -> dict[str, Any]:
         variable = f"XARR_{name.upper()}"
         if os.environ.get(variable):  # an empty variable counts as none, as in POSIX
             try:
-                values[name] = _checked(name, os.environ[variable])
+                values[name] = _check(name, os.environ[variable])
             except ConfigError as error:
                 _refuse(f"environment variable {variable}: {error}")
     return values
@@ -191,12 +191,12 @@ class Config:
 
     def __setattr__(self, name: str, value: object) -> None:
         # A new dict for every change, so that its identity tells whether anything has changed.
-        self.__dict__["_global"] = {**self._global, name: _checked(name, value)}
+        self.__dict__["_global"] = {**self._global, name: _check(name, value)}
 
     @contextmanager
     def __call__(self, **values: object) -> Iterator[Config]:
         """`with config(broadcasting="explicit"):` sets options for the block, in this thread or task only."""
-        checked = {name: _checked(name, value) for name, value in values.items()}
+        checked = {name: _check(name, value) for name, value in values.items()}
         token = self._overrides.set({**self._overrides.get(), **checked})
         try:
             yield self

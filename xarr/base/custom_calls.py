@@ -43,7 +43,7 @@ def register_custom_call(name: str, function: Function) -> None:
 
 def unregister_custom_call(name: str) -> None:
     """Forget the function called `name`.  Raises InputError if there is none."""
-    registered(name)
+    function_named(name)
     with _lock:
         _functions.pop(name, None)
 
@@ -58,16 +58,16 @@ def _find(name: str) -> Function | None:
     return _functions.get(name)
 
 
-def registered(name: str) -> Function:
+def function_named(name: str) -> Function:
     """The function called `name`; InputError, with the names that there are, if there is none."""
-    found = _find(name)
-    if found is None:
+    function = _find(name)
+    if function is None:
         known = ", ".join(sorted(_functions)) or "none yet"
         raise InputError(
             f"custom_call: no function is registered as {name!r} (registered: {known}); "
             f"lax.register_custom_call({name!r}, function) does it"
         )
-    return found
+    return function
 
 
 def run_custom_call(
@@ -82,28 +82,30 @@ def run_custom_call(
     element type: a function must keep its promise.
     """
     function, name = _function_and_name(target)
-    found = function(*[_read_only(operand) for operand in operands], **attributes)
-    results = _results(found, len(declared))
+    output = function(*[_read_only(operand) for operand in operands], **attributes)
+    results = _results(output, len(declared))
     if len(results) != len(declared):
         raise EvaluationError(
             f"custom_call [R1]: {name!r} declared {len(declared)} results and returned {len(results)}"
         )
     return tuple(
-        [_checked(name, index, *pair) for index, pair in enumerate(zip(declared, results, strict=True))]
+        [_check_result(name, index, *pair) for index, pair in enumerate(zip(declared, results, strict=True))]
     )
 
 
 def _function_and_name(target: str | Function) -> tuple[Function, str]:
     if isinstance(target, str):
-        return registered(target), target
+        return function_named(target), target
     return target, getattr(target, "__name__", repr(target))
 
 
-def _results(found: Any, count: int) -> tuple[Any, ...]:
-    """What a function returned, one by one; None for nothing."""
-    if found is None:
+def _results(output: Any, count: int) -> tuple[Any, ...]:
+    """Split what a function returned into its results; None for nothing."""
+    if output is None:
         return ()
-    return tuple(found) if isinstance(found, tuple) or (count != 1 and isinstance(found, list)) else (found,)
+    return (
+        tuple(output) if isinstance(output, tuple) or (count != 1 and isinstance(output, list)) else (output,)
+    )
 
 
 def _read_only(operand: Array) -> Array:
@@ -112,7 +114,7 @@ def _read_only(operand: Array) -> Array:
     return view
 
 
-def _checked(name: str, index: int, declared: Declared, result: Any) -> Array:
+def _check_result(name: str, index: int, declared: Declared, result: Any) -> Array:
     dtype, shape = declared
     array = np.array(result)
     if (array.dtype, array.shape) != (dtype, shape):

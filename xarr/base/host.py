@@ -61,7 +61,7 @@ def scalar(value: complex, dtype: np.dtype[Any], *, given: bool = False) -> Host
                 return np.array(float(value), dtype)  # ml_dtypes takes no longer ints
             return np.array(value, dtype)
     except OverflowError:
-        raise ValueRangeError(f"the number {_shown(value)} is too large for {dtype}") from None
+        raise ValueRangeError(f"the number {_show(value)} is too large for {dtype}") from None
     except ValueError:
         raise ValueRangeError(f"{value!r} is no integer and does not fit {dtype}") from None
 
@@ -82,43 +82,43 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
         return scalar(value, dtype, given=wanted is not None)
     _refuse_subclass(value)
     owns_memory = not isinstance(value, list | tuple | np.generic)
-    found = _as_numpy(value, copy if owns_memory else None)
-    if wanted is not None and copy is not False and found.dtype.kind in "OUST":
-        return _read(value, found, wanted)
-    if found.dtype.kind in "OUSTMm" or (found.dtype.newbyteorder("=") not in _KNOWN and wanted is None):
-        _refuse(value, found)
+    array = _as_numpy(value, copy if owns_memory else None)
+    if wanted is not None and copy is not False and array.dtype.kind in "OUST":
+        return _read(value, array, wanted)
+    if array.dtype.kind in "OUSTMm" or (array.dtype.newbyteorder("=") not in _KNOWN and wanted is None):
+        _refuse(value, array)
     if not isinstance(value, np.ndarray | np.generic) and not hasattr(value, "__array__"):
-        found = _default_typed(found, wanted, value)
-    target = canonical(found.dtype) if wanted is None else wanted
-    return np.asarray(found, target) if copy is not False else _shared(found, target)
+        array = _default_typed(array, wanted, value)
+    target = canonical(array.dtype) if wanted is None else wanted
+    return np.asarray(array, target) if copy is not False else _share_memory(array, target)
 
 
-def _read(value: Any, found: HostArray, wanted: np.dtype[Any]) -> HostArray:
+def _read(value: Any, array: HostArray, wanted: np.dtype[Any]) -> HostArray:
     """Text and objects as the numbers that NumPy reads in them: of None a NaN, of "1.5" a float."""
     try:
         with np.errstate(all="ignore"):
-            return found.astype(np.float64 if wanted in EXTENDED_FLOAT else wanted).astype(wanted)
+            return array.astype(np.float64 if wanted in EXTENDED_FLOAT else wanted).astype(wanted)
     except TypeError:
-        _refuse(value, found)
+        _refuse(value, array)
         raise
     except ValueError as error:
-        raise ArgumentError(f"wanted what can be read as {wanted}, got {_shown(value)}: {error}") from None
+        raise ArgumentError(f"wanted what can be read as {wanted}, got {_show(value)}: {error}") from None
     except OverflowError:
-        raise ValueRangeError(f"a number in {_shown(value)} is too large for {wanted}") from None
+        raise ValueRangeError(f"a number in {_show(value)} is too large for {wanted}") from None
 
 
 def _as_numpy(value: Any, copy: bool | None) -> HostArray:
     try:
-        found = _by_numpy(value)
+        array = _by_numpy(value)
         # Not np.array(value, copy=True): an old `__array__` does not know the argument and would warn.
-        return np.array(found, subok=False) if copy else found
+        return np.array(array, subok=False) if copy else array
     except OverflowError as error:
-        raise InputError(f"a number in {_shown(value)} is too large for any element type") from error
+        raise InputError(f"a number in {_show(value)} is too large for any element type") from error
     except TracedValueError as error:
         raise _without_values(value, error) from None
     except ValueError as error:
         raise RaggedError(
-            f"a ragged list is no array: wanted sequences of equal length at each level, got {_shown(value)}"
+            f"a ragged list is no array: wanted sequences of equal length at each level, got {_show(value)}"
         ) from error
 
 
@@ -129,10 +129,10 @@ def _by_numpy(value: Any) -> HostArray:
     except ValueError:
         if isinstance(value, list | tuple) or not hasattr(value, "__array__"):
             raise
-        found = value.__array__()
-        if isinstance(found, np.ndarray) or not hasattr(found, "__array__"):
+        array = value.__array__()
+        if isinstance(array, np.ndarray) or not hasattr(array, "__array__"):
             raise
-        return np.asarray(found)
+        return np.asarray(array)
 
 
 def _without_values(value: Any, error: TracedValueError) -> TracedValueError:
@@ -140,12 +140,12 @@ def _without_values(value: Any, error: TracedValueError) -> TracedValueError:
     if not isinstance(value, list | tuple):
         return error
     kind = type(value).__name__
-    places = str(error).partition("\n")[2]
+    locations = str(error).partition("\n")[2]
     return TracedValueError(
         f"wanted an array, got a {kind} of {len(value)} that holds traced arrays or numbers: xarr.asarray(values) "
         f"makes an array of it, xarr.stack(values) joins arrays of one shape. A {kind} that is an argument of a "
         "jitted function is taken apart, and each of its elements is an argument of its own; to give the "
-        f"function one array, call it with numpy.asarray(values)\n{places}"
+        f"function one array, call it with numpy.asarray(values)\n{locations}"
     )
 
 
@@ -159,22 +159,22 @@ def _default_for(value: complex) -> np.dtype[Any]:
 _DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
 
 
-def _default_typed(found: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:
+def _default_typed(array: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:
     """Lists of Python numbers get xarr's default dtypes, lists of arrays keep theirs."""
-    if wanted is None and found.dtype in _DEFAULTS:
-        return found.astype(default_of(_DEFAULTS[found.dtype])) if _only_python_numbers(value) else found
-    if wanted is not None and wanted in INTEGER and found.dtype == np.float64 and found.size:
+    if wanted is None and array.dtype in _DEFAULTS:
+        return array.astype(default_of(_DEFAULTS[array.dtype])) if _only_python_numbers(value) else array
+    if wanted is not None and wanted in INTEGER and array.dtype == np.float64 and array.size:
         return _as_integers(value, wanted)
-    if wanted is not None and wanted in INTEGER and found.dtype.kind in "iu" and found.size:
+    if wanted is not None and wanted in INTEGER and array.dtype.kind in "iu" and array.size:
         limits = info(wanted)
-        if int(found.min()) < limits.min or int(found.max()) > limits.max:
-            check_fits(int(found.min()), wanted, given=True)
-            check_fits(int(found.max()), wanted, given=True)
-    if wanted is not None and wanted not in COMPLEX | BOOL and found.dtype.kind == "c":
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            check_fits(int(array.min()), wanted, given=True)
+            check_fits(int(array.max()), wanted, given=True)
+    if wanted is not None and wanted not in COMPLEX | BOOL and array.dtype.kind == "c":
         raise DTypeError(
-            f"the complex numbers in {_shown(value)} do not fit {wanted}; take .real, .imag or abs() first"
+            f"the complex numbers in {_show(value)} do not fit {wanted}; take .real, .imag or abs() first"
         )
-    return found
+    return array
 
 
 def _refuse_subclass(value: Any) -> None:
@@ -196,7 +196,7 @@ def _as_integers(value: Any, wanted: np.dtype[Any]) -> HostArray:
         with np.errstate(invalid="raise"):
             return np.array(value, wanted)
     except (ArithmeticError, ValueError) as error:
-        raise ValueRangeError(f"a number in {_shown(value)} is out of bounds for {wanted}") from error
+        raise ValueRangeError(f"a number in {_show(value)} is out of bounds for {wanted}") from error
 
 
 def only_numbers(value: Any) -> bool:
@@ -229,35 +229,35 @@ def _only_python_numbers(value: Any) -> bool:
     return True
 
 
-def _shared(found: HostArray, target: np.dtype[Any]) -> HostArray:
-    if found.dtype != target:
-        raise ValueError(f"copy=False cannot be kept: {found.dtype} must be converted to {target}")
-    return found
+def _share_memory(array: HostArray, target: np.dtype[Any]) -> HostArray:
+    if array.dtype != target:
+        raise ValueError(f"copy=False cannot be kept: {array.dtype} must be converted to {target}")
+    return array
 
 
-def _refuse(value: Any, found: HostArray) -> None:
-    if found.dtype.kind in "UST":
+def _refuse(value: Any, array: HostArray) -> None:
+    if array.dtype.kind in "UST":
         raise ArgumentError(
-            f"strings are no array elements, got {_shown(value)}; dtype=float would read numbers from them"
+            f"strings are no array elements, got {_show(value)}; dtype=float would read numbers from them"
         )
-    if found.dtype.kind in "Mm":
-        raise InputError(f"dates and durations are no array elements, got {found.dtype}; use .astype(int)")
-    if found.dtype.kind != "O":
-        raise DTypeError(f"{found.dtype} is not an element type of xarr; {_way_out(found.dtype)}")
+    if array.dtype.kind in "Mm":
+        raise InputError(f"dates and durations are no array elements, got {array.dtype}; use .astype(int)")
+    if array.dtype.kind != "O":
+        raise DTypeError(f"{array.dtype} is not an element type of xarr; {_way_out(array.dtype)}")
     if value is None:
         raise InputError("None is no array; wanted an array, a number or a list of numbers")
-    kinds = sorted({type(item).__name__ for item in found.reshape(-1)[:100]})
+    kinds = sorted({type(item).__name__ for item in array.reshape(-1)[:100]})
     if isinstance(value, np.ndarray) and kinds and set(kinds) <= {"bool", "int", "float", "complex"}:
         kind = max(kinds, key=[each.__name__ for each in SCALARS].index)
         raise InputError(
-            f"an array of dtype object cannot be computed with, got {_shown(value)}; convert it, e.g. "
+            f"an array of dtype object cannot be computed with, got {_show(value)}; convert it, e.g. "
             f".astype({kind})"
         )
     if set(kinds) <= {"bool", "int"} and kinds:
-        raise InputError(f"an integer in {_shown(value)} is too large for any element type")
+        raise InputError(f"an integer in {_show(value)} is too large for any element type")
     raise InputError(
         f"an array of Python objects ({', '.join(kinds)}) cannot be computed with; wanted numbers or bools "
-        f"in sequences of equal length, got {_shown(value)}"
+        f"in sequences of equal length, got {_show(value)}"
     )
 
 
@@ -269,7 +269,7 @@ def _way_out(dtype: np.dtype[Any]) -> str:
     return f"convert it, e.g. .astype({'complex128' if dtype.kind == 'c' else 'float64'!r})"
 
 
-def _shown(value: Any) -> str:
+def _show(value: Any) -> str:
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # Python refuses to print integers of more than 4300 digits

@@ -25,7 +25,7 @@ _INT32: Final = np.dtype(np.int32)
 _MOST_STEPS: Final = 30
 
 
-def _stacked(
+def _map_stack(
     routine: Callable[..., tuple[Any, ...]],
     dtypes: Sequence[Any],
     ranks: Sequence[int],
@@ -123,8 +123,8 @@ def _sytrd_upper(a: Array) -> tuple[Array, Array, Array, Array, int]:
 
     LAPACK takes the last column first and puts what is 1 in a reflection last.
     """
-    found, diagonal, off_diagonal, taus, info = _sytrd_lower(a[::-1, ::-1].copy())
-    return found[::-1, ::-1], diagonal[::-1], off_diagonal[::-1], taus[::-1], info
+    reduced, diagonal, off_diagonal, taus, info = _sytrd_lower(a[::-1, ::-1].copy())
+    return reduced[::-1, ::-1], diagonal[::-1], off_diagonal[::-1], taus[::-1], info
 
 
 def _geqp3(a: Array, pivots: Array) -> tuple[Array, Array, Array]:
@@ -226,12 +226,12 @@ def _gees(a: Array) -> tuple[Array, Array, Array, int]:
 
 def _eigenvalues(t: Array) -> Array:
     """Those of a Schur form: its diagonal, and pairs where an element below is not 0."""
-    found = t.diagonal().astype(np.complex128)
+    values = t.diagonal().astype(np.complex128)
     for k in range(len(t) - 1):
         if t[k + 1, k] != 0 and t.dtype.kind == "f":
             imaginary = sqrt(abs(t[k, k + 1])) * sqrt(abs(t[k + 1, k]))
-            found[k : k + 2] += (imaginary * 1j, -imaginary * 1j)
-    return found
+            values[k : k + 2] += (imaginary * 1j, -imaginary * 1j)
+    return values
 
 
 def _active_start(t: Array, last: int) -> int:
@@ -370,38 +370,40 @@ def gees(a: Array) -> tuple[Array, ...]:
     T is triangular, but for blocks of two rows where real a has eigenvalues that are not real.
     """
     if a.dtype.kind == "c":
-        t, q, values, info = _stacked(_gees, (a.dtype, a.dtype, a.dtype, _INT32), (2,), (a,))
+        t, q, values, info = _map_stack(_gees, (a.dtype, a.dtype, a.dtype, _INT32), (2,), (a,))
         return t, q, values, np.zeros_like(info), info
-    t, q, values, info = _stacked(_gees, (a.dtype, a.dtype, np.complex128, _INT32), (2,), (a,))
+    t, q, values, info = _map_stack(_gees, (a.dtype, a.dtype, np.complex128, _INT32), (2,), (a,))
     return t, q, values.real.astype(a.dtype), values.imag.astype(a.dtype), np.zeros_like(info), info
 
 
 def gehrd(a: Array, low: int, high: int) -> tuple[Array, ...]:
     """(factors, taus, info) of a = Q H Q*: H on and above the first subdiagonal, the reflections of Q below."""
-    return _stacked(partial(_gehrd, low=low, high=high), (a.dtype, a.dtype, _INT32), (2,), (a,))
+    return _map_stack(partial(_gehrd, low=low, high=high), (a.dtype, a.dtype, _INT32), (2,), (a,))
 
 
 def geqp3(a: Array, pivots: Array) -> tuple[Array, ...]:
     """(factors, pivots, taus) of Q R = a P; columns with a pivot come first, results count from 1."""
-    return _stacked(_geqp3, (a.dtype, pivots.dtype, a.dtype), (2, 1), (a, pivots))
+    return _map_stack(_geqp3, (a.dtype, pivots.dtype, a.dtype), (2, 1), (a, pivots))
 
 
 def gtsv(lower: Array, diagonal: Array, upper: Array, b: Array) -> tuple[Array, ...]:
     """(…, …, …, x, info) of a tridiagonal system with the right hand sides b; the first three hold its factors."""
     dtypes = (*[b.dtype] * 4, _INT32)
-    return _stacked(_gtsv, dtypes, (1, 1, 1, 2), (lower, diagonal, upper, b))
+    return _map_stack(_gtsv, dtypes, (1, 1, 1, 2), (lower, diagonal, upper, b))
 
 
 def ormqr(a: Array, taus: Array, c: Array, left: bool, transpose: bool) -> Array:
     """Q c, or c Q, where Q or its adjoint is the product of the reflections that `geqrf` gives."""
-    (found,) = _stacked(partial(_ormqr, left=left, transpose=transpose), (c.dtype,), (2, 1, 2), (a, taus, c))
-    return found
+    (result,) = _map_stack(
+        partial(_ormqr, left=left, transpose=transpose), (c.dtype,), (2, 1, 2), (a, taus, c)
+    )
+    return result
 
 
 def sytrd(a: Array, lower: bool) -> tuple[Array, ...]:
     """(factors, d, e, taus, info) of a = Q T Q* for Hermitian a, T tridiagonal with diagonal d and e beside it."""
     dtypes = (a.dtype, _real(a.dtype), _real(a.dtype), a.dtype, _INT32)
-    return _stacked(_sytrd_lower if lower else _sytrd_upper, dtypes, (2,), (a,))
+    return _map_stack(_sytrd_lower if lower else _sytrd_upper, dtypes, (2,), (a,))
 
 
 for _function in (gees, gehrd, geqp3, gtsv, ormqr, sytrd):

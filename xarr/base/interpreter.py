@@ -1,4 +1,4 @@
-"""What the Python that runs xarr promises."""
+"""Promises of the Python that runs xarr."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ PaddingValue: TypeAlias = int | float | complex
 _T = TypeVar("_T")
 
 MAX_SIZE: Final = 2**63 - 1
-"""The largest size, place or index: XLA keeps them all in an int64."""
+"""The largest size, offset or index: XLA keeps them all in an int64."""
 
 DIMENSION_LETTERS: Final = {2: ("y", "x"), 3: ("z", "y", "x"), 4: ("p", "z", "y", "x")}
 """The letters by which XLA's page calls the dimensions of arrays of rank 2, 3 and 4."""
@@ -102,15 +102,15 @@ def normalize_axes(axes: Sizes | None, rank: int, *, name: str = "axis") -> tupl
     """
     if axes is None:
         return tuple(range(rank))
-    given = items_of(axes)
+    items = items_of(axes)
     try:
-        numbers = tuple(normalize_axis(axis, rank, name=name) for axis in given)
+        numbers = tuple(normalize_axis(axis, rank, name=name) for axis in items)
     except XarrError as error:
         shorten(error)
         raise
     if len(set(numbers)) < len(numbers):
         twice = next(number for number in numbers if numbers.count(number) > 1)
-        spellings = " and ".join(str(axis) for axis, n in zip(given, numbers, strict=True) if n == twice)
+        spellings = " and ".join(str(axis) for axis, n in zip(items, numbers, strict=True) if n == twice)
         raise AxisError(f"{name} names dimension {twice} more than once: {spellings} (rank {rank})")
     return numbers
 
@@ -142,7 +142,7 @@ def _open_size_hint(size: int) -> str:
 
 
 class Scanner:
-    """Walks through a text token by token; its errors show the place and say what was expected.
+    """Walks through a text token by token; its errors show the character and say what was expected.
 
     White space is skipped, and so are comments, with which XLA numbers the elements of long tuples.
     """
@@ -157,8 +157,8 @@ class Scanner:
 
     def mark(self) -> int:
         """The position of the next token."""
-        found = self._SKIPPED.match(self.text, self.position)
-        self.position = found.end() if found else self.position
+        match = self._SKIPPED.match(self.text, self.position)
+        self.position = match.end() if match else self.position
         return self.position
 
     def peek(self, token: str) -> bool:
@@ -166,9 +166,9 @@ class Scanner:
 
     def accept(self, token: str) -> bool:
         """Whether `token` comes next; if so it is consumed."""
-        found = self.peek(token)
-        self.position += len(token) if found else 0
-        return found
+        is_there = self.peek(token)
+        self.position += len(token) if is_there else 0
+        return is_there
 
     def expect(self, *tokens: str) -> None:
         """Consume one of the `tokens`."""
@@ -177,11 +177,11 @@ class Scanner:
 
     def take(self, pattern: str, wanted: str) -> str:
         """Consume and return what the regular expression `pattern` matches."""
-        found = re.compile(pattern).match(self.text, self.mark())
-        if found is None:
+        match = re.compile(pattern).match(self.text, self.mark())
+        if match is None:
             raise self.wanted(wanted)
-        self.position = found.end()
-        return found[0]
+        self.position = match.end()
+        return match[0]
 
     def integer(self, wanted: str) -> int:
         start = self.mark()
@@ -228,7 +228,7 @@ class Layout:
 
     `minor_to_major` is a permutation of 0 … rank-1: the first dimension named is the most minor, the
     last the most major.  `padded_dimensions` are the widths in memory, one for each dimension in the
-    order of the dimension numbers; every place beyond the array's own size holds `padding_value`,
+    order of the dimension numbers; every offset beyond the array's own size holds `padding_value`,
     which is 0 unless given.  Raises ShapeError where these do not hold, InputError for a padding
     value that is no number.
     """
@@ -271,7 +271,7 @@ class Layout:
     def from_strides(cls, dimensions: Sizes, strides: Sequence[int], itemsize: int) -> Layout | None:
         """The unpadded layout with these strides, counted in bytes as NumPy counts them.
 
-        None when the elements do not fill one block of memory, each place once: a broadcast, sliced or
+        None when the elements do not fill one block of memory, each offset once: a broadcast, sliced or
         reversed view.  Dimensions of size 1 leave the order open, and an empty array leaves it open
         altogether; what is open is row-major: such a dimension goes just below the one before it.
         """
@@ -290,8 +290,8 @@ class Layout:
                 return None
             step *= sizes[dimension]
         for dimension in (d for d in range(len(sizes)) if sizes[d] == 1):
-            place = major_to_minor.index(dimension - 1) + 1 if dimension else 0
-            major_to_minor.insert(place, dimension)
+            position = major_to_minor.index(dimension - 1) + 1 if dimension else 0
+            major_to_minor.insert(position, dimension)
         return cls(major_to_minor[::-1])
 
     @classmethod
@@ -328,16 +328,16 @@ class Layout:
         return sizes
 
     def widths(self, dimensions: Sizes) -> tuple[int, ...]:
-        """How many places each dimension takes in memory: its size, or the width it is padded to."""
+        """The number of elements that each dimension takes in memory: its size, or the width it is padded to."""
         sizes = self.check(dimensions)
         return sizes if self.padded_dimensions is None else self.padded_dimensions
 
     def allocated_size(self, dimensions: Sizes) -> int:
-        """How many places linear memory has, with padding."""
+        """The number of elements of linear memory, with padding."""
         return math.prod(self.widths(dimensions))
 
     def strides(self, dimensions: Sizes) -> tuple[int, ...]:
-        """By how many places (not bytes) one step along each dimension moves in memory."""
+        """The elements (not bytes) by which one step along each dimension moves in memory."""
         widths = self.widths(dimensions)
         strides, step = [0] * self.rank, 1
         for dimension in self.minor_to_major:
@@ -348,10 +348,10 @@ class Layout:
     def explain(self, dimensions: Sizes) -> str:
         """The order of memory as text: a drawing up to rank 2, and a table of strides for any rank."""
         sizes = self.check(dimensions)
-        places, elements = self.allocated_size(sizes), math.prod(sizes)
-        padding = f", {places - elements} of them padding (·)" if places > elements else ""
-        title = f"layout {self} of {bracketed(sizes)}: {counted(places, 'place')} in memory{padding}"
-        drawing = _draw_places(self, sizes) if self.rank <= 2 else []
+        count, elements = self.allocated_size(sizes), math.prod(sizes)
+        padding = f", {count - elements} of them padding (·)" if count > elements else ""
+        title = f"layout {self} of {bracketed(sizes)}: {counted(count, 'place')} in memory{padding}"
+        drawing = _draw_offsets(self, sizes) if self.rank <= 2 else []
         return "\n".join([title, *drawing, *_draw_memory(self, sizes), *_stride_table(self, sizes)])
 
     def __str__(self) -> str:
@@ -446,11 +446,11 @@ def _check_padding_value(value: object) -> PaddingValue:
     return int(number) if isinstance(number, bool) else number
 
 
-def index_at(place: int, widths: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
-    """The multi-index at a place of linear memory, which may lie in the padding."""
+def index_at(offset: int, widths: Sequence[int], minor_to_major: Sequence[int]) -> tuple[int, ...]:
+    """The multi-index at an offset in linear memory, which may lie in the padding."""
     index = [0] * len(widths)
     for dimension in minor_to_major:
-        place, index[dimension] = divmod(place, widths[dimension])
+        offset, index[dimension] = divmod(offset, widths[dimension])
     return tuple(index)
 
 
@@ -461,7 +461,7 @@ def bracketed(sizes: Iterable[int]) -> str:
     return f"[{','.join(map(str, sizes))}]"
 
 
-def _aligned(rows: Sequence[Sequence[object]]) -> list[str]:
+def _align_columns(rows: Sequence[Sequence[object]]) -> list[str]:
     """Lines of right-aligned columns, indented by two."""
     widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
     return [
@@ -470,8 +470,8 @@ def _aligned(rows: Sequence[Sequence[object]]) -> list[str]:
     ]
 
 
-def _draw_places(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
-    """The array of rank <= 2 as a grid, with each element's place in memory; cut off at 8 by 12."""
+def _draw_offsets(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
+    """The array of rank <= 2 as a grid, with each element's offset in memory; cut off at 8 by 12."""
     (rows, columns), (row_step, column_step), (row_end, column_end) = (
         ((1, 1, *numbers)[-2:]) for numbers in (layout.widths(sizes), layout.strides(sizes), sizes)
     )
@@ -487,17 +487,17 @@ def _draw_places(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
     ]
     grid += [["…"] * len(grid[0])] * (rows > 8)
     axes = ("", " (dimension 0 across)", " (dimension 0 down, dimension 1 across)")[layout.rank]
-    return [f"place of each element{axes}:", *_aligned(grid)]
+    return [f"place of each element{axes}:", *_align_columns(grid)]
 
 
 def _draw_memory(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
-    """The multi-indices in the order of memory; cut off at 16 places."""
-    places, widths = layout.allocated_size(sizes), layout.widths(sizes)
-    indices = [index_at(place, widths, layout.minor_to_major) for place in range(min(places, 16))]
+    """The multi-indices in the order of memory; cut off after 16."""
+    count, widths = layout.allocated_size(sizes), layout.widths(sizes)
+    indices = [index_at(offset, widths, layout.minor_to_major) for offset in range(min(count, 16))]
     cells = [
         f"({','.join(map(str, index))})" if all(map(operator.lt, index, sizes)) else "·" for index in indices
     ]
-    return ["memory, first place to last:", "  " + " ".join(cells + ["…"] * (places > 16))] if cells else []
+    return ["memory, first place to last:", "  " + " ".join(cells + ["…"] * (count > 16))] if cells else []
 
 
 def _stride_table(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
@@ -508,4 +508,4 @@ def _stride_table(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
     remarks = [ends.get(dimension, "") if layout.rank > 1 else "" for dimension in range(layout.rank)]
     names = [f"{dimension} {letter}".strip() for dimension, letter in enumerate(letters)]
     columns = [names, sizes, layout.widths(sizes), layout.strides(sizes), remarks]
-    return _aligned([("dimension", "size", "width", "stride", ""), *zip(*columns, strict=True)])
+    return _align_columns([("dimension", "size", "width", "stride", ""), *zip(*columns, strict=True)])

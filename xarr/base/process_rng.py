@@ -52,7 +52,7 @@ def draw(distribution: str, shape: tuple[int, ...], a: Array, b: Array) -> Array
         return np.zeros(shape, dtype)  # [False, True) holds False alone
     wide *= float(high) - float(low)
     wide += float(low)
-    found = wide.astype(dtype, copy=False)
+    values = wide.astype(dtype, copy=False)
     # Rounding to a shorter type must not reach the end, which is excluded.
-    reached = found >= high
-    return np.where(reached, low, found) if np.any(reached) else found
+    reached = values >= high
+    return np.where(reached, low, values) if np.any(reached) else values

@@ -57,12 +57,12 @@ class Structure:
 
     def flatten_up_to(self, value: Any) -> list[Any]:
         """The parts of `value` where this structure has leaves, of which it must be a prefix; else InputError."""
-        found: list[Any] = []
-        _flatten_up_to(self, value, "", found)
-        return found
+        leaves: list[Any] = []
+        _flatten_up_to(self, value, "", leaves)
+        return leaves
 
     def compose(self, inner: Structure) -> Structure:
-        """This structure with `inner` in the place of each leaf."""
+        """This structure with `inner` instead of each leaf."""
         if self.container is None:
             return inner
         children = tuple([child.compose(inner) for child in self.children])
@@ -225,16 +225,16 @@ def register_pytree_node(
 
     def flatten(value: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], Any]:
         if flatten_with_keys_func is not None:
-            given, aux = flatten_with_keys_func(value)
-            pairs = tuple(given)
+            keyed, aux = flatten_with_keys_func(value)
+            pairs = tuple(keyed)
             return tuple([key for key, _ in pairs]), tuple([child for _, child in pairs]), aux
-        found: Any = flatten_func(value)
-        if not (isinstance(found, tuple) and len(found) == 2):
+        flat: Any = flatten_func(value)
+        if not (isinstance(flat, tuple) and len(flat) == 2):
             raise InputError(
-                f"the flatten function of {nodetype.__name__} must return (children, aux), got {found!r}"
+                f"the flatten function of {nodetype.__name__} must return (children, aux), got {flat!r}"
             )
-        children = tuple(found[0])
-        return tuple([FlattenedIndexKey(index) for index in range(len(children))]), children, found[1]
+        children = tuple(flat[0])
+        return tuple([FlattenedIndexKey(index) for index in range(len(children))]), children, flat[1]
 
     _register(nodetype, _Registered(flatten, unflatten_func))
 
@@ -386,13 +386,13 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Structure]:
     is_leaf: which values count as leaves whatever they are.  Raises InputError for dict keys without an order, and
     for more than 200 levels of nesting.  Source: jax.tree.flatten.
     """
-    found: list[Any] = []
-    return found, _flatten(tree, found, 0, is_leaf)
+    leaves: list[Any] = []
+    return leaves, _flatten(tree, leaves, 0, is_leaf)
 
 
 def _flatten(value: Any, leaves: list[Any], depth: int, is_leaf: IsLeaf) -> Structure:
-    found = None if is_leaf is not None and is_leaf(value) else children_of(value)
-    if found is None:
+    children_and_aux = None if is_leaf is not None and is_leaf(value) else children_of(value)
+    if children_and_aux is None:
         leaves.append(value)
         return LEAF
     if depth == _DEEPEST:
@@ -400,7 +400,7 @@ def _flatten(value: Any, leaves: list[Any], depth: int, is_leaf: IsLeaf) -> Stru
             f"a tree of arrays may nest {_DEEPEST} levels deep, this {type(value).__name__} lies deeper, or "
             "holds itself; put the arrays into one flat list"
         )
-    keys, values, aux = found
+    keys, values, aux = children_and_aux
     children = tuple([_flatten(child, leaves, depth + 1, is_leaf) for child in values])
     return Structure(type(value), keys, children, aux)
 
@@ -409,13 +409,13 @@ def _flatten_up_to(structure: Structure, value: Any, path: str, parts: list[Any]
     if structure.container is None:
         parts.append(value)
         return
-    found = children_of(value)
-    if found is None or type(value) is not structure.container:
+    contents = children_of(value)
+    if contents is None or type(value) is not structure.container:
         where = f"at {path}: " if path else ""
         raise InputError(
             f"{where}wanted values of one structure: wanted {structure}, got {flatten(value)[1]}"
         )
-    keys, values, aux = found
+    keys, values, aux = contents
     own = Structure(structure.container, keys, (LEAF,) * len(keys), aux)
     outline = Structure(structure.container, structure.keys, (LEAF,) * len(structure.keys), structure.aux)
     if own != outline:
@@ -457,16 +457,16 @@ def difference(wanted: Structure, got: Structure, path: str = "") -> str | None:
     """Text on the first difference of two structures; None where they are equal."""
     if wanted == got:
         return None
-    place = f"at {path}: " if path else ""
+    prefix = f"at {path}: " if path else ""
     if wanted.container is not got.container or wanted.container is None:
-        return f"{place}wanted {wanted}, got {got}"
+        return f"{prefix}wanted {wanted}, got {got}"
     if wanted.keys != got.keys:
         missing, extra = ([k for k in a.keys if k not in b.keys] for a, b in ((wanted, got), (got, wanted)))
         if wanted.container in (tuple, list) or wanted.container in _registered:
-            return f"{place}wanted {len(wanted.keys)} elements, got {len(got.keys)}: {wanted} and {got}"
-        return f"{place}wanted the keys {list(wanted.keys)}, missing {missing}, not wanted {extra}"
+            return f"{prefix}wanted {len(wanted.keys)} elements, got {len(got.keys)}: {wanted} and {got}"
+        return f"{prefix}wanted the keys {list(wanted.keys)}, missing {missing}, not wanted {extra}"
     if wanted.aux != got.aux:
         what = "a default_factory" if wanted.container is defaultdict else "the static part"
-        return f"{place}wanted {what} {wanted.aux}, got {got.aux}"
+        return f"{prefix}wanted {what} {wanted.aux}, got {got.aux}"
     pairs = zip(wanted.keys, wanted.children, got.children, strict=True)
     return next(filter(None, (difference(a, b, path + wanted.step(key)) for key, a, b in pairs)))

@@ -33,10 +33,10 @@ def record(cls: Class | None = None, *, eq: bool = True) -> Class | Callable[[Cl
 
     Its base classes must be records too, or no dataclasses.
     """
-    return (lambda found: made(found, eq)) if cls is None else made(cls, eq)
+    return (lambda decorated: make_record(decorated, eq)) if cls is None else make_record(cls, eq)
 
 
-def made(cls: Class, eq: bool) -> Class:
+def make_record(cls: Class, eq: bool) -> Class:
     """`cls` as a record, with equality and hash from its fields if `eq`."""
     if not (eq or inspect.get_annotations(cls)) and is_dataclass(cls):
         return cls  # it has the fields of its base, and so the methods
@@ -52,20 +52,20 @@ def made(cls: Class, eq: bool) -> Class:
 
 
 class _Late:
-    """Stands in the place of a method until somebody looks it up."""
+    """A stand-in for a method until it is looked up."""
 
     def __init__(self, cls: type[Any], name: str) -> None:
         self._class = cls
         self._name = name
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        method = _written(self._class, self._name)
+        method = _write_method(self._class, self._name)
         # Two threads may both get here, and set equal methods.
         setattr(self._class, self._name, method)
         return method.__get__(instance, owner)
 
 
-def _written(cls: type[Any], name: str) -> Any:
+def _write_method(cls: type[Any], name: str) -> Any:
     """A method of a frozen dataclass with the fields of `cls`."""
     own = fields(cls)
     if name == "__init__" and all([_is_positional(each) for each in own]):

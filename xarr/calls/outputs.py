@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 
 from xarr import lax
-from xarr.base.broadcasting import has_place
+from xarr.base.broadcasting import fits_into
 from xarr.base.tracebacks import shorten
 from xarr.calls.arguments import check_casting, convert, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands
@@ -143,7 +143,7 @@ def show(
     _check_types(name, result.dtype, out.dtype, casting)
     mask = None if where is True else where_mask(name, where)
     wanted = result.shape if mask is None else _common(name, result.shape, mask.shape)
-    if wanted != out.shape and not (broadcasts and has_place(wanted, out.shape)):
+    if wanted != out.shape and not (broadcasts and fits_into(wanted, out.shape)):
         larger = ", or a larger one that it broadcasts to" if broadcasts else ""
         raise ShapeError(f"{name}: wanted an out of shape {wanted}{larger}, got {out.shape}")
     if mask is None:

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from xarr import lax
-from xarr.base.broadcasting import has_place, no_place
+from xarr.base.broadcasting import explain_misfit, fits_into
 from xarr.base.host import host_array
 from xarr.calls.operands import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.dtypes import COMPLEX, INTEGER
@@ -58,10 +58,10 @@ def fit_value(array: Array, value: ArrayLike, shape: Ints) -> Array:
     extra = len(own_shape) - len(shape)
     if extra > 0 and own_shape[:extra] == (1,) * extra:
         converted = lax.reshape(converted, own_shape[extra:])
-    if not has_place(converted.shape, shape):
+    if not fits_into(converted.shape, shape):
         raise BroadcastError(
             f"the index selects elements of shape {shape}, the value has shape {own_shape}: "
-            f"{no_place(converted.shape, shape, 'value')}"
+            f"{explain_misfit(converted.shape, shape, 'value')}"
         )
     like = broadcast_node(scalar_node(0, array.dtype), shape, ())
     placed, _ = broadcast_nodes("setitem", (converted._node, like))

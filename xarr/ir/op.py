@@ -12,7 +12,7 @@ from dataclasses import Field, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
-from xarr.base.records import made, record
+from xarr.base.records import make_record, record
 from xarr.errors import DTypeError, ShapeError, counted
 from xarr.ir.types import TensorType, TupleType, Type
 
@@ -210,4 +210,4 @@ def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def operation(cls: type[OpClass]) -> type[OpClass]:
     """Class decorator of every op: a record whose equality is the one defined on Op."""
-    return made(cls, eq=False)
+    return make_record(cls, eq=False)

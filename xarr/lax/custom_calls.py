@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xarr import tree
-from xarr.base.custom_calls import registered
+from xarr.base.custom_calls import function_named
 from xarr.dtypes import canonical
 from xarr.errors import InputError
 from xarr.ir import ops
@@ -38,7 +38,7 @@ def custom_call(
     not as declared.  Source: XLA's CustomCall.
     """
     call_target_name = text("custom_call", "call_target_name", call_target_name)
-    registered(call_target_name)
+    function_named(call_target_name)
     declared, structure = _declared(result_types)
     nodes = argument_nodes("custom_call", operands)
     op = ops.CustomCall(call_target_name, declared, _items(attributes or {}), bool(has_side_effect))

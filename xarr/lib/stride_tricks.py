@@ -96,13 +96,13 @@ def sliding_window_view(
     while len(order) < len(axes):  # once, unless an axis is named twice
         left = [number for number in range(len(axes)) if number not in order]
         now = [number for number in left if axes[number] not in [axes[one] for one in left if one < number]]
-        slid = _slid(slid, {axes[number]: sizes[number] for number in now})
+        slid = _slide(slid, {axes[number]: sizes[number] for number in now})
         order += now
     lasts = [rank + order.index(number) for number in range(len(axes))]
     return fresh(lax.transpose(slid, (*range(rank), *lasts)))
 
 
-def _slid(array: Array, sizes: dict[int, int]) -> Array:
+def _slide(array: Array, sizes: dict[int, int]) -> Array:
     """The windows of these sizes along each axis, their dimensions last, in the order of `sizes`."""
     for axis, size in sizes.items():
         if size > array.shape[axis]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.broadcasting import has_place, no_place
+from xarr.base.broadcasting import explain_misfit, fits_into
 from xarr.base.host import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.calls.arguments import (
     MOST_DIMENSIONS,
@@ -305,10 +305,10 @@ def full(
 
 def broadcast_array(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     """`array` laid into `shape` by NumPy's rule, because the caller asked for it."""
-    if not has_place(array.shape, shape):
+    if not fits_into(array.shape, shape):
         raise BroadcastError(
             f"{name}: an array of shape {array.shape} does not fit the shape {shape}: "
-            f"{no_place(array.shape, shape, 'array')}"
+            f"{explain_misfit(array.shape, shape, 'array')}"
         )
     return lax.broadcast_in_dim(array, shape, range(len(shape) - len(array.shape), len(shape)))
 
