@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from xarr.dtypes import COMPLEX, FLOAT, float8_e8m0fnu, real_part_of
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
 
 HostArray = np.ndarray[Any, Any]
 

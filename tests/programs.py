@@ -13,7 +13,7 @@ from xarr.compiler.pipeline import compile_graph
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type
-from xarr.runtime import handles
+from xarr.runtime import tracing
 
 #: Backends whose results are compared: those that are always there, and the one that the run is about.
 BACKENDS: Final = tuple(dict.fromkeys(("numpy", "reference", os.environ.get("XARR_BACKEND", "numpy"))))
@@ -37,6 +37,6 @@ def run(op: Op, *arrays: Any, backend: str = "reference") -> Any:
 
 def graph(function: Callable[..., Sequence[Any]], *types: Type) -> Graph:
     """The graph of a function that maps arrays to a sequence of arrays by way of lax."""
-    found, captured = handles.trace(function, types)
+    found, captured = tracing.trace(function, types)
     assert not captured, "the function uses values from outside"
     return found

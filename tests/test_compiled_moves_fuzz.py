@@ -17,7 +17,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.base.configuration import current as config
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 pytest.importorskip("llvmlite")
 

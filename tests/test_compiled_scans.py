@@ -17,7 +17,7 @@ from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.ir import ops
 from xarr.ir.graph import Graph
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 pytest.importorskip("llvmlite")
 

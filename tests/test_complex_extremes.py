@@ -13,7 +13,7 @@ from tests.lax_oracle import Record, expected
 from tests.lax_values import COMPLEXES, dtype_of, parts
 from tests.ulp_bounds import EXTREMES, differences
 from xarr import lax
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 HostArray = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ from tests.test_functions_manipulation import MOVES
 from tests.test_functions_searching import COMPARED, PLACES
 from tests.test_functions_statistical import EXACT, SUMS
 from xarr.ir.types import TensorType
-from xarr.runtime import handles
+from xarr.runtime import handles, tracing
 
 OTHERS = [
     "xp.asarray([x, x])",
@@ -31,7 +31,7 @@ OTHERS = [
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_recording_needs_no_value(text):
     call, x = expression(text), sample((3, 4), "float64", special=False)
-    graph, captured = handles.trace(lambda array: _flat(call(XP, array)), [TensorType(x.shape, x.dtype)])
+    graph, captured = tracing.trace(lambda array: _flat(call(XP, array)), [TensorType(x.shape, x.dtype)])
     assert not captured
     graph.verify()
     results = graph.inline(XP.asarray(x)._node)

@@ -23,7 +23,7 @@ from xarr.explanation.broadcast import explain_shapes
 from xarr.explanation.spelling import one_op
 from xarr.ir import ops
 from xarr.ir.ops.elementwise import Binary
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 Shape = tuple[int, ...]
 Dims = tuple[int, ...] | None

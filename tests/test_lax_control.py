@@ -21,7 +21,7 @@ from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr.lax.tuples import TupleValue
-from xarr.runtime import handles
+from xarr.runtime import materialisation, tracing
 
 jax.config.update("jax_enable_x64", True)
 
@@ -389,7 +389,7 @@ def test_barrier_keeps_equal_work_apart() -> None:
     np.testing.assert_array_equal(value(found["a"]), x)
     np.testing.assert_array_max_ulp(value(found["b"][0]), np.exp(x), 1)
     assert lax.optimization_barrier(()) == ()
-    (graph, _) = handles.trace(
+    (graph, _) = tracing.trace(
         lambda p: [lax.add(lax.exp(lax.optimization_barrier(p)), lax.exp(lax.optimization_barrier(p)))],
         [f64(3)],
     )
@@ -402,7 +402,7 @@ def test_tuples_hold_arrays_and_tuples() -> None:
     assert repr(whole) == "TupleValue((f64[2], (s64[], f64[0,1]), f64[]))"
     inner = whole[1]
     assert isinstance(inner, TupleValue)
-    handles.evaluate(whole, inner)
+    materialisation.evaluate(whole, inner)
     assert int(value(inner[0])) == 3
     assert [value(part).shape for part in inner] == [(), (0, 1)]
     assert value(lax.get_tuple_element(whole, 2)) == 2.5
@@ -429,7 +429,7 @@ def f64(*shape: int) -> TensorType:
 
 
 def loop_graph(body: Any) -> Graph:
-    graph, _ = handles.trace(
+    graph, _ = tracing.trace(
         lambda x: [lax.while_loop(lambda c: lax.lt(lax.reduce_sum(c, (0,)), 9.0), body, x)], [f64(2)]
     )
     return graph

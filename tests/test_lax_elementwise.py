@@ -20,7 +20,7 @@ from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, info
 from xarr.ir import ops
 from xarr.lax import creation, elementwise
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 ALL: Final = BOOLS + INTS + FLOATS + COMPLEXES
 DType = np.dtype[Any]

@@ -13,7 +13,7 @@ from tests.lax_oracle import Call, Record, computed, expected
 from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of, filled, values
 from tests.test_lax_elementwise import functions_of, missing
 from xarr.lax import movement
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 ALL: Final = BOOLS + INTS + FLOATS + COMPLEXES + FLOAT8
 DType = np.dtype[Any]

@@ -192,7 +192,7 @@ def test_without_a_shell_the_lines_are_pythons(monkeypatch: pytest.MonkeyPatch) 
     assert "statistical_functions" not in text
     assert "axis 7 is out of range" in text
     with xarr.config(traceback="full"):
-        assert "statistical_functions" in "".join(error._render_traceback_())
+        assert "statistics" in "".join(error._render_traceback_())
 
 
 @pytest.mark.implicit

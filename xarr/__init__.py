@@ -283,7 +283,7 @@ from xarr.numpy_api.statistics.reductions import (
     sum as sum,
     var as var,
 )
-from xarr.runtime.handles import (
+from xarr.runtime.materialisation import (
     block_until_ready as block_until_ready,
     evaluate as evaluate,
 )

@@ -17,7 +17,7 @@ from xarr import __version__, stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
 from xarr.explanation.chain import ChainExplanation, OpExplanation, explain_text
-from xarr.runtime.handles import evaluate
+from xarr.runtime.materialisation import evaluate
 
 
 def _program() -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from pandas.core.groupby import grouper
 
 from xarr.arrays.array import Array
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 
 def _taking_arrays(convert: Any) -> Any:

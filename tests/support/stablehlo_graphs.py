@@ -10,7 +10,8 @@ from xarr.dtypes import SUB_BYTE, TABLE, element_type
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType
-from xarr.runtime.handles import Handle, trace
+from xarr.runtime.handles import Handle
+from xarr.runtime.tracing import trace
 
 F32, I32, BOOL = (np.dtype(name) for name in ("float32", "int32", "bool"))
 

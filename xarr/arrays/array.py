@@ -44,7 +44,7 @@ from xarr.numpy_api.manipulation import memory_views, shapes as manipulation
 from xarr.numpy_api.mathematics import elementwise
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
-from xarr.runtime import display, handles, parts
+from xarr.runtime import display, handles, materialisation, parts, traces
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Layout
@@ -127,7 +127,7 @@ class Array(
     @property
     def backend(self) -> str:
         """Name of the backend that computes it."""
-        return str(handles.device_of(self._node).backend.name)
+        return str(materialisation.device_of(self._node).backend.name)
 
     @property
     def device(self) -> str:
@@ -136,7 +136,7 @@ class Array(
         That is the name of the device, or of the backend where the device alone would mean another one.
         Source: NumPy and Array API, `device`.
         """
-        own = handles.device_of(self._node)
+        own = materialisation.device_of(self._node)
         name: str = own.backend.devices()[own.ordinal]
         return name if backend_of(name) is own.backend else own.name
 
@@ -145,9 +145,9 @@ class Array(
         """Order of the dimensions in memory; row-major before the value exists, None for no dense order."""
         if self._node.value is None:
             return Layout.row_major(self.ndim)
-        owner = handles.device_of(self._node).backend
+        owner = materialisation.device_of(self._node).backend
         if self._node.tensor_type.dynamic:
-            return Layout.of(handles.to_host(self)) if owner.is_on_host else None
+            return Layout.of(materialisation.to_host(self)) if owner.is_on_host else None
         layout: Layout | None = owner.layout(self._node.value, self.ndim)
         return layout
 
@@ -158,7 +158,7 @@ class Array(
 
     def evaluate(self) -> Array:
         """Compute the value now; returns the array itself."""
-        handles.evaluate(self)
+        materialisation.evaluate(self)
         return self
 
     def block_until_ready(self) -> Array:
@@ -168,8 +168,8 @@ class Array(
     # --- looking at values ---------------------------------------------------------------------------
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        host = handles.to_host(self)
-        if copy is False and not handles.device_of(self._node).backend.is_on_host:
+        host = materialisation.to_host(self)
+        if copy is False and not materialisation.device_of(self._node).backend.is_on_host:
             raise ValueError(
                 f"copy=False cannot be kept: the memory of backend {self.backend!r} is not the host's"
             )
@@ -183,7 +183,7 @@ class Array(
         Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
         Source: NumPy, `ndarray.item`.
         """
-        host = handles.to_host(self)
+        host = materialisation.to_host(self)
         if not index and host.size != 1:
             raise ShapeError(
                 f"item: wanted one element, got {host.size} in shape {host.shape}; give the index, e.g. "
@@ -193,7 +193,7 @@ class Array(
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers.  Source: NumPy, `ndarray.tolist`."""
-        return handles.to_host(self).tolist()
+        return materialisation.to_host(self).tolist()
 
     def _scalar(self, wanted: str) -> Any:
         if self.size != 1 or self.ndim:
@@ -232,7 +232,7 @@ class Array(
     def __iter__(self) -> Iterator[Array]:
         length = len(self)
         if not self._node.traced:
-            handles.evaluate(self)
+            materialisation.evaluate(self)
         if len(self.shape) == 1:
             count(sys._getframe(1), length)
         return (self[i] for i in range(length))
@@ -257,7 +257,7 @@ class Array(
                 f"the format {spec!r} wants an array without dimensions, got shape {self.shape}; "
                 "xarr.array2string(x, precision=3) writes the elements with 3 digits"
             )
-        if spec and self._node.traced and handles.is_tracing():
+        if spec and self._node.traced and traces.is_tracing():
             raise TracedValueError(
                 f"the format {spec!r} wants the value of a traced array, which it has when the function runs; "
                 f"xarr.debug.print('{{x:{spec}}}', x=x) prints it then\nIt was asked for at {here()}"
@@ -297,13 +297,17 @@ class Array(
         return dlpack.export_capsule(self, stream, max_version, dl_device, copy)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        device: tuple[int, int] = handles.device_of(self._node).backend.dlpack_device()
+        device: tuple[int, int] = materialisation.device_of(self._node).backend.dlpack_device()
         return device
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._node.tensor_type.dynamic:
-            return _unpickle_live, (np.asarray(self), self._node.type, handles.device_of(self._node).name)
-        return _unpickle, (np.asarray(self), handles.device_of(self._node).name)
+            return _unpickle_live, (
+                np.asarray(self),
+                self._node.type,
+                materialisation.device_of(self._node).name,
+            )
+        return _unpickle, (np.asarray(self), materialisation.device_of(self._node).name)
 
     def __copy__(self) -> Array:
         return self.copy()

@@ -19,7 +19,8 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.indexing_routines import selection as functions
 from xarr.numpy_api.manipulation.memory_views import view_as
 from xarr.numpy_api.sorting import searching, sorting
-from xarr.runtime.handles import Handle, namespace, to_host
+from xarr.runtime.handles import Handle, namespace
+from xarr.runtime.materialisation import to_host
 from xarr.runtime.parts import ALL, refusal
 from xarr.shapes import check_sizes
 

@@ -20,7 +20,8 @@ from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import InputError, TracedValueError, XarrError
 from xarr.ir.device import Device
 from xarr.runtime import parts
-from xarr.runtime.handles import Handle, common_device, device_of, from_host, namespace, to_host
+from xarr.runtime.handles import Handle, common_device, from_host, namespace
+from xarr.runtime.materialisation import device_of, to_host
 
 #: Whether writing to one array shows in another.
 _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)

@@ -9,8 +9,9 @@ import numpy as np
 from xarr.errors import TracedValueError
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import values_at_hand
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

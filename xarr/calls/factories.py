@@ -47,7 +47,8 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
-from xarr.runtime.handles import Handle, common_device, recording, wrap
+from xarr.runtime.handles import Handle, common_device, wrap
+from xarr.runtime.traces import recording
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

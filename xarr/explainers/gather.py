@@ -20,7 +20,8 @@ from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints, TensorType
-from xarr.runtime.handles import Handle, to_host, wrap
+from xarr.runtime.handles import Handle, wrap
+from xarr.runtime.materialisation import to_host
 
 _ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
 

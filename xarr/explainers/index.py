@@ -23,7 +23,8 @@ from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions, expand
 from xarr.indexing.layout import Layout, Token, layout_of
 from xarr.indexing.region import Region
 from xarr.ir.types import Ints
-from xarr.runtime.handles import Handle, common_device, to_host
+from xarr.runtime.handles import Handle, common_device
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes
 
 #: Results of more elements are not listed, and longer arrays not written out.

@@ -27,7 +27,8 @@ from xarr.ir.source import here
 from xarr.ir.types import Ints, TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
-from xarr.runtime.handles import to_host, wrap
+from xarr.runtime.handles import wrap
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -20,7 +20,8 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
-from xarr.runtime.handles import Handle, common_device, recording, unowned, weak_kind, wrap
+from xarr.runtime.handles import Handle, common_device, unowned, weak_kind, wrap
+from xarr.runtime.traces import recording
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -15,7 +15,8 @@ from xarr.calls.operands import as_array, fresh
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.runtime.handles import device_of, from_host
+from xarr.runtime.handles import from_host
+from xarr.runtime.materialisation import device_of
 from xarr.shapes import normalize_axis
 
 if TYPE_CHECKING:

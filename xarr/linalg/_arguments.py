@@ -15,7 +15,9 @@ from xarr.ir.ops.systems import rows_of
 from xarr.ir.types import Ints
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike
-from xarr.runtime.handles import is_tracing, read_checks, wrap
+from xarr.runtime.handles import wrap
+from xarr.runtime.materialisation import read_checks
+from xarr.runtime.traces import is_tracing
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:

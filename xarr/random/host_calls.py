@@ -18,7 +18,7 @@ from xarr.arrays.numpy_protocols import array_of, host_value
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.keys import Key
-from xarr.runtime import handles, parts
+from xarr.runtime import handles, materialisation, parts, traces
 from xarr.runtime.handles import Handle
 
 #: How to draw the same distribution in a traced function, from a key that is an argument of it, in terms of the
@@ -155,13 +155,13 @@ def shuffle(label: str, draw: Callable[..., Any], x: Any, *axis: int) -> None:
         draw(x, *axis)
         return
     refuse_dynamic(f"random.{label}", x, "random.permutation(key, x)")
-    values = np.array(handles.to_host(x))
+    values = np.array(materialisation.to_host(x))
     draw(values, *axis)
-    x._show(handles.from_host(values, handles.device_of(x._node)))
+    x._show(handles.from_host(values, materialisation.device_of(x._node)))
 
 
 def _refuse_trace(label: str) -> None:
-    if handles.is_tracing():
+    if traces.is_tracing():
         keyed = KEYED.get(label.rpartition(".")[2])
         instead = (
             f"give the function a key as argument, which random.key(0) makes, and write {keyed}"

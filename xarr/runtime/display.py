@@ -15,7 +15,7 @@ from xarr.errors import counted
 from xarr.ir.graph import Node
 from xarr.ir.ops import Concatenate, Slice
 from xarr.ir.types import TensorType
-from xarr.runtime import handles
+from xarr.runtime import handles, materialisation
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
@@ -31,7 +31,7 @@ _LONGEST, _LEAST = 120.0, 14.0
 def text(array: Array) -> str:
     """`Array([1., 2.], dtype=float64)`, like NumPy's with the backend where it is not the NumPy backend."""
     kind = f"dtype={array.dtype.name}" + (
-        "" if array.backend == "numpy" else f", backend={handles.device_of(array._node).name}"
+        "" if array.backend == "numpy" else f", backend={materialisation.device_of(array._node).name}"
     )
     type = array._node.tensor_type
     if array._node.traced:
@@ -61,19 +61,19 @@ def shown_elements(array: Array, **options: Any) -> tuple[np.ndarray[Any, Any], 
     `threshold` of them the first and the last `edgeitems` of each dimension, and one that stands for those between.
     """
     whole = handles.wrap(array._node)  # another thread may write to `array` meanwhile
-    handles.evaluate(whole)
+    materialisation.evaluate(whole)
     node, defaults = whole._node, np.get_printoptions()
     threshold, edge = (
         defaults[name] if options.get(name) is None else options[name] for name in ("threshold", "edgeitems")
     )
-    on_host = handles.device_of(node).backend.is_on_host
+    on_host = materialisation.device_of(node).backend.is_on_host
     if on_host or node.tensor_type.dynamic or node.tensor_type.size <= threshold:
-        return handles.to_host(whole), options
+        return materialisation.to_host(whole), options
     for dimension, size in enumerate(node.shape):
         if size > 2 * edge + 1:
             ends = _part(node, dimension, 0, edge + 1), _part(node, dimension, size - edge, size)
             node = Node(Concatenate(dimension), ends)
-    return handles.to_host(handles.wrap(node)), {**options, "threshold": 0}
+    return materialisation.to_host(handles.wrap(node)), {**options, "threshold": 0}
 
 
 def _part(node: Node, dimension: int, start: int, stop: int) -> Node:

@@ -16,7 +16,9 @@ from xarr.errors import InputError
 from xarr.ir.graph import Node, parameter
 from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType
-from xarr.runtime.handles import Handle, evaluate, innermost
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import evaluate
+from xarr.runtime.traces import innermost
 
 #: The type of a token.
 TOKEN: Final = TensorType((), canonical("int32"))

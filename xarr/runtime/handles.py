@@ -1,4 +1,4 @@
-"""Handles on lazy values: how they are made, when they are computed, how a function is traced.
+"""Handles on lazy values: how they are made, what keeps them from growing without bound, how they change.
 
 A handle shows a node of the graph, and holds nothing else.  Nothing here knows about NumPy-like methods:
 those are `xarr.Array`'s, the class of every handle on an array, which is bound below once so that the
@@ -9,39 +9,29 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from xarr import backend as backends, tree
+from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.base.host import is_weak, scalar_kind
-from xarr.base.records import record
 from xarr.base.tracebacks import shorten
-from xarr.errors import (
-    InputError,
-    TracedValueError,
-    ValueRangeError,
-    XarrError,
-)
+from xarr.errors import TracedValueError, ValueRangeError, XarrError
 from xarr.ir.device import Device, join_devices
-from xarr.ir.graph import Donated, Graph, Node, data, next_serial, parameter, postorder
-from xarr.ir.ops import Constant, Iota
-from xarr.ir.types import TensorType, Type
+from xarr.ir.graph import Donated, Node, data
+from xarr.ir.types import TensorType
 from xarr.runtime import parts
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run, run_one
-from xarr.runtime.live_values import live_part, moved_value
-from xarr.runtime.pending import ended
+from xarr.runtime.live_values import moved_value
+from xarr.runtime.traces import Trace, innermost, recording
 
 if TYPE_CHECKING:
     import numpy as np
 
     from xarr.arrays.array import Array
 
-Tree = TypeVar("Tree")
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
@@ -90,7 +80,7 @@ class Handle:
     __slots__ = ("__weakref__", "_made_in", "_node", "_part")
     _node: Node
     #: Set while a function is being recorded.
-    _made_in: _Trace | None
+    _made_in: Trace | None
     #: For what in NumPy would be a view of another Array, until something is written to it; results of jitted
     #: functions, which are made without `__init__`, have none.
     _part: parts.Part | None
@@ -191,7 +181,50 @@ def _bound_growth(handle: Handle) -> None:
     if node.traced or node.value is not None:
         return
     if node.depth > config.max_depth or (_orphans.nbytes > config.max_pending_bytes and node.operands):
-        evaluate(handle)
+        try:
+            compute(handle)
+        except XarrError as error:
+            shorten(error)
+            raise
+
+
+def compute(handle: Handle) -> Node:
+    """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
+    node = handle._node
+    if node.value is None:
+        device = node.device.committed if node.device is not None else backends.default_device()
+        if config.debugging():
+            run([node], device)
+        else:
+            run_one(node, device)
+    return node
+
+
+def moved(handle: Handle, device: Device) -> Array:
+    """The value of `handle`, computed if need be, on another device."""
+    node = compute(handle)
+    assert node.device is not None
+    node.exposed = True
+    if unread:
+        read(node)
+    return wrap(data(node.type, moved_value(node.type, node.value, node.device, device), device))
+
+
+def _refuse_change(handle: Handle, new: Node) -> None:
+    """A handle changes only in the function that made it; no argument outlives the call of its function."""
+    trace = innermost()
+    if trace is not None and getattr(handle, "_made_in", None) is not trace:
+        place = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
+        raise TracedValueError(
+            "an array from outside of a traced function cannot be changed inside: that would happen once, while "
+            "the function is recorded, and not when it runs; write y = x + 1 for x += 1, y = x.at[i].set(v) for "
+            f"x[i] = v, and return y{place}"
+        )
+    if trace is None and new.traced:
+        raise TracedValueError(
+            f"the new value {new.type.short()} depends on an argument of a traced function that has ended; return "
+            "it from that function instead of keeping it in an outer variable"
+        )
 
 
 # The one injection point: `xarr.arrays.array` calls bind(Array) when it is imported.
@@ -254,253 +287,3 @@ def current_device() -> Device:
 def from_host(array: np.ndarray[Any, Any], device: Device) -> Array:
     """An Array of the values of `array` on `device`."""
     return wrap(data(TensorType(array.shape, array.dtype), device.backend.from_host(array), device))
-
-
-# --- evaluation ----------------------------------------------------------------------------------
-
-
-def device_of(node: Node) -> Device:
-    """The device that computes `node`, a committed one: its own, else the default one of now."""
-    return backends.default_device() if node.device is None else node.device.committed
-
-
-def evaluate(*handles: Any, progress: bool | str = False) -> None:
-    """Compute the values of `handles`, Arrays and pytrees of them, now, all in one program for each backend.
-
-    progress: show on standard error how far the program is, under this label; the values are the same.
-
-    Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
-    an Array that stands for an argument of a traced function, InputError for what is no Array or another kind of
-    `progress`.
-    """
-    if type(progress) not in (bool, str):
-        raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
-    try:
-        _evaluate(handles, progress)
-    except XarrError as error:
-        shorten(error)
-        raise
-
-
-def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
-    if progress is False and len(handles) == 1 and isinstance(handles[0], Handle):
-        _computed(handles[0])
-        return
-    label = "evaluate" if progress is True else progress or None
-    pending: dict[Device, list[Node]] = {}
-    for handle in tree.leaves(handles):
-        if not isinstance(handle, Handle):
-            raise InputError(f"evaluate wants Arrays, and pytrees of them, got {type(handle).__name__}")
-        if handle._node.value is None:
-            pending.setdefault(device_of(handle._node), []).append(handle._node)
-    for device, nodes in pending.items():
-        run(nodes, device, label)
-
-
-def read_checks(*arrays: Array) -> None:
-    """Raise what checks would have raised that the values of `arrays`, computed now if need be, hang on.
-
-    Where checks raise when they run, this is `evaluate`.
-    """
-    evaluate(*arrays)
-    for array in arrays:
-        if unread:
-            read(array._node)
-
-
-def block_until_ready(x: Tree) -> Tree:
-    """`x`, a pytree, once the Arrays in it have been computed; other leaves are left alone.
-
-    Errors as `evaluate`.  Source: jax.block_until_ready.
-    """
-    evaluate(*[leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle)])
-    return x
-
-
-def _computed(handle: Handle) -> Node:
-    """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
-    node = handle._node
-    if node.value is None:
-        device = node.device.committed if node.device is not None else backends.default_device()
-        if config.debugging():
-            run([node], device)
-        else:
-            run_one(node, device)
-    return node
-
-
-def to_host(handle: Handle) -> np.ndarray[Any, Any]:
-    """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
-    try:
-        node = _computed(handle)
-        # Before the value is read: a call in another thread that was given the Array may write over it else.
-        node.exposed = True
-        value = node.value
-        if value is None:
-            return to_host(handle)  # that call was faster: the Array is gone
-    except XarrError as error:
-        shorten(error)
-        raise
-    assert node.device is not None
-    if unread:
-        read(node)
-    if type(node.type) is TensorType and node.type.dynamic:
-        return live_part(node.type, value, node.device)
-    view: np.ndarray[Any, Any] = node.device.backend.to_host(value).view()
-    view.flags.writeable = False
-    return view
-
-
-def moved(handle: Handle, device: Device) -> Array:
-    """The value of `handle`, computed if need be, on another device."""
-    node = _computed(handle)
-    assert node.device is not None
-    node.exposed = True
-    if unread:
-        read(node)
-    return wrap(data(node.type, moved_value(node.type, node.value, node.device, device), device))
-
-
-# --- tracing ---------------------------------------------------------------------------------------
-
-
-@record(eq=False)
-class _Trace:
-    """A function that is being recorded, what stands for its arguments, and parameters made meanwhile.
-
-    effects: for the first side effect, the parameter for what it follows, and after that the token of each; None if
-    whoever records the function cannot have any.  device: where it runs, None for the default device.
-    """
-
-    parameters: tuple[Node, ...]
-    extra: list[Node]
-    effects: list[Node] | None = None
-    device: Device | None = None
-
-
-#: The functions that are being recorded, the innermost last.
-_traces: Final[ContextVar[tuple[_Trace, ...]]] = ContextVar("traces", default=())
-#: Those of all threads: while there is none, an Array need not look up where it is made.
-recording: Final[list[_Trace]] = []
-
-
-def is_tracing() -> bool:
-    """Whether this thread or task is recording a function."""
-    return bool(_traces.get())
-
-
-def innermost() -> _Trace | None:
-    """The function that this thread or task is recording, the innermost of them."""
-    traces = _traces.get()
-    return traces[-1] if traces else None
-
-
-@contextmanager
-def _tracing(trace: _Trace) -> Iterator[None]:
-    token = _traces.set((*_traces.get(), trace))
-    recording.append(trace)
-    try:
-        yield
-    finally:
-        recording.remove(trace)
-        _traces.reset(token)
-
-
-def _refuse_change(handle: Handle, new: Node) -> None:
-    """A handle changes only in the function that made it; no argument outlives the call of its function."""
-    trace = innermost()
-    if trace is not None and getattr(handle, "_made_in", None) is not trace:
-        place = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
-        raise TracedValueError(
-            "an array from outside of a traced function cannot be changed inside: that would happen once, while "
-            "the function is recorded, and not when it runs; write y = x + 1 for x += 1, y = x.at[i].set(v) for "
-            f"x[i] = v, and return y{place}"
-        )
-    if trace is None and new.traced:
-        raise TracedValueError(
-            f"the new value {new.type.short()} depends on an argument of a traced function that has ended; return "
-            "it from that function instead of keeping it in an outer variable"
-        )
-
-
-def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
-    """Arguments of functions that have ended have no value and never will."""
-    traced = [node for node in captured if node.traced]
-    if not traced:
-        return
-    known = {
-        node
-        for trace in _traces.get()
-        for node in (*trace.parameters, *trace.extra, *(trace.effects or ())[:1])
-    }
-    for node in postorder(traced, known.__contains__):
-        if node not in known and node.traced and not node.operands:
-            place = f"\nIt became an argument at {node.source}" if node.source else ""
-            raise TracedValueError(
-                f"{name} uses an argument {node.type} of a traced function that has ended, kept in an outer "
-                f"variable; return it from that function instead{place}"
-            )
-
-
-def trace(
-    function: Callable[..., Sequence[Handle]],
-    types: Sequence[Type],
-    device: Device | None = None,
-    name: str = "main",
-    extra: list[Node] | None = None,
-    effects: list[Node] | None = None,
-    owner: Device | None = None,
-) -> tuple[Graph, tuple[Node, ...]]:
-    """Run `function` on parameters of `types`, which live on `device`, and return what it recorded as a graph.
-
-    owner: where the graph will run; if it is not known yet, on `device`, or with the function around that is recorded.
-
-    The function may append more parameters to `extra`; the graph has them after those of `types`.
-    effects: an empty list; if the function has side effects, it is filled, the graph has the token that they
-    follow as one more parameter after those, and the token of the last one as its last result.
-
-    Arrays from outside that the function uses are returned as second element: they became the graph's
-    last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
-    of constants alone are not captured but computed inside.
-    """
-    parameters = tuple(parameter(type, device) for type in types)
-    start = next_serial()
-    extra = [] if extra is None else extra
-    if owner is None and device is not None and device.is_committed:
-        owner = device
-    if owner is None and (around := innermost()) is not None:
-        owner = around.device
-    with _tracing(_Trace(parameters, extra, effects, owner)):
-        handles = function(*[wrap(node) for node in parameters])
-    results = [handle._node for handle in handles]
-    parameters = (*parameters, *extra)
-    if effects:
-        parameters, results = (*parameters, effects[0]), [*results, effects[-1]]
-    ended.update(parameters)
-    captured = _captures(results, parameters, start)
-    _refuse_foreign(name, captured)
-    for node in captured:
-        node.exposed = True
-    inner = {node: parameter(node.type) for node in captured}
-    new = {**dict(zip(parameters, parameters, strict=True)), **inner}
-    for node in postorder(results, new.__contains__):
-        if node not in new:
-            # A copy even if nothing below changed: an Array outside may show the node and be evaluated.
-            new[node] = node.rebuilt(tuple(new[operand] for operand in node.operands))
-    return Graph((*parameters, *inner.values()), [new[node] for node in results], name), captured
-
-
-def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
-    """The nodes built before `start` and the data leaves that the nodes built since use."""
-    own = frozenset(parameters)
-    order = postorder(results, own.__contains__)
-    outside: dict[Node, bool] = dict.fromkeys(own, False)
-    for node in order:
-        is_leaf = not node.operands and not isinstance(node.op, Constant | Iota)
-        outside.setdefault(node, is_leaf or any(outside[operand] for operand in node.operands))
-
-    def is_captured(node: Node) -> bool:
-        return outside[node] and (node.serial < start or not node.operands)
-
-    order = postorder(results, lambda node: node in own or is_captured(node))
-    return tuple(node for node in order if is_captured(node))

@@ -22,7 +22,9 @@ from xarr.lax.tracing import check_arity
 from xarr.runtime.check_flags import attach, flags_of, unread
 from xarr.runtime.effects import START
 from xarr.runtime.evaluation import buffer_of, execute, results_of
-from xarr.runtime.handles import Handle, common_device, evaluate, trace, wrap
+from xarr.runtime.handles import Handle, common_device, wrap
+from xarr.runtime.materialisation import evaluate
+from xarr.runtime.tracing import trace
 from xarr.shapes import Shape, Sizes, check_sizes
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from xarr.compiler.pipeline import make_program
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
-from xarr.runtime import handles
+from xarr.runtime import handles, materialisation
 from xarr.runtime.check_flags import attach, flags_of, unread
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
@@ -114,7 +114,7 @@ class Traced:
     def _compile(self) -> Compiled:
         owner = self.owner
         outer = tuple([handles.wrap(node) for node in self.captured])
-        handles.evaluate(*outer)
+        materialisation.evaluate(*outer)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         made = make_program(self.graph, owner.backend, hot=True, donated=self.donated)
         return Compiled(made.program, made.graph, made.backend, made.checks, hidden, outer)
@@ -130,7 +130,7 @@ class Traced:
         for node in read.values():
             node.handles += 1  # so that no call in another thread writes over what this one reads
         try:
-            handles.evaluate(*[leaves[place] for place in read])
+            materialisation.evaluate(*[leaves[place] for place in read])
             flags = flags_of([*read.values(), *self.captured]) if unread else ()
             buffers = self._buffers(leaves, read)
             # All claims first: of an Array that is given twice the count falls as the first argument is given away.

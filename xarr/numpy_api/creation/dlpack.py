@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from xarr.errors import InputError
-from xarr.runtime.handles import device_of, read_checks, to_host
+from xarr.runtime.materialisation import device_of, read_checks, to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

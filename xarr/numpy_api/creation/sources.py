@@ -20,7 +20,8 @@ from xarr.numpy_api.creation.through_numpy import call_guarded, read
 from xarr.numpy_api.manipulation.shapes import atleast_1d
 from xarr.numpy_api.mathematics.elementwise import divide, log10, multiply, power, sign
 from xarr.numpy_api.statistics.reductions import any as any_of
-from xarr.runtime.handles import Handle, commit, common_device, to_host
+from xarr.runtime.handles import Handle, commit, common_device
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:

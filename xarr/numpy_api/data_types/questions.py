@@ -29,7 +29,8 @@ from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import broadcast_arrays
 from xarr.numpy_api.statistics.reductions import all as all_of
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:

@@ -37,7 +37,8 @@ from xarr.lax.tracing import Computation, record, tuple_of
 from xarr.numpy_api.creation.arrays import argument
 from xarr.numpy_api.functional.recorded import each_slice, results_as_arrays, results_on
 from xarr.numpy_api.manipulation.shapes import broadcast_to
-from xarr.runtime.handles import Handle, common_device, evaluate, to_host, wrap
+from xarr.runtime.handles import Handle, common_device, wrap
+from xarr.runtime.materialisation import evaluate, to_host
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
 

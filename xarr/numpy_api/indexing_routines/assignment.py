@@ -22,7 +22,8 @@ from xarr.indexing.items import item_of_integers
 from xarr.indexing.values import convert_value, fit_value
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.indexing_routines.selection import axis_of_indices, compress
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

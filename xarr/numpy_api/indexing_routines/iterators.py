@@ -21,7 +21,8 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import asarray
 from xarr.numpy_api.creation.through_numpy import call_guarded
 from xarr.numpy_api.functional.mapping import common_shape
-from xarr.runtime.handles import Handle, common_device, evaluate, to_host
+from xarr.runtime.handles import Handle, common_device
+from xarr.runtime.materialisation import evaluate, to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -19,7 +19,7 @@ from xarr.errors import ArgumentError, InputError, ParseError
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.creation.arrays import asarray
 from xarr.numpy_api.creation.through_numpy import call_guarded, read
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

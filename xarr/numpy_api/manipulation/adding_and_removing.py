@@ -20,7 +20,8 @@ from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import concatenate, ravel, transpose_part
 from xarr.numpy_api.statistics.reductions import any as any_of
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
 from xarr.runtime.parts import INDEX, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 

@@ -15,7 +15,8 @@ from xarr.dtypes import BOOL, COMPLEX, SUB_BYTE, canonical, element_type, real_p
 from xarr.errors import ArgumentError, DTypeError, ShapeError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import asarray, empty
-from xarr.runtime.handles import Handle, device_of, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import device_of, to_host
 from xarr.runtime.parts import INDEX, VIEW, mark
 
 if TYPE_CHECKING:

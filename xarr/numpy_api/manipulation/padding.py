@@ -23,7 +23,8 @@ from xarr.numpy_api.creation.arrays import broadcast_array, linspace
 from xarr.numpy_api.mathematics.elementwise import multiply, rint, subtract
 from xarr.numpy_api.statistics.order_statistics import median
 from xarr.numpy_api.statistics.reductions import max as max_of, mean, min as min_of
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:

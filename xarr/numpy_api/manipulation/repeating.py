@@ -12,7 +12,7 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
 from xarr.lax.core import put
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:

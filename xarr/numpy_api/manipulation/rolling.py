@@ -13,7 +13,8 @@ from xarr.calls.arguments import is_listed, traced_integer
 from xarr.errors import ShapeError
 from xarr.lax.core import integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.runtime.handles import Handle, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -21,7 +21,7 @@ from xarr.numpy_api.sorting.order import insertion_points
 from xarr.numpy_api.sorting.sorting import argsort
 from xarr.numpy_api.statistics import reductions as statistical
 from xarr.numpy_api.statistics.lines import repeat_vector
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes, normalize_axis
 
 if TYPE_CHECKING:

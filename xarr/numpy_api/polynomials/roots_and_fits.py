@@ -16,7 +16,7 @@ from xarr.lax.core import ArrayLike, flag, whole
 from xarr.numpy_api.creation.matrices import diagonal_matrix
 from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.numpy_api.statistics.lines import repeat_vector
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -16,7 +16,7 @@ from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.sorting.order import insertion_points
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:

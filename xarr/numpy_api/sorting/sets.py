@@ -24,7 +24,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import concatenate, ravel
 from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.numpy_api.sorting.sorting import sort
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from xarr.numpy_api.creation.matrices import diag
 from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.numpy_api.mathematics.elementwise import clip, isfinite
 from xarr.numpy_api.statistics.lines import repeat_vector
-from xarr.runtime.handles import to_host
+from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

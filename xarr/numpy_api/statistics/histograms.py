@@ -23,7 +23,8 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.sorting.order import insertion_points
 from xarr.numpy_api.statistics import reductions as statistical
 from xarr.numpy_api.statistics.lines import repeat_vector
-from xarr.runtime.handles import Handle, evaluate, to_host
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import evaluate, to_host
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array

@@ -22,7 +22,8 @@ from xarr.lax.core import ArrayLike
 from xarr.numpy_api.mathematics.elementwise import ceil, floor, rint
 from xarr.numpy_api.sorting.order import insertion_points_in_lines
 from xarr.numpy_api.statistics.lines import Axis, Lines, repeat_vector
-from xarr.runtime.handles import to_host, weak_kind
+from xarr.runtime.handles import weak_kind
+from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes
 
 if TYPE_CHECKING:

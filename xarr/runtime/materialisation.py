@@ -1,0 +1,103 @@
+"""Values of Arrays: computed now, and read on the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from xarr import backend as backends, tree
+from xarr.base.tracebacks import shorten
+from xarr.errors import InputError, XarrError
+from xarr.ir.device import Device
+from xarr.ir.graph import Node
+from xarr.ir.types import TensorType
+from xarr.runtime.check_flags import read, unread
+from xarr.runtime.evaluation import run
+from xarr.runtime.handles import Handle, compute
+from xarr.runtime.live_values import live_part
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from xarr.arrays.array import Array
+
+Tree = TypeVar("Tree")
+
+
+def device_of(node: Node) -> Device:
+    """The device that computes `node`, a committed one: its own, else the default one of now."""
+    return backends.default_device() if node.device is None else node.device.committed
+
+
+def evaluate(*handles: Any, progress: bool | str = False) -> None:
+    """Compute the values of `handles`, Arrays and pytrees of them, now, all in one program for each backend.
+
+    progress: show on standard error how far the program is, under this label; the values are the same.
+
+    Values of other live Arrays that are computed on the way are kept too.  Raises TracedValueError for
+    an Array that stands for an argument of a traced function, InputError for what is no Array or another kind of
+    `progress`.
+    """
+    if type(progress) not in (bool, str):
+        raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
+    try:
+        _evaluate(handles, progress)
+    except XarrError as error:
+        shorten(error)
+        raise
+
+
+def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
+    if progress is False and len(handles) == 1 and isinstance(handles[0], Handle):
+        compute(handles[0])
+        return
+    label = "evaluate" if progress is True else progress or None
+    pending: dict[Device, list[Node]] = {}
+    for handle in tree.leaves(handles):
+        if not isinstance(handle, Handle):
+            raise InputError(f"evaluate wants Arrays, and pytrees of them, got {type(handle).__name__}")
+        if handle._node.value is None:
+            pending.setdefault(device_of(handle._node), []).append(handle._node)
+    for device, nodes in pending.items():
+        run(nodes, device, label)
+
+
+def read_checks(*arrays: Array) -> None:
+    """Raise what checks would have raised that the values of `arrays`, computed now if need be, hang on.
+
+    Where checks raise when they run, this is `evaluate`.
+    """
+    evaluate(*arrays)
+    for array in arrays:
+        if unread:
+            read(array._node)
+
+
+def block_until_ready(x: Tree) -> Tree:
+    """`x`, a pytree, once the Arrays in it have been computed; other leaves are left alone.
+
+    Errors as `evaluate`.  Source: jax.block_until_ready.
+    """
+    evaluate(*[leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle)])
+    return x
+
+
+def to_host(handle: Handle) -> np.ndarray[Any, Any]:
+    """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
+    try:
+        node = compute(handle)
+        # Before the value is read: a call in another thread that was given the Array may write over it else.
+        node.exposed = True
+        value = node.value
+        if value is None:
+            return to_host(handle)  # that call was faster: the Array is gone
+    except XarrError as error:
+        shorten(error)
+        raise
+    assert node.device is not None
+    if unread:
+        read(node)
+    if type(node.type) is TensorType and node.type.dynamic:
+        return live_part(node.type, value, node.device)
+    view: np.ndarray[Any, Any] = node.device.backend.to_host(value).view()
+    view.flags.writeable = False
+    return view

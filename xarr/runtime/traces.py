@@ -1,0 +1,60 @@
+"""Functions that are being recorded: which there are, and which is the innermost of this thread or task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+from xarr.base.records import record
+from xarr.ir.device import Device
+from xarr.ir.graph import Node
+
+
+@record(eq=False)
+class Trace:
+    """A function that is being recorded, what stands for its arguments, and parameters made meanwhile.
+
+    effects: for the first side effect, the parameter for what it follows, and after that the token of each; None if
+    whoever records the function cannot have any.  device: where it runs, None for the default device.
+    """
+
+    parameters: tuple[Node, ...]
+    extra: list[Node]
+    effects: list[Node] | None = None
+    device: Device | None = None
+
+
+#: The functions that are being recorded, the innermost last.
+_traces: Final[ContextVar[tuple[Trace, ...]]] = ContextVar("traces", default=())
+#: Those of all threads: while there is none, an Array need not look up where it is made.
+recording: Final[list[Trace]] = []
+
+
+def is_tracing() -> bool:
+    """Whether this thread or task is recording a function."""
+    return bool(_traces.get())
+
+
+def active() -> tuple[Trace, ...]:
+    """The functions that this thread or task is recording, the innermost last."""
+    return _traces.get()
+
+
+def innermost() -> Trace | None:
+    """The function that this thread or task is recording, the innermost of them."""
+    traces = _traces.get()
+    return traces[-1] if traces else None
+
+
+@contextmanager
+def record_into(trace: Trace) -> Iterator[None]:
+    """What is built meanwhile belongs to `trace`."""
+    token = _traces.set((*_traces.get(), trace))
+    recording.append(trace)
+    try:
+        yield
+    finally:
+        recording.remove(trace)
+        _traces.reset(token)

@@ -1,0 +1,95 @@
+"""`trace`: what a function does with Arrays that stand for its arguments, as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xarr.errors import TracedValueError
+from xarr.ir.device import Device
+from xarr.ir.graph import Graph, Node, next_serial, parameter, postorder
+from xarr.ir.ops import Constant, Iota
+from xarr.ir.types import Type
+from xarr.runtime.handles import Handle, wrap
+from xarr.runtime.pending import ended
+from xarr.runtime.traces import Trace, active, innermost, record_into
+
+
+def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
+    """Arguments of functions that have ended have no value and never will."""
+    traced = [node for node in captured if node.traced]
+    if not traced:
+        return
+    known = {
+        node for trace in active() for node in (*trace.parameters, *trace.extra, *(trace.effects or ())[:1])
+    }
+    for node in postorder(traced, known.__contains__):
+        if node not in known and node.traced and not node.operands:
+            place = f"\nIt became an argument at {node.source}" if node.source else ""
+            raise TracedValueError(
+                f"{name} uses an argument {node.type} of a traced function that has ended, kept in an outer "
+                f"variable; return it from that function instead{place}"
+            )
+
+
+def trace(
+    function: Callable[..., Sequence[Handle]],
+    types: Sequence[Type],
+    device: Device | None = None,
+    name: str = "main",
+    extra: list[Node] | None = None,
+    effects: list[Node] | None = None,
+    owner: Device | None = None,
+) -> tuple[Graph, tuple[Node, ...]]:
+    """Run `function` on parameters of `types`, which live on `device`, and return what it recorded as a graph.
+
+    owner: where the graph will run; if it is not known yet, on `device`, or with the function around that is recorded.
+
+    The function may append more parameters to `extra`; the graph has them after those of `types`.
+    effects: an empty list; if the function has side effects, it is filled, the graph has the token that they
+    follow as one more parameter after those, and the token of the last one as its last result.
+
+    Arrays from outside that the function uses are returned as second element: they became the graph's
+    last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
+    of constants alone are not captured but computed inside.
+    """
+    parameters = tuple(parameter(type, device) for type in types)
+    start = next_serial()
+    extra = [] if extra is None else extra
+    if owner is None and device is not None and device.is_committed:
+        owner = device
+    if owner is None and (around := innermost()) is not None:
+        owner = around.device
+    with record_into(Trace(parameters, extra, effects, owner)):
+        handles = function(*[wrap(node) for node in parameters])
+    results = [handle._node for handle in handles]
+    parameters = (*parameters, *extra)
+    if effects:
+        parameters, results = (*parameters, effects[0]), [*results, effects[-1]]
+    ended.update(parameters)
+    captured = _captures(results, parameters, start)
+    _refuse_foreign(name, captured)
+    for node in captured:
+        node.exposed = True
+    inner = {node: parameter(node.type) for node in captured}
+    new = {**dict(zip(parameters, parameters, strict=True)), **inner}
+    for node in postorder(results, new.__contains__):
+        if node not in new:
+            # A copy even if nothing below changed: an Array outside may show the node and be evaluated.
+            new[node] = node.rebuilt(tuple(new[operand] for operand in node.operands))
+    return Graph((*parameters, *inner.values()), [new[node] for node in results], name), captured
+
+
+def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
+    """The nodes built before `start` and the data leaves that the nodes built since use."""
+    own = frozenset(parameters)
+    order = postorder(results, own.__contains__)
+    outside: dict[Node, bool] = dict.fromkeys(own, False)
+    for node in order:
+        is_leaf = not node.operands and not isinstance(node.op, Constant | Iota)
+        outside.setdefault(node, is_leaf or any(outside[operand] for operand in node.operands))
+
+    def is_captured(node: Node) -> bool:
+        return outside[node] and (node.serial < start or not node.operands)
+
+    order = postorder(results, lambda node: node in own or is_captured(node))
+    return tuple(node for node in order if is_captured(node))
