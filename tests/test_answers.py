@@ -42,6 +42,9 @@ def test_other_calls_have_other_digests() -> None:
         ("a", list(x)),
         (["a", x], 1),
         (["a"], x, 1),
+        ("a", ()),
+        ("a", 0),
+        ("a", (), 0),
     ]
     assert len({answers.digest(*call) for call in calls}) == len(calls)
     assert answers.digest("a", x) == answers.digest("a", x.copy())

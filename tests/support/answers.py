@@ -105,7 +105,7 @@ def digest(*parts: Any) -> str:
 
 def _flat(part: Any) -> list[Any]:
     if isinstance(part, list | tuple):
-        return [len(part), *(each for one in part for each in _flat(one))]
+        return [f"list of {len(part)}", *(each for one in part for each in _flat(one))]
     return [part]
 
 
