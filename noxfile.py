@@ -46,9 +46,9 @@ def lowest(session: nox.Session) -> None:
 THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "fuzz": ({"ORACLE": "live"}, ("--thorough",)),
     "examples": ({}, ("--hypothesis-profile=dev", "-m", "hypothesis")),
-    "indices": ({"INDEX_FUZZ": "3000"}, ("-k", "test_indexing")),
-    "reader": ({"READER_FUZZ": "10000"}, ("-k", "test_stablehlo_reader and damaged")),
-    "records": ({"NUMPY_RECORDS": "all"}, ("-k", "test_numpy_functions")),
+    "indices": ({"INDEX_FUZZ": "3000"}, ("tests/indexing",)),
+    "reader": ({"READER_FUZZ": "10000"}, ("tests/ir/stablehlo/test_parser.py", "-k", "damaged")),
+    "records": ({"NUMPY_RECORDS": "all"}, ("tests/numpy_api/test_numpy_functions.py",)),
     "compiled": ({"XARR_FUSION": "compiled"}, ()),
     "off": ({"XARR_FUSION": "off"}, ()),
     "explicit": ({"XARR_BROADCASTING": "explicit"}, ("-m", "not implicit")),
@@ -56,7 +56,7 @@ THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "ctypes": ({"XARR_NATIVE_CALLS": "off"}, ()),
     "toy_c": (
         {"XARR_BACKEND": "toy_c"},
-        ("-k", "test_lax_reduction or test_lax_indexing or test_lax_sorting"),
+        ("tests/lax/test_reduction.py", "tests/lax/test_indexing.py", "tests/lax/test_sorting.py"),
     ),
 }
 

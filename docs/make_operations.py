@@ -24,8 +24,8 @@ from xarr.ir.op import Op  # noqa: E402
 
 NOT_YET: Final = "not yet"
 #: The file that tries each regular element-wise op without its name.
-_ELEMENTWISE: Final = "test_lax_elementwise.py"
-_RANDOM_CALLS: Final = "test_lax_fuzz.py"
+_ELEMENTWISE: Final = "test_elementwise.py"
+_RANDOM_CALLS: Final = "test_fuzz.py"
 
 _HEAD: Final = """\
 # Operations
@@ -37,11 +37,10 @@ graph. An entry names the module of a backend that has a row for the op; "its pa
 ops that this one is defined by, "stage static" that this stage of compilation rewrites it. A function that adds no
 op of its own shows the op that it is made of.
 
-Tests are files in `tests/`; in parentheses stand the cases of `tests/support/graphs.py` that XLA runs too. Results are
-XLA's to the bit unless the last column says otherwise; ULP bounds and special values by element type are on the page
-[Accuracy beside XLA](accuracy.md). What holds for every float operation stands only there: xarr keeps subnormal
-numbers, which XLA's CPU flushes to zero.
-"""
+Tests are files in `tests/lax/`; in parentheses stand the cases of `tests/support/graphs.py` that XLA runs too.
+Results are XLA's to the bit unless the last column says otherwise; ULP bounds and special values by element type
+are on the page [Accuracy beside XLA](accuracy.md). What holds for every float operation stands only there: xarr
+keeps subnormal numbers, which XLA's CPU flushes to zero."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +99,13 @@ def _entry(package: str, op: type[Op] | None) -> str:
 
 @cache
 def _test_files() -> dict[str, str]:
-    return {path.name: path.read_text(encoding="utf-8") for path in CHECKOUT.glob("tests/test_lax_*.py")}
+    return {path.name: path.read_text(encoding="utf-8") for path in CHECKOUT.glob("tests/lax/test_*.py")}
 
 
 @cache
 def _drawn() -> str:
     """The names of the operations of which random calls are made."""
-    modules = ["tests/test_lax_fuzz.py", *CHECKOUT.glob("tests/support/draws/*.py")]
+    modules = ["tests/lax/test_fuzz.py", *CHECKOUT.glob("tests/support/draws/*.py")]
     return "".join((CHECKOUT / path).read_text(encoding="utf-8") for path in modules)
 
 

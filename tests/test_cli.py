@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.base.test_strictness import run
 from tests.support.checkout import CHECKOUT
-from tests.test_strictness import run
 from xarr.__main__ import main
 from xarr.base import interpreter, progress
 

@@ -320,7 +320,7 @@ class Apart:
 
 
 _GAMMA = "the cube of 1 and a multiple of a normal number, times d"
-#: Distributions whose numbers differ by more than 2 ULP, or may; `tests/test_random_distributions.py` holds them.
+#: Distributions whose numbers differ by more than 2 ULP, or may; `tests/random/test_distributions.py` holds them.
 APART = [
     Apart("gamma", 7, 8, _GAMMA),
     Apart("loggamma", 6, 8, "as `gamma`"),

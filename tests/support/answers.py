@@ -4,7 +4,7 @@ A function with the decorator `recorded` is called only where its answer is not 
 source of the function, to the arguments and to the sources of what the decorator was told of: a change of any of
 them makes the call anew.  So a stale record is never used; a run that had to make calls says so at its end.
 
-    ORACLE=renew python -m pytest -n 0 tests/test_lax_fuzz.py    makes what calls are missing, and keeps them
+    ORACLE=renew python -m pytest -n 0 tests/lax/test_fuzz.py    makes what calls are missing, and keeps them
     ORACLE=live python -m pytest -n 2                            makes every call, as `nox -s thorough` does
 """
 
@@ -131,7 +131,7 @@ def report(missed: dict[str, int]) -> str:
     if not missed:
         return ""
     calls = ", ".join(f"{count} of {file}" for file, count in sorted(missed.items()))
-    files = " ".join(f"{file}.py" for file in sorted(missed))
+    files = " ".join(f"tests/{file.replace(chr(46), chr(47))}.py" for file in sorted(missed))
     return f"answers of JAX and XLA that are not kept: {calls}; ORACLE=renew python -m pytest -n 0 {files} keeps them"
 
 
@@ -153,5 +153,6 @@ def _of_file(file: str) -> dict[str, HostArray]:
 
 
 def _current_file() -> str:
-    """The name of the file of the test that runs, without its suffix."""
-    return Path(os.environ["PYTEST_CURRENT_TEST"].partition("::")[0]).stem
+    """The file of the test that runs, from `tests` on, as a module: `lax.test_fuzz`."""
+    path = Path(os.environ["PYTEST_CURRENT_TEST"].partition("::")[0]).with_suffix("")
+    return ".".join(path.parts[1:] if path.parts[0] == "tests" else path.parts)

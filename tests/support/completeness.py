@@ -20,7 +20,7 @@ _make_explicit: Any = importlib.import_module("xarr.explainers.explicit_program"
 
 #: What stands in no case because XLA cannot run it like the others: the file that tries it.
 TRIED_ELSEWHERE = {
-    "CustomCall": "test_lax_custom_calls.py",
+    "CustomCall": "lax/test_custom_calls.py",
     "GetDimensionSize": "dynamic_cases.py",
     "SetDimensionSize": "dynamic_cases.py",
 }

@@ -1,7 +1,7 @@
 """Records of NumPy functions: how each name that xarr shares with NumPy is tried beside NumPy's own.
 
 A module of `tests/numpy_records` holds `RECORDS`, from the name (`median`, `linalg.solve`) to its `Record`;
-`tests/test_numpy_functions.py` runs them all, and `docs/make_coverage.py` reads what differs.
+`tests/numpy_api/test_numpy_functions.py` runs them all, and `docs/make_coverage.py` reads what differs.
 """
 
 from __future__ import annotations

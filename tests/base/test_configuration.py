@@ -1,0 +1,126 @@
+"""The configuration: names, values, scopes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.base.test_strictness import run
+from xarr.errors import ConfigError
+
+DEFAULTS = {"default_dtype": "float64", "max_depth": 10_000, "max_pending_bytes": 64 * 2**20}
+
+
+def test_defaults() -> None:
+    done = run("import xarr; print(xarr.config)")
+    for name, value in {"broadcasting": "numpy", "backend": "numpy", **DEFAULTS}.items():
+        assert f"{name} = {value!r}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("broadcasting", 3, "wanted one of"),
+        ("backend", "", "wanted the name of a backend, got ''"),
+        ("backend", 5, "wanted the name of a backend, got 5"),
+        ("default_dtype", "int32", "wanted one of 'float64', 'float32', got 'int32'"),
+        ("max_depth", 0, "wanted a positive integer, got 0"),
+        ("max_depth", -3, "wanted a positive integer, got -3"),
+        ("max_depth", True, "wanted a positive integer, got True"),
+        ("max_depth", "many", "wanted a positive integer, got 'many'"),
+        ("max_pending_bytes", 1.5, "wanted a positive integer, got 1.5"),
+    ],
+)
+def test_bad_values(name: str, value: Any, message: str) -> None:
+    before = getattr(xarr.config, name)
+    with pytest.raises(ConfigError, match=f"config.{name}: {message}"):
+        setattr(xarr.config, name, value)
+    with pytest.raises(ConfigError, match=message), xarr.config(**{name: value}):
+        pass
+    assert getattr(xarr.config, name) == before
+
+
+def test_unknown_names() -> None:
+    for use in (
+        lambda: xarr.config.broadcast,
+        lambda: setattr(xarr.config, "broadcast", "numpy"),
+        lambda: xarr.config(broadcast="numpy").__enter__(),
+    ):
+        with pytest.raises(ConfigError, match="no option 'broadcast'; there are broadcasting, backend"):
+            use()
+    assert not hasattr(xarr.config, "__wrapped__")
+
+
+def test_a_bad_block_changes_nothing() -> None:
+    with pytest.raises(ConfigError), xarr.config(max_depth=5, default_dtype="int8"):
+        pass
+    assert xarr.config.max_depth == DEFAULTS["max_depth"]
+
+
+def test_default_dtype() -> None:
+    for value in ("float32", np.float32, np.dtype("float32")):
+        xarr.config.default_dtype = value
+        assert xarr.config.default_dtype == "float32"
+        assert xarr.asarray([1.0]).dtype == np.float32
+        assert xarr.asarray([1j]).dtype == np.complex64
+    with xarr.config(default_dtype="float64"):
+        assert xarr.asarray(1.0).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "name", "value"),
+    [
+        ("XARR_MAX_DEPTH", "77", "max_depth", 77),
+        ("XARR_MAX_PENDING_BYTES", "4096", "max_pending_bytes", 4096),
+        ("XARR_DEFAULT_DTYPE", "float32", "default_dtype", "float32"),
+        ("XARR_BACKEND", "reference", "backend", "reference"),
+    ],
+)
+def test_environment(variable: str, text: str, name: str, value: object) -> None:
+    done = run(f"import xarr; print(repr(xarr.config.{name}))", **{variable: text})
+    assert done.stdout.strip() == repr(value)
+
+
+@pytest.mark.parametrize(("variable", "text"), [("XARR_MAX_DEPTH", "deep"), ("XARR_DEFAULT_DTYPE", "int8")])
+def test_bad_environment(variable: str, text: str) -> None:
+    done = run("import xarr", **{variable: text})
+    assert done.returncode == 1
+    assert f"ConfigError: environment variable {variable}" in done.stderr
+
+
+def test_blocks_nest_and_threads_do_not_see_them() -> None:
+    seen: list[int] = []
+    with xarr.config(max_depth=5), xarr.config(max_pending_bytes=7):
+        assert (xarr.config.max_depth, xarr.config.max_pending_bytes) == (5, 7)
+        thread = threading.Thread(target=lambda: seen.append(xarr.config.max_depth))
+        thread.start()
+        thread.join()
+    assert seen == [DEFAULTS["max_depth"]]
+    assert xarr.config.max_depth == DEFAULTS["max_depth"]
+
+
+def test_empty_environment_variables_count_as_none() -> None:
+    done = run("import xarr; print(xarr.config.broadcasting)", XARR_BROADCASTING="")
+    assert done.stdout.strip() == "numpy", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "hint"),
+    [("XARR_BACKENDS", "did you mean XARR_BACKEND?"), ("XARR_QQ", "there are XARR_BROADCASTING, XARR_")],
+)
+def test_unknown_variables_are_warned_of_once(variable: str, hint: str) -> None:
+    done = run("import xarr; print(xarr.config.backend)", **{variable: "reference"})
+    assert done.stdout.strip() == "numpy"
+    assert (
+        done.stderr.count(f"UnknownVariableWarning: xarr reads no environment variable {variable}; {hint}")
+        == 1
+    )
+
+
+def test_variables_that_something_reads_are_not_warned_of() -> None:
+    done = run("import xarr", XARR_CACHE_DIR="/tmp", XARR_FUSION="off", MY_XARR_OPTION="1")
+    assert done.stderr == ""

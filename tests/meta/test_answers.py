@@ -1,0 +1,129 @@
+"""Answers of the oracles: kept to the bit, made anew when a call changes, and missed ones are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.compare import assert_same
+from tests.support import answers
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        [],
+        [np.array(7, np.int8)],
+        [np.arange(6.0).reshape(2, 3), np.zeros((0, 4), np.uint16), np.array([True])],
+        [np.array([-0.0, np.nan, np.inf]).astype(ml_dtypes.bfloat16), np.array([1 - 2j])],
+    ],
+    ids=len,
+)
+def test_packed_arrays_come_back(arrays: list[Any]) -> None:
+    made = answers.unpacked(answers.packed(arrays))
+    assert len(made) == len(arrays)
+    for one, other in zip(made, arrays, strict=True):
+        assert_same(one, other)
+
+
+def test_other_calls_have_other_digests() -> None:
+    x = np.arange(4.0)
+    calls = [
+        ("a", x),
+        ("b", x),
+        ("a", x + 0.5),
+        ("a", x.astype(np.float32)),
+        ("a", x.reshape(2, 2)),
+        ("a", [x]),
+        ("a", list(x)),
+        (["a", x], 1),
+        (["a"], x, 1),
+        ("a", ()),
+        ("a", 0),
+        ("a", (), 0),
+    ]
+    assert len({answers.digest(*call) for call in calls}) == len(calls)
+    assert answers.digest("a", x) == answers.digest("a", x.copy())
+
+
+def test_what_prints_its_address_is_no_argument() -> None:
+    with pytest.raises(TypeError, match="its address differs in each run"):
+        answers.digest("a", lambda: 1)
+
+
+@pytest.fixture
+def store(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "DIRECTORY", tmp_path / "answers")
+    for name in ("_kept", "_used", "missed"):
+        monkeypatch.setattr(answers, name, {})
+
+
+def never() -> list[Any]:
+    raise AssertionError("the answer is kept")
+
+
+def returns(*arrays: Any) -> Callable[[], list[Any]]:
+    return lambda: list(arrays)
+
+
+@pytest.mark.usefixtures("store")
+def test_an_answer_is_read_where_it_is_kept_and_made_where_it_is_not() -> None:
+    x = np.arange(3.0)
+    answers.look_up("test_a", "one", returns(x), "renew")
+    answers.look_up("test_a", "long", returns(np.zeros(answers.LONGEST + 1, np.uint8)), "renew")
+    assert answers.missed == {}
+    answers.write()
+    answers._kept.clear()
+    (read,) = answers.look_up("test_a", "one", never, "")
+    assert_same(read, x)
+    (made,) = answers.look_up("test_a", "one", returns(x + 1), "live")
+    assert_same(made, x + 1)
+    (long,) = answers.look_up("test_a", "long", returns(x), "")
+    assert_same(long, x)
+    assert answers.missed == {}
+    (other,) = answers.look_up("test_a", "two", returns(x + 2), "")
+    assert_same(other, x + 2)
+    assert answers.missed == {"test_a": 1}
+    answers.look_up("test_b", "one", returns(x), "")
+    assert answers.missed == {"test_a": 1}, "of test_b none are kept"
+    assert "1 of test_a; ORACLE=renew python -m pytest -n 0 tests/test_a.py" in answers.report(answers.missed)
+    assert answers.report({}) == ""
+
+
+@pytest.mark.usefixtures("store")
+def test_renewing_keeps_what_the_run_used_and_no_more() -> None:
+    for key in ("one", "two"):
+        answers.look_up("test_a", key, returns(np.arange(3)), "renew")
+    answers.write()
+    answers._kept.clear()
+    answers._used.clear()
+    answers.look_up("test_a", "two", never, "renew")
+    answers.write()
+    answers._kept.clear()
+    assert list(answers._of_file("test_a")) == ["two"]
+
+
+def test_another_text_of_a_source_is_another_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys: list[str] = []
+
+    def note(file: str, key: str, compute: Any) -> list[Any]:
+        keys.append(key)
+        return []
+
+    monkeypatch.setattr(answers, "look_up", note)
+
+    def twice(x: Any) -> Any:
+        return 2 * x
+
+    def thrice(x: Any) -> Any:
+        return 3 * x
+
+    answers.recorded(twice)(1)
+    answers.recorded(twice)(1)
+    answers.recorded(thrice)(1)
+    answers.recorded(twice, sources=(answers,))(1)
+    assert keys[0] == keys[1] and len(set(keys)) == 3

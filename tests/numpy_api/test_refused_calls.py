@@ -1,0 +1,162 @@
+"""The same wrong call on NumPy and on xarr: who refuses it, with what kind of error, and what the error says.
+
+The calls are lines of `tests/refused_calls/*.txt`, under headings `[kind: reason]`:
+
+- refused: both raise, and xarr's error is one of its own, an instance of NumPy's class, and names the function.
+- another kind, in other words: both raise, and the reason says why xarr's error is not that.
+- only xarr refuses, only NumPy refuses: the other one computes, for the reason given.
+- same, differs: both compute, and to the same or not.
+- at once: xarr alone is asked, since NumPy may take the memory, or the time.
+
+A call that moves to another kind has to move in the files.  A line break in a call is written `\\n`.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.support.checkout import CHECKOUT
+from xarr.errors import BroadcastError, XarrError
+
+pytestmark = pytest.mark.implicit
+
+CALLS = CHECKOUT / "tests" / "refused_calls"
+
+
+def sections() -> Iterator[tuple[str, str, list[str]]]:
+    for path in sorted(CALLS.glob("*.txt")):
+        for section in path.read_text().strip().split("\n\n"):
+            heading, *calls = section.split("\n")
+            yield path.stem, heading[1:-1], calls
+
+
+def variables(xp: ModuleType) -> dict[str, Any]:
+    values = {
+        "x": np.arange(5.0),
+        "i": np.array([3, 1, 2]),
+        "m": np.arange(12.0).reshape(3, 4),
+        "q": np.array([[2.0, 1.0], [1.0, 3.0]]),
+        "b": np.array([True, False, True]),
+        "c": np.array([1 + 2j, 3]),
+        "s": np.arange(24.0).reshape(2, 3, 4),
+        "z": np.array(2.5),
+        "e": np.zeros((0, 3)),
+        "u": np.array([1, 2, 250], np.uint8),
+        "h": np.array([[True, False], [True, True]]),
+        "f4": np.array([1, 2, 3], np.float32),
+    }
+    made = {name: xp.asarray(value) for name, value in values.items()}
+    return {"np": xp, "N": np, "nan": np.nan, "inf": np.inf, **made}
+
+
+def on_host(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [on_host(each) for each in value]
+    return np.asarray(value) if isinstance(value, xarr.Array) else value
+
+
+def run(xp: ModuleType, call: str) -> Any:
+    """The value of an expression, or what statements call `r`; an error that its evaluation raises is marked."""
+    scope = variables(xp)
+    try:
+        code = compile(call, call, "eval")
+    except SyntaxError:
+        exec(compile(call, call, "exec"), scope)
+        return on_host(scope["r"])
+    value = eval(code, scope)
+    try:
+        return on_host(value)
+    except XarrError as error:
+        error.add_note("at evaluation")
+        raise
+
+
+def outcome(xp: ModuleType, call: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return run(xp, call.replace("\\n", "\n"))
+        except Exception as error:
+            return error
+
+
+def is_of_kind(found: Exception, wanted: Exception) -> bool:
+    """Whether who catches NumPy's error catches xarr's."""
+    if isinstance(wanted, np.exceptions.AxisError):
+        return isinstance(found, np.exceptions.AxisError)
+    if isinstance(wanted, np.linalg.LinAlgError):
+        return isinstance(found, np.linalg.LinAlgError)
+    return isinstance(found, next(kind for kind in type(wanted).__mro__ if kind.__module__ == "builtins"))
+
+
+def is_named(found: Exception, call: str) -> bool:
+    """Whether the text names a function that is called; an operation that is explained has its own name."""
+    names = re.findall(r"\b[a-z]\w*(?:\.[a-z]\w*)*\.([a-z]\w+)\(", call)
+    if not names or isinstance(found, BroadcastError | np.linalg.LinAlgError):
+        return True
+    late = "at evaluation" in getattr(found, "__notes__", ())
+    return late or any(name in str(found) for name in names)
+
+
+def same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return len(found) == len(wanted) and all(map(same, found, wanted))
+    if not isinstance(wanted, np.ndarray | np.generic):
+        return type(found) is type(wanted) and bool(found == wanted or found is wanted)
+    alike = (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+    return alike and np.allclose(found, wanted, rtol=1e-6, equal_nan=True)
+
+
+def fault(kind: str, call: str) -> str | None:
+    """What is wrong with a call of a kind; None if nothing is."""
+    found = outcome(xarr, call)
+    if kind == "at once":
+        right = isinstance(found, XarrError) and isinstance(found, MemoryError | ValueError | LookupError)
+        return None if right else repr(found)
+    wanted = outcome(np, call)
+    refuses, numpy_refuses = isinstance(found, Exception), isinstance(wanted, Exception)
+    expected = {"only xarr refuses": (True, False), "only NumPy refuses": (False, True)}.get(
+        kind, (False, False) if kind in ("same", "differs") else (True, True)
+    )
+    if (refuses, numpy_refuses) != expected:
+        return f"xarr: {found!r}, NumPy: {wanted!r}"
+    if kind in ("same", "differs"):
+        return None if same(found, wanted) == (kind == "same") else f"xarr: {found!r}, NumPy: {wanted!r}"
+    if kind == "only xarr refuses":
+        return None if isinstance(found, XarrError | TypeError | AttributeError) else repr(found)
+    if kind == "only NumPy refuses":
+        return None
+    right = isinstance(found, XarrError) and is_of_kind(found, wanted) and is_named(found, call)
+    if kind == "in other words":
+        return None if is_of_kind(found, wanted) and not right else repr(found)
+    return None if right == (kind == "refused") else f"{found!r}, where NumPy raises {wanted!r}"
+
+
+@pytest.mark.parametrize(
+    ("heading", "calls"), [pytest.param(h, calls, id=f"{stem}: {h}") for stem, h, calls in sections()]
+)
+def test_calls(heading: str, calls: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    kind, _, reason = heading.partition(": ")
+    assert reason and len(set(calls)) == len(calls)
+    faults = [f"{call}: {found}" for call in calls if (found := fault(kind, call)) is not None]
+    assert not faults, "\n".join(faults)
+
+
+def test_there_are_calls_to_all_of_the_surface() -> None:
+    calls = [call for _, _, calls in sections() for call in calls]
+    assert len(calls) > 1000
+    text = "\n".join(calls)
+    for module, least in ((np, 200), (np.linalg, 25), (np.fft, 15)):
+        prefix = {np: "np", np.linalg: "np.linalg", np.fft: "np.fft"}[module]
+        named = {name for name in re.findall(rf"\b{re.escape(prefix)}\.(\w+)", text) if hasattr(module, name)}
+        assert len(named) > least, (prefix, len(named))

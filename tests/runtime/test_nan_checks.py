@@ -1,0 +1,101 @@
+"""config.debug_nans and config.debug_overflow: which op is named, and which numbers are nobody's fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr.errors import ConfigError, NotANumberError, NumberOverflowError
+
+VALUES = [1.0, -4.0, 0.0]
+
+
+@pytest.fixture
+def x() -> xarr.Array:
+    return xarr.asarray(VALUES)
+
+
+NANS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "log": (xarr.log, r"^log made a NaN of -4.0 at index \(1,\) in f64\[3\]; built at .*test_nan_checks.py"),
+    "within": (lambda x: (xarr.sqrt(x) * 2).sum(), r"^sqrt made a NaN of -4.0 at index \(1,\)"),
+    "several": (lambda x: xarr.log(-abs(x) - 1), r"made a NaN of -2.0 at index \(0,\), the first of 3,"),
+    "scalar": (lambda x: xarr.asarray(xarr.inf) - xarr.inf, r"^sub made a NaN of inf and inf in f64\[\]"),
+    "complex": (lambda x: (x + 0j) / 0, "made a NaN"),
+    "jitted": (xarr.jit(lambda x: xarr.sqrt(x) + 1), r"^sqrt made a NaN of -4.0"),
+    "loop": (
+        lambda x: lax.fori_loop(0, 3, lambda i, y: xarr.sqrt(y) - 2, xarr.asarray(4.0)),
+        "^(fori_loop|while_loop|get_tuple_element) made a NaN in",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "message"), NANS.values(), ids=list(NANS))
+def test_the_op_that_makes_a_nan_is_named(call: Callable[[Any], Any], message: str, x: xarr.Array) -> None:
+    with xarr.config(debug_nans=True), pytest.raises(NotANumberError, match=message) as caught:
+        np.asarray(call(x))
+    assert isinstance(caught.value, FloatingPointError)
+    np.asarray(call(x))  # No error without the setting.
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x + xarr.nan,
+        lambda x: xarr.asarray([xarr.nan]) * 2,
+        lambda x: xarr.max(x),
+        lambda x: x.astype("int32") // 2,
+        lambda x: xarr.random.normal(xarr.random.key(0), (3,)),
+        lambda x: lax.bitcast_convert_type(xarr.asarray([2**63 - 1]), "float64"),
+        lambda x: xarr.sort(x)[::-1],
+    ],
+    ids=["literal", "data", "reduction", "integers", "random", "bits", "variadic"],
+)
+def test_nans_that_were_there_are_no_error(call: Callable[[Any], Any], x: xarr.Array) -> None:
+    wanted = np.asarray(call(x))
+    with xarr.config(debug_nans=True, debug_overflow=True):
+        assert_same(call(x), wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: xarr.exp(x * 1000), r"^exp made an infinity of 1000.0 at index \(0,\) in f64\[3\]; built"),
+        (lambda x: 1 / x, r"^div made an infinity of .* at index \(2,\)"),
+        (lambda x: (x * 1e300).astype("float32"), "convert_element_type made an infinity of 1e.300"),
+    ],
+    ids=["exp", "division", "conversion"],
+)
+def test_the_op_that_makes_an_infinity_is_named(
+    call: Callable[[Any], Any], message: str, x: xarr.Array
+) -> None:
+    with xarr.config(debug_overflow=True), pytest.raises(NumberOverflowError, match=message):
+        np.asarray(call(x))
+    with xarr.config(debug_nans=True):
+        assert np.isinf(np.asarray(call(x))).any()
+
+
+def test_infinities_that_were_there_are_no_error() -> None:
+    with xarr.config(debug_overflow=True):
+        assert np.asarray(xarr.asarray([xarr.inf, 1.0]) * 2).tolist() == [np.inf, 2]
+        assert np.asarray(xarr.min(xarr.asarray([3.0]))) == 3
+
+
+def test_a_function_that_is_compiled_already_is_checked_too(x: xarr.Array) -> None:
+    function = xarr.jit(lambda x: xarr.log(x) * 2)
+    for _ in range(3):
+        function(x)
+    with xarr.config(debug_nans=True), pytest.raises(NotANumberError, match=r"^log made a NaN"):
+        np.asarray(function(x))
+    assert np.isnan(np.asarray(function(x))).any()
+
+
+def test_both_settings_are_flags() -> None:
+    for name in ("debug_nans", "debug_overflow"):
+        with pytest.raises(ConfigError, match="True or False"):
+            setattr(xarr.config, name, "perhaps")
