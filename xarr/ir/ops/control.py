@@ -199,7 +199,7 @@ class Progress:
     def attributes(self) -> str:
         """As MLIR attributes, whose values must be texts."""
         counter = "" if self.counter is None else 'xarr.counter = "{} {}", '.format(*self.counter)
-        return f"{counter}xarr.base.progress = {quoted(self.label)}"
+        return f"{counter}xarr.progress = {quoted(self.label)}"
 
     def total(self, carried: Sequence[Any]) -> int | None:
         """The number of steps, from the carried values before the first."""

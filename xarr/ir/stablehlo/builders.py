@@ -345,7 +345,7 @@ def _while(site: Site) -> Built:
 def _progress(site: Site) -> ops.Progress | None:
     """The bar that a loop printed by us shows."""
     found = site.operation.attributes.get("mhlo.frontend_attributes")
-    label = found.get("xarr.base.progress") if isinstance(found, dict) else None
+    label = found.get("xarr.progress") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(label, str):
         return None
     places = str(found.get("xarr.counter", "")).split()
