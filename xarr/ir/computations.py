@@ -140,14 +140,14 @@ def log_add_exp(dtype: DType) -> Graph:
     larger, total = Node(Maximum(), (a, b)), Node(Add(), (a, b))
     if dtype in COMPLEX:
         twice = Node(Multiply(), (larger, constant(2, dtype)))
-        found = _log_one_plus_exp(larger, Node(Subtract(), (total, twice)))
-        angle = _in_one_turn(Node(Imag(), (found,)))
-        result = Node(Complex(), (Node(Real(), (found,)), angle))
+        total_exp = _log_one_plus_exp(larger, Node(Subtract(), (total, twice)))
+        angle = _in_one_turn(Node(Imag(), (total_exp,)))
+        result = Node(Complex(), (Node(Real(), (total_exp,)), angle))
         return _without_lines(Graph((a, b), [result], "log_add_exp"))
     apart = Node(Subtract(), (a, b))
-    found = _log_one_plus_exp(larger, Node(Negate(), (Node(Abs(), (apart,)),)))
+    total_exp = _log_one_plus_exp(larger, Node(Negate(), (Node(Abs(), (apart,)),)))
     is_nan = Node(Compare("NE"), (apart, apart))
-    return _without_lines(Graph((a, b), [Node(Select(), (is_nan, total, found))], "log_add_exp"))
+    return _without_lines(Graph((a, b), [Node(Select(), (is_nan, total, total_exp))], "log_add_exp"))
 
 
 def _log_one_plus_exp(base: Node, exponent: Node) -> Node:
@@ -157,10 +157,10 @@ def _log_one_plus_exp(base: Node, exponent: Node) -> Node:
 
 def _in_one_turn(angle: Node) -> Node:
     """The same angle in [-pi, pi)."""
-    half, turn, zero = (constant(value, angle.dtype) for value in (np.pi, 2 * np.pi, 0))
-    rest = Node(Remainder(), (Node(Add(), (angle, half)), turn))
+    half, full_circle, zero = (constant(value, angle.dtype) for value in (np.pi, 2 * np.pi, 0))
+    rest = Node(Remainder(), (Node(Add(), (angle, half)), full_circle))
     below = Node(Compare("LT"), (rest, zero))
-    return Node(Subtract(), (Node(Select(), (below, Node(Add(), (rest, turn)), rest)), half))
+    return Node(Subtract(), (Node(Select(), (below, Node(Add(), (rest, full_circle)), rest)), half))
 
 
 @lru_cache(maxsize=64)
@@ -179,15 +179,15 @@ def monoids(computation: Graph) -> tuple[type[Binary], ...] | None:
     """For each array the operation that combines it, in any order, if that is all that the computation does."""
     count = len(computation.results)
     parameters = computation.parameters
-    found = []
+    combiners = []
     for k, node in enumerate(computation.results):
         op = node.op
         if not isinstance(op, Binary) or not (op.associative and op.commutative):
             return None
         if set(node.operands) != {parameters[k], parameters[count + k]}:
             return None
-        found.append(type(op))
-    return tuple(found)
+        combiners.append(type(op))
+    return tuple(combiners)
 
 
 def arg_direction(node: Node) -> str | None:

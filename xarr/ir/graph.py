@@ -427,15 +427,15 @@ class Graph:
 
 
 def _walk(graph: Graph, graphs_of: Callable[[Node], tuple[Graph, ...]] | None) -> list[Graph]:
-    found = [graph]
+    graphs = [graph]
     seen = {id(graph)}
-    for each in found:
+    for each in graphs:
         for node in each.nodes:
             for inner in node.op.graphs if graphs_of is None else graphs_of(node):
                 if id(inner) not in seen:
                     seen.add(id(inner))
-                    found.append(inner)
-    return found
+                    graphs.append(inner)
+    return graphs
 
 
 def _restored(
@@ -462,9 +462,9 @@ def rewritten(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node | None
     new: dict[Node, Node] = {}
     for node in graph.nodes:
         operands = tuple([new.get(operand, operand) for operand in node.operands])
-        found = rule(node, operands)
-        if found is not None:
-            new[node] = found
+        replacement = rule(node, operands)
+        if replacement is not None:
+            new[node] = replacement
         elif operands != node.operands:
             new[node] = node.rebuilt(operands)
     if not new:

@@ -130,10 +130,10 @@ class Op:
 
     def __hash__(self) -> int:
         try:
-            found: int = self.__dict__["_hash"]
+            value: int = self.__dict__["_hash"]
         except KeyError:
-            found = self.__dict__["_hash"] = hash(self._key())
-        return found
+            value = self.__dict__["_hash"] = hash(self._key())
+        return value
 
     def __getstate__(self) -> dict[str, Any]:
         # A cached hash depends on the process's hash seed and must not travel.
@@ -200,11 +200,11 @@ def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> 
     tensors = tuple([operand for operand in operands if isinstance(operand, TensorType)])
     if rule is None or len(tensors) != len(operands):
         raise refusal
-    found = rule(op, tensors, op.infer(*[operand.bounds for operand in tensors]))
-    for type_ in found.elements if isinstance(found, TupleType) else (found,):
+    result = rule(op, tensors, op.infer(*[operand.bounds for operand in tensors]))
+    for type_ in result.elements if isinstance(result, TupleType) else (result,):
         if isinstance(type_, TensorType) and max(type_.shape, default=0) >= 2**31 and type_.dynamic:
             op.fail("D6", f"wanted a size below 2**31 beside dynamic ones, got {type_.short()}")
-    return found
+    return result
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))

@@ -55,11 +55,11 @@ class Source:
     def text(self) -> str:
         """`file.py:12` and, where the source can be read, the line with the expression underlined."""
         line, column, end_column = self.position
-        place = f"{self.filename}:{line}"
+        location = f"{self.filename}:{line}"
         written = linecache.getline(self.filename, line).rstrip("\n")
         if not written.strip():
-            return place
-        shown = f"{place}\n    {written.strip()}"
+            return location
+        shown = f"{location}\n    {written.strip()}"
         if column is None or end_column is None:
             return shown
         # Columns count UTF-8 bytes of the unstripped line.
@@ -79,8 +79,8 @@ def operand_names(source: Source, count: int) -> tuple[str, ...] | None:
     where the source line cannot be read.
     """
     parsed = _parsed_at(source)
-    found = _operands(parsed[0]) if len(parsed) == 1 else []
-    names = tuple(ast.unparse(operand) for operand in found)
+    operands = _operands(parsed[0]) if len(parsed) == 1 else []
+    names = tuple(ast.unparse(operand) for operand in operands)
     short = all(len(name) <= _LONGEST_NAME for name in names)
     return names if len(names) == count == len(set(names)) and short else None
 
@@ -139,8 +139,8 @@ def _update_at(source: Source | None) -> tuple[str, tuple[str, ...]] | None:
                 ast.Call(ast.Attribute(ast.Subscript(ast.Attribute(array, "at"), index)) as method, [value])
             )
         ]:
-            place = _short(ast.Subscript(array, index, ast.Load()), "x[...]")
-            return f"setitem:{_escaped(method)}({{0}})", (_short(value, "value"), place)
+            written = _short(ast.Subscript(array, index, ast.Load()), "x[...]")
+            return f"setitem:{_escaped(method)}({{0}})", (_short(value, "value"), written)
     # The position of an assignment to x[i] is that of x[i] alone.
     line = linecache.getline(source.filename, source.line)
     indent = len(line.encode()) - len(line.lstrip().encode())
@@ -209,8 +209,8 @@ def user_frame() -> FrameType | None:
 
 def here() -> Source | None:
     """The user's line that is running."""
-    place = caller()
-    return Source(*place) if place else None
+    frame = caller()
+    return Source(*frame) if frame else None
 
 
 def written_operation(name: str, count: int) -> tuple[str, tuple[str, ...] | None]:
@@ -220,17 +220,17 @@ def written_operation(name: str, count: int) -> tuple[str, tuple[str, ...] | Non
 
 def written_operands(count: int) -> tuple[str, ...] | None:
     """The `count` operands of the running expression as the user wrote them, where they can be read."""
-    place = here()
-    return operand_names(place, count) if place else None
+    location = here()
+    return operand_names(location, count) if location else None
 
 
 def warn_here(message: str, category: type[Warning]) -> None:
     """Warn at the user's line, or at the caller's where there is none."""
-    place = here()
-    if place is None:
+    location = here()
+    if location is None:
         warnings.warn(message, category, stacklevel=3)
     else:
-        warn_at(place, message, category)
+        warn_at(location, message, category)
 
 
 def warn_at(source: Source, message: str, category: type[Warning]) -> None:

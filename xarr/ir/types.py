@@ -36,8 +36,8 @@ class TensorType:
     def __new__(
         cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...] = ()
     ) -> TensorType:
-        found = cls._interned.get((shape, dtype, dynamic) if dynamic else (shape, dtype))
-        return cls._new(shape, dtype, dynamic) if found is None else found
+        known = cls._interned.get((shape, dtype, dynamic) if dynamic else (shape, dtype))
+        return cls._new(shape, dtype, dynamic) if known is None else known
 
     @classmethod
     def _new(cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...]) -> TensorType:
@@ -45,15 +45,15 @@ class TensorType:
             dynamic = ()
         key = (shape, dtype, dynamic) if dynamic else (shape, dtype)
         with _lock:
-            found = cls._interned.get(key)
-            if found is None:
-                found = super().__new__(cls)
-                found.shape = shape
-                found.dtype = dtype
-                found.dynamic = dynamic
-                found.nbytes = prod(shape) * dtype.itemsize
-                cls._interned[key] = found
-            return found
+            interned = cls._interned.get(key)
+            if interned is None:
+                interned = super().__new__(cls)
+                interned.shape = shape
+                interned.dtype = dtype
+                interned.dynamic = dynamic
+                interned.nbytes = prod(shape) * dtype.itemsize
+                cls._interned[key] = interned
+            return interned
 
     @property
     def rank(self) -> int:
@@ -118,19 +118,19 @@ class TupleType:
     _interned: ClassVar[WeakValueDictionary[tuple[Type, ...], TupleType]] = WeakValueDictionary()
 
     def __new__(cls, elements: tuple[Type, ...]) -> TupleType:
-        found = cls._interned.get(elements)
-        return cls._new(elements) if found is None else found
+        known = cls._interned.get(elements)
+        return cls._new(elements) if known is None else known
 
     @classmethod
     def _new(cls, elements: tuple[Type, ...]) -> TupleType:
         with _lock:
-            found = cls._interned.get(elements)
-            if found is None:
-                found = super().__new__(cls)
-                found.elements = elements
-                found.dynamic = any([element.dynamic for element in elements])
-                cls._interned[elements] = found
-            return found
+            interned = cls._interned.get(elements)
+            if interned is None:
+                interned = super().__new__(cls)
+                interned.elements = elements
+                interned.dynamic = any([element.dynamic for element in elements])
+                cls._interned[elements] = interned
+            return interned
 
     def __str__(self) -> str:
         return f"tuple<{', '.join(map(str, self.elements))}>"

@@ -85,8 +85,8 @@ class WindowDimension:
 
     def position(self, window: int, element: int, base_size: int) -> int | None:
         """The base index that `element` of this window lies on; None in padding and in holes."""
-        place, hole = divmod(self._offset(element) + window * self.stride, self.base_dilation)
-        return place if not hole and 0 <= place < base_size else None
+        index, hole = divmod(self._offset(element) + window * self.stride, self.base_dilation)
+        return index if not hole and 0 <= index < base_size else None
 
     def overlap(self, element: int, base_size: int) -> Overlap:
         """All windows whose `element` lies on the base, and the base indices that it lies on.
@@ -198,15 +198,15 @@ class Window:
     ) -> Ints | None:
         """The base index that `element` of this window lies on; None in padding and in holes."""
         rows = zip(self.dimensions, window, element, base_shape, strict=True)
-        found = [dimension.position(*row) for dimension, *row in rows]
-        places = tuple(place for place in found if place is not None)
-        return places if len(places) == len(found) else None
+        indices = [dimension.position(*row) for dimension, *row in rows]
+        known = tuple(index for index in indices if index is not None)
+        return known if len(known) == len(indices) else None
 
     def overlap(self, element: Sequence[int], base_shape: Sequence[int]) -> tuple[Overlap, ...] | None:
         """Per dimension, the windows whose `element` lies on the base; None if there is none."""
         rows = zip(self.dimensions, element, base_shape, strict=True)
-        found = tuple(dimension.overlap(index, size) for dimension, index, size in rows)
-        return found if all(overlap.length for overlap in found) else None
+        counts = tuple(dimension.overlap(index, size) for dimension, index, size in rows)
+        return counts if all(overlap.length for overlap in counts) else None
 
 
 def check_entries(

@@ -65,13 +65,13 @@ class Logistic(Unary):
     accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node:
-        (given,) = map(Term, operands)
-        if given.dtype in COMPLEX:
-            return (1 / (1 + exp(-given))).node
+        (operand,) = map(Term, operands)
+        if operand.dtype in COMPLEX:
+            return (1 / (1 + exp(-operand))).node
         # Below 0 as exp(x) / (1 + exp(x)), since exp(-x) might overflow.
-        x = _widened(given)
+        x = _widened(operand)
         small = exp(-abs(x))
-        return (where(x < 0, small, 1) / (1 + small)).convert(given.dtype).node
+        return (where(x < 0, small, 1) / (1 + small)).convert(operand.dtype).node
 
 
 @operation
@@ -83,10 +83,10 @@ class Rsqrt(Unary):
     accepts = FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
-        (given,) = map(Term, operands)
-        if given.dtype in COMPLEX:
+        (operand,) = map(Term, operands)
+        if operand.dtype in COMPLEX:
             return None
-        return (1 / sqrt(_widened(given))).convert(given.dtype).node
+        return (1 / sqrt(_widened(operand))).convert(operand.dtype).node
 
 
 @operation
@@ -98,8 +98,8 @@ class Sign(Unary):
     accepts = SIGNED | FLOAT | COMPLEX
 
     def decompose(self, *operands: Node) -> Node | None:
-        (given,) = map(Term, operands)
-        if given.dtype in COMPLEX:
+        (operand,) = map(Term, operands)
+        if operand.dtype in COMPLEX:
             return None
-        x = _widened(given)  # A float8 may have no zero to compare with.
-        return where(x > 0, 1, where(x < 0, -1, x)).convert(given.dtype).node
+        x = _widened(operand)  # A float8 may have no zero to compare with.
+        return where(x > 0, 1, where(x < 0, -1, x)).convert(operand.dtype).node

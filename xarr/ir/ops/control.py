@@ -199,13 +199,13 @@ class Progress:
     def attributes(self) -> str:
         """As MLIR attributes, whose values must be texts."""
         counter = "" if self.counter is None else 'xarr.counter = "{} {}", '.format(*self.counter)
-        return f"{counter}xarr.progress = {quoted(self.label)}"
+        return f"{counter}xarr.base.progress = {quoted(self.label)}"
 
     def total(self, carried: Sequence[Any]) -> int | None:
         """The number of steps, from the carried values before the first."""
         if self.counter is None:
             return None
-        index, end = (int(carried[place]) for place in self.counter)
+        index, end = (int(carried[number]) for number in self.counter)
         return max(end - index, 0)
 
 

@@ -96,7 +96,7 @@ def _slice(op: Slice, types: Types, result: TensorType) -> Type:
 def _reduce(op: Reduce, types: Types, result: Type) -> Type:
     kept = [dim for dim in range(types[0].rank) if dim not in op.dimensions]
     dynamic = dynamic_in_any(types[: len(types) // 2])
-    return marked(result, [place for place, dim in enumerate(kept) if dim in dynamic])
+    return marked(result, [position for position, dim in enumerate(kept) if dim in dynamic])
 
 
 def dot_sources(op: DotGeneral, types: Types) -> list[list[tuple[int, int]]]:
@@ -149,14 +149,14 @@ def _reshape(op: Reshape, types: Types, result: TensorType) -> Type:
         return marked(result, operand.dynamic_dimensions)
     if not operand.size or any(operand.shape[dim] == 1 for dim in operand.dynamic_dimensions):
         _refuse_reshape(op, operand, "a bound of 0 or 1 does not say where the dimension goes")
-    found: list[int] = []
+    dimensions: list[int] = []
     for group in regroupings(operand.shape, result.shape):
         dynamic = set(group.before) & set(operand.dynamic_dimensions)
         if dynamic and len(group.before) > 1 and len(group.after) > 1:
             sizes = [operand.shape[dim] for dim in group.before], [result.shape[dim] for dim in group.after]
             _refuse_reshape(op, operand, f"sizes {sizes[0]} and {sizes[1]} share no dimension")
-        found += group.after[:1] if dynamic else ()
-    return marked(result, found)
+        dimensions += group.after[:1] if dynamic else ()
+    return marked(result, dimensions)
 
 
 def _refuse_reshape(op: Reshape, operand: TensorType, why: str) -> None:
@@ -183,8 +183,8 @@ def _gather(op: Gather, types: Types, result: TensorType) -> Type:
     _refuse_dynamic_vectors(op, indices)
     windows = op.windows(operand.bounds, indices.bounds)
     whole = [
-        place
-        for place, dim in zip(windows.window_dims, windows.kept_dims, strict=True)
+        position
+        for position, dim in zip(windows.window_dims, windows.kept_dims, strict=True)
         if dim in operand.dynamic_dimensions and operand.shape[dim] == op.slice_sizes[dim]
     ]
     return marked(result, [*whole, *_batch_dims(op, indices, windows.batch_dims, operand, windows.batching)])
@@ -199,9 +199,9 @@ def _batch_dims(
 ) -> list[int]:
     """The dynamic ones among the dimensions of windowed arrays that run over the indices."""
     own = [dim for dim in range(indices.rank) if dim != op.index_vector_dim]
-    found = {place for place, dim in enumerate(own) if dim in indices.dynamic_dimensions}
-    found |= {place for dim, place in batching if dim in operand.dynamic_dimensions}
-    return [batch_dims[place] for place in sorted(found)]
+    positions = {position for position, dim in enumerate(own) if dim in indices.dynamic_dimensions}
+    positions |= {position for dim, position in batching if dim in operand.dynamic_dimensions}
+    return [batch_dims[position] for position in sorted(positions)]
 
 
 def _dynamic_slice(op: DynamicSlice, types: Types, result: TensorType) -> Type:
@@ -216,12 +216,12 @@ def _scatter(op: Scatter, types: Types, result: Type) -> Type:
     _refuse_dynamic_vectors(op, indices)
     windows = op.windows(inputs[0].bounds, indices.bounds, updates[0].bounds)
     dynamic = dynamic_in_any(updates)
-    for place, dim in zip(windows.window_dims, windows.kept_dims, strict=True):
-        is_whole = windows.operand_shape[dim] == updates[0].shape[place] and dim not in windows.index_map
-        if place in dynamic and not is_whole:
+    for position, dim in zip(windows.window_dims, windows.kept_dims, strict=True):
+        is_whole = windows.operand_shape[dim] == updates[0].shape[position] and dim not in windows.index_map
+        if position in dynamic and not is_whole:
             op.fail(
                 "D4",
-                f"window dimension {place} of updates {updates[0].short()} is dynamic, so it must be as large as "
+                f"window dimension {position} of updates {updates[0].short()} is dynamic, so it must be as large as "
                 f"dimension {dim} of {inputs[0].short()}, and no index may place it",
             )
     return marked(result, dynamic_in_any(inputs))
@@ -254,9 +254,9 @@ def _convolution(op: Convolution, types: Types, result: TensorType) -> Type:
         )
     if grouped and rhs.dynamic:
         op.fail("D8", f"a kernel for groups is static, got {rhs.short()}")
-    places = convolved_dimensions(op)
+    targets = convolved_dimensions(op)
     dynamic = [(0, dim) for dim in lhs.dynamic_dimensions] + [(1, dim) for dim in rhs.dynamic_dimensions]
-    return marked(result, [places[source] for source in dynamic if source in places])
+    return marked(result, [targets[source] for source in dynamic if source in targets])
 
 
 def convolved_dimensions(op: Convolution) -> dict[tuple[int, int], int]:

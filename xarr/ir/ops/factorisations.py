@@ -69,9 +69,9 @@ class Factorisation(Op):
         target = f"lapack_{LETTERS[dtype]}{self.routines[dtype in COMPLEX]}_ffi"
         config = ", ".join(f"{name} = {ord(letter)} : ui8" for name, letter in self.letters().items())
         rank = node.operands[0].tensor_type.rank
-        places = [_layout(operand.type, rank) for operand in node.operands]
+        layouts = [_layout(operand.type, rank) for operand in node.operands]
         attributes = (
-            f"mhlo.backend_config = {{{config}}}, operand_layouts = [{', '.join(places)}], "
+            f"mhlo.backend_config = {{{config}}}, operand_layouts = [{', '.join(layouts)}], "
             f"result_layouts = [{', '.join(_layout(each, rank) for each in self.results(node))}]"
         )
         call = f"stablehlo.custom_call @{target}({printer.names(node.operands)})"

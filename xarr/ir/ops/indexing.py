@@ -409,12 +409,12 @@ class Scatter(Op):
                 f"of windows, got {updates.short()}",
             )
         scatter_dims = _rest(rank, self.update_window_dims)
-        found = tuple(updates.shape[dim] for dim in scatter_dims)
-        if found != batch:
+        sizes = tuple(updates.shape[dim] for dim in scatter_dims)
+        if sizes != batch:
             self.fail(
                 "C4",
                 f"wanted sizes {batch} of the indices in dimensions {scatter_dims} of updates "
-                f"{updates.short()}, got {found}",
+                f"{updates.short()}, got {sizes}",
             )
         kept = _rest(operand.rank, self.inserted_window_dims, self.input_batching_dims)
         for dim, own in zip(self.update_window_dims, kept, strict=True):

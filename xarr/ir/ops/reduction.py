@@ -187,11 +187,11 @@ class DotGeneral(Op):
         shape = self._result_shape(left, right) + tuple(left.shape[dim] for dim in contracting)
         sums = self.sum_dtype(left.dtype)
         dtype = np.dtype(np.float32) if sums in FLOAT and sums.itemsize < 4 else sums
-        places = tuple(range(len(batch) + len(i)))
-        x = _spread(lhs, dtype, batch + i + contracting, places + summed, shape)
-        places = (*range(len(batch)), *range(len(batch) + len(i), rank))
+        positions = tuple(range(len(batch) + len(i)))
+        x = _spread(lhs, dtype, batch + i + contracting, positions + summed, shape)
+        positions = (*range(len(batch)), *range(len(batch) + len(i), rank))
         others = self.rhs_batching_dimensions + j + self.rhs_contracting_dimensions
-        y = _spread(rhs, dtype, others, places + summed, shape)
+        y = _spread(rhs, dtype, others, positions + summed, shape)
         a, b = (parameter(TensorType((), dtype)) for _ in range(2))
         total = Reduce(summed, Graph((a, b), [Node(Add(), (a, b))]))
         zero = Node(Constant.of(np.zeros((), dtype)))
@@ -217,10 +217,10 @@ class DotGeneral(Op):
         return tuple(dim for dim in range(rhs.rank) if dim not in used)
 
 
-def _spread(operand: Node, dtype: np.dtype[Any], permutation: Ints, places: Ints, shape: Ints) -> Node:
+def _spread(operand: Node, dtype: np.dtype[Any], permutation: Ints, positions: Ints, shape: Ints) -> Node:
     """The operand as `dtype` with its dimensions in another order, repeated to `shape` from these `places`."""
     converted = Node(Convert(dtype), (operand,))
-    return Node(BroadcastInDim(shape, places), (Node(Transpose(permutation), (converted,)),))
+    return Node(BroadcastInDim(shape, positions), (Node(Transpose(permutation), (converted,)),))
 
 
 @operation

@@ -256,9 +256,9 @@ def _erf_inv(x: Term, w: Term) -> Term:
     # The first piece is a polynomial in w, the others in its root.
     root = sqrt(w)
     value = polynomial(root - pieces[-1][1], pieces[-1][2])
-    for place in reversed(range(len(pieces) - 1)):
-        end, middle, coefficients = pieces[place]
-        value = where(w < end, polynomial((root if place else w) - middle, coefficients), value)
+    for number in reversed(range(len(pieces) - 1)):
+        end, middle, coefficients = pieces[number]
+        value = where(w < end, polynomial((root if number else w) - middle, coefficients), value)
     return where(abs(x).eq(1.0), x * math.inf, value * x)
 
 

@@ -49,8 +49,8 @@ class Composite(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         parameters = [parameter(operand.type) for operand in node.operands]
-        found = self.definition(*parameters)
-        results = found.operands if isinstance(found.op, Tuple) else (found,)
+        result = self.definition(*parameters)
+        results = result.operands if isinstance(result.op, Tuple) else (result,)
         symbol = printer.module.symbol(Graph(parameters, results, self.name.replace(".", "_")))
         own = self.composite_attributes()
         attributes = f"composite_attributes = {{{own}}}, " if own else ""
@@ -129,8 +129,8 @@ class LogDeterminant(Composite):
         row, column = (Term(Node(Iota(TensorType(shape, _INT32), axis + back))) for back in (0, 1))
         diagonal = Term(_reduced(Add(), where(row.eq(column), Term(factors), 0).node, axis, 0))
         size = abs(diagonal)
-        places = Term(Node(Iota(TensorType(shape[:-1], _INT32), axis))) + 1
-        kept = Term(pivots).eq(places)
+        rows = Term(Node(Iota(TensorType(shape[:-1], _INT32), axis))) + 1
+        kept = Term(pivots).eq(rows)
         real = where(kept, size.constant(1), size.constant(-1))
         direction = diagonal / _as(size, dtype) * _as(real, dtype)
         singular = ~Term(info).eq(0)
@@ -163,9 +163,9 @@ class Check(Composite):
     def definition(self, *operands: Node) -> Node:
         return operands[0]
 
-    def error(self, place: Sequence[int], shape: Ints) -> LinAlgError:
+    def error(self, index: Sequence[int], shape: Ints) -> LinAlgError:
         """What is raised for a False at this place of the bools, of this shape."""
-        where = f" (matrix {tuple(map(int, place))} of {shape})" if shape else ""
+        where = f" (matrix {tuple(map(int, index))} of {shape})" if shape else ""
         return LinAlgError(f"{self.message}{where}")
 
     def composite_attributes(self) -> str:
@@ -200,9 +200,9 @@ def permutation(pivots: Node, size: int) -> Node:
     if not count or 0 in type.shape:
         return order
     step, seen, rows = (parameter(each) for each in (TensorType((), _INT32), pivots.type, type))
-    place = Term(order)
-    here = place.eq(_over(Term(step), type.shape))
-    there = place.eq(_over(Term(_at(seen, step)) - 1, type.shape))
+    position = Term(order)
+    here = position.eq(_over(Term(step), type.shape))
+    there = position.eq(_over(Term(_at(seen, step)) - 1, type.shape))
     first = Term(_at(rows, step))
     second = Term(_reduced(Add(), where(there, Term(rows), 0).node, len(batch), 0))
     swapped = where(here, _over(second, type.shape), Term(rows))

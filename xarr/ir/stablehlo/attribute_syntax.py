@@ -58,7 +58,7 @@ def read_attribute(lexer: Lexer, aliases: Aliases) -> Attribute:
 
 def read_dictionary(lexer: Lexer, aliases: Aliases, closing: str = "}") -> dict[str, Attribute]:
     """`name = attribute, name` up to the closing bracket, the opening one being read."""
-    found: dict[str, Attribute] = {}
+    attributes: dict[str, Attribute] = {}
     with lexer.deeper():
         while not lexer.at(closing):
             key = (
@@ -66,11 +66,11 @@ def read_dictionary(lexer: Lexer, aliases: Aliases, closing: str = "}") -> dict[
                 if lexer.token.kind == "string"
                 else lexer.take("word", "the name of an attribute").text
             )
-            found[key] = _value(key, lexer, aliases, read_attribute) if lexer.accept("=") else True
+            attributes[key] = _value(key, lexer, aliases, read_attribute) if lexer.accept("=") else True
             if not lexer.accept(","):
                 break
     lexer.expect(closing, "after the attributes")
-    return found
+    return attributes
 
 
 def _value(key: str, lexer: Lexer, aliases: Aliases, read: _Reader) -> Attribute:
@@ -143,14 +143,14 @@ def _symbol(lexer: Lexer, aliases: Aliases) -> Attribute:
 
 def _list(lexer: Lexer, aliases: Aliases) -> Attribute:
     lexer.expect("[")
-    found = []
+    items = []
     with lexer.deeper():
         while not lexer.at("]"):
-            found.append(read_attribute(lexer, aliases))
+            items.append(read_attribute(lexer, aliases))
             if not lexer.accept(","):
                 break
     lexer.expect("]", "after the elements of the list")
-    return tuple(found)
+    return tuple(items)
 
 
 def _dictionary(lexer: Lexer, aliases: Aliases) -> Attribute:
@@ -162,14 +162,14 @@ def _array(lexer: Lexer, aliases: Aliases) -> Attribute:
     lexer.expect("array")
     lexer.expect("<", "after array")
     read_type(lexer, aliases)
-    found = []
+    items = []
     if lexer.accept(":"):
         while not lexer.at(">"):
-            found.append(read_attribute(lexer, aliases))
+            items.append(read_attribute(lexer, aliases))
             if not lexer.accept(","):
                 break
     lexer.expect(">", "after the elements of the array")
-    return tuple(found)
+    return tuple(items)
 
 
 def _location(lexer: Lexer, aliases: Aliases) -> Attribute:
@@ -194,16 +194,16 @@ _ELEMENTS_OF: Final[dict[str, tuple[_Styles, str]]] = {
 
 
 def _elements(lexer: Lexer, aliases: Aliases) -> Attribute:
-    found = _literal(lexer, *_ELEMENTS_OF[lexer.token.text])
-    return replace(found, type=read_type(lexer, aliases)) if lexer.accept(":") else found
+    elements = _literal(lexer, *_ELEMENTS_OF[lexer.token.text])
+    return replace(elements, type=read_type(lexer, aliases)) if lexer.accept(":") else elements
 
 
 def _literal(lexer: Lexer, styles: _Styles, expected: str) -> Literal:
     position = lexer.token.start
     for pattern, style in styles:
-        found = lexer.match(pattern)
-        if found is not None:
-            body = found.group(1).strip('"') if style == "resource" else found.group(1)
+        match = lexer.match(pattern)
+        if match is not None:
+            body = match.group(1).strip('"') if style == "resource" else match.group(1)
             return Literal(style, body, position)
     lexer.fail(expected)
 
@@ -224,9 +224,9 @@ def _hash(lexer: Lexer, aliases: Aliases) -> Attribute:
         raise lexer.text.error(f"the attribute alias {token.text} is not defined", token.start)
     if not lexer.at("<"):
         return token.text
-    found = None if name else lexer.match(_ENUMERATOR)
-    if found is not None:
-        return found.group(1)
+    match = None if name else lexer.match(_ENUMERATOR)
+    if match is not None:
+        return match.group(1)
     if name == "conv":
         return _in_angles(lexer, lambda: read_convolution(lexer))
     return _fields(lexer, aliases)
@@ -234,9 +234,9 @@ def _hash(lexer: Lexer, aliases: Aliases) -> Attribute:
 
 def _in_angles(lexer: Lexer, read: Callable[[], Attribute]) -> Attribute:
     lexer.expect("<")
-    found = read()
+    value = read()
     lexer.expect(">")
-    return found
+    return value
 
 
 def _fields(lexer: Lexer, aliases: Aliases) -> Attribute:
@@ -251,37 +251,37 @@ def _fields(lexer: Lexer, aliases: Aliases) -> Attribute:
 
 def read_convolution(lexer: Lexer) -> dict[str, Attribute]:
     """`[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]` as the named dimensions of the three arrays."""
-    found: dict[str, Attribute] = {}
-    _dimensions(lexer, found, "input", {"b": "batch", "f": "feature"})
+    attributes: dict[str, Attribute] = {}
+    _dimensions(lexer, attributes, "input", {"b": "batch", "f": "feature"})
     lexer.expect("x", "between the dimensions of input and kernel")
-    _dimensions(lexer, found, "kernel", {"i": "input_feature", "o": "output_feature"})
+    _dimensions(lexer, attributes, "kernel", {"i": "input_feature", "o": "output_feature"})
     lexer.expect("->", "before the dimensions of the output")
-    _dimensions(lexer, found, "output", {"b": "batch", "f": "feature"})
-    return found
+    _dimensions(lexer, attributes, "output", {"b": "batch", "f": "feature"})
+    return attributes
 
 
-def _dimensions(lexer: Lexer, found: dict[str, Attribute], array: str, letters: dict[str, str]) -> None:
+def _dimensions(lexer: Lexer, attributes: dict[str, Attribute], array: str, letters: dict[str, str]) -> None:
     start = lexer.expect("[", f"before the dimensions of the {array}").start
     spatial: dict[int, int] = {}
     named: set[str] = set()
-    place = 0
+    position = 0
     while not lexer.at("]"):
         if lexer.token.kind == "integer":
-            spatial[lexer.integer()] = place
+            spatial[lexer.integer()] = position
         elif lexer.token.text in letters:
             letter = lexer.advance().text
             named.add(letter)
-            found[f"{array}_{letters[letter]}_dimension"] = place
+            attributes[f"{array}_{letters[letter]}_dimension"] = position
         else:
             lexer.fail(f"a spatial dimension or one of {', '.join(letters)}")
-        place += 1
+        position += 1
         if not lexer.accept(","):
             break
     lexer.expect("]", f"after the dimensions of the {array}")
-    if named != set(letters) or sorted(spatial) != list(range(place - len(letters))):
+    if named != set(letters) or sorted(spatial) != list(range(position - len(letters))):
         message = f"expected {', '.join(letters)} and the spatial dimensions 0, 1 …, each once"
         raise lexer.text.error(message, start)
-    found[f"{array}_spatial_dimensions"] = tuple(spatial[number] for number in sorted(spatial))
+    attributes[f"{array}_spatial_dimensions"] = tuple(spatial[number] for number in sorted(spatial))
 
 
 _BY_KIND: Final[dict[str, _Reader]] = {

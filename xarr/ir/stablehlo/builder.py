@@ -61,16 +61,16 @@ class Scope:
 
     def bind(self, value: Value, node: Node) -> None:
         """Let an outer value be seen here as `node`."""
-        found = self._nodes.setdefault(value.name, [])
-        found.extend([node] * (value.index + 1 - len(found)))
-        found[value.index] = node
+        nodes = self._nodes.setdefault(value.name, [])
+        nodes.extend([node] * (value.index + 1 - len(nodes)))
+        nodes[value.index] = node
 
     def get(self, value: Value) -> Node:
-        found = self._nodes.get(value.name, [])
-        if value.index >= len(found):
-            what = f"has {len(found)} results" if found else "is not defined before this"
+        nodes = self._nodes.get(value.name, [])
+        if value.index >= len(nodes):
+            what = f"has {len(nodes)} results" if nodes else "is not defined before this"
             raise self._source.text.error(f"{value.name} {what}", value.position)
-        return found[value.index]
+        return nodes[value.index]
 
 
 @dataclass(frozen=True)
@@ -134,15 +134,15 @@ class Builder:
     # --- what is refused before anything is built ---
 
     def _refuse_unsupported(self) -> None:
-        found = list(self._unsupported())
-        if not found:
+        refusals = list(self._unsupported())
+        if not refusals:
             return
         text = self.source.text
-        lines = [f"  {what}, at {text.place(position)}" for what, position in found[:_MOST_REPORTED]]
-        if len(found) > _MOST_REPORTED:
-            lines.append(f"  … and {len(found) - _MOST_REPORTED} more")
+        lines = [f"  {what}, at {text.place(position)}" for what, position in refusals[:_MOST_REPORTED]]
+        if len(refusals) > _MOST_REPORTED:
+            lines.append(f"  … and {len(refusals) - _MOST_REPORTED} more")
         listing = "\n".join(lines)
-        raise text.error(f"this module uses what xarr does not support:\n{listing}", found[0][1])
+        raise text.error(f"this module uses what xarr does not support:\n{listing}", refusals[0][1])
 
     def _unsupported(self) -> Iterator[tuple[str, int]]:
         for function in self.source.functions.values():
@@ -335,18 +335,18 @@ class Builder:
     def _results(self, site: Site) -> tuple[Node, ...]:
         operation = site.operation
         try:
-            found = BUILDERS[operation.name](site)
+            results = BUILDERS[operation.name](site)
         except ParseError as error:
             if "\n" in str(error):
                 raise
             site.fail(str(error))
         except XarrError as error:
             raise self.source.text.error(str(error), operation.position) from error
-        if isinstance(found, Node):
+        if isinstance(results, Node):
             # What a loop captures is among its results, after those that are written.
-            found = unpacked(found, min(len(operation.result_types), len(found.op.results(found))))
-        self._check("result", operation.result_types, found, operation.name, operation.position)
-        return found
+            results = unpacked(results, min(len(operation.result_types), len(results.op.results(results))))
+        self._check("result", operation.result_types, results, operation.name, operation.position)
+        return results
 
     def _define(self, operation: Operation, results: Sequence[Node], scope: Scope) -> None:
         start = 0

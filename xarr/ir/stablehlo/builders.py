@@ -135,13 +135,13 @@ def _clamp(site: Site) -> Built:
     return Node(ops.Clamp(), _spread(site, (0, 2), 1))
 
 
-def _spread(site: Site, places: tuple[int, ...], like: int) -> tuple[Node, ...]:
+def _spread(site: Site, positions: tuple[int, ...], like: int) -> tuple[Node, ...]:
     """Three operands, the scalars among `places` broadcast to the shape of another: StableHLO allows them."""
     operands = list(site.take(3))
     shape = operands[like].shape
-    for place in places:
-        if not operands[place].shape and shape:
-            operands[place] = Node(ops.BroadcastInDim(shape, ()), (operands[place],))
+    for position in positions:
+        if not operands[position].shape and shape:
+            operands[position] = Node(ops.BroadcastInDim(shape, ()), (operands[position],))
     return tuple(operands)
 
 
@@ -230,10 +230,10 @@ def _convolution(site: Site) -> Built:
 
 def _dynamic_conv(site: Site) -> Built:
     *operands, padding = site.take(3)
-    found = site.value(padding)
-    if found.ndim != 2 or found.shape[1] != 2:
-        site.fail(f"expected a padding of shape [N, 2], got {list(found.shape)}")
-    return _convolved(site, operands, [(low, high) for low, high in found.tolist()])
+    literal = site.value(padding)
+    if literal.ndim != 2 or literal.shape[1] != 2:
+        site.fail(f"expected a padding of shape [N, 2], got {list(literal.shape)}")
+    return _convolved(site, operands, [(low, high) for low, high in literal.tolist()])
 
 
 def _convolved(site: Site, operands: Sequence[Node], padding: Sequence[tuple[int, int]]) -> Built:
@@ -294,10 +294,10 @@ def _dot_general(site: Site) -> Built:
 
 
 def _precision(site: Site) -> tuple[str, str]:
-    found = site.words("precision_config", ("DEFAULT", "DEFAULT"))
-    if len(found) != 2:
-        site.fail(f"expected a precision for each side, got {found}")
-    return found[0], found[1]
+    words = site.words("precision_config", ("DEFAULT", "DEFAULT"))
+    if len(words) != 2:
+        site.fail(f"expected a precision for each side, got {words}")
+    return words[0], words[1]
 
 
 def _dot(site: Site) -> Built:
@@ -322,8 +322,8 @@ def _largest(operand: Node, k: int) -> Built:
     if not type.rank or not 0 <= k <= type.shape[-1]:
         raise ShapeError(f"top_k: wanted 0 <= k <= the last size of {type.short()}, got {k}")
     last = type.rank - 1
-    places = Node(ops.Iota(type.with_dtype(np.dtype(np.int32)), last))
-    ordered = Node(ops.Sort(last, True, descending(type.dtype, np.dtype(np.int32))), (operand, places))
+    indices = Node(ops.Iota(type.with_dtype(np.dtype(np.int32)), last))
+    ordered = Node(ops.Sort(last, True, descending(type.dtype, np.dtype(np.int32))), (operand, indices))
     cut = ops.Slice((0,) * type.rank, (*type.shape[:-1], k), (1,) * type.rank)
     return tuple(Node(cut, (Node(ops.GetTupleElement(index), (ordered,)),)) for index in range(2))
 
@@ -344,14 +344,14 @@ def _while(site: Site) -> Built:
 
 def _progress(site: Site) -> ops.Progress | None:
     """The bar that a loop printed by us shows."""
-    found = site.operation.attributes.get("mhlo.frontend_attributes")
-    label = found.get("xarr.progress") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(label, str):
+    record = site.operation.attributes.get("mhlo.frontend_attributes")
+    label = record.get("xarr.base.progress") if isinstance(record, dict) else None
+    if not isinstance(record, dict) or not isinstance(label, str):
         return None
-    places = str(found.get("xarr.counter", "")).split()
+    numbers = str(record.get("xarr.counter", "")).split()
     count = len(site.operands)
-    if len(places) == 2 and all(place.isdecimal() and int(place) < count for place in places):
-        return ops.Progress(label, (int(places[0]), int(places[1])))
+    if len(numbers) == 2 and all(number.isdecimal() and int(number) < count for number in numbers):
+        return ops.Progress(label, (int(numbers[0]), int(numbers[1])))
     return ops.Progress(label)
 
 

@@ -32,9 +32,9 @@ def get_dimension_size(site: Site) -> Node:
     """The size as a constant: types of arrays say it."""
     (operand,) = site.take(1)
     dimension = site.integer("dimension")
-    found = Node(ops.GetDimensionSize(dimension), (operand,))
+    size = Node(ops.GetDimensionSize(dimension), (operand,))
     if dimension in operand.tensor_type.dynamic_dimensions:
-        return found
+        return size
     return constant(operand.shape[dimension], _INT32)
 
 

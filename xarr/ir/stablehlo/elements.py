@@ -104,14 +104,14 @@ def _nested(literal: Literal, text: Text) -> tuple[list[str], tuple[int, ...] | 
     lists = _Lists()
     position, end = 0, len(body.rstrip())
     while position < end:
-        found = _PIECE.match(body, position)
-        if found is None:
+        match = _PIECE.match(body, position)
+        if match is None:
             raise text.error(f"{body[position : position + 20].strip()!r} is no element", literal.position)
-        position = found.end()
-        if not lists.step(found.group(1)):
+        position = match.end()
+        if not lists.step(match.group(1)):
             raise text.error("the lists of elements are ragged or not closed", literal.position)
-        if found.group(1) is None:
-            items.append(found.group(2))
+        if match.group(1) is None:
+            items.append(match.group(2))
     if not items and not lists.shape:
         return items, ()
     if not lists.is_complete:
@@ -211,14 +211,14 @@ def _floats(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
         [float(item) if good else 0.0 for item, good in zip(items, decimal, strict=True)], np.float64
     )
     with np.errstate(over="ignore"):
-        found = _narrowed(values, dtype)
-    bits = found.view(f"u{dtype.itemsize}")
+        result = _narrowed(values, dtype)
+    bits = result.view(f"u{dtype.itemsize}")
     for index, item in enumerate(items):
         if not decimal[index]:
             if not _BITS.fullmatch(item) or int(item, 16) >= 2 ** element_type(dtype).bits:
                 raise ValueError(f"expected a float or the bits of one, got {item[:40]!r}")
             bits[index] = int(item, 16)
-    return found
+    return result
 
 
 def _narrowed(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:

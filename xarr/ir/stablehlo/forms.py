@@ -70,10 +70,10 @@ def _operand_types(left: Types, count: int, same: bool) -> Types | None:
 
 
 def _reduce_precision(items: Items) -> None:
-    found = _FORMAT.match(str(items.pop("format", "")))
-    if found is None:
+    match = _FORMAT.match(str(items.pop("format", "")))
+    if match is None:
         raise ValueRangeError("expected format = e5m10, the bits of exponent and mantissa")
-    items["exponent_bits"], items["mantissa_bits"] = int(found.group(1)), int(found.group(2))
+    items["exponent_bits"], items["mantissa_bits"] = int(match.group(1)), int(match.group(2))
 
 
 def _dot_general(items: Items) -> None:

@@ -180,9 +180,9 @@ def _infos(a: TensorType) -> TensorType:
 
 
 def _expect(site: Site, index: int, type: TensorType) -> None:
-    found = site.operands[index].type
-    if found is not type:
-        site.fail(f"expected {type} as operand {index}, got {found}")
+    actual = site.operands[index].type
+    if actual is not type:
+        site.fail(f"expected {type} as operand {index}, got {actual}")
 
 
 def _gees(site: Site) -> tuple[Node, ...]:
@@ -244,10 +244,10 @@ def _sytrd(site: Site) -> tuple[Node, ...]:
 
 
 def _is_true(site: Site, name: str) -> bool:
-    found = site.record("mhlo.backend_config").get(name)
-    if not isinstance(found, bool):
-        site.fail(f"expected true or false for {name} in mhlo.backend_config, got {found!r}")
-    return found
+    value = site.record("mhlo.backend_config").get(name)
+    if not isinstance(value, bool):
+        site.fail(f"expected true or false for {name} in mhlo.backend_config, got {value!r}")
+    return value
 
 
 _ROUTINES: Final[tuple[tuple[str, str, Builder], ...]] = (

@@ -87,11 +87,11 @@ class Lexer:
         blank = _BLANK.match(content, position)
         assert blank is not None
         start = blank.end()
-        found = _TOKEN.match(content, start)
-        if found is not None:
-            assert found.lastgroup is not None
-            self.token = Token(found.lastgroup, found.group(), start)
-            self._end = found.end()
+        match = _TOKEN.match(content, start)
+        if match is not None:
+            assert match.lastgroup is not None
+            self.token = Token(match.lastgroup, match.group(), start)
+            self._end = match.end()
         elif start == len(content):
             self.token, self._end = Token("end", "", start), start
         elif content[start] == '"':
@@ -107,10 +107,10 @@ class Lexer:
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         """`pattern` at the start of the current token; if it fits, the text after it comes next."""
-        found = pattern.match(self.text.content, self.token.start)
-        if found is not None:
-            self._seek(found.end())
-        return found
+        match = pattern.match(self.text.content, self.token.start)
+        if match is not None:
+            self._seek(match.end())
+        return match
 
     def follows(self, character: str) -> bool:
         """Whether the token after the current one begins with `character`."""
@@ -202,6 +202,6 @@ def unquoted(text: str) -> str:
     return _ESCAPE.sub(_unescaped, inside) if "\\" in inside else inside
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    code = found.group(1)
+def _unescaped(match: re.Match[str]) -> str:
+    code = match.group(1)
     return chr(int(code, 16)) if len(code) == 2 else _NAMED.get(code, code)

@@ -120,9 +120,9 @@ def _shortened(value: float, precision: int) -> str:
     MLIR itself gives up on whole numbers here, as 123456789.0, and writes their bits; we stay readable.
     """
     number = Context(prec=precision, rounding=ROUND_HALF_UP).create_decimal_from_float(value)
-    sign, found, exponent = number.normalize(Context(prec=precision)).as_tuple()
+    sign, decimals, exponent = number.normalize(Context(prec=precision)).as_tuple()
     assert isinstance(exponent, int)
-    digits, minus = "".join(map(str, found)), "-" * sign
+    digits, minus = "".join(map(str, decimals)), "-" * sign
     top = exponent + len(digits) - 1
     if top < -3 or exponent > 3 or top >= precision:
         return f"{minus}{digits[0]}.{digits[1:] or '0'}E{'-' if top < 0 else '+'}{abs(top)}"

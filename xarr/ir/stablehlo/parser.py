@@ -51,16 +51,16 @@ class _Reader:
     # --- modules ---
 
     def module(self) -> SourceModule:
-        found = False
+        is_module = False
         while self.lexer.token.kind != "end":
             if self._step_alias() or self._step_resources():
                 continue
             if self._is_module():
-                if found:
+                if is_module:
                     self.lexer.fail("one module")
                 self._wrapped_module()
-                found = True
-            elif found or not self._step_function():
+                is_module = True
+            elif is_module or not self._step_function():
                 self.lexer.fail("a module or a function")
         if not self.source.functions:
             raise self.text.error("expected a function, got none", max(0, len(self.text.content) - 1))
@@ -115,9 +115,9 @@ class _Reader:
         while not self.lexer.at("#-}"):
             section = self.lexer.take("word", "a section of resources").text
             self.lexer.expect(":")
-            found = self._resources()
+            resources = self._resources()
             if section == "dialect_resources":
-                for entries in found.values():
+                for entries in resources.values():
                     self._add_resources(entries)
             if not self.lexer.accept(","):
                 break
@@ -126,18 +126,18 @@ class _Reader:
 
     def _resources(self) -> dict[str, Any]:
         self.lexer.expect("{")
-        found: dict[str, Any] = {}
+        resources: dict[str, Any] = {}
         with self.lexer.deeper():
             while not self.lexer.at("}"):
                 key = self.lexer.string() if self.lexer.token.kind == "string" else self._key()
                 self.lexer.expect(":")
-                found[key] = (
+                resources[key] = (
                     self._resources() if self.lexer.at("{") else read_attribute(self.lexer, self.aliases)
                 )
                 if not self.lexer.accept(","):
                     break
         self.lexer.expect("}", "after the resources")
-        return found
+        return resources
 
     def _key(self) -> str:
         return self.lexer.take("word", "the name of a resource").text
@@ -191,15 +191,15 @@ class _Reader:
     def _function_results(self) -> tuple[ReadType, ...]:
         if not self.lexer.accept("("):
             return (read_type(self.lexer, self.aliases),)
-        found = []
+        types = []
         while not self.lexer.at(")"):
-            found.append(read_type(self.lexer, self.aliases))
+            types.append(read_type(self.lexer, self.aliases))
             if self.lexer.at("{"):
                 self._braces()
             if not self.lexer.accept(","):
                 break
         self.lexer.expect(")", "after the types of the results")
-        return tuple(found)
+        return tuple(types)
 
     def _generic_function(self, operation: Operation) -> Function:
         name, type = operation.attributes.get("sym_name"), operation.attributes.get("function_type")
@@ -209,8 +209,8 @@ class _Reader:
         (region,) = operation.regions
         arguments = region.arguments
         if not region.operations:
-            places = enumerate(type.parameters)
-            arguments = [Argument(f"%{index}", each, operation.position) for index, each in places]
+            numbered = enumerate(type.parameters)
+            arguments = [Argument(f"%{index}", each, operation.position) for index, each in numbered]
         if tuple(argument.type for argument in arguments) != type.parameters:
             raise self.text.error("the arguments differ from the function_type", operation.position)
         return Function(
@@ -221,21 +221,21 @@ class _Reader:
         """`(%a: type {attributes} loc(…), …)`; a declaration may leave the names out."""
         lexer = self.lexer
         lexer.expect("(", "before the arguments")
-        found: list[Argument] = []
+        arguments: list[Argument] = []
         while not lexer.at(")"):
             token = lexer.token
-            name = f"%{len(found)}"
+            name = f"%{len(arguments)}"
             if token.kind == "value":
                 name = lexer.advance().text
                 lexer.expect(":", f"after {name}")
-            found.append(Argument(name, read_type(lexer, self.aliases), token.start))
+            arguments.append(Argument(name, read_type(lexer, self.aliases), token.start))
             if lexer.at("{"):
                 self._braces()
             self._location()
             if not lexer.accept(","):
                 break
         lexer.expect(")", "after the arguments")
-        return found
+        return arguments
 
     def _location(self) -> None:
         if self.lexer.at("loc") and self.lexer.follows("("):
@@ -251,9 +251,9 @@ class _Reader:
         if not self.lexer.at("<"):
             return {}
         self.lexer.advance()
-        found = self._braces()
+        attributes = self._braces()
         self.lexer.expect(">", "after the properties")
-        return found
+        return attributes
 
     # --- regions ---
 
@@ -299,15 +299,17 @@ class _Reader:
         return operation
 
     def _results(self) -> list[tuple[str, int]]:
-        found: list[tuple[str, int]] = []
+        results: list[tuple[str, int]] = []
         while self.lexer.token.kind == "value":
             name = self._plain(self.lexer.advance())
-            found.append((name, self.lexer.integer("the number of results") if self.lexer.accept(":") else 1))
+            results.append(
+                (name, self.lexer.integer("the number of results") if self.lexer.accept(":") else 1)
+            )
             if not self.lexer.accept(","):
                 break
-        if found:
+        if results:
             self.lexer.expect("=", "after the names of the results")
-        return found
+        return results
 
     def _plain(self, token: Token) -> str:
         if "#" in token.text:
@@ -324,13 +326,13 @@ class _Reader:
     def _values(self) -> list[Value]:
         """`(%a, %b)`."""
         self.lexer.expect("(", "before the operands")
-        found = []
+        values = []
         while not self.lexer.at(")"):
-            found.append(self._value())
+            values.append(self._value())
             if not self.lexer.accept(","):
                 break
         self.lexer.expect(")", "after the operands")
-        return found
+        return values
 
     def _generic(self) -> Operation:
         """`"name"(%a) <{properties}> ({ region }) {attributes} : (types) -> types`."""

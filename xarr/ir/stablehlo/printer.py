@@ -75,8 +75,8 @@ class Module:
 
     def captures(self, graph: Graph) -> tuple[Node, ...]:
         """The leaves that `graph` and the computations inside it use but do not have as parameters."""
-        found = self._captures.get(id(graph))
-        if found is None:
+        captured = self._captures.get(id(graph))
+        if captured is None:
             leaves: dict[Node, None] = {}
             for node in graph.nodes:
                 if node.op.is_leaf:
@@ -85,8 +85,8 @@ class Module:
                     leaves.update(dict.fromkeys(self.captures(inner)))
             for own in graph.parameters:
                 leaves.pop(own, None)
-            found = self._captures[id(graph)] = tuple(leaves)
-        return found
+            captured = self._captures[id(graph)] = tuple(leaves)
+        return captured
 
     def location(self, node: Node) -> str:
         """` loc("file.py":12:5)`, columns counted from 1 and 0 if unknown; nothing if not asked for."""

@@ -125,14 +125,14 @@ class Region:
     def free(self) -> tuple[Value, ...]:
         """The outer values that are used here, in the order of their first use, each once."""
         own = {argument.name for argument in self.arguments}
-        found: dict[tuple[str, int], Value] = {}
+        values: dict[tuple[str, int], Value] = {}
         for operation in self.operations:
             used = [*operation.operands, *(value for inner in operation.regions for value in inner.free)]
             for value in used:
                 if value.name not in own:
-                    found.setdefault(value.key, value)
+                    values.setdefault(value.key, value)
             own.update(name for name, _ in operation.results)
-        return tuple(found.values())
+        return tuple(values.values())
 
 
 @dataclass

@@ -61,17 +61,17 @@ class Site:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The element type of the first result."""
-        found = self.declared()
-        if not isinstance(found, TensorType | DynamicType):
-            self.fail(f"expected an array as result, got {found}")
-        return found.dtype
+        declared = self.declared()
+        if not isinstance(declared, TensorType | DynamicType):
+            self.fail(f"expected an array as result, got {declared}")
+        return declared.dtype
 
     def type(self, index: int = 0) -> TensorType:
         """The type of a result, which must be an array of known sizes."""
-        found = self.declared(index)
-        if not isinstance(found, TensorType):
-            self.fail(f"expected an array of known sizes as result, got {found}")
-        return found
+        declared = self.declared(index)
+        if not isinstance(declared, TensorType):
+            self.fail(f"expected an array of known sizes as result, got {declared}")
+        return declared
 
     # --- attributes ---
 
@@ -117,10 +117,10 @@ class Site:
         rows = self.elements(name, value).array().tolist() if isinstance(value, Literal) else value
         if not isinstance(rows, list | tuple):
             self.fail(f"expected pairs of integers for {name}, got {rows!r}")
-        found = [self.as_integers(name, tuple(row) if isinstance(row, list) else row) for row in rows]
-        if any(len(row) != 2 for row in found):
+        pairs = [self.as_integers(name, tuple(row) if isinstance(row, list) else row) for row in rows]
+        if any(len(row) != 2 for row in pairs):
             self.fail(f"expected pairs of integers for {name}, got {rows!r}")
-        return tuple((row[0], row[1]) for row in found)
+        return tuple((row[0], row[1]) for row in pairs)
 
     def flag(self, name: str, default: bool = False) -> bool:
         value = self.operation.attributes.get(name, default)
@@ -167,10 +167,10 @@ class Site:
         """The elements of a literal: of the type that stands with it, or else of `type`."""
         if not isinstance(value, Literal):
             self.fail(f"expected dense<…> for {name}, got {value!r}")
-        found = type if value.type is None else value.type
-        if not isinstance(found, TensorType):
-            self.fail(f"expected an array type for {name}, got {found}")
-        return read_elements(value, found, self._builder.source.text, self._builder.source.resources)
+        declared = type if value.type is None else value.type
+        if not isinstance(declared, TensorType):
+            self.fail(f"expected an array type for {name}, got {declared}")
+        return read_elements(value, declared, self._builder.source.text, self._builder.source.resources)
 
     # --- computations ---
 
@@ -208,10 +208,10 @@ class Site:
     def called_computation(self) -> Graph:
         """The function of known types that `called_computations` names."""
         names = self.words("called_computations", ())
-        found = self._builder.named(names[0]) if len(names) == 1 else None
-        if found is None:
+        graph = self._builder.named(names[0]) if len(names) == 1 else None
+        if graph is None:
             self.fail(f"expected a function of known types in called_computations, got {names}")
-        return found
+        return graph
 
     # --- values ---
 

@@ -31,8 +31,8 @@ Aliases = dict[str, Any]
 def read_type(lexer: Lexer, aliases: Aliases) -> ReadType:
     """The type that comes now."""
     token = lexer.token
-    if token.text == "tensor" and (found := lexer.match(_TENSOR)):
-        return _tensor(lexer, found, token.start)
+    if token.text == "tensor" and (match := lexer.match(_TENSOR)):
+        return _tensor(lexer, match, token.start)
     if token.text == "tuple" and lexer.follows("<"):
         return _tuple(lexer, aliases)
     if token.kind == "bang":
@@ -64,13 +64,13 @@ def read_types(lexer: Lexer, aliases: Aliases) -> tuple[ReadType, ...]:
     if not lexer.at("("):
         return (read_type(lexer, aliases),)
     lexer.advance()
-    found = []
+    types = []
     while not lexer.at(")"):
-        found.append(read_type(lexer, aliases))
+        types.append(read_type(lexer, aliases))
         if not lexer.accept(","):
             break
     lexer.expect(")", "after the types")
-    return tuple(found)
+    return tuple(types)
 
 
 def read_function_type(lexer: Lexer, aliases: Aliases) -> FunctionType:
@@ -90,36 +90,36 @@ def _element(shown: str, name: str, sizes: tuple[int | None, ...] = ()) -> ReadT
     return TensorType(known, dtype) if len(known) == len(sizes) else DynamicType(sizes, dtype)
 
 
-def _tensor(lexer: Lexer, found: re.Match[str], start: int) -> ReadType:
-    digits = _SIZE.findall(found["sizes"])
+def _tensor(lexer: Lexer, match: re.Match[str], start: int) -> ReadType:
+    digits = _SIZE.findall(match["sizes"])
     if len(digits) > _HIGHEST_RANK:
         raise lexer.text.error(f"expected at most {_HIGHEST_RANK} dimensions, got {len(digits)}", start)
     if any(len(size) > 19 for size in digits):
         raise lexer.text.error("a size that no array can have", start)
     sizes = tuple(None if size == "?" else int(size) for size in digits)
-    bounds = _bounds(lexer, digits, found["bounds"], start)
+    bounds = _bounds(lexer, digits, match["bounds"], start)
     if prod(size for size in (*sizes, *bounds) if size) > _MOST_ELEMENTS:
         raise lexer.text.error("more elements than any array can have", start)
-    type = _element(found.group(), "".join(found["element"].split()), sizes)
+    type = _element(match.group(), "".join(match["element"].split()), sizes)
     if not isinstance(type, DynamicType) or not any(bounds):
         return type
     shape = tuple(bound if size is None else size for size, bound in zip(sizes, bounds, strict=True))
     known = tuple(size for size in shape if size is not None)
     if len(known) < len(shape):
-        return UnsupportedType(found.group(), "all unknown sizes have bounds, or none")
+        return UnsupportedType(match.group(), "all unknown sizes have bounds, or none")
     return TensorType(known, type.dtype, tuple(size is None for size in sizes))
 
 
 def _bounds(lexer: Lexer, sizes: list[str], text: str | None, start: int) -> tuple[int | None, ...]:
     """The bound of each dimension, or None."""
-    found = _SIZE.findall(text or "") or ["?"] * len(sizes)
-    if len(found) != len(sizes):
-        raise lexer.text.error(f"expected {len(sizes)} bounds, got {len(found)}", start)
-    if any(len(bound) > 19 for bound in found):
+    texts = _SIZE.findall(text or "") or ["?"] * len(sizes)
+    if len(texts) != len(sizes):
+        raise lexer.text.error(f"expected {len(sizes)} bounds, got {len(texts)}", start)
+    if any(len(bound) > 19 for bound in texts):
         raise lexer.text.error("a bound that no array can have", start)
-    if any(bound != "?" and size != "?" for size, bound in zip(sizes, found, strict=True)):
+    if any(bound != "?" and size != "?" for size, bound in zip(sizes, texts, strict=True)):
         raise lexer.text.error("a size that is known has no bound; write ? for it", start)
-    return tuple(None if bound == "?" else int(bound) for bound in found)
+    return tuple(None if bound == "?" else int(bound) for bound in texts)
 
 
 def _tuple(lexer: Lexer, aliases: Aliases) -> ReadType:
@@ -143,8 +143,8 @@ def _tuple(lexer: Lexer, aliases: Aliases) -> ReadType:
 def _dialect_type(lexer: Lexer, aliases: Aliases) -> ReadType:
     token = lexer.advance()
     if token.text in aliases:
-        found: ReadType = aliases[token.text]
-        return found
+        aliased: ReadType = aliases[token.text]
+        return aliased
     if "." not in token.text:
         raise lexer.text.error(f"the type alias {token.text} is not defined", token.start)
     return _foreign(token.text + (lexer.skip_group() if lexer.at("<") else ""))
