@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xarr
 from tests.support.completeness import TRIED_ELSEWHERE, classes_in
 from tests.support.graphs import (
     CASES,
@@ -31,7 +32,7 @@ from tests.support.graphs import (
 )
 from tests.support.operations import own_operations
 from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeezed
-from xarr import backend
+from xarr import backend, lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -285,3 +286,9 @@ def test_many_regions_among_many_constants() -> None:
     for _ in range(5_000):
         last = add(node(loop, last), constant(2))
     assert str(Graph((x,), (last,))).count("stablehlo.while") == 5_000
+
+
+def test_the_bar_of_a_loop_is_an_attribute_of_a_fixed_name() -> None:
+    """Modules that were written before are read with their bars."""
+    loop = xarr.lower(lambda x: lax.fori_loop(0, 3, lambda i, y: lax.add(y, x), x, progress="steps"), "f32[]")
+    assert re.search(r'xarr\.counter = "\d+ \d+", xarr\.progress = "steps"', str(loop))

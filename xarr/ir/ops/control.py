@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -189,17 +189,22 @@ class Map(Op):
 class Progress:
     """A bar that a loop shows while it runs.
 
-    label: stands before it; counter: the places of an index and of its end among the carried values, by which
+    label: stands before it; counter: the numbers of an index and of its end among the carried values, by which
     the number of steps is known beforehand, or None.
     """
 
     label: str
     counter: tuple[int, int] | None = None
+    #: What the attributes of a bar are called begins with this.
+    prefix: ClassVar[str] = "xarr"
 
     def attributes(self) -> str:
         """As MLIR attributes, whose values must be texts."""
-        counter = "" if self.counter is None else 'xarr.counter = "{} {}", '.format(*self.counter)
-        return f"{counter}xarr.base.progress = {quoted(self.label)}"
+        label = f"{self.prefix}.progress = {quoted(self.label)}"
+        if self.counter is None:
+            return label
+        index, end = self.counter
+        return f'{self.prefix}.counter = "{index} {end}", {label}'
 
     def total(self, carried: Sequence[Any]) -> int | None:
         """The number of steps, from the carried values before the first."""

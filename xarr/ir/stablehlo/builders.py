@@ -345,10 +345,10 @@ def _while(site: Site) -> Built:
 def _progress(site: Site) -> ops.Progress | None:
     """The bar that a loop printed by us shows."""
     record = site.operation.attributes.get("mhlo.frontend_attributes")
-    label = record.get("xarr.base.progress") if isinstance(record, dict) else None
+    label = record.get(f"{ops.Progress.prefix}.progress") if isinstance(record, dict) else None
     if not isinstance(record, dict) or not isinstance(label, str):
         return None
-    numbers = str(record.get("xarr.counter", "")).split()
+    numbers = str(record.get(f"{ops.Progress.prefix}.counter", "")).split()
     count = len(site.operands)
     if len(numbers) == 2 and all(number.isdecimal() and int(number) < count for number in numbers):
         return ops.Progress(label, (int(numbers[0]), int(numbers[1])))
