@@ -189,7 +189,7 @@ def test_without_a_shell_the_lines_are_pythons(monkeypatch: pytest.MonkeyPatch) 
     text = "".join(lines)
     assert text.startswith("Traceback (most recent call last)")
     assert "x().sum(axis=7)" in text
-    assert "statistical_functions" not in text
+    assert "statistics" not in text
     assert "axis 7 is out of range" in text
     with xarr.config(traceback="full"):
         assert "statistics" in "".join(error._render_traceback_())

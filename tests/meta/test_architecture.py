@@ -3,11 +3,13 @@
 The second half shows on made-up trees that each check is able to fail.
 """
 
+import importlib
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -78,10 +80,18 @@ def test_import_of_xarr_loads_nothing_optional() -> None:
     assert modules_loaded_by_import("xarr", FORBIDDEN_AT_IMPORT, sys.path) == []
 
 
+def test_no_module_is_hidden_by_an_object(tree: Tree) -> None:
+    for name in tree.modules:
+        if name.partition(".")[0] == "xarr" and not name.endswith("__main__"):
+            importlib.import_module(name)
+    assert architecture.shadowed_modules(dict(sys.modules)) == []
+
+
 @pytest.mark.parametrize(
     ("check", "paths"),
     [
         (budgets.long_files, EVERYTHING),
+        (budgets.full_folders, LIBRARY),
         (budgets.long_functions, EVERYTHING),
         (budgets.too_many_longish_functions, LIBRARY),
         (budgets.too_many_suppressions, LIBRARY),
@@ -155,6 +165,23 @@ def test_upward_import_is_found(line: str, tmp_path: Path) -> None:
         "xarr.shapes:1 imports xarr.array, which lies 2 layer(s) higher"
     ]
     assert architecture.upward_imports(tree)
+
+
+def test_hidden_module_is_found() -> None:
+    package, module = ModuleType("xarr"), ModuleType("xarr.config")
+    package.config = module  # type: ignore[attr-defined]
+    modules = {"xarr": package, "xarr.config": module, "other.config": module}
+    assert architecture.shadowed_modules(modules) == []
+    package.config = object()  # type: ignore[attr-defined]
+    (problem,) = architecture.shadowed_modules(modules)
+    assert problem.startswith("xarr.config is hidden by an object")
+
+
+def test_full_folder_is_found() -> None:
+    few = [Path(f"xarr/calls/m{i}.py") for i in range(16)]
+    assert budgets.full_folders([*few, Path("xarr/calls/__init__.py")]) == []
+    assert budgets.full_folders([*few, Path("xarr/calls/more.py")]) == ["xarr/calls has 17 modules, over 16"]
+    assert budgets.full_folders(Path(f"/x/xarr/lax/m{i}.py") for i in range(30)) == []
 
 
 def test_cycle_of_packages_is_found(tmp_path: Path) -> None:

@@ -312,6 +312,16 @@ def upward_type_imports(tree: Tree, layers: Sequence[Sequence[str]] = LAYERS) ->
     return problems
 
 
+def shadowed_modules(modules: Mapping[str, object]) -> list[str]:
+    """Loaded modules which an attribute of their package hides: `import a.b as c` would give that attribute."""
+    inside = {name: name.rpartition(".") for name in modules if _package(name) == FRONTEND and "." in name}
+    return [
+        f"{name} is hidden by an object of that name in {package}: call the module otherwise"
+        for name, (package, _, leaf) in sorted(inside.items())
+        if package in modules and getattr(modules[package], leaf, None) is not modules[name]
+    ]
+
+
 def readers_of_broadcasting(tree: Tree) -> list[str]:
     """Modules that read `config.broadcasting` beyond `READ_BROADCASTING`."""
     return [

@@ -4,6 +4,7 @@ import ast
 import io
 import re
 import tokenize
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ USUAL_FUNCTION_LINES = 40
 USUAL_SHARE = 0.95
 MAX_SUPPRESSIONS_PER_1000_LINES = 2
 ANNOTATED_SHARE = 0.95
+MAX_MODULES_IN_FOLDER = 16
+#: Folders with a module for each family of ops, which a reader knows without a list.
+PARALLEL_FOLDERS = ("xarr/lax", "xarr/ir/ops")
 
 _SUPPRESSION = re.compile(
     r"#.*\b(noqa|type:\s*ignore|pyright:|pylint:|mypy:|fmt:\s*(off|skip)|pragma:\s*no\s*cover)"
@@ -71,6 +75,16 @@ def _length(node: _Definition) -> int:
         assert docstring.end_lineno is not None
         lines -= docstring.end_lineno - docstring.lineno + 1
     return lines
+
+
+def full_folders(paths: Iterable[Path]) -> list[str]:
+    """Folders with more modules than a reader takes in, `__init__` and `__main__` not counted."""
+    folders = Counter(path.parent for path in paths if not path.stem.startswith("__"))
+    return [
+        f"{folder} has {count} modules, over {MAX_MODULES_IN_FOLDER}"
+        for folder, count in folders.items()
+        if count > MAX_MODULES_IN_FOLDER and not folder.as_posix().endswith(PARALLEL_FOLDERS)
+    ]
 
 
 def long_files(paths: Iterable[Path], limit: int = MAX_FILE_LINES) -> list[str]:
