@@ -127,7 +127,7 @@ def unpacked(data: HostArray) -> list[HostArray]:
 
 
 def report(missed: dict[str, int]) -> str:
-    """What a run says at its end of the calls that it made for want of an answer, nothing if there are none."""
+    """Text for the end of a run about the calls that it made for want of an answer, nothing if there are none."""
     if not missed:
         return ""
     calls = ", ".join(f"{count} of {file}" for file, count in sorted(missed.items()))

@@ -1,4 +1,4 @@
-"""Who may import whom: checks over the source by `ast`, without importing anything.
+"""Rules of imports: checks over the source by `ast`, without importing anything.
 
 Every check takes a `Tree` and returns its problems as lines of text, none when all is well, so that
 the tests can show on made-up trees that each check is able to fail.
@@ -341,7 +341,7 @@ def frontend_imports_of_backends(tree: Tree) -> list[str]:
 
 
 def backend_imports_of_closed_modules(tree: Tree) -> list[str]:
-    """What backends import of the frontend beyond `OPEN_TO_BACKENDS`."""
+    """List what backends import of the frontend beyond `OPEN_TO_BACKENDS`."""
     outside = [one for one in tree.imports if _package(one.importer) in tree.backends]
     return [
         f"{one}; backends may import {', '.join(OPEN_TO_BACKENDS)}"
@@ -351,7 +351,7 @@ def backend_imports_of_closed_modules(tree: Tree) -> list[str]:
 
 
 def backend_imports_of_backends(tree: Tree) -> list[str]:
-    """What backends import of each other: what two of them need lies in the frontend."""
+    """List what backends import of each other: what two of them need lies in the frontend."""
     return [
         f"{one}, another backend; what several backends need belongs to xarr.compiler or xarr.ir"
         for one in tree.imports

@@ -143,10 +143,10 @@ class Draw:
         return str(self.of(*KINDS[kind]))
 
     def shape(self, low: int = 0, high: int = 3, side: int = 0) -> tuple[int, ...]:
-        found: tuple[int, ...] = self.draw(
+        shape: tuple[int, ...] = self.draw(
             hnp.array_shapes(min_dims=low, max_dims=high, min_side=side, max_side=4)
         )
-        return found
+        return shape
 
     def array(
         self,
@@ -203,7 +203,7 @@ def _elements(dtype: np.dtype[Any], special: bool, limit: int) -> st.SearchStrat
 
 @dataclass(frozen=True)
 class Record:
-    """How a function is tried: `make` draws a call; `oracle` says its result, NumPy's function if None.
+    """A way to try a function: `make` draws a call; `oracle` says its result, NumPy's function if None.
 
     `rtol` is for results of 64-bit floats (narrower ones get their share), None for equal values.
     """
@@ -253,12 +253,12 @@ def _elementwise() -> dict[str, Record]:
         "bool": "logical_and logical_or logical_xor",
     }
     near = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log1p log2 log10 reciprocal sin sinh sqrt tan"
-    found = {name: _unary(kind) for kind, names in one.items() for name in names.split()}
-    found |= {name: _unary("floating", NEAR, limit=8) for name in [*near.split(), "tanh"]}
-    found |= {name: _binary(kind) for kind, names in two.items() for name in names.split()}
-    found |= {name: _binary("real floating", NEAR, limit=8) for name in ("atan2", "hypot", "logaddexp")}
-    found |= {name: _binary("real floating", NEAR) for name in ("floor_divide", "remainder")}
-    return found | {
+    records = {name: _unary(kind) for kind, names in one.items() for name in names.split()}
+    records |= {name: _unary("floating", NEAR, limit=8) for name in [*near.split(), "tanh"]}
+    records |= {name: _binary(kind) for kind, names in two.items() for name in names.split()}
+    records |= {name: _binary("real floating", NEAR, limit=8) for name in ("atan2", "hypot", "logaddexp")}
+    records |= {name: _binary("real floating", NEAR) for name in ("floor_divide", "remainder")}
+    return records | {
         "abs": _unary("numeric", NEAR),
         "sign": _unary("numeric", NEAR),
         "square": _unary("numeric", NEAR),
@@ -288,21 +288,21 @@ def _clip(d: Draw) -> Call:
     return Call((x,), {"min": d.of(None, least), "max": d.of(None, most, np.asarray(most, x.dtype))})
 
 
-def _made(d: Draw, *args: Any, kind: str = "any", **keywords: Any) -> Call:
+def _call(d: Draw, *args: Any, kind: str = "any", **keywords: Any) -> Call:
     return d.call(*args, dtype=d.dtype(kind), device=d.of(None, "cpu"), **keywords)
 
 
 def _creation() -> dict[str, Record]:
-    found = {name: Record(lambda d: _made(d, d.shape())) for name in ("ones", "zeros")}
-    found |= {f"{name}_like": Record(lambda d: _made(d, d.array("any"))) for name in ("ones", "zeros")}
-    return found | {
-        "empty": Record(lambda d: _made(d, d.shape()), lambda *a, **k: np.zeros(*a, **k)),
-        "empty_like": Record(lambda d: _made(d, d.array("any")), lambda *a, **k: np.zeros_like(*a, **k)),
+    records = {name: Record(lambda d: _call(d, d.shape())) for name in ("ones", "zeros")}
+    records |= {f"{name}_like": Record(lambda d: _call(d, d.array("any"))) for name in ("ones", "zeros")}
+    return records | {
+        "empty": Record(lambda d: _call(d, d.shape()), lambda *a, **k: np.zeros(*a, **k)),
+        "empty_like": Record(lambda d: _call(d, d.array("any")), lambda *a, **k: np.zeros_like(*a, **k)),
         "full": Record(lambda d: d.call(d.shape(), d.of(True, 3, 2.5, 1j), device=d.of(None, "cpu"))),
-        "full_like": Record(lambda d: _made(d, d.array("numeric"), d.of(True, 3), kind="numeric")),
+        "full_like": Record(lambda d: _call(d, d.array("numeric"), d.of(True, 3), kind="numeric")),
         "arange": Record(_arange),
         "linspace": Record(_linspace, rtol=NEAR),
-        "eye": Record(lambda d: _made(d, d.integer(0, 4), d.of(None, 0, 3), k=d.integer(-5, 5))),
+        "eye": Record(lambda d: _call(d, d.integer(0, 4), d.of(None, 0, 3), k=d.integer(-5, 5))),
         "asarray": Record(_asarray),
         "from_dlpack": Record(
             lambda d: d.call(d.array("any"), device=d.of(None, "cpu"), copy=d.of(None, True))
@@ -322,7 +322,7 @@ def _arange(d: Draw) -> Call:
 
 def _linspace(d: Draw) -> Call:
     ends = (d.integer(-9, 9), d.integer(-9, 9) / 2)
-    return _made(d, *ends, kind="floating", num=d.integer(0, 6), endpoint=d.of(True, False))
+    return _call(d, *ends, kind="floating", num=d.integer(0, 6), endpoint=d.of(True, False))
 
 
 def _asarray(d: Draw) -> Call:
@@ -344,8 +344,8 @@ def _data_type() -> dict[str, Record]:
             dtype = np.dtype(d.dtype(kind))
             return Call((d.of(dtype, dtype.type, np.zeros(2, dtype)),))
 
-        def oracle(given: Any) -> dict[str, Any]:
-            dtype = given.dtype if isinstance(given, np.ndarray) else np.dtype(given)
+        def oracle(argument: Any) -> dict[str, Any]:
+            dtype = argument.dtype if isinstance(argument, np.ndarray) else np.dtype(argument)
             info = (np.iinfo if dtype.kind in "iu" else np.finfo)(dtype)
             return {"dtype": info.dtype} | {name: getattr(info, name) for name in names}
 
@@ -438,13 +438,13 @@ def _stack(d: Draw) -> Call:
 
 
 def _searching() -> dict[str, Record]:
-    def place(d: Draw) -> Call:
+    def reduction_call(d: Draw) -> Call:
         x = d.array("real", low=1, side=1)
         return d.call(x, axis=d.of(None, d.axis(x)), keepdims=d.of(True, False))
 
     return {
-        "argmax": Record(place),
-        "argmin": Record(place),
+        "argmax": Record(reduction_call),
+        "argmin": Record(reduction_call),
         # NumPy before 2.2 counts all of an array in an int.
         "count_nonzero": replace(
             _reduction("any"), oracle=lambda x, **options: np.asarray(np.count_nonzero(x, **options))
@@ -483,8 +483,8 @@ def _sets() -> dict[str, Record]:
         def oracle(x: Any) -> Any:
             values = np.unique(x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False)
             by_name = dict(zip(("values", "indices", "inverse", "counts"), values, strict=True))
-            found = tuple(by_name[name] for name in fields)
-            return found[0] if len(found) == 1 else found
+            fields_of_result = tuple(by_name[name] for name in fields)
+            return fields_of_result[0] if len(fields_of_result) == 1 else fields_of_result
 
         return oracle
 
@@ -510,16 +510,16 @@ def _sorting() -> dict[str, Record]:
         x = d.array("real", low=1, limit=5)
         return d.call(x, axis=d.axis(x), descending=d.of(True, False), stable=d.of(True, False))
 
-    def places(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    def sorting_indices(x: Any, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
         if not descending:
             return np.argsort(x, axis=axis, stable=True)
         backwards = np.argsort(np.flip(x, axis), axis=axis, stable=True)
         return np.flip(x.shape[axis] - 1 - backwards, axis)
 
     def ordered(x: Any, axis: int = -1, **options: bool) -> Any:
-        return np.take_along_axis(x, places(x, axis, **options), axis)
+        return np.take_along_axis(x, sorting_indices(x, axis, **options), axis)
 
-    return {"argsort": Record(drawn, places), "sort": Record(drawn, ordered)}
+    return {"argsort": Record(drawn, sorting_indices), "sort": Record(drawn, ordered)}
 
 
 def _statistical() -> dict[str, Record]:
@@ -593,8 +593,8 @@ def _linear_algebra() -> dict[str, Record]:
 
 
 def records() -> dict[str, Record]:
-    """How each function is tried, by its name."""
-    found: dict[str, Record] = {}
+    """The way to try each function, by its name."""
+    every: dict[str, Record] = {}
     for section in (_creation, _data_type, _elementwise, _manipulation, _searching, _sets, _sorting):
-        found |= section()
-    return found | _statistical() | _linear_algebra()
+        every |= section()
+    return every | _statistical() | _linear_algebra()

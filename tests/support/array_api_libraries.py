@@ -99,9 +99,11 @@ def values() -> dict[str, np.ndarray[Any, Any]]:
 def reported(call: str, names: dict[str, Any]) -> dict[str, str]:
     """The type of what the call gives for Arrays, and how it differs from what it gives for NumPy arrays."""
     xarr = importlib.import_module("xarr")
-    given = values()
-    wanted = eval(call, {**names, **given, "xp": np})
-    got = eval(call, {**names, **{name: xarr.asarray(value) for name, value in given.items()}, "xp": xarr})
+    arguments = values()
+    wanted = eval(call, {**names, **arguments, "xp": np})
+    got = eval(
+        call, {**names, **{name: xarr.asarray(value) for name, value in arguments.items()}, "xp": xarr}
+    )
     kind = f"{type(got).__module__}.{type(got).__qualname__}"
     try:
         assert np.asarray(got).dtype == np.asarray(wanted).dtype, f"{np.asarray(got).dtype}"

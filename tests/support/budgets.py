@@ -30,7 +30,7 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 class Function:
     """One function definition: its length without the docstring, and its annotation slots."""
 
-    place: str
+    location: str
     lines: int
     slots: int
     annotated: int
@@ -60,7 +60,7 @@ def _describe(node: _Definition, path: Path, is_method: bool) -> Function:
     arguments += [*node.args.kwonlyargs, *filter(None, [node.args.vararg, node.args.kwarg])]
     annotations = [argument.annotation for argument in arguments] + [node.returns]
     return Function(
-        place=f"{path}:{node.lineno} {node.name}",
+        location=f"{path}:{node.lineno} {node.name}",
         lines=_length(node),
         slots=len(annotations),
         annotated=sum(annotation is not None for annotation in annotations),
@@ -99,20 +99,20 @@ def _count_lines(path: Path) -> int:
 
 def long_functions(paths: Iterable[Path], limit: int = MAX_FUNCTION_LINES) -> list[str]:
     """Functions of more than `limit` lines, docstrings not counted."""
-    found = (function for path in paths for function in functions_in(path))
-    return [f"{one.place} has {one.lines} lines, over {limit}" for one in found if one.lines > limit]
+    functions = (function for path in paths for function in functions_in(path))
+    return [f"{one.location} has {one.lines} lines, over {limit}" for one in functions if one.lines > limit]
 
 
 def too_many_longish_functions(
     paths: Iterable[Path], limit: int = USUAL_FUNCTION_LINES, share: float = USUAL_SHARE
 ) -> list[str]:
     """The functions above `limit` lines, if fewer than `share` of all functions keep to it."""
-    found = [function for path in paths for function in functions_in(path)]
-    longish = [one for one in found if one.lines > limit]
-    if len(longish) <= (1 - share) * len(found):
+    functions = [function for path in paths for function in functions_in(path)]
+    longish = [one for one in functions if one.lines > limit]
+    if len(longish) <= (1 - share) * len(functions):
         return []
-    summary = f"{len(longish)} of {len(found)} functions have over {limit} lines; {share:.0%} may not"
-    return [summary, *(f"{one.place} has {one.lines} lines" for one in longish)]
+    summary = f"{len(longish)} of {len(functions)} functions have over {limit} lines; {share:.0%} may not"
+    return [summary, *(f"{one.location} has {one.lines} lines" for one in longish)]
 
 
 def too_many_suppressions(
@@ -120,11 +120,11 @@ def too_many_suppressions(
 ) -> list[str]:
     """Comments that silence a linter or type checker, if there are more than `per_1000` lines allow."""
     paths = list(paths)
-    found = [place for path in paths for place in _suppressions_in(path)]
+    suppressions = [location for path in paths for location in _suppressions_in(path)]
     lines = sum(_count_lines(path) for path in paths)
-    if len(found) * 1000 <= per_1000 * lines:
+    if len(suppressions) * 1000 <= per_1000 * lines:
         return []
-    return [f"{len(found)} suppressions in {lines} lines, over {per_1000} per 1,000", *found]
+    return [f"{len(suppressions)} suppressions in {lines} lines, over {per_1000} per 1,000", *suppressions]
 
 
 def _suppressions_in(path: Path) -> Iterator[str]:
@@ -136,9 +136,9 @@ def _suppressions_in(path: Path) -> Iterator[str]:
 
 def too_few_annotations(paths: Iterable[Path], share: float = ANNOTATED_SHARE) -> list[str]:
     """The functions with unannotated arguments or returns, if fewer than `share` of all are annotated."""
-    found = [function for path in paths for function in functions_in(path)]
-    slots, annotated = sum(one.slots for one in found), sum(one.annotated for one in found)
+    functions = [function for path in paths for function in functions_in(path)]
+    slots, annotated = sum(one.slots for one in functions), sum(one.annotated for one in functions)
     if annotated >= share * slots:
         return []
-    bare = [one.place for one in found if one.annotated < one.slots]
+    bare = [one.location for one in functions if one.annotated < one.slots]
     return [f"{annotated} of {slots} arguments and returns are annotated, under {share:.0%}", *bare]

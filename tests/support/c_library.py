@@ -1,4 +1,4 @@
-"""What the toy engine of c_engine.py leaves to its library, the reference interpreter: only what has a reason."""
+"""The library of the toy engine of c_engine.py, the reference interpreter: it gets only what has a reason."""
 
 from __future__ import annotations
 

@@ -52,5 +52,5 @@ def _same_files(left: Path, right: Path) -> bool:
 
 
 def _source_files(directory: Path) -> list[str]:
-    found = (path for path in directory.rglob("*") if path.is_file() and path.suffix != ".pyc")
-    return sorted(str(path.relative_to(directory)) for path in found)
+    files = (path for path in directory.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    return sorted(str(path.relative_to(directory)) for path in files)

@@ -1,4 +1,4 @@
-"""What every operation has in every layer, and where; the tests and `docs/make_operations.py` ask the same."""
+"""The parts of every operation in every layer, and where they are; the tests and `docs/make_operations.py` use it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _IMPORTERS = ("backend", "program")
 
 def classes_in(graph: Graph) -> set[type[Op]]:
     """The ops of a graph and of the computations that they carry."""
-    found = {type(node.op) for node in graph.nodes}
-    return found.union(*(classes_in(inner) for node in graph.nodes for inner in node.op.graphs))
+    classes = {type(node.op) for node in graph.nodes}
+    return classes.union(*(classes_in(inner) for node in graph.nodes for inner in node.op.graphs))
 
 
 def is_composite(op: type[Op]) -> bool:
@@ -76,26 +76,26 @@ def entry(package: str, op: type[Op]) -> str | None:
     if package == "xarr_numpy" and op in PLANNED:
         return "plan"
     tables = [(name, table) for name, table in _tables(package).items() if op in table]
-    found = [(len(table), name in _IMPORTERS, name) for name, table in tables]
-    return min(found)[2] if found else None
+    entries = [(len(table), name in _IMPORTERS, name) for name, table in tables]
+    return min(entries)[2] if entries else None
 
 
 @cache
 def read_back() -> Mapping[type[Op], list[str]]:
     """The graph cases of each op that is printed and read back in them."""
-    found: dict[type[Op], list[str]] = {}
+    names: dict[type[Op], list[str]] = {}
     for name, case in CASES.items():
         for op in classes_in(case.graph) & classes_in(stablehlo.parse(str(case.graph)).main):
-            found.setdefault(op, []).append(name)
-    return found
+            names.setdefault(op, []).append(name)
+    return names
 
 
 def function(name: str) -> Any:
     """The function of `xarr.lax` called `name`, dots included; None if there is none."""
-    found: Any = lax
+    member: Any = lax
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        member = getattr(member, part, None)
+    return member
 
 
 def has_function(name: str) -> bool:
@@ -104,13 +104,13 @@ def has_function(name: str) -> bool:
 
 
 def lax_names(op: type[Op]) -> tuple[str, ...]:
-    """What messages call the op; a comparison has a name for each direction."""
-    given: Any = op.lax_name
-    return (given,) if isinstance(given, str) else ("eq", "ne", "ge", "gt", "le", "lt", "eq_to", "lt_to")
+    """The name of the op in messages; a comparison has a name for each direction."""
+    name: Any = op.lax_name
+    return (name,) if isinstance(name, str) else ("eq", "ne", "ge", "gt", "le", "lt", "eq_to", "lt_to")
 
 
 def gaps(op: type[Op]) -> list[str]:
-    """What the op still lacks, as lines that say what to do."""
+    """List what the op still lacks, as lines that say what to do."""
     missing = []
     for package in ("xarr_reference", "xarr_numpy"):
         if entry(package, op) is None and not is_composite(op) and op.__name__ not in REWRITTEN:

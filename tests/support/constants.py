@@ -1,4 +1,4 @@
-"""Where library code makes constants and takes host values in: a check over its source by `ast`.
+"""Places where library code makes constants and takes host values in: a check over its source by `ast`.
 
 NumPy's creation functions make Arrays that are committed to the default device, which no function may use beside
 an argument, that may live elsewhere.  Those of `xarr.lax` are committed to none.
@@ -40,9 +40,9 @@ def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:
 
 
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:
-    made = _names_of_makers(tree)
+    makers = _names_of_makers(tree)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _dotted(node.func) not in made:
+        if not isinstance(node, ast.Call) or _dotted(node.func) not in makers:
             continue
         if all(keyword.arg != "device" for keyword in node.keywords):
             yield node
@@ -56,14 +56,14 @@ def _dotted(function: ast.expr) -> str:
 
 
 def _names_of_makers(tree: ast.Module) -> set[str]:
-    """How the makers are called in a module: `full`, `lax.full`, `creation.full`."""
-    found: set[str] = set()
+    """The names of the makers in a module: `full`, `lax.full`, `creation.full`."""
+    names: set[str] = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.ImportFrom):
             continue
         for alias in node.names:
             name = alias.asname or alias.name
             if alias.name in MAKERS.get(node.module or "", ()):
-                found.add(name)
-            found |= {f"{name}.{maker}" for maker in MAKERS.get(f"{node.module}.{alias.name}", ())}
-    return found
+                names.add(name)
+            names |= {f"{name}.{maker}" for maker in MAKERS.get(f"{node.module}.{alias.name}", ())}
+    return names

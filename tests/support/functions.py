@@ -1,4 +1,4 @@
-"""What the tests of `xarr.numpy_api` share: one namespace, sample values, comparison with NumPy."""
+"""Helpers of the tests of `xarr.numpy_api`: one namespace, sample values, comparison with NumPy."""
 
 import math
 from collections.abc import Callable
@@ -65,8 +65,8 @@ def sample(shape: tuple[int, ...], dtype: str, special: bool = True, seed: int =
         if kind.kind == "c":
             values = values + 1j * np.round(generator.normal(size=size), 2).astype(kind)
         if special:
-            places = generator.permutation(size)[: len(_SPECIAL)]
-            values[places] = np.array(_SPECIAL, kind)[: len(places)]
+            positions = generator.permutation(size)[: len(_SPECIAL)]
+            values[positions] = np.array(_SPECIAL, kind)[: len(positions)]
     return values.astype(kind).reshape(shape)
 
 
@@ -76,19 +76,19 @@ def expression(text: str) -> Callable[..., Any]:
     return lambda xp, *inputs: eval(code, {"xp": xp, "np": np, **dict(zip("xyz", inputs, strict=False))})
 
 
-def same(found: Any, wanted: Any, rtol: float | None = None) -> None:
+def same(result: Any, wanted: Any, rtol: float | None = None) -> None:
     """Assert one structure, shape and dtype, and equal bits, or values within `rtol`; zeros of any sign match
     and NaN matches NaN in the latter case."""
     if isinstance(wanted, list | tuple):
-        assert type(found) is type(wanted)
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        assert type(result) is type(wanted)
+        assert len(result) == len(wanted)
+        for one, other in zip(result, wanted, strict=True):
             same(one, other, rtol)
         return
-    assert isinstance(found, Array)
-    values, expected = np.asarray(found), np.asarray(wanted)
+    assert isinstance(result, Array)
+    values, expected = np.asarray(result), np.asarray(wanted)
     assert (values.shape, values.dtype) == (expected.shape, expected.dtype)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
+    assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
     if rtol is None:
         assert values.tobytes() == expected.tobytes(), f"{values}\n{expected}"
     else:

@@ -1,4 +1,4 @@
-"""What graphs of tests are made of."""
+"""Parts of the graphs of tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def node(op: Op, *operands: Node) -> Node:
 
 
 def graph(function: Callable[..., Any], *types: Type, name: str = "main") -> Graph:
-    """What `function` of nodes returns, one node or a tuple of them, as a graph over `types`."""
+    """A graph of what `function` of nodes returns, one node or a tuple of them, over `types`."""
     parameters = [parameter(type) for type in types]
     results = function(*parameters)
     return Graph(parameters, results if isinstance(results, tuple) else (results,), name)
@@ -65,7 +65,7 @@ def scalars(function: Callable[..., Any], *dtypes: Any, name: str = "main") -> G
 
 
 def on_numpy(graph: Graph, *inputs: Array) -> list[Array]:
-    """What the NumPy backend computes."""
+    """The results of the NumPy backend."""
     return [np.asarray(value) for value in compile_graph(graph, backend.get("numpy"))(*inputs)]
 
 

@@ -46,7 +46,7 @@ _UNIT = (ops.Acos, ops.Asin, ops.Atanh)
 
 
 def _range(op: type[Op]) -> tuple[float, float]:
-    """Where to take operands from, so that most results are finite."""
+    """Intervals to take operands from, so that most results are finite."""
     if op in _POSITIVE:
         return 0.1, 4
     if op in _UNIT:
@@ -55,7 +55,7 @@ def _range(op: type[Op]) -> tuple[float, float]:
 
 
 def sample(type: TensorType, low: float, high: float, seed: int) -> Array:
-    """The same pseudo-random values for the same arguments."""
+    """Pseudo-random values, equal ones for the same arguments."""
     random = np.random.default_rng(seed)
     values = random.uniform(low, high, (2, *type.shape))
     if type.dtype.kind in "bu":
@@ -151,9 +151,9 @@ def _first_of_two(a: Node, i: Node, b: Node, j: Node) -> tuple[Node, Node]:
 
 
 def _argmax(x: Node) -> tuple[Node, Node]:
-    places = node(ops.Iota(tensor(S32, 2, 3), 1))
+    positions = node(ops.Iota(tensor(S32, 2, 3), 1))
     start = (constant(-np.inf), constant(0, S32))
-    both = node(ops.Reduce((1,), scalars(_first_of_two, F32, S32, F32, S32)), x, places, *start)
+    both = node(ops.Reduce((1,), scalars(_first_of_two, F32, S32, F32, S32)), x, positions, *start)
     return part(0, both), part(1, both)
 
 
@@ -226,7 +226,7 @@ BOTH_WAYS = graph(lambda x: (add(x, x), node(ops.Negate(), x)), V, name="both")
 
 
 def _collatz(start: Node) -> tuple[Node, ...]:
-    """How many steps of Collatz's rule lead to 1, by a loop around a conditional."""
+    """Count the steps of Collatz's rule that lead to 1, by a loop around a conditional."""
 
     def halve(x: Node) -> Node:
         return node(ops.Divide(), x, constant(2, S32))

@@ -1,4 +1,4 @@
-"""What the tests of `xarr.jit` share."""
+"""Helpers of the tests of `xarr.jit`."""
 
 from __future__ import annotations
 

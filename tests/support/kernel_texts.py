@@ -78,9 +78,11 @@ def _padded(x: Node) -> Node:
     return _binary(ops.Add, wide, node(ops.Reverse((1,)), wide))
 
 
-def _largest_place(x: Node) -> Node:
-    places = node(ops.Iota(TensorType(x.shape, I32), 1))
-    positive = node(ops.Select(), node(ops.Compare("GT"), x, _constant(0, x)), places, _constant(-1, places))
+def _largest_index(x: Node) -> Node:
+    positions = node(ops.Iota(TensorType(x.shape, I32), 1))
+    positive = node(
+        ops.Select(), node(ops.Compare("GT"), x, _constant(0, x)), positions, _constant(-1, positions)
+    )
     return _reduced(ops.Maximum, positive, -1, 1)
 
 
@@ -88,7 +90,7 @@ def _half(x: Node, y: Node) -> Node:
     return node(ops.Convert(F16), _binary(ops.Divide, node(ops.Convert(F32), x), y))
 
 
-def _gathered_rows(x: Node, indices: Node) -> Node:
+def _rows_at_indices(x: Node, indices: Node) -> Node:
     op = ops.Gather((1,), (0,), (), (), (0,), 1, (1, x.shape[1]))
     rows = node(op, x, indices)
     return _binary(ops.Multiply, rows, _constant(2, rows))
@@ -117,9 +119,9 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
     "softmax": (_softmax, (tensor(F32, 37, 53),)),
     "stencil": (_stencil, (tensor(F32, 40, 41),)),
     "padding_and_reverse": (_padded, (tensor(F32, 20, 31),)),
-    "places": (_largest_place, (tensor(F32, 20, 31),)),
+    "places": (_largest_index, (tensor(F32, 20, 31),)),
     "half_precision": (_half, (tensor(F16, 5, 33), tensor(F32, 5, 33))),
-    "gathered_rows": (_gathered_rows, (tensor(F32, 20, 16), tensor(I32, 70))),
+    "gathered_rows": (_rows_at_indices, (tensor(F32, 20, 16), tensor(I32, 70))),
     "scattered_rows": (_scattered_rows, (tensor(F32, 70, 16), tensor(I32, 300), tensor(F32, 300, 16))),
     "running_sums": (_running_sums, (tensor(F64, 7, 53),)),
 }

@@ -82,8 +82,8 @@ def _double(text: str, source: random.Random) -> str:
 def _move(text: str, source: random.Random) -> str:
     start, end = _spans(text, source)
     rest = text[:start] + text[end:]
-    place = source.randrange(len(rest) + 1)
-    return rest[:place] + text[start:end] + rest[place:]
+    position = source.randrange(len(rest) + 1)
+    return rest[:position] + text[start:end] + rest[position:]
 
 
 def _replace(text: str, source: random.Random) -> str:
@@ -98,17 +98,17 @@ def _swap(text: str, source: random.Random) -> str:
 
 
 def _character(text: str, source: random.Random) -> str:
-    place = source.randrange(len(text) + 1)
-    return text[:place] + chr(source.randrange(32, 127)) + text[place + source.randrange(2) :]
+    position = source.randrange(len(text) + 1)
+    return text[:position] + chr(source.randrange(32, 127)) + text[position + source.randrange(2) :]
 
 
 def _number(text: str, source: random.Random) -> str:
     numbers = list(re.finditer(r"\d+", text))
     if not numbers:
         return text
-    found = source.choice(numbers)
+    match = source.choice(numbers)
     value = source.choice(("0", "1", "2", "7", "64", "2147483648", "9223372036854775808", "1" * 5000))
-    return text[: found.start()] + value + text[found.end() :]
+    return text[: match.start()] + value + text[match.end() :]
 
 
 _CHANGES = (_truncate, _remove, _double, _move, _replace, _swap, _character, _number)

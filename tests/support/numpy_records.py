@@ -38,7 +38,7 @@ _OF_UFUNCS: Final = frozenset({"dtype", "where", "axes", "axis", "keepdims"})
 
 @dataclass(frozen=True)
 class Record:
-    """How a function is tried beside NumPy's.
+    """A way to try a function beside NumPy's.
 
     Each of `expressions` (`"xp.median(x, axis=0)"`) is evaluated with NumPy and with xarr, for `x`, `y`, `z`
     of every dtype and shape, given as NumPy arrays and (methods, `"x.sum()"`: only) as Arrays; `inputs` says
@@ -73,15 +73,15 @@ class Record:
 @cache
 def records() -> dict[str, Record]:
     """All records by name.  ValueError if two modules have the same name."""
-    found: dict[str, Record] = {}
+    every: dict[str, Record] = {}
     for path in sorted(FOLDER.glob("*.py")):
         if path.stem.startswith("_"):
             continue
         for name, record in importlib.import_module(f"tests.numpy_records.{path.stem}").RECORDS.items():
-            if name in found:
+            if name in every:
                 raise ValueError(f"{path.name}: {name} has a record already")
-            found[name] = record
-    return found
+            every[name] = record
+    return every
 
 
 def attribute(module: Any, name: str) -> Any:
@@ -113,12 +113,12 @@ def combinations(record: Record) -> Iterator[tuple[tuple[int, ...], str]]:
 
 def try_beside_numpy(text: str, record: Record, shape: tuple[int, ...], dtype: str) -> bool:
     """Assert that the expression gives in xarr what it gives in NumPy; False if NumPy refuses it."""
-    call, given = expression(text), inputs(record, shape, dtype)
-    arrays = [xarr.asarray(value) for value in given]
-    forms = (arrays,) if text.startswith("x.") else (given, arrays)
+    call, arguments = expression(text), inputs(record, shape, dtype)
+    arrays = [xarr.asarray(value) for value in arguments]
+    forms = (arrays,) if text.startswith("x.") else (arguments, arrays)
     try:
         with np.errstate(all="ignore"):
-            wanted = call(np, *[value.copy() for value in given])
+            wanted = call(np, *[value.copy() for value in arguments])
     except (ValueError, TypeError, IndexError, np.linalg.LinAlgError) as error:
         for form in forms if not record.wider else ():
             _assert_refused(call, form, error)
@@ -128,34 +128,34 @@ def try_beside_numpy(text: str, record: Record, shape: tuple[int, ...], dtype: s
     return True
 
 
-def compare(found: Any, wanted: Any, rtol: float | None) -> None:
+def compare(result: Any, wanted: Any, rtol: float | None) -> None:
     """Assert one structure (a named tuple is a tuple, a scalar of NumPy or Python an array) and the same values."""
     if isinstance(wanted, list | tuple):
-        assert isinstance(found, tuple if isinstance(wanted, tuple) else list), type(found)
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        assert isinstance(result, tuple if isinstance(wanted, tuple) else list), type(result)
+        assert len(result) == len(wanted)
+        for one, other in zip(result, wanted, strict=True):
             compare(one, other, rtol)
-    elif not isinstance(found, xarr.Array):
-        assert not isinstance(wanted, np.ndarray), type(found)
-        assert (type(found), found) == (type(wanted), wanted)
+    elif not isinstance(result, xarr.Array):
+        assert not isinstance(wanted, np.ndarray), type(result)
+        assert (type(result), result) == (type(wanted), wanted)
     elif rtol is None:
-        assert_same(found, np.asarray(wanted))
+        assert_same(result, np.asarray(wanted))
     else:
-        same(found, np.asarray(wanted), rtol)
+        same(result, np.asarray(wanted), rtol)
 
 
 def _assert_refused(call: Any, form: list[Any], error: Exception) -> None:
     try:
-        found = call(xarr, *form)
-        if isinstance(found, xarr.Array):
-            found.evaluate()
+        result = call(xarr, *form)
+        if isinstance(result, xarr.Array):
+            result.evaluate()
     except (XarrError, np.linalg.LinAlgError):
         return
-    raise AssertionError(f"NumPy refuses this ({type(error).__name__}: {error}), xarr gives {found!r}")
+    raise AssertionError(f"NumPy refuses this ({type(error).__name__}: {error}), xarr gives {result!r}")
 
 
 def signature_difference(name: str) -> str:
-    """What NumPy's function takes and xarr's does not, "" for nothing.
+    """List what NumPy's function takes and xarr's does not, "" for nothing.
 
     Parameters `WITHOUT` are left aside, and what all ufuncs take.  The others must have the same names, order
     and defaults in xarr, which may have more of them after or among them, or hand on any keyword.  A function whose
@@ -166,8 +166,8 @@ def signature_difference(name: str) -> str:
     except (ValueError, TypeError):
         return ""
     own = _parameters(attribute(xarr, name))
-    places = [one for one in theirs if one.startswith("place")]
-    ours = dict(zip([*places, *list(own)[len(places) :]], own.values(), strict=True))
+    positional = [one for one in theirs if one.startswith("place")]
+    ours = dict(zip([*positional, *list(own)[len(positional) :]], own.values(), strict=True))
     shared = [one for one in ours if one in theirs]
     wanted = [one for one in theirs if one in ours or not _takes_keywords(attribute(xarr, name))]
     if shared == wanted and all(_agree(theirs[one], ours[one]) for one in shared):
@@ -179,12 +179,12 @@ def _parameters(function: Any) -> dict[str, Any]:
     """Defaults by name, `empty` for none.  Arguments without a name to call them by have their places."""
     left_out = WITHOUT | _OF_UFUNCS if isinstance(function, np.ufunc) else WITHOUT
     nameless = {inspect.Parameter.VAR_POSITIONAL: "*args", inspect.Parameter.POSITIONAL_ONLY: "place "}
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for one in inspect.signature(function).parameters.values():
         if one.name not in left_out and one.kind is not one.VAR_KEYWORD:
-            place = len(found) if one.kind is one.POSITIONAL_ONLY else ""
-            found[f"{nameless[one.kind]}{place}" if one.kind in nameless else one.name] = one.default
-    return found
+            position = len(defaults) if one.kind is one.POSITIONAL_ONLY else ""
+            defaults[f"{nameless[one.kind]}{position}" if one.kind in nameless else one.name] = one.default
+    return defaults
 
 
 def _takes_keywords(function: Any) -> bool:

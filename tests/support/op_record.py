@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class InLoops:
-    """How far compiled loops lie from the exact results, and the bounds that the tests hold them to, in ULP.
+    """The distance of compiled loops from the exact results, and the bounds that the tests hold them to, in ULP.
 
     Measured on every 67th float32 (64 million values) against float64, and on some 10**6 float64 against numbers
     of 64 bits or mpmath; subnormal results in units of the smallest number.  The bounds leave room for values that

@@ -55,7 +55,7 @@ class Number:
 
 @dataclass
 class Transfers:
-    """How often values went to the backend, from it to the host, and from one of its devices to the other.
+    """Counts of how often values went to the backend, from it to the host, and from one of its devices to the other.
 
     Of those for the host the elements are counted too.
     """
@@ -81,8 +81,8 @@ class OpaqueProgram:
         return str(self.program)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        found = self.program(*[_contents(argument, self.ordinal) for argument in arguments])
-        return tuple([_wrapped(value, self.ordinal) for value in found])
+        results = self.program(*[_contents(argument, self.ordinal) for argument in arguments])
+        return tuple([_wrapped(value, self.ordinal) for value in results])
 
 
 def _wrapped(value: Any, ordinal: int) -> Any:
@@ -93,7 +93,7 @@ def _wrapped(value: Any, ordinal: int) -> Any:
 
 
 def _contents(value: Any, ordinal: int) -> Any:
-    """What a value of any type on the device of this number holds."""
+    """The contents of a value of any type on the device of this number."""
     if isinstance(value, tuple):
         return tuple([_contents(part, ordinal) for part in value])
     if type(value) is Number:
@@ -124,7 +124,7 @@ class Backend(AbstractBackend):
 
     @property
     def counted(self) -> Transfers:
-        """What is counted now, on both devices."""
+        """The counts now, on both devices."""
         return self._transfers[-1]
 
     @contextmanager
@@ -181,7 +181,7 @@ class Backend(AbstractBackend):
 
 
 def _on_second(first: Backend) -> Backend:
-    """The same backend on its second device."""
+    """The backend on its second device."""
     second = copy(first)
     second.ordinal = 1
     return second

@@ -7,9 +7,9 @@ from xarr.ir.op import Op
 
 def own_operations(base: type[Op] = Op) -> list[Any]:
     """The concrete ops below `base`, once each: no families, none that a test defined, none that only passes make."""
-    found: dict[type[Op], None] = {}
+    operations: dict[type[Op], None] = {}
     for cls in base.__subclasses__():
         if "name" in vars(cls) and cls.__module__.startswith("xarr.") and not cls.is_internal:
-            found[cls] = None
-        found.update(dict.fromkeys(own_operations(cls)))
-    return list(found)
+            operations[cls] = None
+        operations.update(dict.fromkeys(own_operations(cls)))
+    return list(operations)

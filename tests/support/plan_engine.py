@@ -71,10 +71,10 @@ class PlanRun:
 
     def array(self, number: int) -> Array:
         if number not in self.arrays:
-            self.arrays[number] = self._made(self.plan.buffers[number])
+            self.arrays[number] = self._memory_of(self.plan.buffers[number])
         return self.arrays[number]
 
-    def _made(self, buffer: Buffer) -> Array:
+    def _memory_of(self, buffer: Buffer) -> Array:
         shape, dtype = buffer.type.shape, buffer.type.dtype
         if buffer.constant is not None:
             return np.asarray(buffer.constant.array)
@@ -121,7 +121,7 @@ class PlanRun:
         return self.compute(step, inputs)
 
     def compute(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
-        """What the library or a loop program computes."""
+        """The results of the library, or of a loop program."""
         results = _flat_values(
             _program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs)
         )

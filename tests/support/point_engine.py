@@ -40,7 +40,7 @@ class PointRun:
                 self.carried[k] = self.carried[k].reshape(())
 
     def values(self, roots: Sequence[Value]) -> dict[Value, Any]:
-        """What these expressions are at every point."""
+        """The values of these expressions at every point."""
         program, known = self.program, {self.program.point: self.points}
         known |= {value: self.carried[k] for k, value in enumerate(program.arguments) if value is not None}
         for value in in_order(*roots):

@@ -137,20 +137,20 @@ class _Builder:
             large = [17, 33, 70, 129, 300, 1025, 4097]
         else:
             large = [256, 257, 1100, 8200, 9001, 40000, 70001, 70016, 131000]
-        found = [self.random.choice([size for size in large if size <= self.most] or [self.most])]
-        while len(found) < 4 and self.random.random() < 0.7:
-            found.append(self.random.choice([1, 2, 3, 7, 13, 17, 33, 129, 257, 301]))
-        while prod(found) > self.most:
-            found.pop()
-        self.random.shuffle(found)
-        return tuple(found)
+        sizes = [self.random.choice([size for size in large if size <= self.most] or [self.most])]
+        while len(sizes) < 4 and self.random.random() < 0.7:
+            sizes.append(self.random.choice([1, 2, 3, 7, 13, 17, 33, 129, 257, 301]))
+        while prod(sizes) > self.most:
+            sizes.pop()
+        self.random.shuffle(sizes)
+        return tuple(sizes)
 
     def shape(self) -> Shape:
         """One of its own, or what is left of the main one without some dimensions."""
         if self.random.random() < 0.8:
             return tuple(size for size in self.main if self.random.random() < 0.7)
-        found = tuple(self.random.choice(self.sizes) for _ in range(self.random.randint(0, 4)))
-        return found if prod(found) <= self.most else self.main
+        sizes = tuple(self.random.choice(self.sizes) for _ in range(self.random.randint(0, 4)))
+        return sizes if prod(sizes) <= self.most else self.main
 
     # --- nodes -------------------------------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ class _Builder:
         return node
 
     def _scaled(self, node: Node, bound: Bound) -> None:
-        """The same made small by a power of two, for what comes."""
+        """Scale a node down by a power of two, for what comes."""
         factor = self.constant(2.0 ** -int(np.log2(bound.size)), node.dtype)
         self.multiply(node, self.fitted(factor, node.shape))
 
@@ -193,11 +193,11 @@ class _Builder:
             few = generator.integers(max(low, -9), 10, shape)
             wide = generator.integers(low, high, shape, dtype, endpoint=True)
             return np.where(generator.integers(0, 2, shape) > 0, few.astype(dtype), wide)
-        found = generator.uniform(-4, 4, shape)
+        numbers = generator.uniform(-4, 4, shape)
         if self.random.random() < 0.2:
-            found = np.where(generator.random(shape) < 0.5, found, generator.choice(SPECIAL, shape))
+            numbers = np.where(generator.random(shape) < 0.5, numbers, generator.choice(SPECIAL, shape))
         with np.errstate(all="ignore"):
-            return np.asarray(found.astype(dtype))
+            return np.asarray(numbers.astype(dtype))
 
     def pick(self, wanted: Callable[[Node], bool] = lambda node: True) -> Node:
         """A node, rather one of the last."""
@@ -442,7 +442,7 @@ class _Builder:
             self.add(ops.Iota(TensorType(shape, dtype), dim), bound=Bound(float(shape[dim])))
 
     def normalise(self) -> None:
-        """What was reduced is combined with what it was reduced from, as softmax does."""
+        """Combine what was reduced with what it was reduced from, as softmax does."""
         inner = self.random.random() < 0.8
         x = self.pick(lambda node: node.shape == self.main if inner else len(node.shape) > 0)
         dims = self._some_dims(x)
@@ -450,8 +450,8 @@ class _Builder:
         self.reduce(x, dims)
         for total in list(self.bounds)[before:]:
             if isinstance(total.op, ops.Reduce):
-                kept = tuple(axis for axis in range(len(x.shape)) if axis not in dims)
-                wide = self.add(ops.BroadcastInDim(x.shape, kept), total, bound=self.bounds[total])
+                remaining = tuple(axis for axis in range(len(x.shape)) if axis not in dims)
+                wide = self.add(ops.BroadcastInDim(x.shape, remaining), total, bound=self.bounds[total])
                 if x.dtype in FLOATS:
                     self.combine(self.random.choice((ops.Subtract, ops.Multiply, ops.Maximum)), x, wide)
                 else:
@@ -490,8 +490,8 @@ class _Builder:
             size = bound.size * count + start.size
             error = count * error + 2 * epsilon(x.dtype) * (count + 1) * size
         if (bound.exact and op is not ops.Add) or size < inf:
-            found = Bound(size, error, True)
-            self.add(ops.Reduce(dims, computation(op, x.dtype)), x, first, bound=found)
+            bound = Bound(size, error, True)
+            self.add(ops.Reduce(dims, computation(op, x.dtype)), x, first, bound=bound)
 
     def extremum(self) -> None:
         """The place of the greatest or least element, and the element."""
@@ -500,13 +500,13 @@ class _Builder:
             return
         axis, dtype = self.random.randrange(len(x.shape)), self.random.choice(INTEGERS[2:4])
         computation = arg_extremum(self.random.choice(["GT", "LT"]), x.dtype, dtype)
-        places = self.add(ops.Iota(TensorType(x.shape, dtype), axis), bound=Bound())
+        positions = self.add(ops.Iota(TensorType(x.shape, dtype), axis), bound=Bound())
         first = self.like(self.constant(1, x.dtype), exact=True)
-        found = Node(ops.Reduce((axis,), computation), (x, places, first, self.constant(0, dtype)))
+        pair = Node(ops.Reduce((axis,), computation), (x, positions, first, self.constant(0, dtype)))
         bound = Bound(max(self.bounds[x].size, self.bounds[first].size), 0.0, True)
         for number, each in enumerate((bound, Bound())):
             if self.random.random() < 0.8:
-                self.add(ops.GetTupleElement(number), found, bound=each)
+                self.add(ops.GetTupleElement(number), pair, bound=each)
 
     def pairs(self) -> None:
         """Each row of one array with each of another: a reduction of their elements, and one of its results."""
@@ -529,8 +529,8 @@ class _Builder:
 def _size(array: Array) -> float:
     if array.dtype not in FLOAT:
         return inf
-    found = float(np.max(np.abs(array.astype(np.float64)), initial=0.0))
-    return found if np.isfinite(found) else inf
+    largest = float(np.max(np.abs(array.astype(np.float64)), initial=0.0))
+    return largest if np.isfinite(largest) else inf
 
 
 def _embedded(shape: Shape, larger: Shape) -> Shape | None:
@@ -538,22 +538,22 @@ def _embedded(shape: Shape, larger: Shape) -> Shape | None:
     dims: list[int] = []
     for size in shape:
         after = dims[-1] + 1 if dims else 0
-        place = next((k for k in range(after, len(larger)) if size in (1, larger[k])), None)
-        if place is None:
+        dim = next((k for k in range(after, len(larger)) if size in (1, larger[k])), None)
+        if dim is None:
             return None
-        dims.append(place)
+        dims.append(dim)
     return tuple(dims)
 
 
-def check(found: Sequence[Array], wanted: Sequence[Array], bounds: Sequence[Bound]) -> None:
+def check(results: Sequence[Array], wanted: Sequence[Array], bounds: Sequence[Bound]) -> None:
     """Raise AssertionError unless the results agree as their bounds say."""
-    for number, (mine, theirs, bound) in enumerate(zip(found, wanted, bounds, strict=True)):
+    for number, (mine, theirs, bound) in enumerate(zip(results, wanted, bounds, strict=True)):
         problem = difference(np.asarray(mine), np.asarray(theirs), bound)
         assert problem is None, f"result {number}: {problem}"
 
 
 def difference(mine: Array, theirs: Array, bound: Bound) -> str | None:
-    """What is wrong with a result, if something is."""
+    """Say what is wrong with a result, if something is."""
     if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
         return f"got {mine.dtype}{mine.shape}, wanted {theirs.dtype}{theirs.shape}"
     if mine.dtype not in FLOAT:

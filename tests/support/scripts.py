@@ -37,7 +37,7 @@ def _script(folder: str, name: str) -> ModuleType:
 def run_example(
     name: str, *arguments: str, directory: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What `python examples/<name>.py` with `arguments` does, with the library under test and no XARR_* variable."""
+    """Run `python examples/<name>.py` with `arguments`, with the library under test and no XARR_* variable."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("XARR_")}
     clean["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     return subprocess.run(

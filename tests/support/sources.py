@@ -45,16 +45,16 @@ def names_source(value: Any) -> bool:
 
 
 def _names(member: str, value: Any) -> tuple[str, str]:
-    """What a member is called, and what its function is called where it goes by several names."""
+    """The name of a member, and what its function is called where it goes by several names."""
     called = member.partition(".")[2]
     return called, getattr(value, "__name__", called)
 
 
-def without_source(found: Iterable[tuple[str, Any]]) -> list[str]:
+def without_source(members: Iterable[tuple[str, Any]]) -> list[str]:
     """Those neither of whose docstring, nor that of xarr's function of the same name, a source is in."""
     return sorted(
         name
-        for name, value in found
+        for name, value in members
         if name not in OWN
         and not names_source(value)
         and not ("." in name and any(names_source(getattr(xarr, each, None)) for each in _names(name, value)))

@@ -89,9 +89,9 @@ def compare(kind: str, tolerance: float, actual: HostArray, expected: HostArray)
     wrong = ~_agrees(kind, tolerance, actual, expected)
     if not wrong.any():
         return None
-    place = tuple(int(i) for i in np.argwhere(wrong)[0])
-    shown = f"{actual[place]} for {expected[place]}"
-    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {place}: {shown}"
+    index = tuple(int(i) for i in np.argwhere(wrong)[0])
+    shown = f"{actual[index]} for {expected[index]}"
+    return f"{kind}: {int(wrong.sum())} of {wrong.size} differ, first at {index}: {shown}"
 
 
 def _agrees(kind: str, tolerance: float, actual: HostArray, expected: HostArray) -> HostArray:
@@ -136,15 +136,15 @@ def _expose(source: SourceModule, name: str) -> list[Check]:
     """Turn the checks of a function into results of it; what they check, in order."""
     function = source.functions[name]
     assert function.body is not None
-    found = [operation for operation in function.body.operations if _is_check(operation)]
+    checks = [operation for operation in function.body.operations if _is_check(operation)]
     function.body.operations = [
         operation for operation in function.body.operations if not _is_check(operation)
     ]
     last = function.body.operations[-1]
-    last.operands = [operand for operation in found for operand in operation.operands]
-    types = [type for operation in found for type in operation.operand_types or ()]
+    last.operands = [operand for operation in checks for operand in operation.operands]
+    types = [type for operation in checks for type in operation.operand_types or ()]
     last.operand_types = function.result_types = tuple(types)
-    return [_check(operation) for operation in found]
+    return [_check(operation) for operation in checks]
 
 
 def _check(operation: Operation) -> Check:
@@ -152,9 +152,9 @@ def _check(operation: Operation) -> Check:
     kind = target.removeprefix("check.expect_").removesuffix("_const")
     absolute = 1e-3 if operation.name == "stablehlo.custom_call" else 1e-4
     tolerance = {"eq": 0.0, "close": 3.0, "almost_eq": absolute}[kind]
-    given = attributes.get("max_ulp_difference") if kind == "close" else attributes.get("tolerance")
+    bound = attributes.get("max_ulp_difference") if kind == "close" else attributes.get("tolerance")
     literal = attributes.get("value")
-    return Check(kind, float(tolerance if given is None else given), literal)
+    return Check(kind, float(tolerance if bound is None else bound), literal)
 
 
 def _array(check: Check, actual: HostArray, source: SourceModule) -> HostArray:
@@ -167,5 +167,5 @@ def _reason(error: XarrError) -> str:
     first, *others = str(error).split("\n")
     if "does not support" not in first:
         return first
-    found = {line.split(", at ")[0].strip() for line in others if ", at " in line}
-    return f"needs {'; '.join(sorted(found))}"
+    needs = {line.split(", at ")[0].strip() for line in others if ", at " in line}
+    return f"needs {'; '.join(sorted(needs))}"

@@ -21,7 +21,7 @@ def tensor(*shape: int, dtype: Any = F32) -> TensorType:
 
 
 def traced(function: Any, *types: TensorType) -> Graph:
-    """What a function of lax records."""
+    """The graph that a function of lax records."""
 
     def flat(*arguments: Handle) -> list[Any]:
         results = function(*arguments)
@@ -131,8 +131,8 @@ def _step(draw: st.DrawFn, pool: list[Node], type: TensorType) -> Node:
         st.sampled_from(("unary", "binary", "select", "transpose", "reduce", "while", "call", "sort"))
     )
     if kind == "binary":
-        found = Node(draw(st.sampled_from(BINARY)), (x, y))
-        return found if found.dtype == F32 else Node(ops.Select(), (found, x, y))
+        result = Node(draw(st.sampled_from(BINARY)), (x, y))
+        return result if result.dtype == F32 else Node(ops.Select(), (result, x, y))
     if kind == "transpose":
         turned = Node(ops.Transpose((1, 0)), (x,))
         return Node(ops.Transpose((1, 0)), (Node(ops.Reverse((0,)), (turned,)),))

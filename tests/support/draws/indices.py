@@ -85,8 +85,8 @@ def _one(
     kinds = ["slice", "slice", "array", "array"] + (["int"] if high >= low else []) + ["mask"] * masks
     kind = draw(st.sampled_from(kinds))
     if kind == "slice":
-        found = draw(st.builds(slice, BOUNDS, BOUNDS, STEPS) | st.just(slice(None)))
-        return _Item(found, found, 1)
+        part = draw(st.builds(slice, BOUNDS, BOUNDS, STEPS) | st.just(slice(None)))
+        return _Item(part, part, 1)
     if kind == "int":
         number = draw(st.integers(low, high))
         own = draw(st.sampled_from([number, np.int16(number), xarr.asarray(number), np.array(number)]))
@@ -110,8 +110,8 @@ def _one(
 @st.composite
 def _fitting(draw: st.DrawFn, batch: Ints) -> Ints:
     """A shape that broadcasts to `batch`."""
-    kept = draw(st.integers(0, len(batch)))
-    return tuple(draw(st.sampled_from([size, size, 1])) for size in batch[kept:])
+    start = draw(st.integers(0, len(batch)))
+    return tuple(draw(st.sampled_from([size, size, 1])) for size in batch[start:])
 
 
 @st.composite
@@ -144,7 +144,7 @@ def given_as(draw: st.DrawFn, host: HostArray, lists: bool = True) -> Any:
 @st.composite
 def values_for(draw: st.DrawFn, shape: Ints, dtype: str = "int64") -> HostArray:
     """A value that broadcasts to `shape`, perhaps with dimensions of size 1 too many, and no two elements equal."""
-    kept = draw(st.integers(0, len(shape)))
-    sizes = tuple(draw(st.sampled_from([size, size, 1])) for size in shape[kept:])
-    extra = (1,) * draw(st.sampled_from([0, 0, 1])) if kept == 0 and shape else ()
+    start = draw(st.integers(0, len(shape)))
+    sizes = tuple(draw(st.sampled_from([size, size, 1])) for size in shape[start:])
+    extra = (1,) * draw(st.sampled_from([0, 0, 1])) if start == 0 and shape else ()
     return -counted(extra + sizes, dtype)

@@ -33,8 +33,10 @@ def values(random: Random, shape: Ints, dtype: str, positive: bool = False) -> H
     if dtype == "bool":
         return draw.random(shape) < 0.5
     if dtype in WHOLE:
-        found = draw.integers(1, 20, shape)
-        return (found if positive or dtype[0] == "u" else found * draw.choice([-1, 1], shape)).astype(dtype)
+        numbers = draw.integers(1, 20, shape)
+        return (numbers if positive or dtype[0] == "u" else numbers * draw.choice([-1, 1], shape)).astype(
+            dtype
+        )
     real = np.abs(draw.normal(size=shape)) + 0.1
     if not positive:
         real = real * draw.choice([-1, 1], shape)
@@ -296,16 +298,16 @@ def regular() -> dict[str, Draw]:
     page = CHECKOUT / "docs" / "operations.tsv"
     rows = [line.split("\t") for line in page.read_text(encoding="utf-8").splitlines()[1:]]
     known = {op.name: op for op in REGULAR}
-    found: dict[str, Draw] = {}
+    draws: dict[str, Draw] = {}
     for operation, _, _, name, *_ in rows:
         if name in known:
             op = known[name]
             types = types_of(op, ALL)
             if op.arity == 1:
-                found[operation] = unary(op.lax_name, types, record_of(op).positive)
+                draws[operation] = unary(op.lax_name, types, record_of(op).positive)
             else:
-                found[operation] = binary(op.lax_name, types)
-    return found
+                draws[operation] = binary(op.lax_name, types)
+    return draws
 
 
 #: By the names of the page; the functions are those of jax.lax too.

@@ -1,1 +1,1 @@
-"""How groups run one iteration after the other: the plainest loop programs, for machines of which nothing is known."""
+"""The plainest schedule, one iteration after the other: loop programs for machines of which nothing is known."""

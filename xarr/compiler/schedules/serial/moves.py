@@ -13,7 +13,7 @@ from xarr.compiler.loop_ir.indexed import clamped
 from xarr.compiler.loop_ir.loops import Affine
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
-from xarr.compiler.schedules.serial.windows import undilated
+from xarr.compiler.schedules.serial.windows import remove_holes
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 
@@ -45,7 +45,7 @@ def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
         at, exists = [], predicate
         for own, low, holes, size in zip(index, op.low, op.interior, array.shape, strict=True):
             inside = loops.elements.inside(own, low, low + (size - 1) * (holes + 1) + 1, exists)
-            position, exists = undilated(loops, own + -low, holes + 1, inside)
+            position, exists = remove_holes(loops, own + -low, holes + 1, inside)
             at.append(position)
         fill = loops.at(filler, ())
         return fill if exists is None else exists.select(loops.at(array, tuple(at), exists), fill)
@@ -92,7 +92,7 @@ def dynamic_update_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 
 def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """What a computation gives of the elements of all operands."""
+    """The result of a computation of scalars on the elements of all operands."""
     op = node.op
     assert isinstance(op, ops.Map)
 
@@ -104,7 +104,7 @@ def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 
 def call(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """What the nodes of a function, or of a group, give in its place."""
+    """The results of a function or of a group, whose nodes are added in its stead."""
     results = node.op.graphs[0].inline(*node.operands)
     loops.add(Graph(loops.graph.parameters, results))
     return [partial(loops.at, result) for result in results]

@@ -9,7 +9,7 @@ from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Affine, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
-from xarr.compiler.schedules.serial.windows import chosen, element_of_window
+from xarr.compiler.schedules.serial.windows import element_of_window, select_if
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
@@ -34,11 +34,11 @@ def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
     def factors(index: Index, term: Index) -> tuple[Index, Index, None]:
         count = len(dims[0][0])
         batch, left, right = index[:count], index[count : count + len(free[0])], index[count + len(free[0]) :]
-        found = []
+        indices = []
         for (batching, contracting), own_dims, own in zip(dims, free, (left, right), strict=True):
             at = dict(zip((*batching, *contracting, *own_dims), (*batch, *term, *own), strict=True))
-            found.append(tuple(at[dim] for dim in range(len(at))))
-        return found[0], found[1], None
+            indices.append(tuple(at[dim] for dim in range(len(at))))
+        return indices[0], indices[1], None
 
     terms = tuple(node.operands[0].shape[dim] for dim in op.lhs_contracting_dimensions)
     return _sums(loops, node, terms, factors)
@@ -69,13 +69,13 @@ def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
             c + group(o, op.feature_group_count) * inputs,
             *spatial,
         )
-        return _placed(op.lhs_spec, left), _placed(op.rhs_spec, (o, c, *number)), exists
+        return _to_dimensions(op.lhs_spec, left), _to_dimensions(op.rhs_spec, (o, c, *number)), exists
 
     terms = (inputs, *(kernel.shape[dim] for dim in op.rhs_spec[2:]))
     return _sums(loops, node, terms, factors)
 
 
-def _placed(spec: Ints, index: Index) -> Index:
+def _to_dimensions(spec: Ints, index: Index) -> Index:
     """An index whose part k belongs to dimension `spec[k]`, in the order of the dimensions."""
     at = dict(zip(spec, index, strict=True))
     return tuple(at[dim] for dim in range(len(spec)))
@@ -100,7 +100,7 @@ def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequ
             new = x.fma(y, old)
         else:
             new = loops.apply(ops.Add(), dtype, old, loops.apply(ops.Multiply(), dtype, x, y))
-        return [sums.store(own, chosen(exists, new, old))]
+        return [sums.store(own, select_if(exists, new, old))]
 
     def source(index: Index, predicate: Value | None) -> Value:
         return loops.convert(sums.load(index, predicate), dtype, node.dtype)

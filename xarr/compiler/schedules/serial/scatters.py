@@ -46,7 +46,7 @@ def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 
 def _start(loops: SerialLoops, indices: Node, windows: Windows, batch: Index) -> tuple[Index, Value | None]:
-    """Where the window at an index of the batch starts, and whether all of it lies in the operand, None for always."""
+    """The start of the window at an index of the batch, and whether all of it lies in the operand, None for always."""
     start, fits = [Affine()] * len(windows.operand_shape), None
 
     def element(index: Index) -> Value:

@@ -37,7 +37,7 @@ def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
         at, exists = element_of_window(loops, op.window, arrays[0].shape, own, number)
         old = [each.load(own) for each in results]
         new = computed(op.computation, [*old, *[loops.at(each, at, exists) for each in arrays]], loops.values)
-        return store_all(results, own, [chosen(exists, *pair) for pair in zip(new, old, strict=True)])
+        return store_all(results, own, [select_if(exists, *pair) for pair in zip(new, old, strict=True)])
 
     loops.phase(shape, begin)
     loops.phase((*shape, *op.window_dimensions), combine, range(rank, 2 * rank))
@@ -66,7 +66,7 @@ def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
         stays = stays & where.ge(0)
         new = stays.select(held, element), stays.select(where, row_major(array.shape, at).value(loops.values))
         pairs = zip(new, (held, where), strict=True)
-        return store_all([best, position], own, [chosen(exists, *pair) for pair in pairs])
+        return store_all([best, position], own, [select_if(exists, *pair) for pair in pairs])
 
     def scatter(index: Index) -> list[Store]:
         where = position.load(index)
@@ -84,7 +84,7 @@ def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
     return sources_of([result])
 
 
-def chosen(condition: Value | None, new: Value, old: Value) -> Value:
+def select_if(condition: Value | None, new: Value, old: Value) -> Value:
     """`new` where a condition holds, None for always; else `old`."""
     return new if condition is None else condition.select(new, old)
 
@@ -109,7 +109,7 @@ def _position(
     element: Affine,
     predicate: Value | None,
 ) -> tuple[Affine, Value | None]:
-    """The same along one dimension; the predicate says whether it exists along those before."""
+    """The index of the element along one dimension; the predicate says whether it exists along those before."""
     if dimension.window_reversal:
         element = element * -1 + (dimension.size - 1)
     position = window * dimension.stride + element * dimension.window_dilation + -dimension.padding_low
@@ -117,10 +117,10 @@ def _position(
         return position, predicate
     extent = (size - 1) * dimension.base_dilation + 1
     exists = loops.elements.inside(position, 0, extent, predicate)
-    return undilated(loops, position, dimension.base_dilation, exists)
+    return remove_holes(loops, position, dimension.base_dilation, exists)
 
 
-def undilated(loops: SerialLoops, position: Affine, step: int, exists: Value) -> tuple[Affine, Value]:
+def remove_holes(loops: SerialLoops, position: Affine, step: int, exists: Value) -> tuple[Affine, Value]:
     """Of a position in a dilated array that in the array, and whether it is one and not a hole."""
     if step == 1:
         return position, exists
