@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.support.graphs import graph, node, scalars, tensor
+from xarr.compiler.fusion.accesses import Accesses
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.schedules.cpu import nests
-from xarr.compiler.schedules.cpu.accesses import Accesses
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import prod
 from typing import Literal
 
+from xarr.compiler.fusion.accesses import own_index
+from xarr.compiler.fusion.iteration_space import IterationSpace, Run, inside_count, inside_sizes
 from xarr.compiler.fusion.partial_updates import shifted, stored_part
-from xarr.compiler.loop_ir.accumulators import Combination, combination
-from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, constant_source, row_major
+from xarr.compiler.loop_ir.accumulators import Combination
+from xarr.compiler.loop_ir.elements import Elements, Index, Source, constant_source, row_major
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
     Affine,
@@ -25,12 +26,11 @@ from xarr.compiler.loop_ir.loops import (
     nested,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
-from xarr.compiler.schedules.cpu.accesses import own_index, parts_of, rank
 from xarr.compiler.schedules.cpu.packing import Lane, Packing
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.target import Target
 from xarr.ir import ops
-from xarr.ir.graph import Node, postorder
+from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
 
 #: Which loop runs in lanes: that of the last axis, of the last kept one, of the last one of an inner
@@ -38,17 +38,8 @@ from xarr.ir.op import INSTRUCTION
 Lanes = Literal["last", "kept", "inner", "none"]
 
 
-@dataclass(frozen=True)
-class Run:
-    """Neighbouring axes of the domain that one index goes through."""
-
-    axes: tuple[int, ...]
-    extent: int
-    reduced: bool
-
-
-class Nest:
-    """A group with the runs of axes that its loops go through.
+class Nest(IterationSpace):
+    """A group with the runs of axes that its loops go through, and what goes through them in lanes.
 
     rows: the number of the run of which tiles have rows, if the group is computed in tiles.
     """
@@ -60,56 +51,12 @@ class Nest:
         merged: Sequence[Sequence[int]],
         rows: int | None = None,
     ) -> None:
-        self.fusion = fusion
+        super().__init__(fusion, merged)
         self.target = target
-        self.graph = fusion.computation
-        self.values = Values()
-        self.runs = [
-            Run(tuple(axes), prod(fusion.domain[axis] for axis in axes), axes[0] in fusion.reduced)
-            for axes in merged
-        ]
-        self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
-        self.outputs = tuple(buffer_of(f"out{k}", node, "out") for k, node in enumerate(self.graph.results))
         self.scratch: list[Buffer] = []
         self.locals: list[Buffer] = []
         self.rows = None if rows is None else self.runs[rows]
         self.packing = Packing(self.values, target, prod(run.extent for run in self.runs))
-        every = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
-        self.combinations = {node: combination(node) for node in every}
-        self.reductions = [node for node in every if not self.is_inside(node)]
-        self.inner_reductions = [node for node in every if self.is_inside(node)]
-        self.stage_of = self._stages()
-        self.kept_runs = [run for run in self.runs if not run.reduced]
-        self.reduced_runs = [run for run in self.runs if run.reduced]
-
-    def is_inside(self, node: Node) -> bool:
-        """Whether a reduction is computed anew for each element of the domain."""
-        return rank(node.operands[0].shape) > rank(self.fusion.domain)
-
-    def runs_along_all(self, node: Node) -> bool:
-        """Whether a node that elements of the domain are computed from runs along the reduced axes too."""
-        return rank(node.shape) == rank(self.fusion.domain)
-
-    def _stages(self) -> dict[Node, int]:
-        """For each node how many reductions follow one another until it can be computed."""
-        stages = dict.fromkeys(self.graph.parameters, 0)
-        for node in self.graph.nodes:
-            before = max((stages[operand] for operand in node.operands), default=0)
-            stages[node] = before + (node in self.reductions)
-        return stages
-
-    @property
-    def has_reductions(self) -> bool:
-        return bool(self.reductions or self.inner_reductions)
-
-    @cached_property
-    def visible(self) -> set[Node]:
-        """Nodes with one element in each iteration of the loops over the domain: all but the insides of reductions."""
-        return set(postorder(self.graph.results, self.inner_reductions.__contains__))
-
-    def parts(self, node: Node) -> dict[Node, int]:
-        """The nodes that stand for the results of a reduction, and which."""
-        return parts_of(node, self.graph)
 
     def is_searched(self, node: Node) -> bool:
         """Whether the place of an extremum is looked for once the extremum is known, in a loop of its own.
@@ -143,11 +90,6 @@ class Nest:
         return True
 
     # --- which loop runs in lanes ---------------------------------------------------------------------------
-
-    @property
-    def in_order(self) -> bool:
-        """Whether a reduction wants its elements one after the other."""
-        return any(self.combinations[node].in_order for node in self.reductions)
 
     @cached_property
     def lanes(self) -> Lanes:
@@ -195,17 +137,6 @@ class Nest:
         if self.lanes in ("inner", "none"):
             return False
         return run is (self.kept_runs if self.column else self.runs)[-1]
-
-
-def inside_sizes(node: Node) -> list[int]:
-    """The extents of a reduction's own dimensions, without those of size 1."""
-    assert isinstance(node.op, ops.Reduce)
-    sizes = [node.operands[0].shape[axis] for axis in sorted(node.op.dimensions)]
-    return [size for size in sizes if size != 1]
-
-
-def inside_count(node: Node) -> int:
-    return prod(inside_sizes(node))
 
 
 class Loops:

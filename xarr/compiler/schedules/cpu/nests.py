@@ -22,6 +22,8 @@ from collections.abc import Iterator, Sequence
 from math import prod
 
 from xarr.compiler.functions import register_dtype
+from xarr.compiler.fusion.accesses import Accesses
+from xarr.compiler.fusion.iteration_space import Run
 from xarr.compiler.fusion.partial_updates import stored_part
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import (
@@ -36,9 +38,8 @@ from xarr.compiler.loop_ir.loops import (
     nested,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value
-from xarr.compiler.schedules.cpu.accesses import Accesses
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
-from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, Run, accumulate
+from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, accumulate
 from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.schedules.cpu.updates import around, in_phases
