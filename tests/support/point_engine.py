@@ -49,7 +49,7 @@ class PointRun:
                 known[value] = constant_of(value)
             elif value.op == "load":
                 index = operands[0] + (self.points if value.attribute.wide else 0)
-                known[value] = self.carried[value.attribute.place][index]
+                known[value] = self.carried[value.attribute.number][index]
             elif value.op == "convert":
                 known[value] = np.asarray(operands[0]).astype(value.dtype)
             elif value not in known:
@@ -72,7 +72,7 @@ class PointRun:
                     after[k] = np.asarray(known[value]).astype(self.carried[k].dtype)
             for write in program.writes:
                 index = known[write.start] + (self.points if write.wide else 0)
-                after[write.place][index] = known[write.value]
+                after[write.number][index] = known[write.value]
             self.carried = after
 
 
