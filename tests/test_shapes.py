@@ -201,7 +201,7 @@ class TestText:
             ("f32[2.0]", 5, "expected ',' or ']', got '.'"),
             ("f32[<2]", 4, "expected a size, got '<'"),
             ("f32[<=]", 6, "expected the bound of a size, got ']'"),
-            ("f32[?,3]", 4, "a size without a bound has no place here"),
+            ("f32[?,3]", 4, "a size without a bound is not allowed here"),
             ("f32[²]", 4, "expected a size, got '²'"),
             ("f32[9223372036854775808]", 4, "a size must be less than 2**63"),
             (f"f32[{'9' * 5000}]", 4, "a size must be less than 2**63"),

@@ -48,13 +48,13 @@ def reshape(node: Node, operand: Buffer) -> list[Any]:
 
 def broadcast_in_dim(node: Node, operand: Buffer) -> list[Any]:
     dims, sizes = node.op.broadcast_dimensions, operand.type.shape  # type: ignore[attr-defined]
-    found = []
+    elements = []
     for index in product(*map(range, node.shape)):
         position = 0
         for dim, size in zip(dims, sizes, strict=True):
             position = position * size + (index[dim] if size > 1 else 0)
-        found.append(operand.elements[position])
-    return found
+        elements.append(operand.elements[position])
+    return elements
 
 
 def maximum(x: float, y: float) -> float:

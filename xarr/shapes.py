@@ -290,7 +290,7 @@ def _parse_size(scanner: Scanner) -> tuple[int, bool]:
     dynamic = scanner.accept("<=")
     if scanner.peek("?"):
         raise scanner.error(
-            "a size without a bound has no place here; write '<=10' for one of at most 10", scanner.mark()
+            "a size without a bound is not allowed here; write '<=10' for one of at most 10", scanner.mark()
         )
     return scanner.integer("the bound of a size" if dynamic else "a size"), dynamic
 
@@ -407,7 +407,7 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
     memory = _ndarray(memory, "unpack")
     if memory.shape != (count,):
         raise ShapeError(
-            f"{bracketed(sizes)} with layout {layout} lies in 1-d memory of {counted(count, 'place')}, "
+            f"{bracketed(sizes)} with layout {layout} lies in 1-d memory of {counted(count, 'element')}, "
             f"got an array of shape {memory.shape}"
         )
     physical = memory.reshape(_physical(layout, sizes, memory.itemsize))[

@@ -153,12 +153,12 @@ class TestLayout:
 
     def test_explain_the_page(self) -> None:
         assert PADDED.explain((2, 3)).split("\n") == [
-            "layout {0,1:pad(3,5)} of [2,3]: 15 places in memory, 9 of them padding (·)",
-            "place of each element (dimension 0 down, dimension 1 across):",
+            "layout {0,1:pad(3,5)} of [2,3]: 15 elements in memory, 9 of them padding (·)",
+            "offset of each element (dimension 0 down, dimension 1 across):",
             "  0  3  6  ·  ·",
             "  1  4  7  ·  ·",
             "  ·  ·  ·  ·  ·",
-            "memory, first place to last:",
+            "memory, from the first element on:",
             "  (0,0) (1,0) · (0,1) (1,1) · (0,2) (1,2) · · · · · · ·",
             "  dimension  size  width  stride",
             "        0 y     2      3       1  most minor",
@@ -167,10 +167,10 @@ class TestLayout:
 
     def test_explain_any_rank(self) -> None:
         assert Layout(()).explain(()).split("\n") == [
-            "layout {} of []: 1 place in memory",
-            "place of each element:",
+            "layout {} of []: 1 element in memory",
+            "offset of each element:",
             "  0",
-            "memory, first place to last:",
+            "memory, from the first element on:",
             "  ()",
         ]
         assert "  0  1  ·" in Layout((0,), 3).explain(2).split("\n")
@@ -377,7 +377,7 @@ class TestPacking:
     @pytest.mark.parametrize("memory", [np.zeros(6), np.zeros(16), np.zeros((3, 5)), np.zeros(())])
     def test_memory_of_the_wrong_length(self, memory: np.ndarray[Any, Any]) -> None:
         with pytest.raises(
-            ShapeError, match=r"\[2,3\] with layout .* lies in 1-d memory of 15 places, got .* shape"
+            ShapeError, match=r"\[2,3\] with layout .* lies in 1-d memory of 15 elements, got .* shape"
         ):
             unpack(memory, (2, 3), PADDED)
 

@@ -144,7 +144,7 @@ def _without_values(value: Any, error: TracedValueError) -> TracedValueError:
     return TracedValueError(
         f"wanted an array, got a {kind} of {len(value)} that holds traced arrays or numbers: xarr.asarray(values) "
         f"makes an array of it, xarr.stack(values) joins arrays of one shape. A {kind} that is an argument of a "
-        "jitted function is taken apart, and each of its elements is an argument of its own; to give the "
+        "jitted function is flattened, and each of its elements is an argument of its own; to give the "
         f"function one array, call it with numpy.asarray(values)\n{locations}"
     )
 
@@ -182,7 +182,7 @@ def _refuse_subclass(value: Any) -> None:
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InputError(
             "a masked array cannot become an xarr array, which has no masks: x.filled(0) puts a value in the "
-            "masked places, numpy.asarray(x) takes what lies under the mask"
+            "masked elements, numpy.asarray(x) takes what lies under the mask"
         )
     if isinstance(value, np.matrix):
         raise InputError(

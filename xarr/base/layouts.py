@@ -350,7 +350,7 @@ class Layout:
         sizes = self.check(dimensions)
         count, elements = self.allocated_size(sizes), math.prod(sizes)
         padding = f", {count - elements} of them padding (·)" if count > elements else ""
-        title = f"layout {self} of {bracketed(sizes)}: {counted(count, 'place')} in memory{padding}"
+        title = f"layout {self} of {bracketed(sizes)}: {counted(count, 'element')} in memory{padding}"
         drawing = _draw_offsets(self, sizes) if self.rank <= 2 else []
         return "\n".join([title, *drawing, *_draw_memory(self, sizes), *_stride_table(self, sizes)])
 
@@ -487,7 +487,7 @@ def _draw_offsets(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
     ]
     grid += [["…"] * len(grid[0])] * (rows > 8)
     axes = ("", " (dimension 0 across)", " (dimension 0 down, dimension 1 across)")[layout.rank]
-    return [f"place of each element{axes}:", *_align_columns(grid)]
+    return [f"offset of each element{axes}:", *_align_columns(grid)]
 
 
 def _draw_memory(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
@@ -497,7 +497,9 @@ def _draw_memory(layout: Layout, sizes: tuple[int, ...]) -> list[str]:
     cells = [
         f"({','.join(map(str, index))})" if all(map(operator.lt, index, sizes)) else "·" for index in indices
     ]
-    return ["memory, first place to last:", "  " + " ".join(cells + ["…"] * (count > 16))] if cells else []
+    return (
+        ["memory, from the first element on:", "  " + " ".join(cells + ["…"] * (count > 16))] if cells else []
+    )
 
 
 def _stride_table(layout: Layout, sizes: tuple[int, ...]) -> list[str]:

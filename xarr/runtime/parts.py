@@ -269,7 +269,7 @@ def _message(
     copied = f"{spelled}.copy()" if name is None else f"{name} = {spelled}.copy()"
     if not is_written:
         return (
-            f"{shown} is a part of {whole}, which NumPy lets nobody write to; here this changes the part and not "
+            f"{shown} is a part of {whole}, which NumPy makes read-only; here this changes the part and not "
             f"{whole}: write {copied} for an array of its own"
         )
     rewrite = _rewrite(whole, steps, write)
