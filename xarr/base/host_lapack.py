@@ -1,5 +1,7 @@
 """LAPACK's routines that no operation of the graph stands for, in NumPy: calls on the host, `xarr.gees` and others.
 
+`xarr.ir.stablehlo.lapack` reads such calls from modules, and `xarr.lax.lapack` has the routines that are operations.
+
 Each takes stacks of matrices and returns what the routine does.  They compute in float64 and complex128, whatever
 the elements are; `info` is 0, or what LAPACK says of a matrix that has no such factors.
 

@@ -156,7 +156,7 @@ def _log_one_plus_exp(base: Node, exponent: Node) -> Node:
 
 
 def _in_one_turn(angle: Node) -> Node:
-    """The same angle in [-pi, pi)."""
+    """Reduce an angle to [-pi, pi)."""
     half, full_circle, zero = (constant(value, angle.dtype) for value in (np.pi, 2 * np.pi, 0))
     rest = Node(Remainder(), (Node(Add(), (angle, half)), full_circle))
     below = Node(Compare("LT"), (rest, zero))

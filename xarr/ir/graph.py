@@ -48,7 +48,7 @@ class Data(Op):
 
 @operation
 class Donated(Op):
-    """What an Array shows after `taker`, a line of the program, was given its value for good."""
+    """The leaf of an Array whose value `taker`, a line of the program, was given for good."""
 
     type: Type
     taker: str
@@ -185,7 +185,7 @@ class Node:
         self.depth = 0
 
     def rebuilt(self, operands: tuple[Node, ...], op: Op | None = None) -> Node:
-        """The same op, or `op` in its place, at the same source line over other operands."""
+        """Rebuild the node over other operands, at its source line, with `op` instead of its own if given."""
         type: Type | None = self.type
         if op is None:
             op = self.op

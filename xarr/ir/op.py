@@ -1,4 +1,4 @@
-"""What an operation is: a frozen dataclass whose fields are its attributes, with a labelled shape rule.
+"""The base of all operations: a frozen dataclass whose fields are its attributes, with a labelled shape rule.
 
 A shape rule names each of its constraints (`C1`, `C2` …).  The labels stand in the class docstring,
 in the check that raises, and in the name of the negative test: one grep finds all three.  They are
@@ -65,7 +65,7 @@ class Op:
 
     @property
     def called(self) -> str:
-        """What messages about a node of the op call it."""
+        """The name by which messages call a node of the op."""
         return self.lax_name
 
     @property
@@ -83,7 +83,7 @@ class Op:
         return ()
 
     def decompose(self, *operands: Node) -> Node | None:
-        """The same value in terms of other ops, or None for an op that is not composite."""
+        """Define the value in terms of other ops; None for an op that is not composite."""
         return None
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -107,11 +107,11 @@ class Op:
         return None
 
     def value_name(self) -> str | None:
-        """What MLIR calls the value in text; None if it gets a number."""
+        """The name of the value in MLIR's text; None if it gets a number."""
         return None
 
     def result_names(self) -> tuple[str, ...]:
-        """What MLIR calls the results of an op with several; none if they get a number in common."""
+        """The names of several results in MLIR's text; none if they get a number in common."""
         return ()
 
     def attributes(self) -> dict[str, Any]:

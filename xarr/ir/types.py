@@ -153,5 +153,5 @@ def packed(types: tuple[Type, ...]) -> Type:
 
 
 def array_count(type: Type) -> int:
-    """How many arrays a value of this type is or holds."""
+    """The number of arrays that a value of this type is or holds."""
     return 1 if isinstance(type, TensorType) else sum(map(array_count, type.elements))

@@ -77,7 +77,7 @@ class WindowDimension:
         return self.padding_low + dilated(base_size, self.base_dilation) + self.padding_high
 
     def output_size(self, base_size: int) -> int:
-        """How many windows fit; none if the window has no element."""
+        """The number of windows that fit; 0 if the window has no element."""
         padded, extent = self.padded_size(base_size), self.dilated_size
         if padded <= 0 or not extent or extent > padded:
             return 0
@@ -115,7 +115,7 @@ class WindowDimension:
         )
 
     def counts(self, base_size: int) -> np.ndarray[Any, Any]:
-        """How many elements each window has that lie on the base, as int64."""
+        """The number of elements of each window that lie on the base, as int64."""
         start = np.arange(self.output_size(base_size)) * self.stride - self.padding_low
         step = gcd(self.window_dilation, self.base_dilation)
         holes, every = self.base_dilation // step, self.window_dilation // step
@@ -173,15 +173,15 @@ class Window:
 
     @property
     def size(self) -> int:
-        """How many elements a window has."""
+        """The number of elements of a window."""
         return prod(self.sizes)
 
     def output_shape(self, base_shape: Sequence[int]) -> Ints:
-        """How many windows fit in each dimension of the base."""
+        """The number of windows that fit in each dimension of the base."""
         return tuple(d.output_size(size) for d, size in zip(self.dimensions, base_shape, strict=True))
 
     def counts(self, base_shape: Sequence[int]) -> np.ndarray[Any, Any]:
-        """How many elements each window has that lie on the base, as int64; size 1 where all have one."""
+        """The number of elements of each window that lie on the base, as int64; size 1 where all have one."""
         total = np.ones((1,) * len(self.dimensions), np.int64)
         for axis, (dimension, size) in enumerate(zip(self.dimensions, base_shape, strict=True)):
             if not dimension.is_trivial:

@@ -37,10 +37,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
     Source: jax.lax.broadcast_shapes.
     """
-    found = [check_sizes(shape) for shape in shapes]
-    alignment = align_numpy(*found)
+    sizes = [check_sizes(shape) for shape in shapes]
+    alignment = align_numpy(*sizes)
     if isinstance(alignment, Misfit):
-        raise broadcast_error("broadcast_shapes", found, names=[f"shape {at}" for at in range(len(found))])
+        raise broadcast_error("broadcast_shapes", sizes, names=[f"shape {at}" for at in range(len(sizes))])
     return alignment.result
 
 
@@ -86,13 +86,13 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     if not node.shape[along]:
         return ()
     first = index_in_dim(x, 0, along, keepdims=False)
-    squeezed, place = first._node, caller()
+    squeezed, location = first._node, caller()
     # The others have the same types, which need not be found again.
-    parts = _parts(node, along, squeezed.operands[0].type, place)
-    return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, place)) for part in parts]
+    parts = _parts(node, along, squeezed.operands[0].type, location)
+    return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, location)) for part in parts]
 
 
-def _parts(node: Node, along: int, type: Type, place: tuple[CodeType, int] | None) -> list[Node]:
+def _parts(node: Node, along: int, type: Type, location: tuple[CodeType, int] | None) -> list[Node]:
     """The slices of size 1, all of one type, without the first one."""
     shape, steps = node.shape, (1,) * len(node.shape)
     before, after = shape[:along], shape[along + 1 :]
@@ -100,7 +100,7 @@ def _parts(node: Node, along: int, type: Type, place: tuple[CodeType, int] | Non
     ranges = [
         Slice((*lowest, at, *highest), (*before, at + 1, *after), steps) for at in range(1, shape[along])
     ]
-    return [Node(each, (node,), type, place) for each in ranges]
+    return [Node(each, (node,), type, location) for each in ranges]
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:

@@ -149,7 +149,7 @@ def conditional(selector: ArrayLike, *arguments: Any) -> Any:
             f"(branch_index, branch_computations, branch_operands) of one length, got {len(arguments)} more"
         )
     node = _branch_index("conditional", selector)
-    functions = [_only(function, place) for place, function in enumerate(arguments[0])]
+    functions = [_only(function, number) for number, function in enumerate(arguments[0])]
     index = _outside_to_last(wrap(node), len(functions))
     return _switch("conditional", index, functions, arguments[1])
 
@@ -162,13 +162,13 @@ def _outside_to_last(index: Array, count: int) -> Array:
     return select(inside, index, max(count - 1, 0))
 
 
-def _only(function: Any, place: int) -> Function:
+def _only(function: Any, number: int) -> Function:
     """`function` of the argument at `place` alone."""
     if not callable(function):
-        raise InputError(f"conditional: wanted a function for computation {place}, got {function!r}")
+        raise InputError(f"conditional: wanted a function for computation {number}, got {function!r}")
 
     def chosen(*operands: Any) -> Any:
-        return function(operands[place])
+        return function(operands[number])
 
     return chosen
 
@@ -183,12 +183,14 @@ def _branches(
     leaves, structure = tree.flatten(tuple(arguments))
     nodes = argument_nodes(name, leaves)
     types, device = [node.type for node in nodes], device_of_nodes(nodes)
-    found = [record(name, role, function, structure, types, device, effects=True) for role, function in roles]
-    for each in found:
+    computations = [
+        record(name, role, function, structure, types, device, effects=True) for role, function in roles
+    ]
+    for each in computations:
         device = join_devices(device, each.device)
-    agreed = _agreed(name, [role for role, _ in roles], found)
+    agreed = _agreed(name, [role for role, _ in roles], computations)
     closed, captured = close(*agreed)
-    count = found[0].structure.count
+    count = computations[0].structure.count
     results = results_and_effects(
         op(tuple([each.effectful for each in closed])),
         (selector, *nodes, *captured),
@@ -196,20 +198,20 @@ def _branches(
         None if closed[0].token is None else count,
         device,
     )
-    return tree.unflatten(found[0].structure, results)
+    return tree.unflatten(computations[0].structure, results)
 
 
-def _agreed(name: str, roles: Sequence[str], found: Sequence[Computation]) -> list[Computation]:
+def _agreed(name: str, roles: Sequence[str], computations: Sequence[Computation]) -> list[Computation]:
     """The branches, with Python scalars in the element type that another has there; [C3] if they differ."""
-    first = found[0]
-    for role, each in zip(roles, found, strict=True):
+    first = computations[0]
+    for role, each in zip(roles, computations, strict=True):
         if each.structure != first.structure:
             raise ShapeError(
                 f"{name} [C3]: {roles[0]} and {role} must give the same structure: "
                 f"{tree.difference(first.structure, each.structure)}"
             )
-    dtypes = [_strong_dtype(found, place) for place in range(first.structure.count)]
-    agreed = [each.with_dtypes(dtypes) for each in found]
+    dtypes = [_strong_dtype(computations, number) for number in range(first.structure.count)]
+    agreed = [each.with_dtypes(dtypes) for each in computations]
     for role, each in zip(roles, agreed, strict=True):
         pairs = zip(
             first.structure.paths(), agreed[0].graph.result_types, each.graph.result_types, strict=True
@@ -224,8 +226,10 @@ def _agreed(name: str, roles: Sequence[str], found: Sequence[Computation]) -> li
     return agreed
 
 
-def _strong_dtype(found: Sequence[Computation], place: int) -> np.dtype[Any] | None:
-    return next((each.graph.results[place].dtype for each in found if each.weak[place] is None), None)
+def _strong_dtype(computations: Sequence[Computation], number: int) -> np.dtype[Any] | None:
+    return next(
+        (each.graph.results[number].dtype for each in computations if each.weak[number] is None), None
+    )
 
 
 # --- calls, maps, barrier ---------------------------------------------------------------------------
@@ -236,16 +240,16 @@ def call(function: Function, *operands: Any) -> Any:
     leaves, structure = tree.flatten(operands)
     nodes = argument_nodes("call", leaves)
     types, device = [node.type for node in nodes], device_of_nodes(nodes)
-    found = record("call", "function", function, structure, types, device, effects=True)
-    count = found.structure.count
+    computation = record("call", "function", function, structure, types, device, effects=True)
+    count = computation.structure.count
     results = results_and_effects(
-        ops.Call(found.effectful),
-        (*nodes, *found.captured),
+        ops.Call(computation.effectful),
+        (*nodes, *computation.captured),
         count,
-        None if found.token is None else count,
-        found.device,
+        None if computation.token is None else count,
+        computation.device,
     )
-    return tree.unflatten(found.structure, results)
+    return tree.unflatten(computation.structure, results)
 
 
 def map_elements(computation: Function, *operands: ArrayLike) -> Array:
@@ -258,10 +262,12 @@ def map_elements(computation: Function, *operands: ArrayLike) -> Array:
     if not nodes:
         raise ShapeError("map_elements [C1]: wanted at least one array, got none")
     dtypes = [node.dtype for node in nodes]
-    found = record_scalar("map_elements", "C3", computation, tuple_of(*[LEAF] * len(nodes)), dtypes)
-    if found.structure != LEAF:
-        raise ShapeError(f"map_elements [C3]: wanted one scalar from the computation, got {found.structure}")
-    op = ops.Map(tuple(range(len(nodes[0].shape))), found.graph)
+    recorded = record_scalar("map_elements", "C3", computation, tuple_of(*[LEAF] * len(nodes)), dtypes)
+    if recorded.structure != LEAF:
+        raise ShapeError(
+            f"map_elements [C3]: wanted one scalar from the computation, got {recorded.structure}"
+        )
+    op = ops.Map(tuple(range(len(nodes[0].shape))), recorded.graph)
     return wrap(Node(op, nodes))
 
 

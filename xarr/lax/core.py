@@ -1,4 +1,4 @@
-"""What every lax function needs: operands from what the user passed, and Arrays from nodes."""
+"""Helpers of every lax function: operands from what the user passed, and Arrays from nodes."""
 
 from __future__ import annotations
 
@@ -144,10 +144,10 @@ def convert_step(operand: TensorType, dtype: np.dtype[Any]) -> tuple[Convert, Te
     return op, infer_type(op, (operand,))  # type: ignore[return-value]
 
 
-def follow(steps: Steps, node: Node, place: tuple[CodeType, int] | None = None) -> Node:
+def follow(steps: Steps, node: Node, location: tuple[CodeType, int] | None = None) -> Node:
     """`node` after these steps, built at the line `place`, by default that of the caller."""
     for op, type in steps:
-        node = Node(op, (node,), type, place)
+        node = Node(op, (node,), type, location)
     return node
 
 

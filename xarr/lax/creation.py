@@ -39,8 +39,8 @@ def _full(
         constant = ops.Constant.of(scalar(fill_value, element, given=dtype is not None))
         return wrap(broadcast_node(Node(constant, device=device), sizes, ()))
     value = wrap(*operands("full", fill_value))
-    found = broadcast_in_dim(value if dtype is None else convert_element_type(value, dtype), sizes, ())
-    return found if device is None else commit(found, device)
+    result = broadcast_in_dim(value if dtype is None else convert_element_type(value, dtype), sizes, ())
+    return result if device is None else commit(result, device)
 
 
 def full_like(
@@ -54,8 +54,8 @@ def full_like(
     element = node.dtype if dtype is None else canonical(dtype)
     sizes = node.shape if shape is None else shape
     device = node.device if node.device is not None and node.device.is_committed else None
-    found = _full(sizes, fill_value, element, device)
-    return with_sizes_of(found, x) if shape is None else found
+    result = _full(sizes, fill_value, element, device)
+    return with_sizes_of(result, x) if shape is None else result
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:

@@ -63,13 +63,13 @@ def _declared(result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure
         return (_type(result_types),), tree.LEAF
     if isinstance(result_types, dict):
         keys = tuple(sorted(result_types))
-        found = [_type(result_types[key]) for key in keys]
+        types = [_type(result_types[key]) for key in keys]
     elif isinstance(result_types, (tuple, list)):
         keys = tuple(range(len(result_types)))
-        found = [_type(each) for each in result_types]
+        types = [_type(each) for each in result_types]
     else:
         _type(result_types)
-    return tuple(found), tree.Structure(type(result_types), keys, (tree.LEAF,) * len(found))
+    return tuple(types), tree.Structure(type(result_types), keys, (tree.LEAF,) * len(types))
 
 
 def _is_type(value: Any) -> bool:

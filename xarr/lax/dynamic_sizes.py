@@ -29,10 +29,10 @@ def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:
     """
     (node,) = operands("get_dimension_size", operand)
     op = ops.GetDimensionSize(integer("get_dimension_size", "dimension", dimension))
-    found = Node(op, (node,))
+    size = Node(op, (node,))
     if not node.tensor_type.dynamic or not node.tensor_type.dynamic[op.dimension]:
-        found = constant(node.shape[op.dimension], SIZE.dtype)
-    return wrap(found)
+        size = constant(node.shape[op.dimension], SIZE.dtype)
+    return wrap(size)
 
 
 def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> Array:
@@ -51,7 +51,7 @@ def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> A
     length = _size_node(size)
     dim = integer("set_dimension_size", "dimension", dimension)
     op = ops.SetDimensionSize(dim)
-    found = Node(op, (node, length))
+    result = Node(op, (node, length))
     known = int(length.op.array) if isinstance(length.op, ops.Constant) else None
     bound = node.shape[dim]
     if known is not None and not 0 <= known <= bound:
@@ -61,8 +61,8 @@ def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> A
         )
     if known == bound:
         is_dynamic = dim in node.tensor_type.dynamic_dimensions
-        found = Node(ops.SetDimensionSize(dim, to_bound=True), (node, length)) if is_dynamic else node
-    return wrap(found)
+        result = Node(ops.SetDimensionSize(dim, to_bound=True), (node, length)) if is_dynamic else node
+    return wrap(result)
 
 
 def with_sizes_of(array: Array, like: ArrayLike) -> Array:

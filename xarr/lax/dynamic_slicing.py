@@ -170,8 +170,8 @@ def dynamic_index_in_dim(
 
     Source: jax.lax.dynamic_index_in_dim.
     """
-    found = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return found if keepdims else squeeze(found, (axis,))
+    result = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return result if keepdims else squeeze(result, (axis,))
 
 
 def dynamic_update_slice_in_dim(

@@ -343,8 +343,8 @@ def pow(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None =
 
 def _dtype(value: ArrayLike) -> np.dtype[Any] | None:
     """The element type of an array; None for Python scalars and sequences, which adapt."""
-    found = value._node.dtype if isinstance(value, Handle) else getattr(value, "dtype", None)
-    return None if found is None else canonical(found)
+    dtype = value._node.dtype if isinstance(value, Handle) else getattr(value, "dtype", None)
+    return None if dtype is None else canonical(dtype)
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
@@ -416,8 +416,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         return wrap(broadcast_node(scalar_node(1, node.dtype), node.shape, ()))
     base, result = wrap(node), None
     # From the lowest bit of the exponent up, as jax.lax does it: the other order rounds otherwise.
-    for place, bit in enumerate(bin(exponent)[:1:-1]):
-        base = mul(base, base) if place else base
+    for number, bit in enumerate(bin(exponent)[:1:-1]):
+        base = mul(base, base) if number else base
         if bit == "1":
             result = base if result is None else mul(result, base)
     assert result is not None
@@ -435,7 +435,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The same bits read as `new_dtype`; a change of width adds or removes the last dimension.
+    """Reinterpret the bits as `new_dtype`; a change of width adds or removes the last dimension.
 
     Raises ShapeError [C2] if the last dimension does not hold one element of a wider type, DTypeError for a type of
     another byte order than the machine's.  Source: XLA's BitcastConvertType.

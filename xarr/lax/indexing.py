@@ -75,7 +75,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 
 class GatherScatterMode(Enum):
-    """What happens to windows that do not lie in the operand as a whole.  Source: jax.lax.
+    """The rule for windows that do not lie in the operand as a whole.  Source: jax.lax.
 
     * `CLIP` - they are moved to the nearest place where they do,
     * `FILL_OR_DROP` - a gathered one is filled with a constant, a scattered one is left out,
@@ -173,9 +173,9 @@ def gather(
     op = ops.Gather(
         offset, collapsed, batching, own_batching, index_map, vector_dim, sizes, bool(indices_are_sorted)
     )
-    found = wrap(Node(op, (node, indices)))
+    result = wrap(Node(op, (node, indices)))
     if mode is None or GatherScatterMode.from_any(mode) is not GatherScatterMode.FILL_OR_DROP:
-        return found
+        return result
     refuse_dynamic(
         'gather with mode "fill"', operand, "the default, which clamps to the live part", index_map
     )
@@ -186,7 +186,7 @@ def gather(
         inside = reduce_and(inside, (vector_dim,))
     inside = broadcast_in_dim(inside, windows.windowed_shape, windows.batch_dims)
     value = default_fill(node.dtype) if fill_value is None else fill_value
-    return select(inside, found, full_like(found, value))
+    return select(inside, result, full_like(result, value))
 
 
 def default_fill(dtype: np.dtype[Any]) -> Any:
@@ -246,8 +246,8 @@ def scatter_with(
     nodes = _pairs(arrays, new)
     graph = _update_graph(computation, structure, [node.dtype for node in nodes[: len(arrays)]])
     options = (indices_are_sorted, unique_indices, mode, index_vector_dim)
-    found = _scattered(nodes, scatter_indices, graph, dimension_numbers, options)
-    return tree.unflatten(structure, found)
+    results = _scattered(nodes, scatter_indices, graph, dimension_numbers, options)
+    return tree.unflatten(structure, results)
 
 
 Options = tuple[bool, bool, Mode, int | None]
@@ -262,13 +262,15 @@ def _pairs(arrays: Sequence[Any], updates: Sequence[Any]) -> list[Node]:
 def _update_graph(
     computation: Callable[..., Any], structure: Structure, dtypes: Sequence[np.dtype[Any]]
 ) -> Graph:
-    found = record_scalar("scatter", "C23", computation, tuple_of(structure, structure), [*dtypes, *dtypes])
-    if found.structure != structure:
+    recorded = record_scalar(
+        "scatter", "C23", computation, tuple_of(structure, structure), [*dtypes, *dtypes]
+    )
+    if recorded.structure != structure:
         raise ShapeError(
             "scatter [C23]: the computation must give what it updates: "
-            f"{tree.difference(structure, found.structure)}"
+            f"{tree.difference(structure, recorded.structure)}"
         )
-    return found.with_dtypes(dtypes).graph
+    return recorded.with_dtypes(dtypes).graph
 
 
 def _scattered(

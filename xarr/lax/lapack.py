@@ -1,6 +1,6 @@
-"""LAPACK's routines as operations of the graph have them, with all that they return.
+"""LAPACK's routines that are operations of the graph, with all that they return.
 
-`xarr.lax.linalg` has what one wants of them; programs written out by `make_explicit` use these.
+`xarr.lax.linalg` has the functions that users call; programs written out by `make_explicit` use these.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def _called(op: Op, *values: ArrayLike) -> tuple[Array, ...]:
     """All results of `op`."""
     nodes = operands(op.lax_name, *values)
-    found = op.infer(*[node.type for node in nodes])
-    return tuple(results_of(op, nodes, len(getattr(found, "elements", (found,)))))
+    type_ = op.infer(*[node.type for node in nodes])
+    return tuple(results_of(op, nodes, len(getattr(type_, "elements", (type_,)))))
 
 
 def getrf(a: ArrayLike) -> tuple[Array, ...]:

@@ -124,7 +124,7 @@ def triangular_solve(
 
 
 def _of_vectors(a: Array, b: Array, *, left_side: bool, **flags: bool) -> Array:
-    """The same for vectors, which are columns on the left side and rows on the right."""
+    """Solve for vectors, which are columns on the left side and rows on the right."""
     if not b.ndim:
         raise ShapeError("triangular_solve [C2]: wanted vectors or matrices b, got a scalar")
     axis = b.ndim if left_side else b.ndim - 1

@@ -139,9 +139,9 @@ def _check_carry(
         )
     for path, old, new, leaf in zip(structure.paths(), types, body.graph.result_types, leaves, strict=True):
         if old is not new:
-            place = f"the carried value{path and f' at {path}'}"
+            where = f"the carried value{path and f' at {path}'}"
             raise ShapeError(
-                f"{name} [C2]: {role} must return what it is given: {place} is {old.short()} "
+                f"{name} [C2]: {role} must return what it is given: {where} is {old.short()} "
                 f"in init_val and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
             )
 
@@ -294,40 +294,40 @@ def _scanned(
             dynamic_index_in_dim(each, at, keepdims=False, allow_negative_indices=False)._node for each in xs
         ]
         carries = [carry._node for carry in state[0]]
-        found = _inlined(step, (*carries, *slices))
-        rows = zip(state[1], found[len(carries) :], strict=True)
-        return found[: len(carries)], [
+        last = _inlined(step, (*carries, *slices))
+        rows = zip(state[1], last[len(carries) :], strict=True)
+        return last[: len(carries)], [
             dynamic_update_index_in_dim(stack, y, at, 0, allow_negative_indices=False) for stack, y in rows
         ]
 
     start, stop = (wrap(scalar_node(each, np.dtype(np.int64))) for each in (0, count))
-    found: State = _counted("scan", start, stop, body, state, progress)
-    return found
+    last: State = _counted("scan", start, stop, body, state, progress)
+    return last
 
 
 def _inlined(step: Computation, arguments: Sequence[Node]) -> list[Array]:
     """The results of a computation as operations of the function that is recorded, with its side effects."""
     captured = step.captured if step.token is None else (last_effect(), *step.captured[1:])
-    found = [wrap(node) for node in step.effectful.inline(*arguments, *captured)]
+    results = [wrap(node) for node in step.effectful.inline(*arguments, *captured)]
     if step.token is not None:
-        add_effect(found.pop())
-    return found
+        add_effect(results.pop())
+    return results
 
 
 def _length(nodes: Sequence[Node], structure: Structure, length: int | None) -> int:
     if length is not None:
         length = integer("scan", "length", length)
     for path, node in zip(structure.paths(), nodes, strict=True):
-        place = f"xs{path}"
+        argument = f"xs{path}"
         if not node.shape:
             raise ShapeError(
-                f"scan: wanted arrays with a leading axis for xs, {place} is {node.tensor_type.short()}"
+                f"scan: wanted arrays with a leading axis for xs, {argument} is {node.tensor_type.short()}"
             )
-        refuse_dynamic(f"{place} of scan", node, "while_loop up to lax.get_dimension_size(x, 0)")
+        refuse_dynamic(f"{argument} of scan", node, "while_loop up to lax.get_dimension_size(x, 0)")
         if length is not None and node.shape[0] != length:
             raise ShapeError(
-                f"scan: {place} is {node.tensor_type.short()}, but "
-                f"{'the length wanted' if place == 'xs' else 'the other length'} is {length}; "
+                f"scan: {argument} is {node.tensor_type.short()}, but "
+                f"{'the length wanted' if argument == 'xs' else 'the other length'} is {length}; "
                 "slice the arrays to one length"
             )
         length = node.shape[0]

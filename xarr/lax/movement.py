@@ -132,8 +132,8 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     if not -shape[axis] <= at < shape[axis]:
         raise ShapeError(f"index_in_dim: wanted an index in [{-shape[axis]}, {shape[axis]}), got {at}")
     at %= shape[axis]
-    found = slice_in_dim(operand, at, at + 1, axis=axis)
-    return found if keepdims else squeeze(found, (axis,))
+    result = slice_in_dim(operand, at, at + 1, axis=axis)
+    return result if keepdims else squeeze(result, (axis,))
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:

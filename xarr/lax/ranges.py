@@ -1,4 +1,4 @@
-"""What is known of integers before they are computed: between which two numbers they lie.
+"""Ranges of integers before they are computed: between which two numbers they lie.
 
 An index that lies in bounds for certain needs no check when it runs, so that a loop over `x[i]` stays one loop.
 """
@@ -48,9 +48,9 @@ def range_of(node: Node, depth: int = 0) -> Range | None:
     rule = _RULES.get(type(node.op))
     if rule is None or depth > _DEEPEST:
         return None
-    found = rule(node.op, node, [range_of(operand, depth + 1) for operand in node.operands])
+    range_ = rule(node.op, node, [range_of(operand, depth + 1) for operand in node.operands])
     limits = info(node.dtype)
-    return found if found is not None and limits.min <= found[0] and found[1] <= limits.max else None
+    return range_ if range_ is not None and limits.min <= range_[0] and range_[1] <= limits.max else None
 
 
 Rule = Callable[[Any, Node, list[Range | None]], Range | None]

@@ -62,8 +62,8 @@ def reduce(
     nodes, starts = with_initial("reduce", arrays, initial)
     axes = integers("reduce", "dimensions", dimensions)
     graph = combiner_graph("reduce", "C4", computation, structure, [node.dtype for node in nodes])
-    found = results_of(ops.Reduce(axes, graph), (*nodes, *starts), len(nodes))
-    return tree.unflatten(structure, found)
+    results = results_of(ops.Reduce(axes, graph), (*nodes, *starts), len(nodes))
+    return tree.unflatten(structure, results)
 
 
 def with_initial(name: str, arrays: Sequence[Any], initial: Sequence[Any]) -> tuple[list[Node], list[Node]]:
@@ -80,13 +80,13 @@ def combiner_graph(
     name: str, label: str, computation: Callable[..., Any], structure: Structure, dtypes: Sequence[DType]
 ) -> Graph:
     """(accumulators, elements) -> accumulators as a graph; ShapeError with `label` for another structure."""
-    found = record_scalar(name, label, computation, tuple_of(structure, structure), [*dtypes, *dtypes])
-    if found.structure != structure:
+    recorded = record_scalar(name, label, computation, tuple_of(structure, structure), [*dtypes, *dtypes])
+    if recorded.structure != structure:
         raise ShapeError(
             f"{name} [{label}]: the computation must give what it accumulates: "
-            f"{tree.difference(structure, found.structure)}"
+            f"{tree.difference(structure, recorded.structure)}"
         )
-    return found.with_dtypes(dtypes).graph
+    return recorded.with_dtypes(dtypes).graph
 
 
 def initial_value(op: ops.Binary, dtype: DType) -> Any:

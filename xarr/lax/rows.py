@@ -43,10 +43,10 @@ def take(
     IndexingError where there is no slice to take.  Source: jax.numpy.take, by XLA's Gather.
     """
     (node,) = operands("take", x)
-    (places,) = operands("take", indices)
-    shape, rank = node.shape, len(places.shape)
+    (rows,) = operands("take", indices)
+    shape, rank = node.shape, len(rows.shape)
     dim = normalize_axis(integer("take", "axis", axis), len(shape))
-    if not shape[dim] and places.tensor_type.size:
+    if not shape[dim] and rows.tensor_type.size:
         raise IndexingError(
             f"take: dimension {dim} of {node.tensor_type.short()} is empty and has no slice to take"
         )

@@ -42,8 +42,8 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         )
     along = _Along(fn, structure, dims)
     columns = along.flip(arrays) if flag("associative_scan", "reverse", reverse) else arrays
-    found = along.scanned(columns)
-    return tree.unflatten(structure, along.flip(found) if reverse else found)
+    results = along.scanned(columns)
+    return tree.unflatten(structure, along.flip(results) if reverse else results)
 
 
 class _Along:
@@ -69,9 +69,9 @@ class _Along:
                 "associative_scan: the function must return what it is given: "
                 f"{tree.difference(self.structure, structure)}"
             )
-        given = operands("associative_scan", *first)
+        values = operands("associative_scan", *first)
         got = operands("associative_scan", *leaves)
-        for old, new in zip(given, got, strict=True):
+        for old, new in zip(values, got, strict=True):
             if old.type is not new.type:
                 raise ShapeError(
                     "associative_scan: the function must return what it is given, "

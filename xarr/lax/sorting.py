@@ -48,8 +48,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
             f"sort: wanted num_keys in [1, {len(nodes)}], one for each key array, got {count}"
         )
     comparator = lexicographic([node.dtype for node in nodes], count)
-    found = results_of(ops.Sort(dim, flag("sort", "is_stable", is_stable), comparator), nodes, len(nodes))
-    return tuple(found) if several else found[0]
+    results = results_of(ops.Sort(dim, flag("sort", "is_stable", is_stable), comparator), nodes, len(nodes))
+    return tuple(results) if several else results[0]
 
 
 def _sorted_nodes(arrays: Sequence[ArrayLike], dimension: int) -> tuple[tuple[Node, ...], int]:
@@ -85,9 +85,9 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
         raise ValueRangeError(
             f"top_k: wanted k in [0, {node.shape[dim]}], the size along axis {dim}, got {k}"
         )
-    places = Node(ops.Iota(TensorType(node.shape, _INT32), dim))
-    found = results_of(ops.Sort(dim, True, descending(node.dtype, _INT32)), (node, places), 2)
-    largest, where = (slice_in_dim(each, 0, count, axis=dim) for each in found)
+    numbers = Node(ops.Iota(TensorType(node.shape, _INT32), dim))
+    results = results_of(ops.Sort(dim, True, descending(node.dtype, _INT32)), (node, numbers), 2)
+    largest, where = (slice_in_dim(each, 0, count, axis=dim) for each in results)
     return largest, where
 
 
@@ -108,8 +108,8 @@ def sort_with(
     if not callable(comparator):
         raise InputError(f"sort_with: wanted a function for comparator, got {comparator!r}")
     dtypes = [node.dtype for node in nodes for _ in range(2)]
-    found = record_scalar("sort", "C3", comparator, tuple_of(*[LEAF] * len(dtypes)), dtypes)
-    if found.structure != LEAF:
-        raise ShapeError(f"sort [C3]: wanted a comparator with one bool result, got {found.structure}")
-    results = results_of(ops.Sort(dim, bool(is_stable), found.graph), nodes, len(nodes))
+    recorded = record_scalar("sort", "C3", comparator, tuple_of(*[LEAF] * len(dtypes)), dtypes)
+    if recorded.structure != LEAF:
+        raise ShapeError(f"sort [C3]: wanted a comparator with one bool result, got {recorded.structure}")
+    results = results_of(ops.Sort(dim, bool(is_stable), recorded.graph), nodes, len(nodes))
     return tuple(results) if several else results[0]

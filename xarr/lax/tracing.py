@@ -142,15 +142,15 @@ def record_scalar(
     if known is not None and arguments == _PAIR and dtypes[0] == dtypes[1]:
         return _by_op(known, dtypes[0])
     types = [TensorType((), dtype) for dtype in dtypes]
-    found = record(op, "computation", function, arguments, types, None)
-    if found.captured:
-        node = found.captured[0]
-        place = f"\nIt was built at {node.source}" if node.source else ""
+    recorded = record(op, "computation", function, arguments, types, None)
+    if recorded.captured:
+        node = recorded.captured[0]
+        location = f"\nIt was built at {node.source}" if node.source else ""
         raise ShapeError(
             f"{op} [{label}]: a computation sees its arguments only, but this one uses the outer value "
-            f"{node.type.short()}; pass it as one more operand, or apply it to the result{place}"
+            f"{node.type.short()}; pass it as one more operand, or apply it to the result{location}"
         )
-    return found
+    return recorded
 
 
 def _known(function: Any) -> Op | None:

@@ -183,13 +183,15 @@ def _scalar_graph(
     label: str, role: str, function: Callable[[Any, Any], Any], dtype: DType, result: DType
 ) -> Graph:
     """(a, b) -> one scalar of type `result` as a graph."""
-    found = record_scalar("select_and_scatter", label, function, tuple_of(_SCALAR, _SCALAR), [dtype, dtype])
-    if found.structure != _SCALAR:
+    recorded = record_scalar(
+        "select_and_scatter", label, function, tuple_of(_SCALAR, _SCALAR), [dtype, dtype]
+    )
+    if recorded.structure != _SCALAR:
         raise ShapeError(
             f"select_and_scatter [{label}]: {role} must give one scalar: "
-            f"{tree.difference(_SCALAR, found.structure)}"
+            f"{tree.difference(_SCALAR, recorded.structure)}"
         )
-    return found.with_dtypes([result]).graph
+    return recorded.with_dtypes([result]).graph
 
 
 def select_and_scatter_add(

@@ -1,4 +1,4 @@
-"""What each operation makes of dynamic dimensions: one row for each class of ops.
+"""Which dimensions of an operation's result are dynamic: one row for each class of ops.
 
 A rule gets the op, the operand types and the result type that the op's own shape rule gives for the bounds;
 it marks which dimensions of that result are dynamic.  `xarr.compiler.dynamic.make_static` computes their live sizes,

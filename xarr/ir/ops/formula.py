@@ -133,7 +133,7 @@ class Term:
         return self if self.dtype == dtype else Term(Node(Convert(dtype), (self.node,)))
 
     def bitcast(self, dtype: np.dtype[Any]) -> Term:
-        """The same bits as another element type."""
+        """Reinterpret the bits as another element type."""
         return Term(Node(BitcastConvert(dtype), (self.node,)))
 
 

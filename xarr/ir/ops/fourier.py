@@ -70,5 +70,5 @@ class Fft(Op):
 
 
 def half_length(length: int) -> int:
-    """How many numbers determine the transform of `length` reals; 0 of none."""
+    """The number of elements that determine the transform of `length` reals; 0 of none."""
     return length // 2 + 1 if length else 0

@@ -37,7 +37,7 @@ class Composite(Op):
     """Base of what is printed as a `stablehlo.composite` of its name, with `definition` as decomposition."""
 
     def definition(self, *operands: Node) -> Node:
-        """What runs where the composite is not known."""
+        """Build what runs where the composite is not known."""
         raise NotImplementedError
 
     def composite_attributes(self) -> str:
@@ -164,7 +164,7 @@ class Check(Composite):
         return operands[0]
 
     def error(self, index: Sequence[int], shape: Ints) -> LinAlgError:
-        """What is raised for a False at this place of the bools, of this shape."""
+        """The error to raise for a False at this index of the bools, of this shape."""
         where = f" (matrix {tuple(map(int, index))} of {shape})" if shape else ""
         return LinAlgError(f"{self.message}{where}")
 

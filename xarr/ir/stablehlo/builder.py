@@ -75,7 +75,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Carried:
-    """What is known of a value that a loop carries: the first one, and whether no iteration changes it.
+    """A value that a loop carries, as far as it is known: the first one, and whether no iteration changes it.
 
     A size that a loop carries along is as constant inside as it is outside.
     """
@@ -85,7 +85,7 @@ class Carried:
 
 
 def carried_values(region: Region, operands: Sequence[Node]) -> list[Carried]:
-    """What a loop with the body `region` carries, where sizes in it are unknown; nothing otherwise."""
+    """The values that a loop with the body `region` carries, where sizes in it are unknown; nothing otherwise."""
     types = [type for operation in walk(region) for type in operation.result_types]
     if not any(isinstance(type, DynamicType) for type in (*types, *(each.type for each in region.arguments))):
         return []

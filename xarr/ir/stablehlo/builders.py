@@ -1,4 +1,4 @@
-"""What each mnemonic means: a table from names to the functions that build their nodes.
+"""The meaning of each mnemonic: a table from names to the functions that build their nodes.
 
 To add an operation, add one row.  An element-wise op without attributes needs none: it is found by its class.
 """

@@ -92,7 +92,7 @@ def real_dynamic_slice(site: Site) -> Node:
 
 
 def dynamic_reduce_window(site: Site) -> Node:
-    """What JAX calls for windows whose sizes are unknown: arrays, initial values, and five rows of numbers."""
+    """Read JAX's call for windows of unknown sizes: arrays, initial values, and five rows of numbers."""
     *arrays, window, strides, base, inner, padding = site.at_least(7)
     op = ops.ReduceWindow(
         window_dimensions=static_sizes(site, window),
@@ -106,7 +106,7 @@ def dynamic_reduce_window(site: Site) -> Node:
 
 
 def shape_assertion(site: Site) -> tuple[Node, ...]:
-    """What JAX puts before a function of unknown sizes: refuses sizes that its constraints exclude."""
+    """Read the assertion that JAX puts before a function of unknown sizes, and refuse sizes that it excludes."""
     if not site.operands:
         site.fail("expected a condition")
     if not site.value(site.operands[0]).all():

@@ -22,7 +22,7 @@ _FORMAT: Final = re.compile(r"e(\d{1,3})m(\d{1,3})$")
 
 @dataclass(frozen=True)
 class Form:
-    """How one operation is written.
+    """The syntax of one operation.
 
     * `renames` - names of the form -> names of the generic form,
     * `positional` - the generic names of the items without a name, in order,

@@ -1,4 +1,6 @@
-"""The calls of LAPACK in what JAX exports for CPUs, and in what xarr prints: factors and triangular systems.
+"""Readers for the calls of LAPACK in modules, JAX's for CPUs and those that xarr prints: factors, triangular systems.
+
+A routine becomes an operation of the graph, or a call of `xarr.base.host_lapack` where there is none.
 
 Source: JAX's lapack_kernels; the attributes are letters of LAPACK's, by their number in ASCII.
 """

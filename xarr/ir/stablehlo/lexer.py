@@ -47,7 +47,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Text:
-    """What is read, and where it came from."""
+    """The text that is read, and where it came from."""
 
     content: str
     filename: str = "<stablehlo>"

@@ -39,7 +39,7 @@ def print_module(graph: Graph, locations: bool = False) -> str:
 
 
 class Module:
-    """What the functions of a module share: symbol names, and which leaves each computation captures."""
+    """Names and captures that the functions of a module share: symbols, and the leaves of each computation."""
 
     def __init__(self, locations: bool) -> None:
         self._locations: dict[tuple[int, int], str] | None = {} if locations else None

@@ -1,4 +1,4 @@
-"""What the text says, before it means anything: operations, regions, functions, modules."""
+"""The syntax tree of a module, before it means anything: operations, regions, functions, modules."""
 
 from __future__ import annotations
 
