@@ -90,6 +90,9 @@ def test_an_answer_is_read_where_it_is_kept_and_made_where_it_is_not() -> None:
     assert answers.missed == {"test_a": 1}
     answers.look_up("test_b", "one", returns(x), "")
     assert answers.missed == {"test_a": 1}, "of test_b none are kept"
+    with pytest.raises(AssertionError, match="the answer is kept"):
+        answers.look_up("test_a", "raises", never, "")
+    assert answers.missed == {"test_a": 1}
     assert "1 of test_a; ORACLE=renew python -m pytest -n 0 tests/test_a.py" in answers.report(answers.missed)
     assert answers.report({}) == ""
 

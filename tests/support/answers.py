@@ -76,13 +76,13 @@ def source_of(thing: ModuleType | Callable[..., Any]) -> str:
 def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: str = MODE) -> list[HostArray]:
     """The answer kept for the tests of `file` under `key`, else what `compute` returns."""
     kept = None if mode == "live" else _of_file(file).get(key)
-    if kept is None and not mode and _of_file(file):
-        missed[file] = missed.get(file, 0) + 1
-    if kept is None or not kept.size:
-        results = compute()
-        kept = packed(results)
-    else:
+    if kept is not None and kept.size:
         results = unpacked(kept)
+    else:
+        results = compute()
+        if kept is None and not mode and _of_file(file):
+            missed[file] = missed.get(file, 0) + 1  # What raises has no answer.
+        kept = packed(results)
     if mode == "renew":
         _used.setdefault(file, {})[key] = kept if kept.size <= LONGEST else kept[:0]
     return results
