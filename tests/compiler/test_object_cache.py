@@ -322,7 +322,7 @@ def compile_and_run() -> kernel.CompiledKernel:
     doubled = graph(lambda x: node(ops.Add(), x, x), tensor(np.float32, 5))
     fused = form_groups(doubled, SCHEDULE, lambda domain, cost: True)
     (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    made = kernel.CompiledKernel(fusion, SCHEDULE.build(fusion))
+    made = kernel.CompiledKernel(SCHEDULE.build(fusion), fusion.computation.result_types)
     assert made.call(np.arange(5, dtype=np.float32)).tolist() == [0, 2, 4, 6, 8]
     return made
 

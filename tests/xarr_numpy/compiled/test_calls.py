@@ -28,7 +28,7 @@ def kernel(function: Any, *types: str) -> CompiledKernel:
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Fusion)]
     assert isinstance(node.op, ops.Fusion)
     assert node.operands == graph.parameters, "write the function so that it asks for them in this order"
-    return CompiledKernel(node.op, SCHEDULE.build(node.op))
+    return CompiledKernel(SCHEDULE.build(node.op), node.op.computation.result_types)
 
 
 @pytest.mark.parametrize("direct", [True, False])
@@ -117,7 +117,7 @@ for count in range(1, 41):
     lowered = xarr.lower(lambda x: xarr.exp(x) * 3, f"f64[{count}]")
     graph = lower(lowered.graph, lowered.backend, hot=True)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Fusion)]
-    kernel = CompiledKernel(node.op, SCHEDULE.build(node.op))
+    kernel = CompiledKernel(SCHEDULE.build(node.op), node.op.computation.result_types)
     kept.append(kernel)
     assert np.allclose(kernel.call(np.ones(count)), np.exp(1) * 3)
 print("fine")
