@@ -15,8 +15,8 @@ import numpy as np
 from xarr.backend import get, read_only
 from xarr.base.custom_calls import run_custom_call
 from xarr.compiler.plan import records
-from xarr.compiler.plan.layout import Slice
-from xarr.compiler.plan.records import Buffer, Plan, Step
+from xarr.compiler.plan.layout import Workspace
+from xarr.compiler.plan.records import Plan, PlanBuffer, Step
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TupleType, Type
@@ -74,7 +74,7 @@ class PlanRun:
             self.arrays[number] = self._memory_of(self.plan.buffers[number])
         return self.arrays[number]
 
-    def _memory_of(self, buffer: Buffer) -> Array:
+    def _memory_of(self, buffer: PlanBuffer) -> Array:
         shape, dtype = buffer.type.shape, buffer.type.dtype
         if buffer.constant is not None:
             return np.asarray(buffer.constant.array)
@@ -88,7 +88,7 @@ class PlanRun:
         part = self.arena[offset : offset + buffer.type.nbytes]
         return part.view(dtype).reshape(shape)
 
-    def step(self, step: Step, space: Slice | None) -> None:
+    def step(self, step: Step, space: Workspace | None) -> None:
         self.workspace = (
             self.arena[:0] if space is None else self.arena[space.offset : space.offset + space.nbytes]
         )
@@ -100,7 +100,7 @@ class PlanRun:
     def values(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
         if isinstance(step, records.Copy):
             return [np.array(inputs[0])]
-        if isinstance(step, records.Check) and not step.outputs:
+        if isinstance(step, records.CheckStep) and not step.outputs:
             assert step.call is not None
             run_custom_call(
                 step.call.call_target_name,
@@ -116,7 +116,7 @@ class PlanRun:
             if inputs[0].dtype == np.bool_:
                 chosen = 1 - chosen
             return self.inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
-        if isinstance(step, records.Loop):
+        if isinstance(step, records.LoopStep):
             return self.loop(step, inputs)
         return self.compute(step, inputs)
 
@@ -132,7 +132,7 @@ class PlanRun:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
         return type(self)(plan, inputs, self.workspace).results()
 
-    def loop(self, step: records.Loop, inputs: list[Array]) -> Sequence[Array]:
+    def loop(self, step: records.LoopStep, inputs: list[Array]) -> Sequence[Array]:
         state = [np.array(value) if k in step.body.donated else value for k, value in enumerate(inputs)]
         while self.inside(step.cond, state)[0]:
             state = list(self.inside(step.body, state))

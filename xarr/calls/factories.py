@@ -144,7 +144,7 @@ Operand = TensorType | type[Any]
 _PLANS_KEPT: Final = 1024
 
 
-class Plan:
+class CallPlan:
     """The preparation of operands of some types for an op.
 
     dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
@@ -167,7 +167,7 @@ class Plan:
         self.alignment, self.settings = alignment, settings
 
 
-def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> Plan:
+def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> CallPlan:
     """The plan for operands of these types under the settings in force.
 
     Raises DTypeError where there is no element type to compute in, BroadcastError if the shapes do not fit, or if
@@ -190,7 +190,7 @@ def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> Plan:
                 step = broadcast_step(types[index], alignment.result, dimensions)
                 steps[index], types[index] = (*steps[index], step), step[1]
     holds = holds and not any(steps)
-    return Plan(dtype, tuple(steps), infer_type(op, types), alignment, None if holds else config.state())
+    return CallPlan(dtype, tuple(steps), infer_type(op, types), alignment, None if holds else config.state())
 
 
 def _computed_type(name: str, rule: Rule, operands: Sequence[DType | type[Any]]) -> DType:
@@ -199,13 +199,13 @@ def _computed_type(name: str, rule: Rule, operands: Sequence[DType | type[Any]])
     return rule(name, promoted_type(operands))
 
 
-class _Plans(dict[Any, Plan]):
+class _Plans(dict[Any, CallPlan]):
     """The plans of one function, by the operand of one, by a pair of the operands of two."""
 
     def __init__(self, name: str, op: Op, rule: Rule) -> None:
         self.name, self.op, self.rule = name, op, rule
 
-    def prepare(self, *values: ArrayLike) -> tuple[Plan, tuple[Node, ...]]:
+    def prepare(self, *values: ArrayLike) -> tuple[CallPlan, tuple[Node, ...]]:
         """The plan for these operands, kept for the next ones of their types, and their nodes."""
         operands: list[Operand] = []
         device = None

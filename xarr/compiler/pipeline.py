@@ -21,7 +21,7 @@ from xarr.compiler.passes.sub_byte import widen
 from xarr.compiler.plan.loop_programs import LoopPrograms, loop_programs
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.records import Plan
-from xarr.compiler.programs import Compiled
+from xarr.compiler.programs import CompiledGraph
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Reduce, ReduceWindow
@@ -162,7 +162,7 @@ def make_program(
     hot: bool = False,
     donated: Sequence[int] = (),
     bar: ProgressBar | None = None,
-) -> Compiled:
+) -> CompiledGraph:
     """The program of `backend` for `graph`: every one that the frontend runs is made here.
 
     donated: the parameters that it may write over.  bar: where it counts its steps.
@@ -173,7 +173,7 @@ def make_program(
         program = backend.compile_watched(lowered, bar)
     else:
         program = backend.compile_owning(lowered, donated) if donated else backend.compile(lowered)
-    return Compiled(program, lowered, backend, checks)
+    return CompiledGraph(program, lowered, backend, checks)
 
 
 def stage_of(

@@ -19,7 +19,7 @@ _BYTES_KEPT: Final = 128 * 2**20
 
 
 @record
-class Compiled:
+class CompiledGraph:
     """A program, the graph that a backend compiled it from, and the checks in it that became flags."""
 
     program: Program
@@ -51,12 +51,12 @@ class Programs:
         self.nbytes = nbytes
         self.nbytes_kept = 0
         #: Each with the bytes that it takes.
-        self._programs: OrderedDict[tuple[Any, ...], tuple[Compiled, int]] = OrderedDict()
+        self._programs: OrderedDict[tuple[Any, ...], tuple[CompiledGraph, int]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._programs)
 
-    def get(self, key: tuple[Any, ...]) -> Compiled | None:
+    def get(self, key: tuple[Any, ...]) -> CompiledGraph | None:
         entry = self._programs.get(key)
         if entry is None:
             return None
@@ -65,7 +65,7 @@ class Programs:
             self._programs.move_to_end(key)
         return entry[0]
 
-    def add(self, key: tuple[Any, ...], compiled: Compiled, nbytes: int) -> None:
+    def add(self, key: tuple[Any, ...], compiled: CompiledGraph, nbytes: int) -> None:
         """Keep a program that takes about so many bytes, as its backend counts them."""
         entry = compiled, nbytes
         kept = self._programs.setdefault(key, entry)

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-from xarr.compiler.passes.checks import Check, Checks
+from xarr.compiler.passes.checks import Checks, FlaggedCheck
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
@@ -23,7 +23,7 @@ class _Flag:
     __slots__ = ("_buffer", "_checks", "_device", "_sources")
 
     def __init__(
-        self, buffer: Any, device: Device, checks: tuple[Check, ...], sources: Sequence[Source | None]
+        self, buffer: Any, device: Device, checks: tuple[FlaggedCheck, ...], sources: Sequence[Source | None]
     ) -> None:
         self._buffer, self._device, self._checks, self._sources = buffer, device, checks, sources
 

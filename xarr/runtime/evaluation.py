@@ -15,7 +15,7 @@ from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar
 from xarr.compiler.passes.checks import without_checks
 from xarr.compiler.pipeline import lower, make_program
-from xarr.compiler.programs import Compiled, Programs
+from xarr.compiler.programs import CompiledGraph, Programs
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.memory_use import out_of_memory
@@ -78,7 +78,7 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
 
 def _kept(
     key: tuple[Any, ...], order: list[Node], leaves: list[Node], outputs: list[Node], device: Device
-) -> Compiled:
+) -> CompiledGraph:
     """A new program for a pending graph, kept for the next one of this key.  The caller holds the lock."""
     compiled = make_program(graph_of(order, leaves, outputs), device.backend)
     _programs.add(key, compiled, device.backend.program_nbytes(compiled.graph))
@@ -106,7 +106,7 @@ def run_one(node: Node, device: Device) -> None:
 
 
 def _compute(
-    compiled: Compiled, order: list[Node] | None, leaves: list[Node], outputs: list[Node], device: Device
+    compiled: CompiledGraph, order: list[Node] | None, leaves: list[Node], outputs: list[Node], device: Device
 ) -> None:
     """Let a program compute `outputs` from `leaves`; `order` if it is known already."""
     buffers = [
@@ -129,7 +129,7 @@ def _compute(
 Pending = tuple[list[Node], list[Node], Device]
 
 
-def execute(compiled: Compiled, buffers: Sequence[Any], pending: Pending | None = None) -> Sequence[Any]:
+def execute(compiled: CompiledGraph, buffers: Sequence[Any], pending: Pending | None = None) -> Sequence[Any]:
     """The results of a program for these buffers: all programs that the frontend runs are called here.
 
     But for those that `transforms.python_replay` writes, which call the program themselves, and `explain`.
@@ -143,7 +143,7 @@ def execute(compiled: Compiled, buffers: Sequence[Any], pending: Pending | None 
 
 
 def _keep_flags(
-    compiled: Compiled,
+    compiled: CompiledGraph,
     order: list[Node],
     leaves: list[Node],
     outputs: list[Node],
@@ -161,7 +161,11 @@ def _keep_flags(
 
 
 def results_of(
-    compiled: Compiled, types: Sequence[Type], numbers: Sequence[int], values: Sequence[Any], device: Device
+    compiled: CompiledGraph,
+    types: Sequence[Type],
+    numbers: Sequence[int],
+    values: Sequence[Any],
+    device: Device,
 ) -> list[Node]:
     """Leaves for results of a program, by their numbers, from `values`, which it gave on `device`.
 
@@ -174,7 +178,7 @@ def results_of(
     return nodes
 
 
-def explain(error: BaseException, compiled: Compiled, pending: Pending | None = None) -> None:
+def explain(error: BaseException, compiled: CompiledGraph, pending: Pending | None = None) -> None:
     """Add to an error of a program the line that built the operation it comes from.
 
     Raises TooLargeError for a MemoryError: it names the array, and what would need less.
@@ -189,7 +193,7 @@ def explain(error: BaseException, compiled: Compiled, pending: Pending | None = 
         error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
 
 
-def _counterpart(node: Node, compiled: Compiled, pending: Pending) -> Node:
+def _counterpart(node: Node, compiled: CompiledGraph, pending: Pending) -> Node:
     """The node of the `pending` graph for `node` of the one that was compiled, perhaps from other lines."""
     leaves, outputs, device = pending
     with _lock:

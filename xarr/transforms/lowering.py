@@ -138,7 +138,7 @@ def _unpickled(
     return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot, donated)
 
 
-def _run(lowered: Lowered, compiled: programs.Compiled, *arguments: Any) -> Any:
+def _run(lowered: Lowered, compiled: programs.CompiledGraph, *arguments: Any) -> Any:
     """The results of a program for these arrays; InputError for others than it was made for."""
     arrays = [as_array(argument) for argument in arguments]
     captured = [wrap(node) for node in lowered.captured]

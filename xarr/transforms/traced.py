@@ -45,7 +45,7 @@ class Donation:
 
 
 @record
-class Compiled(programs.Compiled):
+class CompiledTrace(programs.CompiledGraph):
     """A program, and the buffers of outer arrays, its last arguments.
 
     `outer` are the Arrays that these belong to, so that their data counts as being in use.
@@ -79,7 +79,7 @@ class Traced:
     #: The text and the constants of replay functions, by what stood for the leaves.
     texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
-    _compiled: Compiled | None = None
+    _compiled: CompiledTrace | None = None
 
     @property
     def owner(self) -> Device:
@@ -103,7 +103,7 @@ class Traced:
         arrays = self.arrays
         return tuple([arrays.index(leaf) for leaf in self.donation.leaves if leaf in arrays])
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledTrace:
         """The program; compiled when it is first wanted."""
         if self._compiled is None:
             with self._lock:
@@ -111,13 +111,13 @@ class Traced:
                     self._compiled = self._compile()
         return self._compiled
 
-    def _compile(self) -> Compiled:
+    def _compile(self) -> CompiledTrace:
         owner = self.owner
         outer = tuple([handles.wrap(node) for node in self.captured])
         materialisation.evaluate(*outer)
         hidden = tuple([buffer_of(node, owner) for node in self.captured])
         made = make_program(self.graph, owner.backend, hot=True, donated=self.donated)
-        return Compiled(made.program, made.graph, made.backend, made.checks, hidden, outer)
+        return CompiledTrace(made.program, made.graph, made.backend, made.checks, hidden, outer)
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""

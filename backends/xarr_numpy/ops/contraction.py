@@ -58,7 +58,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ContractionPlan:
     """How a dot_general becomes matrix products; `shape` is that of the result, `split` the batch dimension of
     which parts are multiplied at the same time, if that pays, and `each` the multiplications for one index of it.
     """
@@ -71,7 +71,7 @@ class Plan:
     each: int
 
 
-def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints]) -> Plan:
+def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints]) -> ContractionPlan:
     """The way in which least has to be copied, for operands of these shapes, in row-major order.
 
     BLAS takes matrices whose rows or columns lie together, and the order of the contracted dimensions is free
@@ -100,7 +100,7 @@ def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, I
     multiplications = prod(shape) * prod(lhs[axis] for axis in contract[0])
     split = max(range(len(sizes)), key=sizes.__getitem__, default=None)
     each = 0 if split is None else multiplications // max(1, sizes[split])
-    return Plan(left, right, len(sizes), shape, split, each)
+    return ContractionPlan(left, right, len(sizes), shape, split, each)
 
 
 def _side(shape: Ints, batch: Ints, free: Ints, contracted: Ints, is_left: bool) -> tuple[int, Side]:
@@ -155,7 +155,7 @@ def _copied(x: Array) -> Array:
     return found
 
 
-def dot_general(lhs: Array, rhs: Array, way: Plan, dtype: np.dtype[Any]) -> Array:
+def dot_general(lhs: Array, rhs: Array, way: ContractionPlan, dtype: np.dtype[Any]) -> Array:
     """Sums of products in `dtype`: narrow floats accumulate in float32 and round once, integers wrap."""
     left, right = lhs.transpose(way.left.axes), rhs.transpose(way.right.axes)
     batches = way.batches

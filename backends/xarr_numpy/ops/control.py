@@ -208,7 +208,7 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 
 
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.Loop) and isinstance(step.node.op, ops.While)
+    assert isinstance(step, records.LoopStep) and isinstance(step.node.op, ops.While)
     functions = f"{emitter.function(step.cond)}, {emitter.function(step.body)}"
     state, progress = emitter.values(step.inputs), step.node.op.progress
     if emitter.lanes and step.inputs:
@@ -262,7 +262,7 @@ def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.Check)
+    assert isinstance(step, records.CheckStep)
     if isinstance(step.node.op, ops.Check):
         return f"{names[0]} = check({emitter.values(step.inputs)}, {step.node.op.message!r})"
     if names:
@@ -277,11 +277,11 @@ def _copy(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 #: How steps are written that no row of the backend's table computes: (emitter, step, names of outputs) -> line.
 STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = {
     records.Branch: _branch,
-    records.Check: _check,
+    records.CheckStep: _check,
     records.Copy: _copy,
     records.Launch: _launch,
     records.LaunchLoop: _launch_loop,
-    records.Loop: _loop,
+    records.LoopStep: _loop,
     records.PlanCall: _plan_call,
     records.PythonCall: _python_call,
 }

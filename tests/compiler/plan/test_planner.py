@@ -22,17 +22,17 @@ from xarr.backend import get
 from xarr.compiler.pipeline import lower
 from xarr.compiler.plan.arena import ALIGNMENT, Arena, aligned_size
 from xarr.compiler.plan.costs import Cost
-from xarr.compiler.plan.layout import Slice
+from xarr.compiler.plan.layout import Workspace
 from xarr.compiler.plan.planner import peak, plan
 from xarr.compiler.plan.records import (
     Branch,
-    Buffer,
     Copy,
     Launch,
     LaunchLoop,
     LibraryCall,
-    Loop,
+    LoopStep,
     Plan,
+    PlanBuffer,
     Step,
     View,
 )
@@ -186,7 +186,7 @@ def test_a_loop_copies_what_others_need_and_nothing_else() -> None:
         fused = lowered(xarr.lower(lambda x, keep=keep: program(x, keep), "f64[5,9000]").graph, "off")
         made = plan(fused)
         assert sum(isinstance(step, Copy) for step in made.steps) == keep
-        (loop,) = [step for step in made.steps if isinstance(step, Loop)]
+        (loop,) = [step for step in made.steps if isinstance(step, LoopStep)]
         assert [loop.spares[k] for k in loop.body.donated] == [None]
 
 
@@ -200,7 +200,7 @@ def test_a_loop_copies_arguments_even_if_they_were_donated() -> None:
 
     fused = lowered(xarr.lower(program, "s64[9000]").graph, "off")
     made = plan(fused, donated=(0,))
-    assert [type(step) for step in made.steps[-2:]] == [Copy, Loop]
+    assert [type(step) for step in made.steps[-2:]] == [Copy, LoopStep]
     values = np.arange(9000)
     values.flags.writeable = False
     (found,) = get("numpy").compile_owning(fused, (0,))(values)
@@ -325,13 +325,13 @@ def with_offset(made: Plan, number: int, offset: int) -> Plan:
     return with_layout(made, offsets=tuple(offsets))
 
 
-def in_arena(made: Plan) -> list[Buffer]:
+def in_arena(made: Plan) -> list[PlanBuffer]:
     return [
         each for each in made.buffers if each.base is None and made.layout.offsets[each.number] is not None
     ]
 
 
-def one_view(made: Plan) -> Buffer:
+def one_view(made: Plan) -> PlanBuffer:
     return next(each for each in made.buffers if each.is_view and made.layout.memory[each.number] == "arena")
 
 
@@ -354,7 +354,7 @@ def looped() -> Plan:
 
 def loop_with(**changes: Any) -> Plan:
     made = looped()
-    (number,) = [k for k, step in enumerate(made.steps) if isinstance(step, Loop)]
+    (number,) = [k for k, step in enumerate(made.steps) if isinstance(step, LoopStep)]
     return with_step(made, number, **{name: change(made.steps[number]) for name, change in changes.items()})
 
 
@@ -431,7 +431,7 @@ def test_the_verifier_refuses_launches(name: str) -> None:
 
 def with_small_workspaces(made: Plan) -> Plan:
     """The plan with workspaces of one byte."""
-    return with_layout(made, workspaces=tuple(each and Slice(0, 1) for each in made.layout.workspaces))
+    return with_layout(made, workspaces=tuple(each and Workspace(0, 1) for each in made.layout.workspaces))
 
 
 def _moved(made: Plan) -> Plan:
@@ -484,9 +484,9 @@ def test_loops_know_their_iterations() -> None:
         return lax.fori_loop(0, n, lambda i, s: lax.sort(s + i), counted)
 
     made = plan(lowered(xarr.lower(loops, "f64[20]", "s64[]").graph, "off"))
-    counted, unknown = [step for step in made.steps if isinstance(step, Loop)]
+    counted, unknown = [step for step in made.steps if isinstance(step, LoopStep)]
     assert (counted.iterations, unknown.iterations) == (7, None)
-    assert all(step.iterations == 1 for step in made.steps if not isinstance(step, Loop))
+    assert all(step.iterations == 1 for step in made.steps if not isinstance(step, LoopStep))
     lines = [line for line in str(made).splitlines() if "= loop " in line]
     # Comparison, next index, multiplication and sort of 20 elements.
     assert counted.cost == Cost(1 + 1 + 20 + 100, (8 + 8 + 1) + 3 * 8 + 3 * 160 + 2 * 160)

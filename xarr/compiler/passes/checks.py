@@ -33,7 +33,7 @@ State: TypeAlias = tuple[Term, Term]
 
 
 @record(eq=False)
-class Check:
+class FlaggedCheck:
     """The op that raises for the value in a flag, and the node of the outermost graph in which it is."""
 
     call: Node
@@ -56,7 +56,7 @@ class Flagged(NamedTuple):
     """A graph whose last results are flags, its checks, and for each other result which flag says that it is sound."""
 
     graph: Graph
-    checks: tuple[Check, ...]
+    checks: tuple[FlaggedCheck, ...]
     flags: tuple[int | None, ...]
 
 
@@ -88,7 +88,7 @@ class Checks:
     `indices`: for each check the index of its outermost node in the graph before the first stage.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[FlaggedCheck, ...]
     flags: tuple[int | None, ...]
     indices: tuple[int, ...]
 
@@ -191,7 +191,7 @@ class _Flagger:
     """Takes the checks out of graphs and numbers them."""
 
     def __init__(self) -> None:
-        self.checks: list[Check] = []
+        self.checks: list[FlaggedCheck] = []
 
     def rewritten(
         self, graph: Graph, outermost: Node | None = None
@@ -230,7 +230,7 @@ class _Flagger:
         if failure is None:
             return result, None
         has_failed, value = failure
-        self.checks.append(Check(node, outermost))
+        self.checks.append(FlaggedCheck(node, outermost))
         number = where(has_failed, filled(len(self.checks) - 1, (), _INT64), -1)
         return result, (number, value)
 

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from xarr.compiler.plan.records import Plan, Step
 
 #: Where a buffer lies.
-Memory = Literal["argument", "constant", "result", "arena"]
+MemoryKind = Literal["argument", "constant", "result", "arena"]
 
 
 @record
-class Slice:
+class Workspace:
     """Bytes of the arena."""
 
     offset: int
@@ -35,7 +35,7 @@ class Peak:
 
 
 @record(eq=False)
-class Layout:
+class MemoryLayout:
     """The memory of a plan.
 
     * `arena` - the bytes of the arena, `peak` - the most that is in use at once, all memory counted,
@@ -45,12 +45,12 @@ class Layout:
 
     arena: int
     peak: Peak
-    memory: tuple[Memory, ...]
+    memory: tuple[MemoryKind, ...]
     offsets: tuple[int | None, ...]
-    workspaces: tuple[Slice | None, ...]
+    workspaces: tuple[Workspace | None, ...]
 
 
-def lay_out(plan: Plan) -> Layout:
+def lay_out(plan: Plan) -> MemoryLayout:
     """The layout of a plan."""
     roots, last = _roots(plan)
     memory = _memory(plan, roots)
@@ -65,7 +65,7 @@ def lay_out(plan: Plan) -> Layout:
                 ends[last[number]].append(number)
     arguments = sum([buffers[number].type.nbytes for number in plan.parameters])
     in_use = most = arguments
-    workspaces: list[Slice | None] = []
+    workspaces: list[Workspace | None] = []
     for index, step in enumerate(steps):
         for number in begins[index]:
             in_use += buffers[number].type.nbytes
@@ -73,7 +73,7 @@ def lay_out(plan: Plan) -> Layout:
                 offsets[number] = arena.allocate(buffers[number].type.nbytes)
         most = max(most, in_use + inner_nbytes(step))
         size = workspace_nbytes(step)
-        workspaces.append(Slice(arena.allocate(size), size) if size else None)
+        workspaces.append(Workspace(arena.allocate(size), size) if size else None)
         if size:
             arena.release(workspaces[-1].offset, size)  # type: ignore[union-attr]
         for number in ends[index]:
@@ -82,7 +82,7 @@ def lay_out(plan: Plan) -> Layout:
             if offset is not None:
                 arena.release(offset, buffers[number].type.nbytes)
     all_offsets = tuple([offsets[root] for root in roots])
-    return Layout(arena.nbytes, Peak(most, arguments), memory, all_offsets, tuple(workspaces))
+    return MemoryLayout(arena.nbytes, Peak(most, arguments), memory, all_offsets, tuple(workspaces))
 
 
 def _roots(plan: Plan) -> tuple[list[int], list[int]]:
@@ -99,8 +99,8 @@ def _roots(plan: Plan) -> tuple[list[int], list[int]]:
     return roots, last
 
 
-def _memory(plan: Plan, roots: list[int]) -> tuple[Memory, ...]:
-    memory: list[Memory] = ["arena" if each.constant is None else "constant" for each in plan.buffers]
+def _memory(plan: Plan, roots: list[int]) -> tuple[MemoryKind, ...]:
+    memory: list[MemoryKind] = ["arena" if each.constant is None else "constant" for each in plan.buffers]
     for number in plan.parameters:
         memory[number] = "argument"
     for number in plan.results:

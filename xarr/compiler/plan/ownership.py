@@ -16,13 +16,13 @@ from xarr.ir.types import Type, array_count
 def shared_inputs(step: Step) -> Collection[int]:
     """The inputs of a step of which it may make a view or show them to others, or that it reads as several operands."""
     inputs = step.inputs
-    if isinstance(step, records.Loop):
+    if isinstance(step, records.LoopStep):
         own = {inputs[k] for k in step.body.donated}
         return [each for each in inputs if each not in own or inputs.count(each) > 1]
     if (
         step.makes_new
         or isinstance(step, records.Copy)
-        or (isinstance(step, records.Check) and not step.outputs)
+        or (isinstance(step, records.CheckStep) and not step.outputs)
     ):
         return [each for each in inputs if inputs.count(each) > 1]
     return inputs

@@ -13,7 +13,7 @@ from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.loop_programs import build_native_loop
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
 from xarr.compiler.plan.ownership import shared_inputs
-from xarr.compiler.plan.records import Buffer, Plan, Step
+from xarr.compiler.plan.records import Plan, PlanBuffer, Step
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -150,11 +150,11 @@ class _Planner:
             self.end[number] = len(self.steps)
         return Plan(self.graph, self._buffers(), tuple(self.steps), parameters, results, own)
 
-    def _buffers(self) -> tuple[Buffer, ...]:
+    def _buffers(self) -> tuple[PlanBuffer, ...]:
         device = self.maker.device
         columns = (self.types, self.start, self.end, self.base, self.is_view, self.constants)
         rows = enumerate(zip(*columns, strict=True))
-        return tuple([Buffer(number, type, device, *rest) for number, (type, *rest) in rows])
+        return tuple([PlanBuffer(number, type, device, *rest) for number, (type, *rest) in rows])
 
     # --- values ----------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ class _Planner:
         program = self.maker.loop_program(node.op)
         self._add(records.LaunchLoop(node, self._inputs(node.operands), outputs, program, carried))
         for k, call in node.op.checks:
-            self._add(records.Check(node, (state[k],), (), call))
+            self._add(records.CheckStep(node, (state[k],), (), call))
 
     def _loop(self, node: Node) -> None:
         assert isinstance(node.op, ops.While)
@@ -262,7 +262,7 @@ class _Planner:
             self.maker.plan(cond),
             self.maker.plan(body, updated_values(body, self.maker.min_reused_bytes), is_body=True),
         )
-        self._add(records.Loop(node, self._inputs(node.operands), outputs, *plans, tuple(state)))
+        self._add(records.LoopStep(node, self._inputs(node.operands), outputs, *plans, tuple(state)))
 
     def _branch(self, node: Node) -> None:
         self._call(records.Branch, node, tuple(map(self.maker.plan, node.op.graphs)))
@@ -275,14 +275,14 @@ class _Planner:
         op = node.op
         assert isinstance(op, ops.CustomCall)
         if op.function is None and op.call_target_name == CHECKED_INDICES:
-            self._call(records.Check, node, op)
+            self._call(records.CheckStep, node, op)
         else:
             self._call(records.PythonCall, node)
 
     def _check(self, node: Node) -> None:
         inputs = self._inputs(node.operands)
         self.numbers[node] = number = self._array(node.tensor_type, len(self.steps), inputs[0], is_view=True)
-        self._add(records.Check(node, inputs, (number,)))
+        self._add(records.CheckStep(node, inputs, (number,)))
 
     # --- what is written over what ---------------------------------------------------------------
 
@@ -298,7 +298,7 @@ class _Planner:
         steps, self.steps = self.steps, []
         for index, step in enumerate(steps):
             dead = {k for k, number in enumerate(step.inputs) if number in free and self.end[number] == index}
-            if isinstance(step, records.Loop):
+            if isinstance(step, records.LoopStep):
                 self.steps.append(self._with_own_state(step, dead))
             else:
                 if dead and step.makes_new:
@@ -315,7 +315,7 @@ class _Planner:
             index = step.carried.index(result) if isinstance(step, records.LaunchLoop) else result
             self.base[step.outputs[index]] = step.inputs[operand]
 
-    def _with_own_state(self, loop: records.Loop, dead: set[int]) -> Step:
+    def _with_own_state(self, loop: records.LoopStep, dead: set[int]) -> Step:
         """The loop over memory of its own for the values that its body updates: the input's, or a copy."""
         inputs = list(loop.inputs)
         for k in loop.body.donated:
@@ -325,7 +325,7 @@ class _Planner:
                 self.steps.append(records.Copy(loop.node, (inputs[k],), (copy,), self.types[copy].nbytes))
                 inputs[k] = copy
             self.base[loop.state[k]] = inputs[k]
-        return records.Loop(loop.node, tuple(inputs), loop.outputs, loop.cond, loop.body, loop.state)
+        return records.LoopStep(loop.node, tuple(inputs), loop.outputs, loop.cond, loop.body, loop.state)
 
     def _root(self, number: int) -> int:
         while (base := self.base[number]) is not None:

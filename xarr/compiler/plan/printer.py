@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xarr.ir.memory_use import shown_bytes
 
 if TYPE_CHECKING:
-    from xarr.compiler.plan.records import Buffer, Plan, Step
+    from xarr.compiler.plan.records import Plan, PlanBuffer, Step
 
 
 def print_plan(plan: Plan) -> str:
@@ -56,7 +56,7 @@ def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
             yield f"      {line}"
 
 
-def _definition(plan: Plan, buffer: Buffer) -> str:
+def _definition(plan: Plan, buffer: PlanBuffer) -> str:
     if buffer.base is not None:
         where = f" view of b{buffer.base}" if buffer.is_view else f" over b{buffer.base}"
     else:

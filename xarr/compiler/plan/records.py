@@ -6,8 +6,8 @@ Python from it, others print it as C, or launch it on a GPU.  Everything is fixe
 An engine runs a plan of arguments a0, a1 … like this:
 
 1. It has memory for four kinds of buffers, `Plan.layout.memory`.  `argument`: what the caller passes, in the order of
-   `Plan.parameters`.  `constant`: the elements of `Buffer.constant`.  `result`: memory of its own for each, which the
-   caller gets.  `arena`: one block of `Plan.layout.arena` bytes for all others; a buffer lies at its offset there.
+   `Plan.parameters`.  `constant`: the elements of `PlanBuffer.constant`.  `result`: memory of its own for each, which
+   the caller gets.  `arena`: one block of `Plan.layout.arena` bytes for all others; a buffer lies at its offset there.
    A buffer with a `base` has no memory of its own: it lies in that of its base, as a view of it (`is_view`), or
    written over it by the step that reads the base for the last time.
 2. It runs `Plan.steps` in order.  Each reads its `inputs` and fills its `outputs`, buffers both.  What a step needs
@@ -17,7 +17,7 @@ An engine runs a plan of arguments a0, a1 … like this:
 
 A plan inside of a step (a branch, a called function, the condition and the body of a loop) runs in the same way: its
 arguments are inputs of the step, its results are outputs of the step, and its arena lies at the start of the
-step's workspace.  Only a loop has more to do, which `Loop` says.  Tuples are gone: their elements are buffers.
+step's workspace.  Only a loop has more to do, which `LoopStep` says.  Tuples are gone: their elements are buffers.
 
 An engine without memory of its own to manage may leave offsets, workspaces and copies between plans to its library,
 as NumPy's does, and follow bases alone.
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from xarr.base.records import record
 from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.costs import NOTHING, Cost, cost_of, iterations_of
-from xarr.compiler.plan.layout import Layout, lay_out, spare_sizes
+from xarr.compiler.plan.layout import MemoryLayout, lay_out, spare_sizes
 from xarr.compiler.plan.printer import print_plan
 from xarr.ir.ops import Fusion, GetTupleElement
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from xarr.ir.types import TensorType
 
 
-class Buffer(NamedTuple):
+class PlanBuffer(NamedTuple):
     """An array of a plan: one step writes it, steps that follow read it.
 
     * `type`, `device` - what it holds, and the name of the device where it lies,
@@ -201,7 +201,7 @@ class PythonCall(Step):
 
 
 @record(eq=False)
-class Check(Step):
+class CheckStep(Step):
     """Raise an error, unless inputs are as they must be: `ops.Check`, or `call`, a check of indices.
 
     The output, if there is one, is the input that was checked, as a view, or with indices from the end made positive.
@@ -246,7 +246,7 @@ class Branch(Step):
 
 
 @record(eq=False)
-class Loop(Step):
+class LoopStep(Step):
     """Run `body` on the carried values as long as `cond` of them holds (`ops.While`).
 
     The inputs are all carried values before the first iteration.  Value k is carried in the buffer `state[k]`: the
@@ -296,14 +296,14 @@ class Plan:
     """
 
     graph: Graph
-    buffers: tuple[Buffer, ...]
+    buffers: tuple[PlanBuffer, ...]
     steps: tuple[Step, ...]
     parameters: tuple[int, ...]
     results: tuple[int, ...]
     donated: tuple[int, ...]
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> MemoryLayout:
         """Where the buffers lie; laid out when it is first asked for, since some engines have no use for it."""
         return lay_out(self)
 

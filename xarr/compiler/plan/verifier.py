@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from xarr.compiler.plan import records
 from xarr.compiler.plan.arena import ALIGNMENT
-from xarr.compiler.plan.records import Buffer, Plan, Step
+from xarr.compiler.plan.records import Plan, PlanBuffer, Step
 from xarr.errors import XarrError
 
 
@@ -86,7 +86,7 @@ def _reader_problems(plan: Plan) -> Iterator[str]:
 
 
 def _base_problems(plan: Plan) -> Iterator[str]:
-    groups: dict[int, list[Buffer]] = {}
+    groups: dict[int, list[PlanBuffer]] = {}
     for buffer in plan.buffers:
         base = buffer.base
         if base is not None and (
@@ -104,7 +104,9 @@ def _base_problems(plan: Plan) -> Iterator[str]:
                 yield from _memory_problems(plan, buffer, plan.buffers[buffer.base], group)
 
 
-def _memory_problems(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffer]) -> Iterator[str]:
+def _memory_problems(
+    plan: Plan, buffer: PlanBuffer, base: PlanBuffer, group: list[PlanBuffer]
+) -> Iterator[str]:
     """Problems of a buffer that lies in the memory of `base`, as the whole `group` does."""
     layout = plan.layout
     memory, offset = layout.memory[base.number], layout.offsets[base.number]
@@ -130,7 +132,7 @@ def _memory_problems(plan: Plan, buffer: Buffer, base: Buffer, group: list[Buffe
             yield f"P5: b{other.number} shows b{base.number}, over which step {buffer.start} writes"
 
 
-def root_of(plan: Plan, buffer: Buffer) -> Buffer:
+def root_of(plan: Plan, buffer: PlanBuffer) -> PlanBuffer:
     """The buffer that has the memory in which a buffer lies."""
     while buffer.base is not None:
         buffer = plan.buffers[buffer.base]
@@ -197,7 +199,7 @@ def _inner_problems(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
     outputs = [plan.buffers[number].type for number in step.outputs]
     for name, inner in step.plans.items():
         wanted = inputs[1:] if isinstance(step, records.Branch) else inputs
-        results = inputs if isinstance(step, records.Loop) else outputs
+        results = inputs if isinstance(step, records.LoopStep) else outputs
         if [inner.buffers[number].type for number in inner.parameters] != wanted:
             yield f"P8: the {name} of {step.word} {step.node.op.called} takes other arguments than its inputs"
         types = [inner.buffers[number].type for number in inner.results]
