@@ -37,8 +37,8 @@ LEFT: dict[str, tuple[int, int, int]] = {
     "xarr/linalg": (0, 0, 3),
     "xarr/polynomial": (0, 0, 1),
     "xarr/random": (0, 0, 8),
-    "xarr/runtime": (16, 2, 5),
-    "xarr/transforms": (95, 9, 18),
+    "xarr/runtime": (0, 0, 4),
+    "xarr/transforms": (0, 0, 10),
 }
 
 Check = Callable[[Iterable[Path]], list[str]]

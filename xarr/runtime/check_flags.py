@@ -1,7 +1,7 @@
 """Flags of checks that nobody has read yet: which values hang on them, and what is raised when one is looked at.
 
 On a device whose memory is not the host's a check cannot raise where it runs.  Its program gives flags beside its
-results (`xarr.compiler.passes.checks`), and whoever looks at a value reads those that it hangs on first.
+results (`xarr.compiler.passes.checks`), and a caller who looks at a value reads those that it hangs on first.
 """
 
 from __future__ import annotations

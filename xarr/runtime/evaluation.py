@@ -70,13 +70,13 @@ def _run_part(order: list[Node], roots: list[Node], device: Device, bar: Progres
         compiled = _programs.get(key) if bar is None else None
         if compiled is None:
             if bar is None:
-                compiled = _kept(key, order, leaves, outputs, device)
+                compiled = _make_and_keep(key, order, leaves, outputs, device)
             else:
                 compiled = make_program(graph_of(order, leaves, outputs), device.backend, bar=bar)
     _compute(compiled, order, leaves, outputs, device)
 
 
-def _kept(
+def _make_and_keep(
     key: tuple[Any, ...], order: list[Node], leaves: list[Node], outputs: list[Node], device: Device
 ) -> CompiledGraph:
     """A new program for a pending graph, kept for the next one of this key.  The caller holds the lock."""
@@ -98,7 +98,7 @@ def run_one(node: Node, device: Device) -> None:
             order = order_of([node])
             # Another thread may have computed a part of it since the key was made.
             if set(leaves).issubset(order):
-                compiled = _kept(key, order, leaves, [node], device)
+                compiled = _make_and_keep(key, order, leaves, [node], device)
     if compiled is None:
         run([node], device)
     else:

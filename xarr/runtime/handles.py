@@ -214,11 +214,11 @@ def _refuse_change(handle: Handle, new: Node) -> None:
     """A handle changes only in the function that made it; no argument outlives the call of its function."""
     trace = innermost()
     if trace is not None and getattr(handle, "_made_in", None) is not trace:
-        place = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
+        line = f"\nIt was made at {handle._node.source}" if handle._node.source else ""
         raise TracedValueError(
             "an array from outside of a traced function cannot be changed inside: that would happen once, while "
             "the function is recorded, and not when it runs; write y = x + 1 for x += 1, y = x.at[i].set(v) for "
-            f"x[i] = v, and return y{place}"
+            f"x[i] = v, and return y{line}"
         )
     if trace is None and new.traced:
         raise TracedValueError(

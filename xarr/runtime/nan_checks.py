@@ -64,26 +64,26 @@ def _numbers(node: Node) -> Numbers:
 
 def _check(op: Op, node: Node, values: list[Numbers], near: list[Numbers]) -> None:
     """Look at the value of `node`, made by `op` of `values`, of which `near` are its own operands."""
-    found = _numbers(node)
-    if found is None:
+    elements = _numbers(node)
+    if elements is None:
         return
     floats = [value for value in values if value is not None]
     if config.debug_nans:
-        bad = np.isnan(found)
+        bad = np.isnan(elements)
         if bad.any() and not any(np.isnan(value).any() for value in floats):
             raise NotANumberError(_message(op, node, "a NaN", bad, near))
     if config.debug_overflow:
-        bad = np.isinf(found)
+        bad = np.isinf(elements)
         if bad.any() and all(np.isfinite(value).all() for value in floats):
             raise NumberOverflowError(_message(op, node, "an infinity", bad, near))
 
 
 def _message(op: Op, node: Node, what: str, bad: np.ndarray[Any, Any], near: list[Numbers]) -> str:
-    place = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
     count = int(bad.sum())
     others = f", the first of {count}," if count > 1 else ""
-    at = f" at index {place}{others}" if place else ""
-    of = [f"{value[place]}" for value in near if value is not None and value.shape == bad.shape]
+    at = f" at index {index}{others}" if index else ""
+    of = [f"{value[index]}" for value in near if value is not None and value.shape == bad.shape]
     made = f" of {' and '.join(of)}" if of else ""
     line = f"; built at {node.source}" if node.source else ""
     return f"{op.lax_name} made {what}{made}{at} in {node.type.short()}{line}"

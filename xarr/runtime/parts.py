@@ -183,23 +183,23 @@ def warn_of_write(handle: Handle, part: Part, write: Write | None) -> None:
     views = _views(*lineage)
     if views is None:
         return
-    place = Source(frame.f_code, frame.f_lasti)
+    write_source = Source(frame.f_code, frame.f_lasti)
     source = handle._node.source
     # By its position: the offset of a call that CPython has specialised lies behind that of the first one (3.12).
     made = None if source is None else (source.code, source.position)
-    key = place, made, tuple((step, step is INDEX or given) for step, given in lineage[1])
+    key = write_source, made, tuple((step, step is INDEX or value) for step, value in lineage[1])
     message = _texts.get(key)
     if message is None:
         text = _message(handle, lineage, write or _SET, views[-1].flags.writeable, frame)
         if len(_texts) >= _MOST_TEXTS:
             _texts.clear()
-        message = _texts[key] = f"{text}\n{place}"
+        message = _texts[key] = f"{text}\n{write_source}"
     warnings.warn_explicit(
         message,
         PartUpdateWarning,
-        place.filename,
-        place.line,
-        frame.f_globals.get("__name__") or place.filename,
+        write_source.filename,
+        write_source.line,
+        frame.f_globals.get("__name__") or write_source.filename,
         frame.f_globals.setdefault("__warningregistry__", {}),
     )
 
@@ -294,14 +294,14 @@ def _variables(frame: FrameType) -> dict[str, Any]:
     """The local variables of a frame.
 
     Before Python 3.13 a function's frame keeps the dict that it shows them by, and with it what they were: Arrays that
-    the function has deleted since would live on.  It is emptied, unless somebody else holds it, who called `locals()`.
+    the function has deleted since would live on.  It is emptied, unless another holder has it from `locals()`.
     """
     shown = frame.f_locals
-    found = dict(shown)
+    names = dict(shown)
     is_copy = sys.version_info < (3, 13) and frame.f_code.co_flags & CO_OPTIMIZED
     if is_copy and getrefcount(shown) <= _REFERENCES_TO_SHOWN:
         shown.clear()
-    return found
+    return names
 
 
 # --- spelling -------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ _FEW: Final = 7
 
 
 def order_of(roots: list[Node]) -> list[Node]:
-    """What `roots` need, operands first, each once: the same as `postorder` gives, without a call for each node."""
+    """List what `roots` need, operands first, each once, as `postorder` does, but without a call for each node."""
     order: list[Node] = []
     seen: set[Node] = set()
     stack = roots[::-1]
@@ -117,7 +117,7 @@ def structure_of(
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether somebody may look at the value later: an Array, or what takes a tuple apart."""
+    """Whether the value may be looked at later: by an Array, or what takes a tuple apart."""
     if type(node.type) is TensorType:
         return node.handles > 0
     return type(node.op) is not Tuple
@@ -130,28 +130,28 @@ ended: Final[WeakSet[Node]] = WeakSet()
 def _refuse_parameter(node: Node) -> None:
     """Refuse a node without operands and value that is an argument of a traced function, or was given away."""
     if isinstance(node.op, Donated):
-        place = str(node.source)
-        call = f", this time at {place}" if node.source and place not in node.op.taker else ""
+        lines = str(node.source)
+        call = f", this time at {lines}" if node.source and lines not in node.op.taker else ""
         raise DonationError(
             f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}{call}; use what "
             "that call returned, or do not donate an Array that is still needed"
         )
     if node.traced:
         looked = here()
-        place = f"\nIt was asked for at {looked}" if looked else ""
-        place += f"\nIt became an argument at {node.source}" if node.source else ""
+        lines = f"\nIt was asked for at {looked}" if looked else ""
+        lines += f"\nIt became an argument at {node.source}" if node.source else ""
         if node in ended:
             raise TracedValueError(
                 "the value of a traced array was asked for after the function has ended that it was made in: it was "
                 "kept in an outer list or variable while that was recorded, and has no value; return it from the "
-                f"function, or hand it out at each call by xarr.debug.callback(kept.append, x){place}"
+                f"function, or hand it out at each call by xarr.debug.callback(kept.append, x){lines}"
             )
         raise TracedValueError(
             "the value of a traced array was asked for (by float, bool, int, list, numpy.asarray …), but inside "
             "a traced function an argument has no value yet; use lax.cond, lax.select or lax.while_loop for "
             "control flow that depends on values, xarr.where to choose element by element, static_argnames of "
             "xarr.jit for an argument that is a size, an axis or a flag, xarr.debug.print to show the value when the "
-            f"function runs, or look at it outside{place}"
+            f"function runs, or look at it outside{lines}"
         )
 
 
@@ -183,7 +183,7 @@ def parts_of(order: list[Node], roots: list[Node]) -> list[tuple[list[Node], lis
     Compiling takes time per line.  The pieces of a long chain mostly have the same structure, and so
     one program.
     """
-    last_use = {operand: place for place, node in enumerate(order) for operand in node.operands}
+    last_use = {operand: index for index, node in enumerate(order) for operand in node.operands}
     last_use.update(dict.fromkeys(roots, len(order)))
     parts = []
     start = 0

@@ -17,7 +17,7 @@ class Trace:
     """A function that is being recorded, what stands for its arguments, and parameters made meanwhile.
 
     effects: for the first side effect, the parameter for what it follows, and after that the token of each; None if
-    whoever records the function cannot have any.  device: where it runs, None for the default device.
+    the caller who records the function cannot have any.  device: where it runs, None for the default device.
     """
 
     parameters: tuple[Node, ...]
@@ -50,7 +50,7 @@ def innermost() -> Trace | None:
 
 @contextmanager
 def record_into(trace: Trace) -> Iterator[None]:
-    """What is built meanwhile belongs to `trace`."""
+    """Let what is built meanwhile belong to `trace`."""
     token = _traces.set((*_traces.get(), trace))
     recording.append(trace)
     try:

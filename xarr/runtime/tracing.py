@@ -24,10 +24,10 @@ def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
     }
     for node in postorder(traced, known.__contains__):
         if node not in known and node.traced and not node.operands:
-            place = f"\nIt became an argument at {node.source}" if node.source else ""
+            line = f"\nIt became an argument at {node.source}" if node.source else ""
             raise TracedValueError(
                 f"{name} uses an argument {node.type} of a traced function that has ended, kept in an outer "
-                f"variable; return it from that function instead{place}"
+                f"variable; return it from that function instead{line}"
             )
 
 

@@ -16,7 +16,7 @@ def claim(node: Node, device: Device, taker: str) -> None:
     """Let programs on `device` write to the buffer of a node whose one Array is given away to the function `taker`.
 
     Not if another Array shows the node, another call reads it, or its memory is exposed.  The caller has counted
-    itself among the readers, and has read the value: whoever comes to the node after this finds it donated.
+    itself among the readers, and has read the value: another caller who comes to the node after this finds it donated.
 
     Counts are right only while threads take turns, so that without a global lock no memory is written over;
     `python -m xarr doctor` says so.

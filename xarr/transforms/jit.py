@@ -24,7 +24,7 @@ from xarr.shapes import Shape
 from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
-from xarr.transforms.recording import inlined, record
+from xarr.transforms.recording import inline_call, record
 from xarr.transforms.signature import Call, Signature, call_of, static
 from xarr.transforms.stages import Stage
 from xarr.transforms.traced import Traced
@@ -33,7 +33,7 @@ Function = Callable[..., Any]
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
-Places = frozenset[int | str]
+ArgumentKeys = frozenset[int | str]
 
 #: Signatures of one function that are kept; those not used for longest go first.
 _SIGNATURES_KEPT: Final = 256
@@ -42,7 +42,7 @@ _REPLAYS_KEPT: Final = 8
 
 
 class CacheInfo(NamedTuple):
-    """What a jitted function has done: signatures kept and how many can be, and compilations since it was made."""
+    """Counts of a jitted function: signatures kept, how many can be, and compilations since it was made."""
 
     signatures: int
     limit: int
@@ -138,17 +138,17 @@ def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
 
 
 def _numbers(option: str, value: int | Iterable[int] | None) -> tuple[int, ...]:
-    found = (value,) if isinstance(value, int) else tuple(value or ())
-    if not all(type(number) is int for number in found):
+    numbers = (value,) if isinstance(value, int) else tuple(value or ())
+    if not all(type(number) is int for number in numbers):
         raise InputError(f"jit: wanted an int or a sequence of ints for {option}, got {value!r}")
-    return found
+    return numbers
 
 
 def _names(option: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
-    found = (value,) if isinstance(value, str) else tuple(value or ())
-    if not all(isinstance(name, str) for name in found):
+    names = (value,) if isinstance(value, str) else tuple(value or ())
+    if not all(isinstance(name, str) for name in names):
         raise InputError(f"jit: wanted a name or a sequence of names for {option}, got {value!r}")
-    return found
+    return names
 
 
 class Jitted(Generic[P, R]):
@@ -168,8 +168,8 @@ class Jitted(Generic[P, R]):
         self._function = function
         self._options = options
         self._parameters = _parameters(function)
-        self._static = self._places("static", options.static_argnums, options.static_argnames)
-        self._donated = self._places("donate", options.donate_argnums, options.donate_argnames)
+        self._static = self._argument_keys("static", options.static_argnums, options.static_argnames)
+        self._donated = self._argument_keys("donate", options.donate_argnums, options.donate_argnames)
         both = sorted(map(str, self._static & self._donated))
         if both:
             raise InputError(
@@ -230,11 +230,11 @@ class Jitted(Generic[P, R]):
 
     @property
     def compilations(self) -> int:
-        """How often the function was recorded."""
+        """The number of times that the function was recorded."""
         return self._compilations
 
     def cache_info(self) -> CacheInfo:
-        """How many signatures are kept, at most, and how often the function was recorded."""
+        """Count the signatures kept, those that can be kept, and the times that the function was recorded."""
         return CacheInfo(len(self._cache), _SIGNATURES_KEPT, self._compilations)
 
     def clear_cache(self) -> None:
@@ -284,7 +284,7 @@ class Jitted(Generic[P, R]):
         call = self._call(args, kwargs)
         traced = self._traced(call)
         if traces.is_tracing():
-            return inlined(traced, call)
+            return inline_call(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):
             self._replay, self._text = replay(traced, call)
@@ -292,37 +292,37 @@ class Jitted(Generic[P, R]):
         return result
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:
-        places: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
+        arguments: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
         statics, others = [], []
-        for place, value in places:
-            label = self._label(place)
-            if place in self._static:
-                statics.append(static(self.__name__, place, label, value))
+        for key, value in arguments:
+            label = self._label(key)
+            if key in self._static:
+                statics.append(static(self.__name__, key, label, value))
             else:
-                others.append((place, label, tree.map(convert, value) if convert else value))
+                others.append((key, label, tree.map(convert, value) if convert else value))
         return call_of(self.__name__, statics, others)
 
     def _traced(self, call: Call) -> Traced:
         """The function recorded for the signature of `call`, by this call if by none before."""
-        found = self._known(call.signature)
-        if found is not None:
-            return found
+        traced = self._look_up(call.signature)
+        if traced is not None:
+            return traced
         with self._only_one(call.signature):
-            found = self._known(call.signature)
-            if found is None:
-                found = record(self.__name__, self._function, call.signature, self._donated)
+            traced = self._look_up(call.signature)
+            if traced is None:
+                traced = record(self.__name__, self._function, call.signature, self._donated)
                 # What uses an argument of an outer traced function holds within that function only.
-                if not any(node.traced for node in found.captured):
-                    self._keep(found)
-        return found
+                if not any(node.traced for node in traced.captured):
+                    self._keep(traced)
+        return traced
 
-    def _known(self, signature: Signature) -> Traced | None:
+    def _look_up(self, signature: Signature) -> Traced | None:
         with self._lock:
             for key in signature.keys:
-                found = self._cache.get(key)
-                if found is not None:
+                known = self._cache.get(key)
+                if known is not None:
                     self._cache.move_to_end(key)
-                    return found
+                    return known
             return None
 
     @contextmanager
@@ -361,39 +361,37 @@ class Jitted(Generic[P, R]):
 
     # --- arguments ---------------------------------------------------------------------------------
 
-    def _places(self, what: str, numbers: tuple[int, ...], names: tuple[str, ...]) -> Places:
+    def _argument_keys(self, what: str, numbers: tuple[int, ...], names: tuple[str, ...]) -> ArgumentKeys:
         """Positions and names of arguments, each by both if the function has it under both."""
         parameters = self._parameters
         if parameters is None:
             return frozenset((*numbers, *names))
         positional = [each.name for each in parameters if each.kind in _POSITIONAL]
-        found: set[int | str] = set()
+        keys: set[int | str] = set()
         for number in numbers:
-            place = number + len(positional) if number < 0 else number
-            if place < 0 or (
-                place >= len(positional) and not _has(parameters, inspect.Parameter.VAR_POSITIONAL)
-            ):
+            key = number + len(positional) if number < 0 else number
+            if key < 0 or (key >= len(positional) and not _has(parameters, inspect.Parameter.VAR_POSITIONAL)):
                 raise InputError(
                     f"jit: {what}_argnums has {number}, but {self.__name__} takes {len(positional)} positional "
                     f"arguments: {', '.join(positional)}"
                 )
-            found.add(place)
-            found.update(positional[place : place + 1])
+            keys.add(key)
+            keys.update(positional[key : key + 1])
         known = [each.name for each in parameters if each.kind in _NAMED]
         for name in names:
             if name not in known and not _has(parameters, inspect.Parameter.VAR_KEYWORD):
                 raise InputError(
                     f"jit: {what}_argnames has {name!r}, but the arguments of {self.__name__} are {', '.join(known)}"
                 )
-            found.add(name)
-            found.update([positional.index(name)] if name in positional else [])
-        return frozenset(found)
+            keys.add(name)
+            keys.update([positional.index(name)] if name in positional else [])
+        return frozenset(keys)
 
-    def _label(self, place: int | str) -> str:
-        if isinstance(place, str):
-            return place
+    def _label(self, key: int | str) -> str:
+        if isinstance(key, str):
+            return key
         positional = [each.name for each in self._parameters or () if each.kind in _POSITIONAL]
-        return positional[place] if place < len(positional) else f"args[{place - len(positional)}]"
+        return positional[key] if key < len(positional) else f"args[{key - len(positional)}]"
 
     # --- methods -----------------------------------------------------------------------------------
 
@@ -423,7 +421,7 @@ def _name_of(function: Function) -> str:
 
 
 def _parameters(function: Function) -> tuple[inspect.Parameter, ...] | None:
-    """What the function takes; None where Python does not know."""
+    """The parameters of the function; None where Python does not know them."""
     try:
         return tuple(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -486,12 +484,12 @@ class _Method(Jitted[..., Any]):
             self._state = [mark(each) for each in shown]
 
 
-def _without_self(places: Places, rest: Sequence[inspect.Parameter]) -> tuple[Any, Any]:
+def _without_self(keys: ArgumentKeys, rest: Sequence[inspect.Parameter]) -> tuple[Any, Any]:
     """Positions and names of the arguments after the first, which is static whether it is named or not."""
-    numbers = [place - 1 for place in places if isinstance(place, int) and place]
+    numbers = [key - 1 for key in keys if isinstance(key, int) and key]
     named = {each.name for each in rest if each.kind in _NAMED}
     takes_all = _has(rest, inspect.Parameter.VAR_KEYWORD)
-    names = [place for place in places if isinstance(place, str) and (place in named or takes_all)]
+    names = [key for key in keys if isinstance(key, str) and (key in named or takes_all)]
     return tuple(sorted(numbers)), tuple(sorted(names))
 
 

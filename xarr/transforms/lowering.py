@@ -129,10 +129,10 @@ class Lowered:
     def __reduce__(self) -> tuple[Any, ...]:
         """As its graph without source lines, the name of its backend, and the values that it closes over."""
         captured = tuple(wrap(node) for node in self.captured)
-        return _unpickled, (self.graph, self.backend.device().name, captured, self.hot, self.donated)
+        return _unpickle, (self.graph, self.backend.device().name, captured, self.hot, self.donated)
 
 
-def _unpickled(
+def _unpickle(
     graph: Graph, backend: str, captured: tuple[Handle, ...], hot: bool, donated: tuple[int, ...] = ()
 ) -> Lowered:
     return Lowered(graph, backends.get(backend), tuple(array._node for array in captured), hot, donated)
@@ -170,13 +170,13 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
     if not callable(function):
         raise InputError(f"lower wants a function, got {type(function).__name__}")
     check_arity("lower", "the function", function, len(arguments))
-    numbers = {place: value for place, value in enumerate(arguments) if is_weak(value)}
-    types = [argument_type(value) for place, value in enumerate(arguments) if place not in numbers]
+    numbers = {index: value for index, value in enumerate(arguments) if is_weak(value)}
+    types = [argument_type(value) for index, value in enumerate(arguments) if index not in numbers]
     device = (common_device(arguments) or backends.default_device()).committed
 
     def body(*parameters: Any) -> tuple[Handle, ...]:
-        given = iter(parameters)
-        both = [numbers[place] if place in numbers else next(given) for place in range(len(arguments))]
+        arrays = iter(parameters)
+        both = [numbers[index] if index in numbers else next(arrays) for index in range(len(arguments))]
         return _results(function(*both))
 
     effects: list[Node] = []

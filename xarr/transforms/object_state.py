@@ -15,22 +15,22 @@ _PLAIN: Final = frozenset((bool, int, float, complex, str, type(None)))
 
 
 def attributes_of(instance: Any) -> list[Any]:
-    """The attributes of an object: names, and what is found there; of an Array the node, as that can change."""
-    found: list[Any] = []
+    """The attributes of an object: names, and what is there; of an Array the node, as that can change."""
+    state: list[Any] = []
     for name, value in getattr(instance, "__dict__", {}).items():
-        found.append(name)
+        state.append(name)
         if type(value) is Array:
-            found.append(value._node)
+            state.append(value._node)
         elif type(value) in _PLAIN:
-            found.append(value)
+            state.append(value)
         else:
             try:
                 leaves, structure = tree.flatten(value)
             except InputError:  # a dict whose keys have no order
                 leaves, structure = [value], tree.LEAF
-            found.append(structure)
-            found += [leaf._node if type(leaf) is Array else leaf for leaf in leaves]
-    return found
+            state.append(structure)
+            state += [leaf._node if type(leaf) is Array else leaf for leaf in leaves]
+    return state
 
 
 def mark(value: Any) -> Any:

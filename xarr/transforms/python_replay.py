@@ -59,9 +59,9 @@ def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any]
 
 def static_types(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
     """The types, None for float; None if one is neither that nor an array's without dynamic dimensions."""
-    found = tuple([None if each is float else each for each in types])
-    known = all(each is None or (type(each) is TensorType and not each.dynamic) for each in found)
-    return found if known else None
+    static = tuple([None if each is float else each for each in types])
+    is_static = all(each is None or (type(each) is TensorType and not each.dynamic) for each in static)
+    return static if is_static else None
 
 
 def has_fast_path(call: Call) -> bool:
@@ -144,8 +144,8 @@ class _Writer:
         self._buffers()
         self._leaves()
         self.lines += [f"{name} = {text}" for name, text in self.traced.definitions]
-        for place, number in enumerate(self.traced.numbers):
-            self._number(f"c{place}", number)
+        for index, number in enumerate(self.traced.numbers):
+            self._number(f"c{index}", number)
         self._call()
         self._results()
         names = ", ".join(
@@ -172,31 +172,31 @@ class _Writer:
 
     def _arguments(self) -> None:
         arguments = self.call.signature.arguments
-        count = sum(isinstance(argument.place, int) for argument in arguments)
-        names = frozenset(argument.place for argument in arguments if isinstance(argument.place, str))
+        count = sum(isinstance(argument.key, int) for argument in arguments)
+        names = frozenset(argument.key for argument in arguments if isinstance(argument.key, str))
         keywords = f"kwargs.keys() != {self._name('N', names)}" if names else "kwargs"
         self._unless("recording", "observers", keywords, f"len(args) != {count}")
         values = self._names_of_arguments()
         if count:
-            self.lines.append(f"{', '.join([values[place] for place in range(count)])}, = args")
+            self.lines.append(f"{', '.join([values[index] for index in range(count)])}, = args")
         for argument in arguments:
             if isinstance(argument, Argument):
-                self._unpack(argument.structure, values[argument.place])
+                self._unpack(argument.structure, values[argument.key])
             else:
-                self._static(argument, values[argument.place])
+                self._static(argument, values[argument.key])
 
     def _names_of_arguments(self) -> dict[int | str, str]:
-        """How each argument is reached; one that is a leaf has the leaf's name at once."""
+        """Expressions for the arguments; one that is a leaf has the leaf's name at once."""
         values: dict[int | str, str] = {}
         leaves = 0
         for argument in self.call.signature.arguments:
-            place = argument.place
+            key = argument.key
             structure = argument.structure if isinstance(argument, Argument) else None
-            if isinstance(place, str):
-                values[place] = f"kwargs[{_key(place, self._name)}]"
+            if isinstance(key, str):
+                values[key] = f"kwargs[{_key(key, self._name)}]"
             else:
                 is_leaf = structure is not None and structure.container is None
-                values[place] = f"x{leaves}" if is_leaf else f"a{place}"
+                values[key] = f"x{leaves}" if is_leaf else f"a{key}"
             leaves += structure.count if structure else 0
         return values
 
@@ -227,7 +227,7 @@ class _Writer:
     def _flatten(self, structure: Structure, name: str) -> None:
         """The leaves of a container that only the functions of its class can take apart."""
         self._unless(f"type({name}) is not {self._name('C', structure.container)}")
-        own = [f"x{self.leaves + place}" for place in range(structure.count)]
+        own = [f"x{self.leaves + index}" for index in range(structure.count)]
         self.lines.append(f"l{name}, s{name} = flatten({name})")
         self._unless(f"s{name} != {self._name('U', structure)}")
         self.lines += [f"{', '.join(own)}, = l{name}"] if own else []
@@ -247,20 +247,20 @@ class _Writer:
 
     def _leaves(self) -> None:
         pairs = list(enumerate(zip(self.call.sources, self.call.signature.types, strict=True)))
-        arrays = [(place, type_) for place, (source, type_) in pairs if source == "Array"]
+        arrays = [(index, type_) for index, (source, type_) in pairs if source == "Array"]
         if arrays:
-            self._unless(*[f"type(x{place}) is not Array" for place, _ in arrays])
-        for place, (source, type_) in pairs:
+            self._unless(*[f"type(x{index}) is not Array" for index, _ in arrays])
+        for index, (source, type_) in pairs:
             if source != "Array":
-                self._leaf(place, source, type_)
-        for place, type_ in arrays:
-            self._array(place, type_)
+                self._leaf(index, source, type_)
+        for index, type_ in arrays:
+            self._array(index, type_)
         if not self.traced.owner.backend.is_on_host:  # there arguments may hang on flags of checks
-            nodes = "".join([f"n{place}, " for place, _ in arrays])
+            nodes = "".join([f"n{index}, " for index, _ in arrays])
             self._unless(f"unread and flags_of(({nodes}*{self._name('V', self.traced.captured)},))")
 
-    def _array(self, place: int, type_: Any) -> None:
-        x, b, n = f"x{place}", f"b{place}", f"n{place}"
+    def _array(self, index: int, type_: Any) -> None:
+        x, b, n = f"x{index}", f"b{index}", f"n{index}"
         self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
         self._unless(
             f"{n}.type is not {self._name('T', type_)}",
@@ -268,13 +268,13 @@ class _Writer:
             f"{b} is None",
         )
 
-    def _leaf(self, place: int, source: str, type_: Any) -> None:
-        x, b = f"x{place}", f"b{place}"
+    def _leaf(self, index: int, source: str, type_: Any) -> None:
+        x, b = f"x{index}", f"b{index}"
         if source == "ndarray":
             shape, dtype = self._name("H", type_.shape), self._name("D", type_.dtype)
             self._unless(f"type({x}) is not ndarray", f"{x}.shape != {shape}", f"{x}.dtype != {dtype}")
             # A copy: the result may share memory with it, and the caller may write to its own.
-            value = x if self._is_lent(place) or not self.traced.owner.backend.is_on_host else f"array({x})"
+            value = x if self._is_lent(index) or not self.traced.owner.backend.is_on_host else f"array({x})"
             door = "from_host" if type_.shape else "from_number"
             self.lines.append(f"{b} = backend.{door}({value})")
         elif source == "generic":
@@ -306,46 +306,46 @@ class _Writer:
         """Buffers for the results of a program that is one call."""
         if self.direct is not None:
             make = self._name("M", self.direct.make)
-            for place, spec in enumerate(self.direct.specs):
+            for index, spec in enumerate(self.direct.specs):
                 arguments = ", ".join([self._name("R", each) for each in spec])
-                self.lines.append(f"v{place} = {make}({arguments})")
+                self.lines.append(f"v{index} = {make}({arguments})")
 
     def _call(self) -> None:
         compiled = self.traced.compiled()
-        buffers = [f"b{place}" for place in self.traced.arrays]
-        buffers += [f"c{place}" for place in range(len(self.traced.numbers))]
+        buffers = [f"b{index}" for index in self.traced.arrays]
+        buffers += [f"c{index}" for index in range(len(self.traced.numbers))]
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
-        values = "".join(f"v{place}, " for place in range(len(self.traced.graph.results)))
+        values = "".join(f"v{index}, " for index in range(len(self.traced.graph.results)))
         values += "*flags" if compiled.checks is not None else ""
         called = [
             *self._read(),
             "try:",
-            *[f"    {line}" for line in self._donated()],
+            *[f"    {line}" for line in self._claims()],
             f"    {values.strip()} = program({', '.join(buffers)})" if values else "    pass",
             "except BaseException as error:",
             "    explain(error)",
             "    raise",
-            *self._released(),
+            *self._releases(),
         ]
         if self.direct is not None:
-            made = [f"v{place}" for place in range(len(self.direct.specs))]
+            made = [f"v{index}" for index in range(len(self.direct.specs))]
             run = self._name("F", self.direct.run)
             self.lines += [*self._again(self.traced.numbers), f"if not {run}({', '.join(buffers + made)}):"]
             called = [f"    {line}" for line in called]
         self.lines += called
 
-        lent = "".join([f"x{place}, " for place in self.traced.arrays if self._is_lent(place)])
+        lent = "".join([f"x{index}, " for index in self.traced.arrays if self._is_lent(index)])
         if lent:
-            for place in range(len(self.traced.graph.results)):
-                self.lines.append(f"v{place} = apart(backend, v{place}, ({lent.strip()}))")
+            for index in range(len(self.traced.graph.results)):
+                self.lines.append(f"v{index} = apart(backend, v{index}, ({lent.strip()}))")
 
-    def _is_lent(self, place: int) -> bool:
+    def _is_lent(self, index: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
         if not self.traced.owner.backend.is_on_host:
             return False
         is_static = static_types(self.traced.graph.result_types) is not None
-        is_large = self.call.signature.types[place].nbytes > _LARGE
-        return self.call.sources[place] == "ndarray" and is_static and is_large
+        is_large = self.call.signature.types[index].nbytes > _LARGE
+        return self.call.sources[index] == "ndarray" and is_static and is_large
 
     def _nodes(self) -> list[tuple[int, int]]:
         """Which leaves are Arrays, and their numbers among the arrays."""
@@ -358,48 +358,48 @@ class _Writer:
         """
         again = self._again(self.traced.numbers or self.direct)
         exposed = [
-            f"n{place}.exposed = True" for number, place in self._nodes() if self.traced.exposes(number)
+            f"n{index}.exposed = True" for number, index in self._nodes() if self.traced.exposes(number)
         ]
-        return [*again, *[f"n{place}.handles += 1" for _, place in self._nodes()], *exposed]
+        return [*again, *[f"n{index}.handles += 1" for _, index in self._nodes()], *exposed]
 
     def _again(self, is_needed: object) -> list[str]:
         """The lines that read the values once more, where something has been called since they were read."""
-        places = [place for _, place in self._nodes()]
-        if not is_needed or not places:
+        leaves = [index for _, index in self._nodes()]
+        if not is_needed or not leaves:
             return []
-        tests = [f"b{place} is None" for place in places]
+        tests = [f"b{index} is None" for index in leaves]
         return [
-            *[f"b{place} = n{place}.value" for place in places],
+            *[f"b{index} = n{index}.value" for index in leaves],
             *[f"if {' or '.join(tests)}:", "    return MISSED"],
         ]
 
-    def _donated(self) -> list[str]:
+    def _claims(self) -> list[str]:
         donation = self.traced.donation
-        places = [place for place in donation.leaves if self.call.sources[place] == "Array"]
-        taker = self._name("W", donation.taker) if places else ""
+        leaves = [index for index in donation.leaves if self.call.sources[index] == "Array"]
+        taker = self._name("W", donation.taker) if leaves else ""
         # All claims first, as in `Traced.run`.
-        claims = [f"claim(n{place}, device, {taker})" for place in places]
-        return [*claims, *[f"x{place}._give_away({taker})" for place in places]]
+        claims = [f"claim(n{index}, device, {taker})" for index in leaves]
+        return [*claims, *[f"x{index}._give_away({taker})" for index in leaves]]
 
-    def _released(self) -> list[str]:
+    def _releases(self) -> list[str]:
         lines = [
-            f"    release(n{place})" if place in self.traced.donation.leaves else f"    n{place}.handles -= 1"
-            for _, place in self._nodes()
+            f"    release(n{index})" if index in self.traced.donation.leaves else f"    n{index}.handles -= 1"
+            for _, index in self._nodes()
         ]
         return ["finally:", *lines] if lines else []
 
     def _results(self) -> None:
         results = self.traced.graph.results
-        for number, place in enumerate(self.traced.places):
-            node = results[place]
+        for number, index in enumerate(self.traced.result_numbers):
+            node = results[index]
             m, y = f"m{number}", f"y{number}"
             self.lines += [
                 f"{m} = new(Leaf)",
                 f"{m}.op = {self._name('O', data_of(node.type))}",
                 f"{m}.type = {self._name('T', node.type)}",
-                f"{m}.value = v{place}",
+                f"{m}.value = v{index}",
                 f"{m}.device = device",
-                f"{m}.exposed = {self.traced.is_exposed(place)}",
+                f"{m}.exposed = {self.traced.is_exposed(index)}",
                 f"{m}.handles = 1",
                 f"{m}._place = {self._name('P', node._place)}",
                 f"{y} = new(Array)",
@@ -407,13 +407,13 @@ class _Writer:
             ]
         compiled = self.traced.compiled()
         if compiled.checks is not None:
-            nodes = "".join([f"m{number}, " for number in range(len(self.traced.places))])
-            keep = self._name("F", partial(attach_results, compiled.checks, self.traced.places))
+            nodes = "".join([f"m{number}, " for number in range(len(self.traced.result_numbers))])
+            keep = self._name("F", partial(attach_results, compiled.checks, self.traced.result_numbers))
             self.lines.append(f"{keep}(({nodes.rstrip()}), flags, device)")
-        names = iter([f"y{number}" for number in range(len(self.traced.places))])
-        self.lines.append(f"return {self._packed(self.traced.structure, names)}")
+        names = iter([f"y{number}" for number in range(len(self.traced.result_numbers))])
+        self.lines.append(f"return {self._pack(self.traced.structure, names)}")
 
-    def _packed(self, structure: Structure, names: Iterator[str]) -> str:
+    def _pack(self, structure: Structure, names: Iterator[str]) -> str:
         """The expression for a result of this structure."""
         container = structure.container
         if container is None:
@@ -423,7 +423,7 @@ class _Writer:
         if not structure.is_plain:
             leaves = "".join([f"{next(names)}, " for _ in range(structure.count)])
             return f"unflatten({self._name('U', structure)}, ({leaves.rstrip()}))"
-        inner = [self._packed(child, names) for child in structure.children]
+        inner = [self._pack(child, names) for child in structure.children]
         if container is tuple:
             return f"({''.join(f'{each}, ' for each in inner).rstrip()})"
         if container is list:
@@ -455,7 +455,7 @@ def _ways(structure: Structure, value: str, name: Callable[[str, Any], str]) -> 
     if container is dict:
         return [f"{value}[{_key(key, name)}]" for key in structure.keys]
     if issubclass(container, tuple | list):
-        return [f"{value}[{place}]" for place in range(len(structure.keys))]
+        return [f"{value}[{index}]" for index in range(len(structure.keys))]
     return [
         f"{value}.{key}" if _is_plain(key) else f"getattr({value}, {name('K', key)})"
         for key in structure.keys

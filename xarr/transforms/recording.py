@@ -41,7 +41,7 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
     _running.deepest_of_all = max(_running.depth, _running.deepest_of_all)
     deepest[key] = max(outside + 1, deepest.get(key, 0))
     try:
-        return _recorded(name, function, signature, donated)
+        return _record(name, function, signature, donated)
     except RecursionError as error:
         depth, of_all = deepest[key], _running.deepest_of_all
         if (
@@ -86,9 +86,7 @@ class _Running(threading.local):
 _running: Final = _Running()
 
 
-def _recorded(
-    name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]
-) -> Traced:
+def _record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:
     extra: list[Node] = []
     effects: list[Node] = []
     numbers = Numbers(extra)
@@ -97,15 +95,15 @@ def _recorded(
     def body(*handles: Handle) -> list[Handle]:
         arrays = iter(handles)
         leaves = [
-            Number.of(f"x{place}", leaf, numbers) if isinstance(leaf, type) else next(arrays)
-            for place, leaf in enumerate(signature.types)
+            Number.of(f"x{index}", leaf, numbers) if isinstance(leaf, type) else next(arrays)
+            for index, leaf in enumerate(signature.types)
         ]
         before = [leaf._node for leaf in leaves]
         args, kwargs = _arguments(signature, leaves)
-        found, seen["structure"] = tree.flatten(function(*args, **kwargs))
+        outputs, seen["structure"] = tree.flatten(function(*args, **kwargs))
         _refuse_changed(name, signature, leaves, before)
         paths = seen["structure"].paths("the result")
-        results = [_result(name, path, leaf) for path, leaf in zip(paths, found, strict=True)]
+        results = [_result(name, path, leaf) for path, leaf in zip(paths, outputs, strict=True)]
         device = join_devices(signature.device, lazy.common_device(results))
         seen["device"] = device if device is None or device.is_committed else None
         return results
@@ -115,29 +113,31 @@ def _recorded(
     graph, captured = tracing.trace(body, types, signature.device, name, extra, effects, owner)
     count = len(graph.results) - bool(effects)
     captured = (START, *captured) if effects else captured
-    parameters, used = _without_unused(graph, numbers)
+    parameters, used = _drop_unused(graph, numbers)
     results = tuple(dict.fromkeys(graph.results))
-    places = tuple([results.index(node) for node in graph.results[:count]])
+    result_numbers = tuple([results.index(node) for node in graph.results[:count]])
     definitions = numbers.definitions([each.text for each in used])
     return Traced(
         *(signature, Graph(parameters, results, name), used, definitions, captured),
-        *(seen["structure"], places, seen["device"], _donation(name, signature, donated)),
+        *(seen["structure"], result_numbers, seen["device"], _donation(name, signature, donated)),
         has_effects=bool(effects),
     )
 
 
 def _arguments(signature: Signature, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
     """The arguments for the function itself, with these leaves in the traced ones."""
-    given = iter(leaves)
+    remaining = iter(leaves)
     values: dict[int | str, Any] = {}
     for argument in signature.arguments:
         if isinstance(argument, Static):
-            values[argument.place] = argument.value
+            values[argument.key] = argument.value
         else:
-            own = [next(given) for _ in argument.types]
-            values[argument.place] = tree.unflatten(argument.structure, own)
-    places = sorted(place for place in values if isinstance(place, int))
-    return [values[place] for place in places], {k: v for k, v in values.items() if isinstance(k, str)}
+            own = [next(remaining) for _ in argument.types]
+            values[argument.key] = tree.unflatten(argument.structure, own)
+    positions = sorted(position for position in values if isinstance(position, int))
+    return [values[position] for position in positions], {
+        k: v for k, v in values.items() if isinstance(k, str)
+    }
 
 
 def _refuse_changed(name: str, signature: Signature, leaves: Sequence[Any], before: Sequence[Node]) -> None:
@@ -170,7 +170,7 @@ def _result(name: str, path: str, value: Any) -> Handle:
         ) from None
 
 
-def _without_unused(graph: Graph, numbers: Numbers) -> tuple[list[Node], tuple[Converted, ...]]:
+def _drop_unused(graph: Graph, numbers: Numbers) -> tuple[list[Node], tuple[Converted, ...]]:
     """The parameters but those for numbers that nothing uses, and what those for numbers stand for."""
     used = {operand for node in graph.nodes for operand in node.operands} | set(graph.results)
     meaning = {node: Converted(*key) for key, node in numbers.nodes.items()}
@@ -184,13 +184,13 @@ def _donation(name: str, signature: Signature, donated: Set[int | str]) -> Donat
     for argument in signature.arguments:
         if isinstance(argument, Argument):
             end = start + argument.structure.count
-            leaves += range(start, end) if argument.place in donated else ()
+            leaves += range(start, end) if argument.key in donated else ()
             start = end
-    place = here() if leaves else None
-    return Donation(tuple(leaves), f"{name}{f', first called at {place}' if place else ''}")
+    line = here() if leaves else None
+    return Donation(tuple(leaves), f"{name}{f', first called at {line}' if line else ''}")
 
 
-def inlined(traced: Traced, call: Call) -> Any:
+def inline_call(traced: Traced, call: Call) -> Any:
     """The result of a call inside of another traced function: a call in its graph.
 
     What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what
@@ -199,19 +199,19 @@ def inlined(traced: Traced, call: Call) -> Any:
     leaves, graph = call.leaves, traced.graph
     # What another call of the same signature was made with says nothing about this one.
     device = join_devices(call.signature.device, traced.device if traced.captured else None)
-    values = defined(traced.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
-    operands = [_node(leaves[place], device) for place in traced.arrays]
+    values = defined(traced.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
+    operands = [_node(leaves[index], device) for index in traced.arrays]
     operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
     operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
     if not operands or _is_scalar(graph):
-        found = [lazy.wrap(node) for node in graph.inline(*operands)]
+        results = [lazy.wrap(node) for node in graph.inline(*operands)]
     elif graph.results:
-        found = results_of(ops.Call(graph), operands, len(graph.results))
+        results = results_of(ops.Call(graph), operands, len(graph.results))
     else:
-        found = []
+        results = []
     if traced.has_effects:
-        add_effect(found[-1])
-    return tree.unflatten(traced.structure, [found[place] for place in traced.places])
+        add_effect(results[-1])
+    return tree.unflatten(traced.structure, [results[index] for index in traced.result_numbers])
 
 
 def _is_scalar(graph: Graph) -> bool:
@@ -220,13 +220,13 @@ def _is_scalar(graph: Graph) -> bool:
 
 
 def _node(leaf: Any, device: Device | None) -> Node:
-    found: Node = leaf._node if isinstance(leaf, Handle) else host_node(leaf, device)
-    return found
+    node: Node = leaf._node if isinstance(leaf, Handle) else host_node(leaf, device)
+    return node
 
 
 def _number(value: Any, dtype: Any) -> Node:
     if isinstance(value, Number):
         return value._to(dtype)
     # Numbers of two functions together are an ordinary Array.
-    found: Node = value.astype(dtype)._node if isinstance(value, Array) else scalar_node(value, dtype)
-    return found
+    node: Node = value.astype(dtype)._node if isinstance(value, Array) else scalar_node(value, dtype)
+    return node

@@ -28,10 +28,10 @@ _SETTINGS: Final = ("broadcasting", "default_dtype", "default_prng_impl", "backe
 class Argument:
     """An argument that is traced: a pytree of arrays and numbers.
 
-    place: its position, or its keyword; label: what it is called in messages.
+    key: its position, or its keyword; label: what it is called in messages.
     """
 
-    place: int | str
+    key: int | str
     label: str
     structure: Structure
     types: tuple[LeafType, ...]
@@ -43,7 +43,7 @@ class Argument:
         return f"{self.label}: {text}"
 
     def changes(self, other: Argument) -> Iterator[str]:
-        """How this one differs from `other`, an earlier one in its place."""
+        """Describe how this one differs from `other`, an earlier one of the same key."""
         if self.structure != other.structure:
             yield f"{self.label} was {other.structure} and is {self.structure}"
             return
@@ -57,7 +57,7 @@ class Argument:
 class Static:
     """An argument whose value is part of the signature.  `exact` tells apart what compares equal."""
 
-    place: int | str
+    key: int | str
     label: str
     exact: Any
     value: Any = field(compare=False)
@@ -72,7 +72,7 @@ class Static:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a program was compiled for.
+    """The arguments that a program was compiled for.
 
     settings: names and values of those that matter, "backend" the last;
     device: that of the argument Arrays, None if none is committed.
@@ -89,7 +89,7 @@ class Signature:
 
     @property
     def keys(self) -> tuple[Signature, ...]:
-        """What to look for: arguments that are not committed are as good as those on the default device."""
+        """Signatures to look for: arguments that are not committed are as good as those on the default device."""
         if self.device is not None:
             return (self,)
         return replace(self, device=self.default_device), self
@@ -104,19 +104,19 @@ class Signature:
 
     def changes(self, other: Signature) -> list[str]:
         """In words, how this one differs from an earlier one."""
-        if [(type(a), a.place) for a in self.arguments] != [(type(a), a.place) for a in other.arguments]:
+        if [(type(a), a.key) for a in self.arguments] != [(type(a), a.key) for a in other.arguments]:
             return [f"the arguments were {other} and are {self}"]
         pairs: Any = zip(self.arguments, other.arguments, strict=True)
-        found = [text for new, old in pairs for text in new.changes(old)]
+        texts = [text for new, old in pairs for text in new.changes(old)]
         known = dict(other.settings)
         for name, setting in self.settings:
             before = known.get(name, setting)
             if setting != before:
-                found.append(f"config.{name} was {before!r} and is {setting!r}")
+                texts.append(f"config.{name} was {before!r} and is {setting!r}")
         if self.device is not other.device:
             names = [each.name if each else "none" for each in (other.device, self.device)]
-            found.append(f"the backend of the arguments was {names[0]} and is {names[1]}")
-        return found
+            texts.append(f"the backend of the arguments was {names[0]} and is {names[1]}")
+        return texts
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ def exact(value: Any) -> Any:
     return kind, value
 
 
-def static(name: str, place: int | str, label: str, value: Any) -> Static:
+def static(name: str, key: int | str, label: str, value: Any) -> Static:
     """A static argument; InputError if it has no hash."""
     try:
         hash(value)
@@ -169,21 +169,21 @@ def static(name: str, place: int | str, label: str, value: Any) -> Static:
         raise InputError(
             f"{name}: the static argument {label} must be hashable, got {type(value).__name__} ({error}); {advice}"
         ) from None
-    return Static(place, label, exact(value), value)
+    return Static(key, label, exact(value), value)
 
 
 def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | str, str, Any]]) -> Call:
-    """A call with these static arguments and these others: (place, label, value)."""
+    """A call with these static arguments and these others: (key, label, value)."""
     arguments: list[Argument | Static] = list(statics)
     leaves: list[Any] = []
     sources: list[str] = []
-    for place, label, value in traced:
+    for key, label, value in traced:
         below, structure = tree.flatten(value)
         _refuse_unhashable(name, label, structure)
-        found = [_leaf(name, path, leaf) for path, leaf in zip(structure.paths(label), below, strict=True)]
-        arguments.append(Argument(place, label, structure, tuple([kind for kind, _, _ in found])))
-        leaves += [leaf for _, leaf, _ in found]
-        sources += [source for _, _, source in found]
+        kinds = [_leaf(name, path, leaf) for path, leaf in zip(structure.paths(label), below, strict=True)]
+        arguments.append(Argument(key, label, structure, tuple([kind for kind, _, _ in kinds])))
+        leaves += [leaf for _, leaf, _ in kinds]
+        sources += [source for _, _, source in kinds]
     device = common_device(leaves)
     if device is not None and not device.is_committed:
         device = None
@@ -230,5 +230,5 @@ def _source(value: Any, array: np.ndarray[Any, Any]) -> str:
 
 
 def _article(value: Any) -> str:
-    found = type(value).__name__
-    return f"{'an' if found[0].lower() in 'aeiou' else 'a'} {found}"
+    name = type(value).__name__
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

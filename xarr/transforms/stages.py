@@ -31,7 +31,7 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """The result with a ShapeDtypeStruct for each array."""
-        types = [self.graph.results[place].tensor_type for place in self.traced.places]
+        types = [self.graph.results[number].tensor_type for number in self.traced.result_numbers]
         return tree.unflatten(
             self.traced.structure, [ShapeDtypeStruct(type.shape, type.dtype) for type in types]
         )

@@ -61,7 +61,7 @@ class Traced:
 
     The parameters of the graph are the arrays among the leaves of the arguments, then `numbers`, then
     `captured`: arrays from outside with the values that they had when the function was traced.  Leaf i of the
-    result, of structure `structure`, is result `places[i]`.  `device` is where the arguments and outer arrays
+    result, of structure `structure`, is result `result_numbers[i]`.  `device` is where the arguments and outer arrays
     live, None if none of them is committed.
     """
 
@@ -71,7 +71,7 @@ class Traced:
     definitions: Definitions
     captured: tuple[Node, ...]
     structure: Structure
-    places: tuple[int, ...]
+    result_numbers: tuple[int, ...]
     device: Device | None
     donation: Donation
     #: Whether the last result is the token of side effects; the one that they follow is the first of `captured`.
@@ -88,14 +88,14 @@ class Traced:
 
     @property
     def key(self) -> Signature:
-        """What it is found by: arguments that are not committed count as arguments on the device that runs it."""
+        """The key that it is kept by, in which arguments that are not committed are on the device that runs it."""
         own = self.signature.keys[0]
         return own if own.device is self.owner else self.signature
 
     @property
     def arrays(self) -> list[int]:
         """Which leaves of the arguments are arrays."""
-        return [place for place, type in enumerate(self.signature.types) if isinstance(type, TensorType)]
+        return [index for index, type in enumerate(self.signature.types) if isinstance(type, TensorType)]
 
     @property
     def donated(self) -> tuple[int, ...]:
@@ -122,34 +122,34 @@ class Traced:
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
         compiled, owner = self.compiled(), self.owner
-        names = defined(self.definitions, {f"x{place}": leaf for place, leaf in enumerate(leaves)})
+        names = defined(self.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
         numbers = [
             owner.backend.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
         ]
-        read = {place: leaf._node for place, leaf in enumerate(leaves) if isinstance(leaf, Handle)}
+        read = {index: leaf._node for index, leaf in enumerate(leaves) if isinstance(leaf, Handle)}
         for node in read.values():
             node.handles += 1  # so that no call in another thread writes over what this one reads
         try:
-            materialisation.evaluate(*[leaves[place] for place in read])
+            materialisation.evaluate(*[leaves[index] for index in read])
             flags = flags_of([*read.values(), *self.captured]) if unread else ()
             buffers = self._buffers(leaves, read)
             # All claims first: of an Array that is given twice the count falls as the first argument is given away.
-            for place in read.keys() & self.donation.leaves:
-                claim(read[place], owner, self.donation.taker)
-            for place in read.keys() & self.donation.leaves:
-                leaves[place]._give_away(self.donation.taker)
+            for index in read.keys() & self.donation.leaves:
+                claim(read[index], owner, self.donation.taker)
+            for index in read.keys() & self.donation.leaves:
+                leaves[index]._give_away(self.donation.taker)
             values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
         finally:
             for node in read.values():
                 handles.release(node)
-        nodes = results_of(compiled, self.graph.result_types, self.places, values, owner)
+        nodes = results_of(compiled, self.graph.result_types, self.result_numbers, values, owner)
         attach(nodes, flags)
         return tree.unflatten(self.structure, [handles.wrap(node) for node in nodes])
 
     def _buffers(self, leaves: Sequence[Any], read: Mapping[int, Node]) -> list[Any]:
         return [
-            self._buffer(number, read[place]) if place in read else self._from_host(leaves[place])
-            for number, place in enumerate(self.arrays)
+            self._buffer(number, read[index]) if index in read else self._from_host(leaves[index])
+            for number, index in enumerate(self.arrays)
         ]
 
     def _buffer(self, number: int, node: Node) -> Any:
@@ -167,6 +167,6 @@ class Traced:
         """Whether results of the program may share the memory of this one among the arrays of the arguments."""
         return self.compiled().exposed_parameters[number]
 
-    def is_exposed(self, place: int) -> bool:
+    def is_exposed(self, number: int) -> bool:
         """Whether others may see the memory of a result of the graph."""
-        return self.compiled().exposed_results[place] or self.places.count(place) > 1
+        return self.compiled().exposed_results[number] or self.result_numbers.count(number) > 1

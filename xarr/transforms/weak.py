@@ -59,19 +59,19 @@ class Numbers:
     def definitions(self, texts: Iterable[str]) -> Definitions:
         """The names that these expressions need, in the order in which they can be computed."""
         needed = {name for text in texts for name in _NAME.findall(text)}
-        found = []
+        pairs = []
         for text, name in reversed(self.names.items()):
             if name in needed:
                 needed.update(_NAME.findall(text))
-                found.append((name, text))
-        return found[::-1]
+                pairs.append((name, text))
+        return pairs[::-1]
 
     def of(self, text: str, kind: Kind, dtype: DType) -> Node:
-        found = self.nodes.get((text, kind, dtype))
-        if found is None:
-            found = self.nodes[text, kind, dtype] = parameter(TensorType((), dtype))
-            self.extra.append(found)
-        return found
+        node = self.nodes.get((text, kind, dtype))
+        if node is None:
+            node = self.nodes[text, kind, dtype] = parameter(TensorType((), dtype))
+            self.extra.append(node)
+        return node
 
 
 _NAME: Final = re.compile(r"\bw\d+\b")
@@ -163,7 +163,7 @@ def _rebind(self: Number, other: Any) -> Any:
 
 
 class Number(Array):
-    """A Python number without a value; an Array of the default element type for whoever does not care."""
+    """A Python number without a value; an Array of the default element type for callers that do not care."""
 
     __slots__ = ("_numbers", "_text", "_weak")
     _weak: Kind  # type: ignore[misc]
@@ -175,9 +175,9 @@ class Number(Array):
     def of(cls, text: str, kind: Kind, numbers: Numbers) -> Number:
         """The number that an expression of this kind computes."""
         text = numbers.short(text)
-        found = cls(numbers.of(text, kind, default_of(kind)))
-        found._weak, found._text, found._numbers = kind, text, numbers
-        return found
+        number = cls(numbers.of(text, kind, default_of(kind)))
+        number._weak, number._text, number._numbers = kind, text, numbers
+        return number
 
     def _to(self, dtype: DType) -> Node:
         return self._numbers.of(self._text, self._weak, dtype)
@@ -217,7 +217,7 @@ class Number(Array):
         return other // self, other % self
 
 
-# In the messages of Python's own errors, to whoever knows of Arrays only.
+# In the messages of Python's own errors, to users who know of Arrays only.
 Number.__name__ = Number.__qualname__ = Array.__name__
 
 
