@@ -125,7 +125,8 @@ assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(place + page), page, 0) == 0
 last = np.frombuffer(held, np.float32, 432, page - 4 * 432).reshape(shape)
 with xarr.config(fusion="compiled"):
     fused = xarr.jit(joined).lower("f32[7,5,6]", "f32[9,8,6]").stage("fused")
-    (kernel,) = [engine.kernel(node.op) for node in fused.nodes if isinstance(node.op, ops.Fusion)]
+    (group,) = [node.op for node in fused.nodes if isinstance(node.op, ops.Fusion)]
+kernel = engine.kernel(engine.schedule().build(group), group.computation.result_types)
 assert np.count_nonzero(kernel.call(np.ones((7, 5, 6), np.float32), last)) == 7 * 5 * 5
 """
 
