@@ -190,6 +190,14 @@ def monoids(computation: Graph) -> tuple[type[Binary], ...] | None:
     return tuple(combiners)
 
 
+def commutes(computation: Graph) -> bool:
+    """Whether a computation is known to give the same for (a, b) as for (b, a)."""
+    if monoids(computation) is not None:
+        return True
+    dtype = computation.results[0].dtype
+    return dtype in FLOAT and computation == log_add_exp(dtype)
+
+
 def arg_direction(node: Node) -> str | None:
     """The direction of `arg_extremum` if a Reduce is by that, over indices that count along the one dimension."""
     op = node.op

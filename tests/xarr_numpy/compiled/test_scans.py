@@ -104,6 +104,34 @@ def test_sums_are_no_worse_than_in_turn(dtype: str, shape: tuple[int, ...], axis
     assert np.max(np.abs(found - wide)) <= np.max(np.abs(in_turn - wide))
 
 
+COMBINERS: dict[str, Callable[[Any, Any], Any]] = {
+    "left": lambda a, b: a,
+    "right": lambda a, b: b,
+    "last_number": lambda a, b: lax.select(lax.ne(b, b), a, b),
+}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", sorted(COMBINERS))
+def test_elements_meet_in_the_order_of_the_window(name: str, axis: int, reverse: bool) -> None:
+    """An associative combiner that does not commute tells it: from the end of an axis, totals go on to the left."""
+    x = values(5, (7, 19), "float64")
+    x[2, 3] = x[:, 11] = np.nan
+    size = x.shape[axis]
+    window, padding = [1, 1], [(0, 0), (0, 0)]
+    window[axis], padding[axis] = size, (0, size - 1) if reverse else (size - 1, 0)
+
+    def windows(x: xarr.Array) -> xarr.Array:
+        found: xarr.Array = lax.reduce_window(x, -1.0, COMBINERS[name], window, None, padding)
+        return found
+
+    with xarr.use_backend("reference"):
+        expected = to_host(windows(xarr.asarray(x)))
+    assert_same(computed(windows, x), expected)
+    assert_same(to_host(xarr.jit(windows)(xarr.asarray(x))), expected)
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_long_axes(axis: int, reverse: bool) -> None:

@@ -9,6 +9,7 @@ from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.target import Target
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
+from xarr.ir.computations import commutes
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 
@@ -34,10 +35,14 @@ def scanned(node: Node) -> tuple[int, bool] | None:
 
 def computes(node: Node) -> bool:
     """Whether loops can run these totals; those of narrow floats, but for extremes, are formed in wider ones."""
-    if scanned(node) is None or not all(map(elements.is_real, (node, *node.operands))):
+    scan = scanned(node)
+    if scan is None or not all(map(elements.is_real, (node, *node.operands))):
         return False
     op, dtype = node.op, node.dtype
     assert isinstance(op, ops.ReduceWindow)
+    # From the end of an axis a total meets the element before it, and the initial value comes last.
+    if scan[1] and not commutes(op.computation):
+        return False
     nodes = op.computation.nodes
     if dtype in EXTENDED_FLOAT or dtype == np.float16:
         exact = len(nodes) == 1 and isinstance(nodes[0].op, ops.Maximum | ops.Minimum)
