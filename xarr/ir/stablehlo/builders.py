@@ -20,6 +20,7 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.ops.formula import Term, is_finite, where
 from xarr.ir.ops.normalisation import BatchNorm
+from xarr.ir.stablehlo.composites import composite
 from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
     dynamic_iota,
@@ -32,7 +33,7 @@ from xarr.ir.stablehlo.dynamic import (
     shape_assertion,
     static_sizes,
 )
-from xarr.ir.stablehlo.lapack import LAPACK_CALLS, composite
+from xarr.ir.stablehlo.lapack import LAPACK_CALLS
 from xarr.ir.stablehlo.records import Operation
 from xarr.ir.stablehlo.site import Site
 

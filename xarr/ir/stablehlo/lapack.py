@@ -18,14 +18,13 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.ops.formula import Term, filled, maximum, where
+from xarr.ir.stablehlo.composites import Builder, op_builder
 from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType, Type
 
 _INT32: Final = np.dtype(np.int32)
 _DTYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
-Builder = Callable[[Site], Node | tuple[Node, ...]]
 _TRANSPOSES: Final = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}
 
 
@@ -112,19 +111,6 @@ def _trsm(site: Site) -> Node:
         transpose_a=_TRANSPOSES[_letter(site, "trans_x", "NTC")],
     )
     return Node(op, site.take(2))
-
-
-def _factors(op: Callable[[Site], Op], arity: int = 1) -> Builder:
-    """A call that is an operation as it stands."""
-
-    def build(site: Site) -> tuple[Node, ...]:
-        node = Node(op(site), site.take(arity))
-        count = len(node.op.results(node))
-        if count == 1:
-            return (node,)
-        return tuple([Node(ops.GetTupleElement(index), (node,)) for index in range(count)])
-
-    return build
 
 
 def _svd(site: Site) -> Op:
@@ -255,15 +241,15 @@ def _is_true(site: Site, name: str) -> bool:
 _ROUTINES: Final[tuple[tuple[str, str, Builder], ...]] = (
     ("sdcz", "potrf", _potrf),
     ("sdcz", "trsm", _trsm),
-    ("sdcz", "getrf", _factors(lambda site: ops.Lu())),
-    ("sdcz", "geqrf", _factors(lambda site: ops.Geqrf())),
-    ("sd", "orgqr", _factors(lambda site: ops.HouseholderProduct(), 2)),
-    ("cz", "ungqr", _factors(lambda site: ops.HouseholderProduct(), 2)),
-    ("sdcz", "gesdd", _factors(_svd)),
-    ("sdcz", "gesvd", _factors(_svd)),
-    ("sd", "syevd", _factors(_eigh)),
-    ("cz", "heevd", _factors(_eigh)),
-    ("sdcz", "geev", _factors(_eig)),
+    ("sdcz", "getrf", op_builder(lambda site: ops.Lu())),
+    ("sdcz", "geqrf", op_builder(lambda site: ops.Geqrf())),
+    ("sd", "orgqr", op_builder(lambda site: ops.HouseholderProduct(), 2)),
+    ("cz", "ungqr", op_builder(lambda site: ops.HouseholderProduct(), 2)),
+    ("sdcz", "gesdd", op_builder(_svd)),
+    ("sdcz", "gesvd", op_builder(_svd)),
+    ("sd", "syevd", op_builder(_eigh)),
+    ("cz", "heevd", op_builder(_eigh)),
+    ("sdcz", "geev", op_builder(_eig)),
     ("sdcz", "gees", _gees),
     ("sdcz", "gehrd", _gehrd),
     ("sdcz", "geqp3", _geqp3),
@@ -278,32 +264,3 @@ _ROUTINES: Final[tuple[tuple[str, str, Builder], ...]] = (
 LAPACK_CALLS: Final[dict[str, Builder]] = {
     f"lapack_{letter}{name}_ffi": build for letters, name, build in _ROUTINES for letter in letters
 }
-
-_COMPOSITES: Final[dict[str, tuple[int, Callable[[Site], Op]]]] = {
-    "xarr.solve": (2, lambda site: ops.Solve()),
-    "xarr.slogdet": (1, lambda site: ops.LogDeterminant()),
-    "xarr.check": (2, lambda site: ops.Check(_text(site, "message"))),
-    "xarr.threefry2x32_bits": (4, lambda site: ThreefryBits(_text(site, "form"))),
-    "xarr.philox4x32_pair": (6, lambda site: PhiloxPair(_integer(site, "index"))),
-}
-
-
-def _text(site: Site, name: str) -> str:
-    """An attribute of a composite that is a text."""
-    value = site.record("composite_attributes").get(name)
-    if not isinstance(value, str):
-        site.fail(f"expected a text as {name}, got {value!r}")
-    return value
-
-
-def _integer(site: Site, name: str) -> int:
-    """An attribute of a composite that is an integer."""
-    return site.as_integer(name, site.record("composite_attributes").get(name))
-
-
-def composite(site: Site) -> Node | tuple[Node, ...]:
-    """An operation of xarr that is defined in terms of others, or else what the composite stands for."""
-    if site.has("name") and site.word("name") in _COMPOSITES:
-        arity, op = _COMPOSITES[site.word("name")]
-        return _factors(op, arity)(site)
-    return site.function("decomposition")
