@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.support.checkout import CHECKOUT
 from tests.support.operations import own_operations
 from xarr import lax
 from xarr.backend import AbstractBackend, get
@@ -59,9 +60,11 @@ def test_every_stage_prints(backend: str) -> None:
     assert "def program" in str(lowered.stage("program")) or backend != "numpy"
 
 
-def test_the_module_lists_the_stages_in_order() -> None:
+def test_the_module_and_the_page_list_the_stages_in_order() -> None:
     assert pipeline.__doc__ is not None
     assert " -> ".join(STAGE_NAMES) in pipeline.__doc__
+    page = (CHECKOUT / "docs/architecture.md").read_text(encoding="utf-8")
+    assert ", ".join(f"`{name}`" for name in STAGE_NAMES) in page
 
 
 @pytest.mark.parametrize("backend", ["reference", "null"])
