@@ -381,7 +381,7 @@ def test_every_stage() -> None:
     assert_same(program(np.ones(3))[0], np.full(3, 4.0))
     with pytest.raises(
         ValueError,
-        match="wanted one of the stages traced, simplified, static, decomposed, fused, plan, program",
+        match="wanted one of the stages traced, simplified, static, decomposed, fused, loops, plan, program",
     ):
         lowered.stage("fused?")
 

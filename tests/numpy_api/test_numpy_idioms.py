@@ -145,13 +145,13 @@ def test_deleting_and_walking_and_formatting_say_what_would_work() -> None:
 @pytest.mark.parametrize(
     ("place", "given", "told"),
     [
-        (np.s_[0], (3,), "shape (4,), the value (3,)"),
+        (np.s_[0], (3,), "shape (4,), the value has shape (3,)"),
         (np.s_[:, :], (3,), "value[:, None] would fit"),
         (np.s_[:2], (4, 2), "value.T would fit"),
-        (np.s_[0, 0], (3,), "shape (), the value (3,)"),
-        (np.s_[:1], (3, 4), "shape (1, 4), the value (3, 4)"),
-        (np.s_[[0, 2], 1:], (2, 4), "shape (2, 3), the value (2, 4)"),
-        (np.s_[[0, 2]], (2, 2, 4), "shape (2, 4), the value (2, 2, 4)"),
+        (np.s_[0, 0], (3,), "shape (), the value has shape (3,)"),
+        (np.s_[:1], (3, 4), "shape (1, 4), the value has shape (3, 4)"),
+        (np.s_[[0, 2], 1:], (2, 4), "shape (2, 3), the value has shape (2, 4)"),
+        (np.s_[[0, 2]], (2, 2, 4), "shape (2, 4), the value has shape (2, 2, 4)"),
     ],
     ids=str,
 )

@@ -6,7 +6,6 @@ import pytest
 import xarr
 from tests.support.functions import expression, same
 from xarr import errors
-from xarr.base import configuration
 
 #: Expressions of `x`, a float64 matrix with NaN, `y`, one without, and `z`, a vector of small integers.
 TRACED = (
@@ -78,7 +77,7 @@ def _inputs():
 @pytest.mark.parametrize("text", TRACED)
 def test_traced_functions_give_what_numpys_give_with_explicit_broadcasting(text):
     call, (x, y, z) = expression(text), _inputs()
-    with configuration(broadcasting="explicit"):
+    with xarr.config(broadcasting="explicit"):
         found = xarr.jit(lambda *inputs: call(xarr, *inputs))(x, y, z)
         eager = call(xarr, *map(xarr.asarray, (x, y, z)))
     wanted = call(np, x, y, z)
@@ -97,7 +96,7 @@ def test_the_reference_gives_what_numpy_gives(text):
 def test_ldexp_broadcasts():
     _, y, z = _inputs()
     same(xarr.jit(xarr.ldexp)(y, z), np.ldexp(y, z))
-    with configuration(broadcasting="explicit"), pytest.raises(errors.BroadcastError, match="ldexp"):
+    with xarr.config(broadcasting="explicit"), pytest.raises(errors.BroadcastError, match="ldexp"):
         xarr.ldexp(y, z)
 
 
@@ -200,7 +199,7 @@ def _told(value):
         (lambda: xarr.polyder([1, 2], -1), errors.ValueRangeError, "polyint"),
         (lambda: xarr.polyint([1, 2], 3, [1, 2]), errors.ShapeError, "3 of them"),
         (lambda: xarr.poly([[1, 2]]), errors.ShapeError, "a square matrix"),
-        (lambda: xarr.polyfit([], [], 1), errors.ArgumentError, "n >= 1 places"),
+        (lambda: xarr.polyfit([], [], 1), errors.ArgumentError, "n >= 1 points"),
         (lambda: xarr.polyfit([1, 2], [1, 2], 1, cov=True), errors.ValueRangeError, "unscaled"),
         (lambda: xarr.polyfit([1, 2, 3], np.ones(3, "float16"), 1), errors.DTypeError, "32 bits or more"),
         (lambda: xarr.polyadd([[1]], [1]), errors.ShapeError, "vector of coefficients"),
