@@ -190,7 +190,7 @@ class Emitter:
     @property
     def overwritten(self) -> tuple[tuple[int, int], ...]:
         """The results of the step that are written over an operand: (result, operand)."""
-        return () if self.lanes else self.plan.overwritten(self.step)
+        return () if self.lanes else self.plan.input_output_aliases(self.step)
 
     def value(self, number: int) -> str:
         """The expression for a buffer with its whole shape."""
@@ -334,7 +334,7 @@ class Emitter:
             return None
         if (step.inputs, step.outputs) != (self.plan.parameters, self.plan.results):
             return None
-        return None if self.plan.overwritten(step) else self.kernel(step).direct
+        return None if self.plan.input_output_aliases(step) else self.kernel(step).direct
 
 
 def _globals(code: CodeType) -> set[str]:

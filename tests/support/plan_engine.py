@@ -52,7 +52,7 @@ class PlanRun:
         for index, step in enumerate(plan.steps):
             for number in step.inputs:
                 self.array(number)
-            overwritten = {step.outputs[result] for result, _ in plan.overwritten(step)}
+            overwritten = {step.outputs[result] for result, _ in plan.input_output_aliases(step)}
             for number in step.outputs:
                 if number not in overwritten and plan.buffers[number].base is None:
                     self.array(number).reshape(-1).view(np.uint8)[...] = 0xAB

@@ -131,14 +131,14 @@ class ObjectCache:
             content = _content(self._file(key))
         except OSError:
             return None
-        return None if content is None else _unpacked(key, content)
+        return None if content is None else _unpack(key, content)
 
     def put(self, key: str, content: bytes) -> None:
         """Keep `content` under `key`; does nothing where the directory cannot be written to."""
         if not self._readable:
             return
         try:
-            self._write(self._file(key), _packed(key, content))
+            self._write(self._file(key), _pack(key, content))
             if self._written % SELDOM == 0:
                 self._shrink()
             self._written += 1
@@ -241,11 +241,11 @@ def _problem_of_directory(path: Path) -> str | None:
     return None
 
 
-def _packed(key: str, content: bytes) -> bytes:
+def _pack(key: str, content: bytes) -> bytes:
     return _HEAD + key.encode() + hashlib.sha256(content).digest() + content
 
 
-def _unpacked(key: str, packed: bytes) -> bytes | None:
+def _unpack(key: str, packed: bytes) -> bytes | None:
     head = _HEAD + key.encode()
     start = len(head) + hashlib.sha256().digest_size
     content = packed[start:]

@@ -77,7 +77,7 @@ class Schedule:
         Raises LoopError where a rule of `loop_ir.verifier` is broken, and always where local buffers take more than the
         target's `local_bytes`: a builder that keeps to its target makes no such program.
         """
-        return _built(self, fusion)
+        return _build(self, fusion)
 
     def describe(self, fusion: ops.Fusion) -> str:
         """The memory traffic of a group's loops."""
@@ -85,7 +85,7 @@ class Schedule:
 
 
 @lru_cache(_KEPT)
-def _built(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
+def _build(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
     target = schedule.target
     kernel = check_local_bytes(schedule.builders[kind_of(fusion)](fusion, target), target.local_bytes)
     return verify(kernel) if config.verify_graphs else kernel

@@ -62,7 +62,7 @@ def _nbytes(touched: dict[Buffer, int]) -> int:
 def _passes(phase: Loop, cache_bytes: int) -> Iterator[dict[Buffer, int]]:
     """Elements of each buffer that each pass of a phase reads."""
     extents = {loop.index: loop.max_iterations for loop in phase.walk()}
-    together = _touched([phase], extents)
+    together = _touched_elements([phase], extents)
     around, iterations = phase, extents[phase.index]
     while len(inner := [part for part in around.body if isinstance(part, Loop)]) == 1:
         around = inner[0]
@@ -71,10 +71,10 @@ def _passes(phase: Loop, cache_bytes: int) -> Iterator[dict[Buffer, int]]:
         yield together
     else:
         for loop in inner:
-            yield _touched([loop], extents)
+            yield _touched_elements([loop], extents)
 
 
-def _touched(loops: Iterable[Loop], extents: dict[Value, int]) -> dict[Buffer, int]:
+def _touched_elements(loops: Iterable[Loop], extents: dict[Value, int]) -> dict[Buffer, int]:
     elements: dict[Buffer, int] = {}
     roots = [root for loop in loops for each in loop.walk() for root in each.roots()]
     for value in in_order(*roots):

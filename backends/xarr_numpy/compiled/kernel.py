@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import DirectCall
-from xarr.compiler.loop_ir.loops import Kernel, Loop, copied
+from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
@@ -60,13 +60,13 @@ class CompiledKernel:
         self._code = llvm_jit.compile_module(self.text, names)
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in names[: len(phases)]]
-        self._phases = [_shared(*pair) for pair in zip(addresses, phases, strict=True)]
+        self._phases = [_shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
         #: For each phase the result and the operand of which it does nothing but make a copy.
-        self._copies = [self._copied(phase) for phase in self.program.phases]
+        self._copies = [self._copy_of(phase) for phase in self.program.phases]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
 
-    def _copied(self, phase: Loop) -> tuple[int, int] | None:
-        buffers = copied(phase)
+    def _copy_of(self, phase: Loop) -> tuple[int, int] | None:
+        buffers = copied_buffers(phase)
         if buffers is None or buffers[0].role != "out" or buffers[1].role != "in":
             return None
         return self.program.outputs.index(buffers[0]), self.program.inputs.index(buffers[1])
@@ -139,7 +139,7 @@ def _work(phase: Loop) -> float:
     return _extent(phase) * costs.iteration(phase)
 
 
-def _shared(address: int, phase: Loop) -> Phase:
+def _shared_phase(address: int, phase: Loop) -> Phase:
     """A phase for threads to share: with bounds one range each, where ranges repeat work not among two."""
     return Phase(
         address, _extent(phase), costs.iteration(phase), bool(phase.bounds), threads=3 if phase.repeats else 2

@@ -88,9 +88,9 @@ def test_runs(function: Callable[..., Any], types: list[TensorType], runs: list[
 
 def test_the_run_along_which_an_operand_lies() -> None:
     accesses = Accesses(group(transposed, tensor(F32, 300, 200)))
-    assert accesses.transposed([[0], [1]], 8) == 0
-    assert accesses.transposed([[0], [1]], 201) is None
-    assert Accesses(group(twice, tensor(F32, 300, 200))).transposed([[0], [1]], 8) is None
+    assert accesses.transposed_run([[0], [1]], 8) == 0
+    assert accesses.transposed_run([[0], [1]], 201) is None
+    assert Accesses(group(twice, tensor(F32, 300, 200))).transposed_run([[0], [1]], 8) is None
 
 
 @pytest.mark.parametrize("function", [twice, transposed])

@@ -13,7 +13,7 @@ from tests.compare import assert_same
 from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.compiler.loop_ir.loops import Buffer
-from xarr.compiler.schedules.cpu.packing import _Copy
+from xarr.compiler.schedules.cpu.packing import _PackedCopy
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.processor import PROCESSOR
@@ -166,7 +166,7 @@ def test_what_is_read_once_is_not_copied() -> None:
 def test_rows_of_a_copy_are_kept_apart_only_where_they_would_meet_in_a_cache() -> None:
     def stride(extent: int) -> int:
         source = Buffer("in0", np.dtype(np.float32), 10**6, "in")
-        return _Copy(source, ((1, 3),), 7, extent, 0, False, PROCESSOR).stride
+        return _PackedCopy(source, ((1, 3),), 7, extent, 0, False, PROCESSOR).stride
 
     assert [stride(extent) for extent in (6, 17, 1000, 1024, 1030, 2048)] == [16, 32, 1008, 1088, 1104, 2112]
 

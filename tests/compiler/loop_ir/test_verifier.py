@@ -24,9 +24,9 @@ from xarr.compiler.loop_ir.loops import (
     Runs,
     Search,
     Store,
-    carried,
     index_value,
     load,
+    new_carry,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
@@ -83,7 +83,7 @@ class Program:
         return buffer
 
     def carry(self, loop: Loop, initial: Value) -> Carry:
-        argument, result = carried(self.values, initial.dtype)
+        argument, result = new_carry(self.values, initial.dtype)
         loop.carries.append(Carry(initial, argument, argument, result))
         return loop.carries[-1]
 

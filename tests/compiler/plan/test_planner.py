@@ -172,8 +172,8 @@ def test_a_donated_argument_is_written_over() -> None:
     fused = lowered(xarr.lower(lambda x: xarr.exp(x) * 2, "f64[10000]").graph, "compiled")
     (step,) = plan(fused, donated=(0,)).steps
     assert isinstance(step, Launch)
-    assert plan(fused, donated=(0,)).overwritten(step) == ((0, 0),)
-    assert plan(fused).overwritten(step) == ()
+    assert plan(fused, donated=(0,)).input_output_aliases(step) == ((0, 0),)
+    assert plan(fused).input_output_aliases(step) == ()
 
 
 def test_a_loop_copies_what_others_need_and_nothing_else() -> None:

@@ -31,9 +31,9 @@ def make_static(graph: Graph) -> Graph:
     parameters = [parameter(_boundary_type(node.type)) for node in graph.parameters]
     operands = dict(zip(graph.parameters, parameters, strict=True))
     results = _rewrite(
-        graph, {old: _unpacked(new, old.type) for old, new in operands.items()}, OncePerGraph(_flat_graph)
+        graph, {old: _unpack(new, old.type) for old, new in operands.items()}, OncePerGraph(_flat_graph)
     )
-    return simplify(Graph(parameters, [_packed(value) for value in results], graph.name))
+    return simplify(Graph(parameters, [_pack(value) for value in results], graph.name))
 
 
 def _has_sizes(graph: Graph) -> bool:
@@ -51,23 +51,23 @@ def _boundary_type(type: Type) -> Type:
     return TupleType((type.bounds, *[SIZE] * len(type.dynamic_dimensions)))
 
 
-def _unpacked(node: Node, type: Type) -> Value:
+def _unpack(node: Node, type: Type) -> Value:
     """A value of a boundary type as what it means, a value of `type`."""
     if isinstance(type, TensorType) and not type.dynamic:
         return Live(node)
     if isinstance(type, TensorType):
         buffer, *sizes = (_element(node, k) for k in range(1 + len(type.dynamic_dimensions)))
         return Live(buffer, dict(zip(type.dynamic_dimensions, sizes, strict=True)))
-    return tuple([_unpacked(_element(node, k), each) for k, each in enumerate(type.elements)])
+    return tuple([_unpack(_element(node, k), each) for k, each in enumerate(type.elements)])
 
 
 def _element(node: Node, index: int) -> Node:
     return Node(ops.GetTupleElement(index), (node,))
 
 
-def _packed(value: Value) -> Node:
+def _pack(value: Value) -> Node:
     if isinstance(value, tuple):
-        return Node(ops.Tuple(), tuple([_packed(each) for each in value]))
+        return Node(ops.Tuple(), tuple([_pack(each) for each in value]))
     if not value.sizes:
         return value.buffer
     return Node(ops.Tuple(), (value.buffer, *_in_order(value)))
@@ -96,13 +96,13 @@ def _rewritten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph])
         assert isinstance(whole, tuple)
         return whole[op.index]
     if op.runs_graphs or isinstance(op, ops.OptimizationBarrier):  # which hand values to computations, or on
-        return _flattened(node, operands, flat)
+        return _flatten(node, operands, flat)
     arrays = tuple([operand for operand in operands if isinstance(operand, Live)])
     if isinstance(op, _SIZES) or any(array.sizes for array in arrays):
         return _by_row(node, arrays)
     # A computation on scalars has no dynamic parameters, but may use dynamic arrays within.
     static = node.rebuilt(tuple([array.buffer for array in arrays]), map_graphs(op, flat))
-    return _unpacked(static, node.type)
+    return _unpack(static, node.type)
 
 
 def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
@@ -114,7 +114,7 @@ def _by_row(node: Node, arrays: tuple[Live, ...]) -> Value:
     return results if isinstance(node.type, TupleType) else results[0]
 
 
-def _flattened(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
+def _flatten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
     """The value of a node that takes arrays and sizes one by one."""
     op = map_graphs(node.op, flat)
     types = node.op.results(node)
@@ -123,7 +123,7 @@ def _flattened(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph])
     result = node.rebuilt(tuple(values), op)
     count = sum(1 + len(_tensor.dynamic_dimensions) for type in types for _tensor in _tensors(type))
     parts = [result] if count == 1 else [_element(result, k) for k in range(count)]
-    results = _unflattened(types, parts)
+    results = _unflatten(types, parts)
     return results[0] if not isinstance(node.type, TupleType) else tuple(results)
 
 
@@ -132,7 +132,7 @@ def _flat_graph(graph: Graph, flat: OncePerGraph[Graph]) -> Graph:
     if not _has_sizes(graph):
         return graph
     parameters = [parameter(type) for type in _flat_types(graph.parameter_types)]
-    values = _unflattened(graph.parameter_types, parameters)
+    values = _unflatten(graph.parameter_types, parameters)
     results = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)), flat)
     return Graph(parameters, _flat(results), graph.name)
 
@@ -167,7 +167,7 @@ def _flat_types(types: Sequence[Type]) -> list[Type]:
     ]
 
 
-def _unflattened(types: Sequence[Type], nodes: Sequence[Node]) -> list[Value]:
+def _unflatten(types: Sequence[Type], nodes: Sequence[Node]) -> list[Value]:
     """The values of these types, taken apart into `nodes`."""
     count = sum(1 for type in types for _ in _tensors(type))
     buffers, sizes = iter(nodes[:count]), iter(nodes[count:])

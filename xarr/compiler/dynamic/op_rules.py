@@ -19,21 +19,21 @@ import numpy as np
 
 from xarr.compiler.dynamic.valid_regions import (
     Live,
+    append_zeros,
     binary,
-    compacted,
-    extended,
-    filled,
-    masked,
+    compact,
+    fill_padding,
+    mask_beyond,
     minus,
     number,
     plus,
     quotient_up,
     shared_sizes,
-    shifted,
+    shift,
     smaller,
     smallest,
     spread,
-    stretched,
+    stretch,
     times,
     windows_in,
     zero,
@@ -72,7 +72,7 @@ def _elementwise(node: Node, operands: Lives) -> Lives:
         if len(candidates) > 1:
             for number, operand in enumerate(operands):
                 if dim in operand.sizes:
-                    buffers[number] = stretched(buffers[number], dim, operand.sizes[dim])
+                    buffers[number] = stretch(buffers[number], dim, operand.sizes[dim])
     return (Live(node.rebuilt(tuple(buffers)), sizes),)
 
 
@@ -108,7 +108,7 @@ def _reverse(node: Node, operands: Lives) -> Lives:
     buffer = node.rebuilt((operand.buffer,))
     for dim in node.op.attributes()["dimensions"]:
         if dim in operand.sizes:
-            buffer = shifted(buffer, dim, minus(number(buffer.shape[dim]), operand.sizes[dim]))
+            buffer = shift(buffer, dim, minus(number(buffer.shape[dim]), operand.sizes[dim]))
     return (Live(buffer, operand.sizes),)
 
 
@@ -118,10 +118,10 @@ def _concatenate(node: Node, operands: Lives) -> Lives:
     if not any(dim in operand.sizes for operand in operands):
         return (Live(node.rebuilt(tuple(operand.buffer for operand in operands)), sizes),)
     total = node.shape[dim]
-    buffer = extended(operands[0].buffer, {dim: total - operands[0].shape[dim]})
+    buffer = append_zeros(operands[0].buffer, {dim: total - operands[0].shape[dim]})
     end = operands[0].size(dim)
     for operand in operands[1:]:
-        # What is dead at the end of one part is overwritten by the next.
+        # What is dead at the end of one part is written over by the next.
         starts = [number(0)] * len(buffer.shape)
         starts[dim] = end
         buffer = Node(ops.DynamicUpdateSlice(), (buffer, operand.buffer, *starts))
@@ -132,7 +132,7 @@ def _concatenate(node: Node, operands: Lives) -> Lives:
 def _pad(node: Node, operands: Lives) -> Lives:
     operand, value = operands
     rows = node.op.attributes()
-    buffer = node.rebuilt((filled(operand, value.buffer, operand.sizes), value.buffer))
+    buffer = node.rebuilt((fill_padding(operand, value.buffer, operand.sizes), value.buffer))
     sizes = {}
     for dim, size in operand.sizes.items():
         gaps = ops.Maximum()
@@ -148,7 +148,7 @@ def _slice(node: Node, operands: Lives) -> Lives:
     rows = node.op.attributes()
     kept = {dim: size for dim, size in operand.sizes.items() if dim in node.tensor_type.dynamic_dimensions}
     # The one element that becomes a static one reads as 0 where it is not live.
-    buffer = filled(operand, zero(operand.buffer.dtype), set(operand.sizes) - set(kept))
+    buffer = fill_padding(operand, zero(operand.buffer.dtype), set(operand.sizes) - set(kept))
     sizes = {}
     for dim, size in kept.items():
         start, limit, stride = (rows[name][dim] for name in ("start_indices", "limit_indices", "strides"))
@@ -170,11 +170,11 @@ def _reshape(node: Node, operands: Lives) -> Lives:
             rest = int(np.prod([result[dim] for dim in group.after[1:]]))
             sizes[group.after[0]] = quotient_up(sizes[group.after[0]], rest)
             uneven.append(group.before[0])
-    buffer = node.rebuilt((filled(operand, zero(buffer.dtype), uneven),))
+    buffer = node.rebuilt((fill_padding(operand, zero(buffer.dtype), uneven),))
     for group in groups:
         if any(dim in operand.sizes for dim in group.before[1:]):
             parts = [(shape[dim], operand.size(dim)) for dim in group.before]
-            buffer = compacted(buffer, group.after[0], parts)
+            buffer = compact(buffer, group.after[0], parts)
     return (Live(buffer, sizes),)
 
 
@@ -211,13 +211,13 @@ def _reduce_live(
     buffers = [array.buffer for array in arrays]
     neutral = _neutral(op.computation, buffers[0].dtype) if len(arrays) == 1 else None
     if neutral is not None:
-        buffers = [masked(buffers[0], constant(neutral, buffers[0].dtype), hidden)]
+        buffers = [mask_beyond(buffers[0], constant(neutral, buffers[0].dtype), hidden)]
     elif hidden:
         shape = buffers[0].shape
-        flags = masked(
+        flags = mask_beyond(
             spread(constant(True, _PREDICATE.dtype), shape), constant(False, _PREDICATE.dtype), hidden
         )
-        op = replace(op, computation=_flagged(op.computation))
+        op = replace(op, computation=_flag_elements(op.computation))
         buffers, starts = [*buffers, flags], [*starts, constant(True, _PREDICATE.dtype)]
     return _results(node.rebuilt((*buffers, *starts), op), len(arrays))
 
@@ -238,7 +238,7 @@ def _select_and_scatter(node: Node, operands: Lives) -> Lives:
     return (Live(node.rebuilt((operand.buffer, *[each.buffer for each in others])), operand.sizes),)
 
 
-def _flagged(graph: Graph) -> Graph:
+def _flag_elements(graph: Graph) -> Graph:
     """A reducer with one more array, of flags: elements whose flag is False are passed over."""
     count = len(graph.parameters) // 2
     left, right = ([parameter(p.type) for p in graph.parameters[:count]] for _ in range(2))
@@ -262,7 +262,7 @@ def _dot_general(node: Node, operands: Lives) -> Lives:
         if lengths:
             # Both sides, since 0 * inf is not 0.
             hidden[0][a] = hidden[1][b] = smallest(lengths)
-    buffers = [masked(each, zero(each.dtype), dims) for each, dims in zip(buffers, hidden, strict=True)]
+    buffers = [mask_beyond(each, zero(each.dtype), dims) for each, dims in zip(buffers, hidden, strict=True)]
     types = (lhs.buffer.tensor_type, rhs.buffer.tensor_type)
     sizes = {}
     for out_dim, sources in enumerate(dot_sources(op, types)):
@@ -278,7 +278,7 @@ def _sort(node: Node, operands: Lives) -> Lives:
     buffers = tuple(operand.buffer for operand in operands)
     if op.dimension in sizes:
         shape, boolean = buffers[0].shape, _PREDICATE.dtype
-        dead = masked(
+        dead = mask_beyond(
             spread(constant(False, boolean), shape),
             constant(True, boolean),
             {op.dimension: sizes[op.dimension]},

@@ -116,11 +116,11 @@ def windows_in(size: Node, window: WindowDimension) -> Node:
     def wide(value: int) -> Node:
         return constant(value, INT64)
 
-    gaps = times(minus(converted(size, INT64), wide(1)), wide(window.base_dilation))
+    gaps = times(minus(convert(size, INT64), wide(1)), wide(window.base_dilation))
     extent = larger(plus(gaps, wide(1)), wide(0))
     around = window.padding_low + window.padding_high - window.dilated_size + window.stride
     reach = larger(plus(extent, wide(around)), wide(0))
-    return converted(binary(Divide(), reach, wide(window.stride)), INT32)
+    return convert(binary(Divide(), reach, wide(window.stride)), INT32)
 
 
 def smallest(sizes: Iterable[Node]) -> Node:
@@ -142,7 +142,7 @@ def spread(scalar: Node, shape: Ints) -> Node:
     return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 
-def along(vector: Node, shape: Ints, dimension: int) -> Node:
+def vector_along(vector: Node, shape: Ints, dimension: int) -> Node:
     """A vector along one dimension, the same along every other."""
     return Node(BroadcastInDim(shape, (dimension,)), (vector,))
 
@@ -150,27 +150,27 @@ def along(vector: Node, shape: Ints, dimension: int) -> Node:
 def mask(shape: Ints, sizes: Mapping[int, Node]) -> Node:
     """True at the indices below `sizes`, of which there is at least one."""
 
-    def below(dimension: int, size: Node) -> Node:
+    def is_below(dimension: int, size: Node) -> Node:
         positions = Node(Iota(TensorType((shape[dimension],), INT32), 0))
-        return along(binary(Compare("LT"), positions, spread(size, positions.shape)), shape, dimension)
+        return vector_along(binary(Compare("LT"), positions, spread(size, positions.shape)), shape, dimension)
 
-    return reduce(lambda a, b: binary(And(), a, b), [below(dim, size) for dim, size in sizes.items()])
+    return reduce(lambda a, b: binary(And(), a, b), [is_below(dim, size) for dim, size in sizes.items()])
 
 
-def filled(array: Live, value: Node, dimensions: Iterable[int]) -> Node:
+def fill_padding(array: Live, value: Node, dimensions: Iterable[int]) -> Node:
     """The buffer with the scalar `value` behind the live part of `dimensions`."""
     sizes = {dim: array.sizes[dim] for dim in dimensions if dim in array.sizes}
-    return masked(array.buffer, value, sizes)
+    return mask_beyond(array.buffer, value, sizes)
 
 
-def masked(buffer: Node, value: Node, sizes: Mapping[int, Node]) -> Node:
+def mask_beyond(buffer: Node, value: Node, sizes: Mapping[int, Node]) -> Node:
     """`buffer` with the scalar `value` at the indices that are not below `sizes`."""
     if not sizes:
         return buffer
     return Node(Select(), (mask(buffer.shape, sizes), buffer, spread(value, buffer.shape)))
 
 
-def stretched(buffer: Node, dimension: int, size: Node) -> Node:
+def stretch(buffer: Node, dimension: int, size: Node) -> Node:
     """`buffer` with its first slice along `dimension` repeated where the live size is 1."""
     shape = buffer.shape
     if shape[dimension] < 2:
@@ -188,16 +188,16 @@ def cut(buffer: Node, dimension: int, start: int, limit: int) -> Node:
     return Node(Slice(tuple(starts), tuple(limits), (1,) * len(starts)), (buffer,))
 
 
-def extended(buffer: Node, extra: Mapping[int, int]) -> Node:
+def append_zeros(buffer: Node, extra: Mapping[int, int]) -> Node:
     """`buffer` with zeros appended along dimensions."""
     nothing = (0,) * len(buffer.shape)
     high = tuple(extra.get(dim, 0) for dim in range(len(nothing)))
     return Node(Pad(nothing, high, nothing), (buffer, zero(buffer.dtype))) if any(high) else buffer
 
 
-def shifted(buffer: Node, dimension: int, start: Node) -> Node:
+def shift(buffer: Node, dimension: int, start: Node) -> Node:
     """buffer[start:] along `dimension`, followed by zeros; `start` lies in [0, size]."""
-    longer = extended(buffer, {dimension: buffer.shape[dimension]})
+    longer = append_zeros(buffer, {dimension: buffer.shape[dimension]})
     starts = [number(0)] * len(buffer.shape)
     starts[dimension] = start
     return Node(DynamicSlice(buffer.shape), (longer, *starts))
@@ -218,7 +218,7 @@ def take(buffer: Node, dimension: int, indices: Node) -> Node:
     return Node(op, (buffer, indices))
 
 
-def compacted(buffer: Node, dimension: int, parts: Sequence[tuple[int, Node]]) -> Node:
+def compact(buffer: Node, dimension: int, parts: Sequence[tuple[int, Node]]) -> Node:
     """Bring the live elements of dimensions that were merged into one to its front.
 
     parts: bound and live size of each merged dimension, the most major first.
@@ -237,26 +237,26 @@ def compacted(buffer: Node, dimension: int, parts: Sequence[tuple[int, Node]]) -
 # --- indices ------------------------------------------------------------------------------------------
 
 
-def limited(size: Node, window: Node) -> Node:
+def last_start(size: Node, window: Node) -> Node:
     """The greatest start of a window in a dimension of `size`, 0 if it does not fit."""
     return larger(minus(size, window), number(0))
 
 
-def held(index: Node, limit: Node) -> Node:
+def clamp_index(index: Node, limit: Node) -> Node:
     """`index`, of any integer type and shape, held to at most `limit`, int32 of the same shape."""
     dtype = index.dtype
     if info(dtype).max < np.iinfo(np.int32).max:
         limit = smaller(limit, spread(number(int(info(dtype).max)), limit.shape))
-    return smaller(index, converted(limit, dtype))
+    return smaller(index, convert(limit, dtype))
 
 
-def converted(node: Node, dtype: DType) -> Node:
+def convert(node: Node, dtype: DType) -> Node:
     return node if node.dtype == dtype else Node(Convert(dtype), (node,))
 
 
-def signed(indices: Node) -> Node:
+def as_signed(indices: Node) -> Node:
     """The indices in a type that has -1."""
-    return converted(indices, INT64) if indices.dtype in UNSIGNED else indices
+    return convert(indices, INT64) if indices.dtype in UNSIGNED else indices
 
 
 def vector(scalars: Sequence[Node]) -> list[Node]:

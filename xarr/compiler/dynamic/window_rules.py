@@ -13,21 +13,21 @@ import numpy as np
 
 from xarr.compiler.dynamic.valid_regions import (
     Live,
-    along,
+    append_zeros,
+    as_signed,
     binary,
-    converted,
+    clamp_index,
+    convert,
     cut,
-    extended,
-    held,
-    limited,
+    last_start,
     mask,
-    masked,
+    mask_beyond,
     number,
     shared_sizes,
-    signed,
     smallest,
     spread,
     vector,
+    vector_along,
     windows_in,
     zero,
 )
@@ -49,21 +49,21 @@ def _dynamic_slice(node: Node, operands: Lives) -> Lives:
     for dim, size in operand.sizes.items():
         if node.shape[dim] != operand.shape[dim]:
             partial[dim] = size
-            buffers[dim] = held(buffers[dim], limited(size, number(node.shape[dim])))
+            buffers[dim] = clamp_index(buffers[dim], last_start(size, number(node.shape[dim])))
     window = node.rebuilt((operand.buffer, *buffers))
     sizes = {dim: size for dim, size in operand.sizes.items() if dim not in partial}
-    return (Live(masked(window, zero(window.dtype), partial), sizes),)
+    return (Live(mask_beyond(window, zero(window.dtype), partial), sizes),)
 
 
 def _dynamic_update_slice(node: Node, operands: Lives) -> Lives:
     operand, update, *starts = operands
     buffers = [start.buffer for start in starts]
     for dim in {**operand.sizes, **update.sizes}:
-        buffers[dim] = held(buffers[dim], limited(operand.size(dim), update.size(dim)))
+        buffers[dim] = clamp_index(buffers[dim], last_start(operand.size(dim), update.size(dim)))
     if not update.sizes:
         return (Live(node.rebuilt((operand.buffer, update.buffer, *buffers)), operand.sizes),)
     # A window of the bounds would be moved where its live part fits, so it gets room behind the array.
-    padded = extended(operand.buffer, {dim: update.shape[dim] for dim in update.sizes})
+    padded = append_zeros(operand.buffer, {dim: update.shape[dim] for dim in update.sizes})
     old = Node(ops.DynamicSlice(update.shape), (padded, *buffers))
     new = Node(ops.Select(), (mask(update.shape, update.sizes), update.buffer, old))
     updated = node.rebuilt((padded, new, *buffers))
@@ -76,7 +76,7 @@ def _vectors(scalars: Sequence[Node], indices: Node, vector_dim: int) -> Node:
     """One int32 for each component of the index vectors, in the shape of the indices."""
     if vector_dim == len(indices.shape):
         return spread(scalars[0], indices.shape)
-    return along(Node(ops.Concatenate(0), tuple(vector(scalars))), indices.shape, vector_dim)
+    return vector_along(Node(ops.Concatenate(0), tuple(vector(scalars))), indices.shape, vector_dim)
 
 
 def _gather(node: Node, operands: Lives) -> Lives:
@@ -86,12 +86,12 @@ def _gather(node: Node, operands: Lives) -> Lives:
     partial = {dim: n for dim, n in operand.sizes.items() if op.slice_sizes[dim] != operand.shape[dim]}
     starts = indices.buffer
     if any(dim in partial for dim in op.start_index_map):
-        limits = [limited(operand.size(dim), number(op.slice_sizes[dim])) for dim in op.start_index_map]
-        starts = held(starts, _vectors(limits, starts, op.index_vector_dim))
+        limits = [last_start(operand.size(dim), number(op.slice_sizes[dim])) for dim in op.start_index_map]
+        starts = clamp_index(starts, _vectors(limits, starts, op.index_vector_dim))
     windows_read = node.rebuilt((operand.buffer, starts))
     window_dim = dict(zip(windows.kept_dims, windows.window_dims, strict=True))
     hidden = {window_dim[dim]: n for dim, n in partial.items() if dim in window_dim}
-    windows_read = masked(windows_read, zero(windows_read.dtype), hidden)
+    windows_read = mask_beyond(windows_read, zero(windows_read.dtype), hidden)
     for dim in op.collapsed_slice_dims:
         if dim in partial:
             windows_read = _unless_empty(windows_read, partial[dim])
@@ -145,7 +145,7 @@ def _scatter(node: Node, operands: Lives) -> Lives:
         for number, size in shared_sizes(updates).items()
         if number in own and sizes.get(own[number]) is not size
     }
-    starts = _inside(op, windows, indices.buffer, sizes, batch)
+    starts = _indices_of_live_windows(op, windows, indices.buffer, sizes, batch)
     buffers = [array.buffer for array in arrays]
     new = [update.buffer for update in updates]
     hidden = {**window, **({} if windows.index_map else batch)}
@@ -163,16 +163,16 @@ def _scatter(node: Node, operands: Lives) -> Lives:
     return tuple(Live(part, sizes) for part in parts)
 
 
-def _inside(
+def _indices_of_live_windows(
     op: ops.Scatter, windows: Windows, indices: Node, sizes: dict[int, Node], batch: dict[int, Node]
 ) -> Node:
     """The indices with -1, which is out of bounds, where a window is dead or leaves the live part."""
-    indices = signed(indices)
+    indices = as_signed(indices)
     dead: list[Node] = []
     if any(dim in sizes for dim in windows.index_map):
         shape = [(sizes.get(dim) or number(windows.operand_shape[dim]), dim) for dim in windows.index_map]
         last = [binary(ops.Subtract(), size, number(windows.sizes[dim])) for size, dim in shape]
-        limits = converted_up(_vectors(last, indices, op.index_vector_dim), indices)
+        limits = promote_indices(_vectors(last, indices, op.index_vector_dim), indices)
         dead.append(binary(ops.Compare("GT"), *limits))
     if batch and windows.index_map:
         own = [dim for dim in range(len(indices.shape)) if dim != op.index_vector_dim]
@@ -184,10 +184,10 @@ def _inside(
     return indices
 
 
-def converted_up(limits: Node, indices: Node) -> tuple[Node, Node]:
+def promote_indices(limits: Node, indices: Node) -> tuple[Node, Node]:
     """Indices and limits in a type that holds both."""
     wide = indices.dtype if indices.dtype.itemsize >= 4 else limits.dtype
-    return converted(indices, wide), converted(limits, wide)
+    return convert(indices, wide), convert(limits, wide)
 
 
 def _passing_over(op: ops.Scatter) -> ops.Scatter:
@@ -219,8 +219,8 @@ def _convolution(node: Node, operands: Lives) -> Lives:
     if features:
         hidden[op.lhs_spec[1]] = kernel[op.rhs_spec[1]] = smallest(features)
     buffers = (
-        masked(lhs.buffer, zero(lhs.buffer.dtype), hidden),
-        masked(rhs.buffer, zero(rhs.buffer.dtype), kernel),
+        mask_beyond(lhs.buffer, zero(lhs.buffer.dtype), hidden),
+        mask_beyond(rhs.buffer, zero(rhs.buffer.dtype), kernel),
     )
     window = dict(zip(op.lhs_spec[2:], op.window(rhs.buffer.tensor_type).dimensions, strict=True))
     sizes = {}

@@ -65,13 +65,13 @@ def _window(start: Value) -> tuple[Value, Value, Value]:
             for index in range(min(needed, len(table)))
         ]
     return (
-        _joined(table[0], table[1], offset),
-        _joined(table[1], table[2], offset),
-        _joined(table[2], table[3], offset),
+        _word_at(table[0], table[1], offset),
+        _word_at(table[1], table[2], offset),
+        _word_at(table[2], table[3], offset),
     )
 
 
-def _joined(high: Value, low: Value, offset: Value) -> Value:
+def _word_at(high: Value, low: Value, offset: Value) -> Value:
     """The word that begins `offset` bits after the start of two."""
     return (high << offset) | ((low >> 1) >> (63 - offset))
 
@@ -102,7 +102,7 @@ def _angle(high: Value, middle: Value, low: Value) -> tuple[Value, Value, Value]
     flip = upper_half.ne(0).select(high.constant(2**64 - 1), 0)
     magnitude, rest = fraction ^ flip, below ^ flip
     zeros = magnitude.count_leading_zeros()
-    leading = _joined(magnitude, rest, zeros)
+    leading = _word_at(magnitude, rest, zeros)
     r, rest_of_r = _times_half_pi(leading)
     scale = power_of_two(-zeros.convert(DOUBLE))
     return n, with_sign_flipped(r * scale, flip), with_sign_flipped(rest_of_r * scale, flip)

@@ -12,13 +12,13 @@ from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, constant_of
 from xarr.ir import ops
 
 
-def unsigned_of(dtype: DType) -> DType:
+def unsigned_dtype(dtype: DType) -> DType:
     """The unsigned integers of the same width."""
     return np.dtype(f"u{dtype.itemsize}")
 
 
 def bits_of(x: Value) -> Value:
-    return x.bitcast(unsigned_of(x.dtype))
+    return x.bitcast(unsigned_dtype(x.dtype))
 
 
 def _logical(x: Value) -> bool:

@@ -111,7 +111,7 @@ def narrow(x: Value, dtype: DType) -> Value:
     bits = x.bitcast(np.uint32)
     sign = (bits >> 31) << (unsigned.itemsize * 8 - 1)
     magnitude = bits & 0x7FFFFFFF
-    code = _rounded(magnitude, form)
+    code = _round_to_code(magnitude, form)
     code = code.gt(form.largest).select(form.beyond, code)
     code = x.isnan().select(form.nan, code)
     if form.signed_zero:
@@ -119,7 +119,7 @@ def narrow(x: Value, dtype: DType) -> Value:
     return code.eq(0).select(code, code | sign).convert(unsigned)
 
 
-def _rounded(magnitude: Value, form: _Narrow) -> Value:
+def _round_to_code(magnitude: Value, form: _Narrow) -> Value:
     """The code of the nearest number, as if there were exponents enough."""
     dropped = 23 - form.mantissa
     odd = (magnitude >> dropped) & 1

@@ -23,7 +23,7 @@ from xarr.compiler.functions.formats import (
     power_of_two,
     quick_two_sum,
     quotient,
-    scaled,
+    scale_by_power,
 )
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.ir import ops
@@ -52,7 +52,7 @@ _ENDS: Final = {SINGLE: (-104.0, 89.0, -18.0), DOUBLE: (-746.0, 710.0, -38.0)}
 _TINY: Final = {SINGLE: 2.0**-26, DOUBLE: 2.0**-54}
 
 
-def reduced(x: Value, low: Value | None = None) -> Pair:
+def reduce_exponent(x: Value, low: Value | None = None) -> Pair:
     """n and exp(r) - 1 where x + low = n ln(2) + r; x must be finite and n in the range of exponents."""
     magic = format_of(x).magic
     ln2, ln2_low = _LN2[x.dtype]
@@ -65,14 +65,14 @@ def reduced(x: Value, low: Value | None = None) -> Pair:
 
 def exp(x: Value) -> Value:
     low, high, _ = _ENDS[x.dtype]
-    n, tail = reduced(at_most(at_least(x, low), high))
-    return scaled(tail + 1.0, n)
+    n, tail = reduce_exponent(at_most(at_least(x, low), high))
+    return scale_by_power(tail + 1.0, n)
 
 
 def expm1(x: Value) -> Value:
     """2 (2**(n-1) (exp(r) - 1) + (2**(n-1) - 1/2))."""
     _, high, low = _ENDS[x.dtype]
-    n, tail = reduced(at_most(at_least(x, low), high))
+    n, tail = reduce_exponent(at_most(at_least(x, low), high))
     scale = power_of_two(n, -1)
     half = tail.fma(scale, scale - 0.5)
     return x.abs().lt(_TINY[x.dtype]).select(x, half + half)
@@ -111,8 +111,8 @@ _SINH: Final = {
 
 def _half_exp(x: Value) -> Value:
     """exp(|x|) / 2, which is finite where sinh and cosh are."""
-    n, tail = reduced(at_most(x.abs(), _ENDS[x.dtype][1] + 1.0))
-    return scaled(tail + 1.0, n - 1.0)
+    n, tail = reduce_exponent(at_most(x.abs(), _ENDS[x.dtype][1] + 1.0))
+    return scale_by_power(tail + 1.0, n - 1.0)
 
 
 def cosh(x: Value) -> Value:

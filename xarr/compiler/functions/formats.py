@@ -81,7 +81,7 @@ def power_of_two(n: Value, shift: int = 0) -> Value:
     return bits.bitcast(n.dtype)
 
 
-def scaled(x: Value, n: Value) -> Value:
+def scale_by_power(x: Value, n: Value) -> Value:
     """x * 2**n for an integral float n within twice the range of exponents, rounded once."""
     form = format_of(x)
     half = n.fma(0.5, form.biased)

@@ -22,7 +22,7 @@ from xarr.compiler.functions.formats import (
     multiply_pairs,
     power_of_two,
     quick_two_sum,
-    scaled,
+    scale_by_power,
     two_product,
 )
 from xarr.compiler.loop_ir.scalars import Value
@@ -126,7 +126,7 @@ def _exp_of_pair(x: Value, low: Value) -> Value:
     r_low = n.fma(-2.3190468138462996e-17, rough - r) + low
     bend = r * r * r.polynomial(TAIL[x.dtype])
     tail = r + (bend + r_low.fma(r + bend, r_low))
-    return scaled(tail + 1.0, n)
+    return scale_by_power(tail + 1.0, n)
 
 
 # --- cube root ---------------------------------------------------------------------------------------

@@ -59,20 +59,20 @@ def cos(x: Value) -> Value:
 
 def tan(x: Value) -> Value:
     far = _tangent(*exactly_reduced(x.convert(DOUBLE))).convert(x.dtype)
-    return x.eq(0.0).select(x, _beyond(x).rarely(far, _tangent(*_reduced(x))))
+    return x.eq(0.0).select(x, _is_large(x).rarely(far, _tangent(*_reduce_angle(x))))
 
 
 def _on_quadrants(x: Value, shift: int) -> Value:
     far = _sine(*exactly_reduced(x.convert(DOUBLE)), shift=shift).convert(x.dtype)
-    return _beyond(x).rarely(far, _sine(*_reduced(x), shift=shift))
+    return _is_large(x).rarely(far, _sine(*_reduce_angle(x), shift=shift))
 
 
-def _beyond(x: Value) -> Value:
+def _is_large(x: Value) -> Value:
     magnitude = x.abs()
     return magnitude.gt(_BOUND[x.dtype]) & magnitude.lt(math.inf)
 
 
-def _reduced(x: Value) -> tuple[Value, Value, Value | None]:
+def _reduce_angle(x: Value) -> tuple[Value, Value, Value | None]:
     """An integer that ends in the bits of n, and r in one or two parts; r is NaN for infinite x."""
     first, second, third = _HALF_PI[x.dtype]
     magic = format_of(x).magic

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.fusion.partial_updates import shifted
+from xarr.compiler.fusion.partial_updates import shift_index
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.axis_runs import axis_runs
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, row_major
@@ -76,9 +76,9 @@ class Accesses:
         Axes of size 1 are in none, and none has reduced and kept axes.
         """
         runs = axis_runs(self.fusion.domain, self.indices, self._roots, self.offsets)
-        return [part for run in runs for part in self._apart(run)]
+        return [part for run in runs for part in self._split_run(run)]
 
-    def _apart(self, run: list[int]) -> Iterator[list[int]]:
+    def _split_run(self, run: list[int]) -> Iterator[list[int]]:
         part = run[:1]
         for axis in run[1:]:
             if (axis in self.fusion.reduced) != (part[-1] in self.fusion.reduced):
@@ -87,7 +87,7 @@ class Accesses:
             part.append(axis)
         yield part
 
-    def transposed(self, runs: Sequence[Sequence[int]], min_side: int) -> int | None:
+    def transposed_run(self, runs: Sequence[Sequence[int]], min_side: int) -> int | None:
         """The number of the run along which neighbours lie that the last run reads in steps, if both are that long."""
         *outer, last = [(self.indices[run[-1]], self._extent(run)) for run in runs]
         for offset in self.offsets:
@@ -115,7 +115,9 @@ class Accesses:
         inside = [node for node in reductions if rank(node.operands[0].shape) > rank(fusion.domain)]
         for node in reductions:
             for part in parts_of(node, graph):
-                sources[part] = partial(self._reduced, elements, node if node in inside else None, part)
+                sources[part] = partial(
+                    self._note_reduction, elements, node if node in inside else None, part
+                )
         index = [Affine(((value, 1),)) for value in self.indices]
         for node in reductions:
             for array in combination(node).arrays if node not in inside else ():
@@ -124,7 +126,7 @@ class Accesses:
             is_update = isinstance(node.op, ops.DynamicUpdateSlice)
             source = node.operands[1] if is_update else node
             at = own_index(fusion, source, index)
-            self.offsets.append(row_major(node.shape, shifted(node, at) if is_update else at))
+            self.offsets.append(row_major(node.shape, shift_index(node, at) if is_update else at))
             self._roots.append(elements.at(source, at))
 
     def _load(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -132,7 +134,7 @@ class Accesses:
         self.offsets.append(offset)
         return load(self.values, buffer, offset, predicate)
 
-    def _reduced(
+    def _note_reduction(
         self, elements: Elements, node: Node | None, part: Node, index: Index, predicate: Value | None
     ) -> Value:
         """A value that stands for a result; what the reduction `node` reads at each index of it is noted."""

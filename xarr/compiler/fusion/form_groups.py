@@ -60,7 +60,7 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
                 continue
             before = candidate
             fused = window_groups.fuse(
-                window_work.prepared(candidate, target),
+                window_work.prepare(candidate, target),
                 target,
                 lambda node: window_work.work(node, target) if schedule.builds(kind_around(node)) else 0,
                 worth,

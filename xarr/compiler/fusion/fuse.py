@@ -31,7 +31,7 @@ from xarr.compiler.fusion.groups import (
     whole,
 )
 from xarr.compiler.fusion.partial_updates import placement
-from xarr.compiler.fusion.scan_windows import reduces_rows, scanned
+from xarr.compiler.fusion.scan_windows import reduces_rows, scan_axis
 from xarr.compiler.fusion.scatter_windows import has_rows
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.passes.inner_products import products_inside
@@ -170,7 +170,7 @@ class _Fuser:
 
     def _begin(self, node: Node) -> None:
         if isinstance(node.op, ops.Reduce) and _is_short_or_repeated(node, self.target):
-            domain = _kept(node)
+            domain = _kept_shape(node)
             group = Group(domain, (), along={node: {whole(domain)}})
             group.inner[node] = tuple(INNER + k for k in range(len(node.op.dimensions)))
         elif isinstance(node.op, ops.Reduce):
@@ -179,7 +179,7 @@ class _Fuser:
             kept = [axis for axis in range(len(domain)) if axis not in reduced]
             group.along[node] = {tuple(ONE if domain[axis] == 1 else axis for axis in kept)}
         elif isinstance(node.op, ops.ReduceWindow):
-            group = Group(node.shape, (), along={node: {whole(node.shape)}}, scan=scanned(node))
+            group = Group(node.shape, (), along={node: {whole(node.shape)}}, scan=scan_axis(node))
         elif isinstance(node.op, ops.Scatter):
             updates = node.operands[2].shape
             group = Group(updates, (), along={node: {whole(updates)}}, scatter=node)
@@ -229,14 +229,14 @@ class _Fuser:
             group.inner.pop(node, None)
             return False
         if isinstance(node.op, ops.ReduceWindow):
-            group.scan = scanned(node)
+            group.scan = scan_axis(node)
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.spans[group][1])
         return True
 
     def _can_scan(self, node: Node, group: Group) -> bool:
         """Whether running totals go the way of the group's loops, and come after its reductions."""
-        scan = scanned(node)
+        scan = scan_axis(node)
         if scan is None or group.inner or group.placed or group.scatter or group.scan not in (None, scan):
             return False
         dependents, stack = {node}, [node]
@@ -278,7 +278,7 @@ class _Fuser:
                         bucket.remove(other)
 
     def _are_siblings(self, group: Group, other: Group) -> bool:
-        if len(group.along) + len(other.along) > self.target.max_group_members or group.kept() == ():
+        if len(group.along) + len(other.along) > self.target.max_group_members or group.kept_axes() == ():
             return False
         if (group.placed, group.scan) != (other.placed, other.scan) or group.inner or other.inner:
             return False
@@ -335,7 +335,7 @@ class _Fuser:
                 return True
             stack.extend(self.users.get(user, ()))
             if not user.op.moves:  # a group gives its results together
-                stack.extend(self._computed_with(user))
+                stack.extend(self._group_members(user))
         return False
 
     def _users_outside(self, node: Node, group: Group) -> list[Node]:
@@ -349,7 +349,7 @@ class _Fuser:
                     stack.append(user)
         return users
 
-    def _computed_with(self, node: Node) -> list[Node]:
+    def _group_members(self, node: Node) -> list[Node]:
         groups = self.groups.get(node, ())
         return [member for group in groups for member in group.along if not member.op.moves]
 
@@ -407,7 +407,7 @@ def _is_short_or_repeated(node: Node, target: Target) -> bool:
     """
     shape, own = node.operands[0].shape, own_dimensions(node)
     large = [axis for axis, size in enumerate(shape) if size != 1]
-    if not large or large[-1] not in own or prod(_kept(node)) < target.min_results_side_by_side:
+    if not large or large[-1] not in own or prod(_kept_shape(node)) < target.min_results_side_by_side:
         return False
     count = prod(shape[axis] for axis in own)
     if count == 1 or combination(node).in_order:
@@ -431,7 +431,7 @@ def _follows_reduction(node: Node, target: Target) -> bool:
     return False
 
 
-def _kept(node: Node) -> Ints:
+def _kept_shape(node: Node) -> Ints:
     """The shape of a reduction's results."""
     own = own_dimensions(node)
     return tuple(size for axis, size in enumerate(node.operands[0].shape) if axis not in own)
@@ -464,7 +464,7 @@ def _put_inside(node: Node, along: Along, group: Group, target: Target) -> bool:
     if not axes or None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
         return False
     if group.reduced and _has_several_stages(group):
-        rows = prod(group.domain[axis] for axis in group.kept())
+        rows = prod(group.domain[axis] for axis in group.kept_axes())
         row = prod(group.domain) // rows
         if axes[-1] not in group.reduced or rows < target.min_busy_iterations or row > target.max_kept_row:
             return False

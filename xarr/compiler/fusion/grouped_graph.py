@@ -30,7 +30,7 @@ class GroupedGraph:
         self.new: dict[Node, Node] = {node: node for node in graph.parameters}
         self.position = {node: position for position, node in enumerate((*graph.parameters, *graph.nodes))}
         self.inputs = {group: self._inputs(group) for group in kept}
-        demanded = self._demanded()
+        demanded = self._array_nodes()
         self.outputs = {
             group: [node for node in group.members() if node in demanded and node in self.group_of]
             for group in kept
@@ -54,7 +54,7 @@ class GroupedGraph:
         operands = {operand for node in group.members() for operand in node.operands}
         return sorted(operands.difference(group.along), key=self.position.__getitem__)
 
-    def _demanded(self) -> set[Node]:
+    def _array_nodes(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
         demanded: set[Node] = set()
         stack = list(self.graph.results)

@@ -61,7 +61,7 @@ class Group:
             node.operands[0].shape[axis] for node in self.inner for axis in own_dimensions(node)
         )
 
-    def kept(self) -> Ints:
+    def kept_axes(self) -> Ints:
         return tuple(axis for axis in range(len(self.domain)) if axis not in self.reduced)
 
     def axes(self, axes: Iterable[int]) -> list[int]:
@@ -74,7 +74,7 @@ class Group:
             return False
         (along,) = self.along[node]
         axes = [axis for axis in along if axis != ONE]
-        return axes in (self.axes(range(len(self.domain))), self.axes(self.kept()))
+        return axes in (self.axes(range(len(self.domain))), self.axes(self.kept_axes()))
 
     def members(self) -> list[Node]:
         """In an order in which operands come first."""
@@ -98,14 +98,14 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
     if isinstance(op, ops.Scatter):
         scattered = (tuple(None for _ in node.shape), _indices_along(node, along), along)
         return [_one_where_one(operand, each) for operand, each in zip(node.operands, scattered, strict=True)]
-    return [_one_where_one(operand, _moved(node, k, along)) for k, operand in enumerate(node.operands)]
+    return [_one_where_one(operand, _operand_map(node, k, along)) for k, operand in enumerate(node.operands)]
 
 
 def _one_where_one(operand: Node, along: Along) -> Along:
     return tuple(ONE if size == 1 else axis for size, axis in zip(operand.shape, along, strict=True))
 
 
-def _moved(node: Node, number: int, along: Along) -> Along:
+def _operand_map(node: Node, number: int, along: Along) -> Along:
     """The index map of operand `number` of a node that is no reduction, if that of the node is `along`."""
     op, operand = node.op, node.operands[number]
     if isinstance(op, ops.BroadcastInDim):

@@ -49,6 +49,6 @@ def placement(node: Node) -> tuple[Ints, Ints]:
     return node.shape, starts
 
 
-def shifted(node: Node, index: Index) -> Index:
+def shift_index(node: Node, index: Index) -> Index:
     """The index in the result of the update's element at `index`."""
     return tuple(at + start for at, start in zip(index, placement(node)[1], strict=True))

@@ -14,7 +14,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 
 
-def scanned(node: Node) -> tuple[int, bool] | None:
+def scan_axis(node: Node) -> tuple[int, bool] | None:
     """The axis along which a node gives running totals, and whether they begin at its end; else None."""
     op = node.op
     if not isinstance(op, ops.ReduceWindow) or len(node.operands) != 2:
@@ -35,7 +35,7 @@ def scanned(node: Node) -> tuple[int, bool] | None:
 
 def computes(node: Node) -> bool:
     """Whether loops can run these totals; those of narrow floats, but for extremes, are formed in wider ones."""
-    scan = scanned(node)
+    scan = scan_axis(node)
     if scan is None or not all(map(elements.is_real, (node, *node.operands))):
         return False
     op, dtype = node.op, node.dtype

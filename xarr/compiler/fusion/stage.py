@@ -28,14 +28,12 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     min_work = 1 if hot else target.min_work
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
-        lambda graph, once: _fused(graph, inner, schedule, once), _called
+        lambda graph, once: _fuse(graph, inner, schedule, once), _called_graphs
     )
-    return _fused(graph, min_work, schedule, once)
+    return _fuse(graph, min_work, schedule, once)
 
 
-def _fused(
-    graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]
-) -> Graph:
+def _fuse(graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]) -> Graph:
     """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
     if any(op.runs_graphs for op in graph.op_classes):
         graph = _with_bodies(graph, min_work, schedule, inner)
@@ -73,6 +71,6 @@ def _with_bodies(
     return rewritten(graph, rule)
 
 
-def _called(node: Node) -> tuple[Graph, ...]:
+def _called_graphs(node: Node) -> tuple[Graph, ...]:
     """The function that a node calls, if its operations are fused."""
     return node.op.graphs if type(node.op) is ops.Call else ()

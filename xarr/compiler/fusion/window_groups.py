@@ -53,8 +53,8 @@ class _Grouping:
                 self.users.setdefault(operand, []).append(node)
         self.roots = {node for node, taps in work.items() if taps and worth(node.shape, taps)}
         #: A node that is written as part of a later one -> that one.
-        self.after = {root: self._after(root) for root in self.roots}
-        self.before = {root: self._before(root) for root in self.roots}
+        self.after = {root: self._consumer(root) for root in self.roots}
+        self.before = {root: self._producer(root) for root in self.roots}
 
     def run(self) -> Graph:
         absorbed = {node for nodes in self.before.values() for node in nodes}
@@ -66,7 +66,7 @@ class _Grouping:
             if node in absorbed:
                 continue
             if node in root_of:
-                new[node] = self._written(root_of[node], new)
+                new[node] = self._group(root_of[node], new)
             else:
                 operands = tuple(new.get(operand, operand) for operand in node.operands)
                 same = all(a is b for a, b in zip(operands, node.operands, strict=True))
@@ -78,7 +78,7 @@ class _Grouping:
         users = self.users.get(node, [])
         return users[0] if len(users) == 1 and node not in self.results else None
 
-    def _after(self, root: Node) -> Node | None:
+    def _consumer(self, root: Node) -> Node | None:
         """The group that takes the result of `root` and nothing else does."""
         user = self._only_user(root)
         if (
@@ -96,7 +96,7 @@ class _Grouping:
         entry = user.op.computation.parameters[user.operands.index(root)]
         return user if _is_read_element_by_element(user.op.computation, entry) else None
 
-    def _before(self, root: Node) -> list[Node]:
+    def _producer(self, root: Node) -> list[Node]:
         """The group, if any, that gives `root` its first operand and nothing else uses."""
         source = root.operands[0]
         if self._only_user(source) is not root or root.operands.count(source) != 1:
@@ -111,7 +111,7 @@ class _Grouping:
             return []
         return [source]
 
-    def _written(self, root: Node, new: dict[Node, Node]) -> Node:
+    def _group(self, root: Node, new: dict[Node, Node]) -> Node:
         """The group around `root`."""
         before, after = self.before[root], self.after[root]
         parts = [*before, root] + ([after] if after is not None else [])

@@ -24,7 +24,7 @@ _MAX_DISTANCE: Final = 2**31
 _PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def prepared(graph: Graph, target: Target) -> Graph:
+def prepare(graph: Graph, target: Target) -> Graph:
     """`graph` with operands in the order in which loops go through them fastest."""
     if not any(isinstance(node.op, ops.Convolution) for node in graph.nodes):
         return graph

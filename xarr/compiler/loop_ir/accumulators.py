@@ -79,7 +79,7 @@ class Combination:
     def terms(self, elements: Sequence[Value]) -> tuple[Value, ...]:
         """Elements of the arrays as partial results."""
         rows = zip(self.arrays, elements, self._numbers, strict=True)
-        return _parts([_converted(value, array.dtype, held) for array, value, held in rows])
+        return _parts([_convert(value, array.dtype, held) for array, value, held in rows])
 
     def starts(self, values: Values, initial: Sequence[Value]) -> tuple[Value, ...]:
         """Neutral elements; the initial values themselves where the computation is not known."""
@@ -93,7 +93,7 @@ class Combination:
         behind = ops.Maximum if self.direction == "GT" else ops.Minimum
         return values.constant(behind.identity(value), value), values.constant(np.iinfo(index).max, index)
 
-    def combined(self, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
+    def combine(self, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:
         """Two partial results as one."""
         if self.direction is not None:
             return _extremum(self.direction, left, right)
@@ -132,7 +132,7 @@ class Combination:
         names = _arguments(factors)
         return factors, names, (names[0].fma(names[1], held[0]),)
 
-    def finished(self, initial: Sequence[Value], totals: Sequence[Value]) -> tuple[Value, ...]:
+    def finish(self, initial: Sequence[Value], totals: Sequence[Value]) -> tuple[Value, ...]:
         """The results from all elements, with the initial values."""
         if self.in_order:
             return self._whole(totals)
@@ -142,35 +142,35 @@ class Combination:
             # No element is ahead of the neutral one: all are equal to it, and the first is the first.
             position = index.eq(np.iinfo(index.dtype).max).select(0, index)
             rows = zip((value, position), self.held, dtypes, strict=True)
-            partial_results = [_converted(each, held, wanted) for each, held, wanted in rows]
+            partial_results = [_convert(each, held, wanted) for each, held, wanted in rows]
             results = apply_graph(self.computation, (*initial, *partial_results))
             assert results is not None
             return results
         pairs = zip(initial, dtypes, self._numbers, strict=True)
-        first = _parts([_converted(each, dtype, held) for each, dtype, held in pairs])
-        combined = zip(self._whole(self.combined(first, totals)), self._numbers, dtypes, strict=True)
-        return tuple(_converted(each, held, dtype) for each, held, dtype in combined)
+        first = _parts([_convert(each, dtype, held) for each, dtype, held in pairs])
+        combined = zip(self._whole(self.combine(first, totals)), self._numbers, dtypes, strict=True)
+        return tuple(_convert(each, held, dtype) for each, held, dtype in combined)
 
     def accumulator(self, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
         """Gather these elements of each turn."""
-        accumulator = self.joined(self.terms(elements), initial)
+        accumulator = self.accumulator_of_terms(self.terms(elements), initial)
         step = self.step(accumulator.left, accumulator.terms)
         if step is None:
             return accumulator
         terms, arguments, held = step
         return replace(accumulator, terms=terms, arguments=arguments, step=held)
 
-    def joined(self, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
+    def accumulator_of_terms(self, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
         """Gather these partial results, one of each turn."""
         values = terms[0].values
         left, right = _arguments(terms), _arguments(terms)
         results = tuple(map(_result, terms))
-        combined = self.combined(left, right)
+        combined = self.combine(left, right)
         return Accumulator(self.starts(values, initial), tuple(terms), left, right, combined, results)
 
     def extremum(self, element: Value) -> Accumulator:
         """Gather of `direction` the value alone, NaN if one is; its zero may have the other sign."""
-        term = _converted(element, self.arrays[0].dtype, self.held[0])
+        term = _convert(element, self.arrays[0].dtype, self.held[0])
         ((left,), (right,)) = _arguments((term,)), _arguments((term,))
         ahead = right.gt(left) if self.direction == "GT" else right.lt(left)
         winner = ahead.select(right, left)
@@ -181,7 +181,7 @@ class Combination:
 
     def is_extremum(self, element: Value, extremum: Value) -> Value:
         """Whether an element is what `extremum` gathered."""
-        value = _converted(element, self.arrays[0].dtype, self.held[0])
+        value = _convert(element, self.arrays[0].dtype, self.held[0])
         if value.dtype.kind != "f":
             return value.eq(extremum)
         # One comparison with what lies just behind the extremum: NaN is not behind either, nor equal.
@@ -198,7 +198,7 @@ class Combination:
         if self.direction is not None:
             return _later_extremum(self.direction, held, terms)
         factors = self._factors(terms)
-        return (factors[0].fma(factors[1], held[0]),) if factors else self.combined(held, terms)
+        return (factors[0].fma(factors[1], held[0]),) if factors else self.combine(held, terms)
 
 
 def _parts(values: Sequence[Value]) -> tuple[Value, ...]:
@@ -216,7 +216,7 @@ def _result(term: Value) -> Value:
     return term.values.make("result", (), term.dtype, "r", unique=True)
 
 
-def _converted(value: Value, dtype: DType, wanted: DType) -> Value:
+def _convert(value: Value, dtype: DType, wanted: DType) -> Value:
     """An element of `dtype`, as registers hold it, as one of `wanted`."""
     if dtype == wanted:
         return value
@@ -274,11 +274,11 @@ def combination(node: Node) -> Combination:
     pairwise = monoids(op.computation)
     direction = None if pairwise is not None else arg_direction(node)
     if direction is not None:
-        arrays = (arrays[0], _counted(arrays[0], op.dimensions[0]))
+        arrays = (arrays[0], _axis_indices(arrays[0], op.dimensions[0]))
     return Combination(node, arrays, pairwise, direction)
 
 
-def _counted(values: Node, axis: int) -> Node:
+def _axis_indices(values: Node, axis: int) -> Node:
     """Places along an axis, of the width in which the values are held."""
     narrow = values.dtype.itemsize <= 4 and values.shape[axis] < 2**31 - 1
     return Node(ops.Iota(TensorType(values.shape, np.dtype(np.int32 if narrow else np.int64)), axis))

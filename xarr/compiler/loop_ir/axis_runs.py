@@ -21,7 +21,7 @@ def axis_runs(
     `roots` load from, moves as far with a turn of the outer one as with all turns of the inner one, and if no
     value is computed from their indices.  Those of `alone` stay by themselves.
     """
-    accesses, computed = _accessed(indices, roots)
+    accesses, computed = _loads_and_indices(indices, roots)
     factors = [dict(access.terms) for access in (*accesses, *offsets)]
     apart = set(alone) | {axis for axis, index in enumerate(indices) if index in computed}
     runs: list[list[int]] = []
@@ -37,7 +37,7 @@ def axis_runs(
     return runs
 
 
-def _accessed(indices: Sequence[Value], roots: Iterable[Value]) -> tuple[list[Affine], set[Value]]:
+def _loads_and_indices(indices: Sequence[Value], roots: Iterable[Value]) -> tuple[list[Affine], set[Value]]:
     """Where the values load from, and the indices that they are computed from."""
     every = set(indices)
     offsets: list[Affine] = []

@@ -96,7 +96,7 @@ class Elements:
         assert value is not None, f"no loop computes {node.op.name}"
         return value
 
-    def inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
+    def is_inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
         """Whether low <= at < high, and the predicate too."""
         number = at.value(self.values)
         within = number.ge(low) & number.lt(high)
@@ -170,7 +170,7 @@ def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) 
     inside = predicate
     for at, low, size, here in zip(index, op.low, array.shape, node.shape, strict=True):
         if low or size != here:
-            inside = elements.inside(at, low, low + size, inside)
+            inside = elements.is_inside(at, low, low + size, inside)
     moved = tuple(at + -low for at, low in zip(index, op.low, strict=True))
     element = elements.at(array, moved, inside)
     fill = elements.at(filler, (), None)
@@ -190,7 +190,7 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
                 return elements.at(operand, known, predicate)
             start += size
             continue
-        inside = elements.inside(index[dim], start, start + size, predicate)
+        inside = elements.is_inside(index[dim], start, start + size, predicate)
         element = elements.at(operand, (*index[:dim], index[dim] + -start, *index[dim + 1 :]), inside)
         joined = element if joined is None else inside.select(element, joined)
         start += size
@@ -292,7 +292,7 @@ def is_real(node: Node) -> bool:
     return is_held(node) and node.dtype not in COMPLEX
 
 
-def computed(graph: Graph, operands: Sequence[Value], values: Values) -> tuple[Value, ...]:
+def compute_scalars(graph: Graph, operands: Sequence[Value], values: Values) -> tuple[Value, ...]:
     """The results of a computation of scalars."""
     sources = {node: constant_source(value) for node, value in zip(graph.parameters, operands, strict=True)}
     elements = Elements(values, sources)

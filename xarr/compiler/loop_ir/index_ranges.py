@@ -33,7 +33,7 @@ class Ranges:
     def __init__(self, known: dict[Value, Range]) -> None:
         self.known = known
 
-    def within(self, index: Value, iterations: Range) -> Ranges:
+    def inside_loop(self, index: Value, iterations: Range) -> Ranges:
         """The ranges inside a loop, whose index is in `iterations`."""
         return Ranges({**self.known, index: iterations})
 
@@ -43,7 +43,7 @@ class Ranges:
         for each in _conjuncts(condition):
             for operand in each.operands if each.op in _NEGATED else ():
                 if operand.dtype.kind in "iu":
-                    known[operand] = _narrowed(Ranges(known), operand, each, True)
+                    known[operand] = _narrow(Ranges(known), operand, each, True)
         return Ranges(known)
 
     def of(self, value: Value) -> Range:
@@ -54,12 +54,12 @@ class Ranges:
             operands = last.operands if last.op in _RULES else ()
             missing = [operand for operand in operands if operand not in self.known]
             if last in self.known or not missing:
-                self.known[stack.pop()] = self._computed(last)
+                self.known[stack.pop()] = self._apply_rule(last)
             else:
                 stack.extend(missing)
         return self.known[value]
 
-    def _computed(self, value: Value) -> Range:
+    def _apply_rule(self, value: Value) -> Range:
         rule = _RULES.get(value.op)
         if rule is None or value.dtype.kind not in "iub":
             return _unknown(value.dtype)
@@ -174,21 +174,21 @@ def _compare(ranges: Ranges, value: Value) -> Range:
     return (1, 1) if holds else (0, 0) if fails else (0, 1)
 
 
-def _and(ranges: Ranges, value: Value) -> Range:
+def _range_of_and(ranges: Ranges, value: Value) -> Range:
     if value.dtype != BOOL:
         return _ANY
     (a, b), (c, d) = map(ranges.of, value.operands)
     return min(a, c), min(b, d)
 
 
-def _or(ranges: Ranges, value: Value) -> Range:
+def _range_of_or(ranges: Ranges, value: Value) -> Range:
     if value.dtype != BOOL:
         return _ANY
     (a, b), (c, d) = map(ranges.of, value.operands)
     return max(a, c), max(b, d)
 
 
-def _not(ranges: Ranges, value: Value) -> Range:
+def _range_of_not(ranges: Ranges, value: Value) -> Range:
     if value.dtype != BOOL:
         return _ANY
     low, high = ranges.of(value.operands[0])
@@ -202,11 +202,11 @@ def _select(ranges: Ranges, value: Value) -> Range:
         return ranges.of(x)
     if not ever:
         return ranges.of(y)
-    ends = [_narrowed(ranges, x, predicate, True), _narrowed(ranges, y, predicate, False)]
+    ends = [_narrow(ranges, x, predicate, True), _narrow(ranges, y, predicate, False)]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _narrowed(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
+def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
     """The range of a value where the predicate has this truth, if that compares the value itself."""
     low, high = ranges.of(value)
     if predicate.op not in _NEGATED or value not in predicate.operands:
@@ -235,8 +235,8 @@ _RULES: Final[dict[str, Callable[[Ranges, Value], Range]]] = {
     "rem": _rem,
     "convert": _convert,
     **dict.fromkeys(_NEGATED, _compare),
-    "and": _and,
-    "or": _or,
-    "not": _not,
+    "and": _range_of_and,
+    "or": _range_of_or,
+    "not": _range_of_not,
     "select": _select,
 }

@@ -28,14 +28,14 @@ def as_int64(number: Value) -> Value:
     return number.convert(INT64)
 
 
-def clamped(number: Value, last: int) -> Value:
+def clamp_index(number: Value, last: int) -> Value:
     """An integer brought into [0, last], as int64."""
     number = as_int64(number)
     number = number.lt(0).select(0, number)
     return number.gt(last).select(last, number)
 
 
-def inside(number: Value, last: int) -> Value:
+def is_inside(number: Value, last: int) -> Value:
     """Whether an integer is in [0, last]."""
     number = as_int64(number)
     return number.ge(0) & number.le(last)
@@ -60,7 +60,7 @@ def gather_index(windows: Windows, rank: int, index: Index, element: Callable[[I
     operand_index = [Affine()] * len(windows.operand_shape)
     for dim, last, number in components(windows, rank, batch, element):
         if last:  # else the window fits in one place only
-            operand_index[dim] = Affine(((clamped(number, last), 1),))
+            operand_index[dim] = Affine(((clamp_index(number, last), 1),))
     for dim, position in windows.batching:
         operand_index[dim] = batch[position]
     for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):

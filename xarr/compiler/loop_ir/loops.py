@@ -285,7 +285,7 @@ class Kernel:
     phases: list[Loop]
 
     def __str__(self) -> str:
-        return "\n".join(_Writer(self).lines)
+        return "\n".join(_LoopPrinter(self).lines)
 
 
 def in_threads(phases: Iterable[Loop]) -> list[Loop]:
@@ -301,7 +301,7 @@ def lanes_if(wanted: bool) -> Runs:
     return Runs.LANES if wanted else Runs.SERIAL
 
 
-def nested(loops: Sequence[Loop]) -> Sequence[Loop]:
+def nest_loops(loops: Sequence[Loop]) -> Sequence[Loop]:
     """The loops, each put into the one before."""
     for outer, inner in pairwise(loops):
         outer.body.append(inner)
@@ -313,7 +313,7 @@ def index_value(values: Values, name: str) -> Value:
     return values.make("index", (), INT64, name, unique=True)
 
 
-def carried(values: Values, dtype: DType) -> tuple[Value, Value]:
+def new_carry(values: Values, dtype: DType) -> tuple[Value, Value]:
     """The argument and the result of a new carry."""
     return values.make("argument", (), dtype, "c", unique=True), values.make(
         "result", (), dtype, "r", unique=True
@@ -327,7 +327,7 @@ def load(values: Values, buffer: Buffer, offset: Affine, predicate: Value | None
     return values.make("load", operands, buffer.dtype, access)
 
 
-def copied(phase: Loop) -> tuple[Buffer, Buffer] | None:
+def copied_buffers(phase: Loop) -> tuple[Buffer, Buffer] | None:
     """The buffer that a phase fills with elements of another at the same places, and that other; else None."""
     *_, inner = phase.walk()
     stores = [store for loop in phase.walk() for store in loop.stores()]
@@ -373,7 +373,7 @@ _WORDS: Final = {
 }
 
 
-class _Writer:
+class _LoopPrinter:
     """The program as text: one line a value, C's signs for operators."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -463,7 +463,7 @@ class _Writer:
     def expression(self, value: Value) -> str:
         operands = [self.names[operand] for operand in value.operands]
         if value.op != "load":
-            return _spelled(value, operands)
+            return _spell_value(value, operands)
         access = value.attribute
         pairs = zip(access.factors, operands, strict=False)
         parts = [name if factor == 1 else f"{factor}*{name}" for factor, name in pairs]
@@ -479,12 +479,12 @@ def _expression(root: Value, names: dict[Value, str]) -> str:
             names[value] = (
                 _constant(value)
                 if value.op == "constant"
-                else f"({_spelled(value, [names[o] for o in value.operands])})"
+                else f"({_spell_value(value, [names[o] for o in value.operands])})"
             )
     return names[root].removeprefix("(").removesuffix(")") if root.operands else names[root]
 
 
-def _spelled(value: Value, operands: Sequence[str]) -> str:
+def _spell_value(value: Value, operands: Sequence[str]) -> str:
     if value.op in _SIGNS:
         return f"{operands[0]} {_SIGNS[value.op]} {operands[1]}"
     if value.op == "select":

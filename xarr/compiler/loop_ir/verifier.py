@@ -108,8 +108,8 @@ class _Checker:
     def bind(self, *names: Value) -> None:
         """Let names be known from here to the end of the present scope."""
         for name in names:
-            _demand("L1", name not in self.bound, f"{_shown(name)} is bound twice")
-            _demand("L1", name.op in LEAVES, f"{_shown(name)} is no name")
+            _demand("L1", name not in self.bound, f"{_show_value(name)} is bound twice")
+            _demand("L1", name.op in LEAVES, f"{_show_value(name)} is no name")
         self.bound.update(names)
         self.known.update(names)
 
@@ -118,16 +118,16 @@ class _Checker:
         for value in in_order(*roots):
             if value in self.known:
                 continue
-            _demand("L1", value.op not in LEAVES, f"{_shown(value)} is used where it is not known")
+            _demand("L1", value.op not in LEAVES, f"{_show_value(value)} is used where it is not known")
             wrong = problem(value)
             _demand("L2", wrong is None, str(wrong))
             if value.op == "load":
                 buffer = value.attribute.buffer
-                self._owned(buffer)
+                self._check_owned(buffer)
                 _demand("L6", buffer in self.written, f"{buffer.name} is read before it is written")
             self.known.add(value)
 
-    def _owned(self, buffer: Buffer) -> None:
+    def _check_owned(self, buffer: Buffer) -> None:
         _demand("L5", buffer in self.buffers, f"{buffer.name} is no buffer of this program")
 
     # --- loops -----------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ class _Checker:
         self.use(extent)
         _alike("an extent", (INT64,), (extent,))
         has_most = extent.op == "select" and any(each.op == "constant" for each in extent.operands)
-        _demand("L4", has_most, f"the extent {_shown(extent)} has no constant that it does not exceed")
+        _demand("L4", has_most, f"the extent {_show_value(extent)} has no constant that it does not exceed")
         varies = lanes is not None and lanes.index in in_order(extent)
         _demand("L9", not varies, "a loop inside lanes runs not equally often in all of them")
 
@@ -199,7 +199,7 @@ class _Checker:
 
     def _store(self, store: Store) -> None:
         self.use(store.value, *(value for value, _ in store.offset.terms))
-        self._owned(store.buffer)
+        self._check_owned(store.buffer)
         _demand("L5", store.buffer.role != "in", f"the input {store.buffer.name} is written")
         _alike(f"what {store.buffer.name} gets", (store.buffer.dtype,), (store.value,))
         _alike("a place", (INT64,) * len(store.offset.terms), [value for value, _ in store.offset.terms])
@@ -247,14 +247,14 @@ class _Checker:
 
 def _alike(what: str, wanted: Sequence[DType], values: Iterable[Value]) -> None:
     got = [value.dtype for value in values]
-    _demand("L3", got == list(wanted), f"{what}: wanted {_listed(wanted)}, got {_listed(got)}")
+    _demand("L3", got == list(wanted), f"{what}: wanted {_list_dtypes(wanted)}, got {_list_dtypes(got)}")
 
 
-def _listed(dtypes: Iterable[DType]) -> str:
+def _list_dtypes(dtypes: Iterable[DType]) -> str:
     return f"({', '.join(map(str, dtypes))})"
 
 
-def _shown(value: Value) -> str:
+def _show_value(value: Value) -> str:
     name = f" {value.attribute}" if value.op in LEAVES else ""
     return f"the {value.op}{name}: {value.dtype}"
 
@@ -327,12 +327,12 @@ class _Bounds:
         # Where it is not known how often it runs, any turn may be there.
         iterations = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
         for iteration in iterations:
-            ranges = around.within(loop.index, iteration)
+            ranges = around.inside_loop(loop.index, iteration)
             for value in self.loads[loop]:
                 self._load(value, ranges)
             for part in loop.body:
                 if isinstance(part, Store):
-                    self._inside(part.buffer, part.offset, ranges)
+                    self._check_offset(part.buffer, part.offset, ranges)
                 else:
                     self._loop(part, ranges)
 
@@ -342,13 +342,13 @@ class _Bounds:
         if access.masked and ranges.of(value.operands[count]) != (1, 1):
             return
         offset = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
-        self._inside(access.buffer, offset, ranges)
+        self._check_offset(access.buffer, offset, ranges)
 
-    def _inside(self, buffer: Buffer, offset: Affine, ranges: Ranges) -> None:
+    def _check_offset(self, buffer: Buffer, offset: Affine, ranges: Ranges) -> None:
         low, high = ranges.of_offset(offset)
         # Where a loaded number is used as it is, the program has looked at it before, in a condition.
         inside = inf in (-low, high) or (low >= 0 and high < buffer.size)
-        _demand("L7", inside, f"{buffer.name}[{buffer.size}] at {_between(low, high)}")
+        _demand("L7", inside, f"{buffer.name}[{buffer.size}] at {_show_range(low, high)}")
 
 
 def _where_it_runs(loop: Loop, around: Ranges) -> Ranges:
@@ -359,7 +359,7 @@ def _where_it_runs(loop: Loop, around: Ranges) -> Ranges:
     return around.assuming(extent.operands[0])
 
 
-def _between(low: float, high: float) -> str:
+def _show_range(low: float, high: float) -> str:
     return str(low) if low == high else f"{low} … {high}"
 
 

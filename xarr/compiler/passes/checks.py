@@ -75,7 +75,7 @@ def with_flags(graph: Graph) -> Flagged:
         for result in graph.results
     ]
     groups = [group for group in dict.fromkeys(hangs_on) if group]
-    flags = [_stacked(_first([states[node] for node in group])) for group in groups]
+    flags = [_stack_state(_first([states[node] for node in group])) for group in groups]
     results = [*[new.get(result, result) for result in graph.results], *flags]
     numbers = tuple([groups.index(group) if group else None for group in hangs_on])
     return Flagged(Graph(graph.parameters, results, graph.name), tuple(flagger.checks), numbers)
@@ -172,12 +172,12 @@ def _first(states: Sequence[State]) -> State:
     return first
 
 
-def _stacked(state: State) -> Node:
+def _stack_state(state: State) -> Node:
     parts = [Node(ops.Reshape((1,)), (term.node,)) for term in state]
     return Node(ops.Concatenate(0), tuple(parts))
 
 
-def _reduced(array: Term, op: Op, initial: int) -> Term:
+def _reduce_all(array: Term, op: Op, initial: int) -> Term:
     """All elements combined by an op of two."""
     if not array.node.shape:
         return array
@@ -212,7 +212,7 @@ class _Flagger:
                 new[node] = node.rebuilt(operands)
         return new, states
 
-    def _flagged(self, graph: Graph, outermost: Node) -> Graph:
+    def _flag_graph(self, graph: Graph, outermost: Node) -> Graph:
         """A computation with its state as two more results."""
         new, states = self.rewritten(graph, outermost)
         state = _first(list(states.values()))
@@ -242,14 +242,14 @@ class _Flagger:
         if isinstance(op, ops.While):
             flagged = self._loop(op, operands, outermost)
         elif isinstance(op, ops.Call):
-            flagged = Node(ops.Call(self._flagged(op.computation, outermost)), operands)
+            flagged = Node(ops.Call(self._flag_graph(op.computation, outermost)), operands)
         elif isinstance(op, ops.If):
-            branches = [self._flagged(branch, outermost) for branch in op.graphs]
+            branches = [self._flag_graph(branch, outermost) for branch in op.graphs]
             flagged = Node(ops.If(*branches), operands)
         else:
             assert isinstance(op, ops.Case)
             flagged = Node(
-                ops.Case(tuple([self._flagged(branch, outermost) for branch in op.graphs])), operands
+                ops.Case(tuple([self._flag_graph(branch, outermost) for branch in op.graphs])), operands
             )
         flagged._place = node._place
         count = len(op.results(node))
@@ -265,9 +265,9 @@ class _Flagger:
         One whose condition has checks is turned around: each step ends with the condition of the next, which the
         loop carries before the state.
         """
-        body = self._flagged(loop.body, outermost)
+        body = self._flag_graph(loop.body, outermost)
         is_checked = _has_checks(loop.cond)
-        cond = self._flagged(loop.cond, outermost) if is_checked else loop.cond
+        cond = self._flag_graph(loop.cond, outermost) if is_checked else loop.cond
         carried = [parameter(type) for type in loop.body.parameter_types]
         going = [parameter(type) for type in cond.result_types[:1]] if is_checked else []
         before = Term(parameter(_SCALAR)), Term(parameter(_SCALAR))
@@ -300,8 +300,8 @@ def _bad_index(call: Node, indices: Node) -> tuple[Term, Term] | None:
     if not call.tensor_type.size:
         return None
     least, size = index_bounds(call)
-    low = _reduced(array, ops.Minimum(), int(limits.max))
-    high = _reduced(array, ops.Maximum(), int(limits.min))
+    low = _reduce_all(array, ops.Minimum(), int(limits.max))
+    high = _reduce_all(array, ops.Maximum(), int(limits.min))
     is_low = low < least if call.dtype not in UNSIGNED else None
     is_high = high >= size if size <= limits.max else None
     if is_low is None or is_high is None:
@@ -325,5 +325,5 @@ def _first_false(good: Node) -> tuple[Term, Term] | None:
         return None
     flat = Term(Node(ops.Reshape((size,)), (good,)))
     indices = Term(Node(ops.Iota(TensorType((size,), _INT64), 0)))
-    first = _reduced(where(flat, filled(size, (size,), _INT64), indices), ops.Minimum(), size)
+    first = _reduce_all(where(flat, filled(size, (size,), _INT64), indices), ops.Minimum(), size)
     return first < size, first

@@ -26,14 +26,14 @@ Inner = OncePerGraph[Graph]
 
 
 def _whole(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
-    decomposed = _decomposed(graph, inner, backend)
+    decomposed = _decompose_graph(graph, inner, backend)
     for node in decomposed.nodes:
         if not backend.supports(type(node.op)):
             raise _refusal(node, backend)
     return decomposed
 
 
-def _decomposed(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
+def _decompose_graph(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
     """As `decompose`, but tuples stay, since what takes them apart may follow."""
     if _is_ready(graph, backend):
         return graph
@@ -43,7 +43,7 @@ def _decomposed(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
         if isinstance(node.op, GetTupleElement) and isinstance(operands[0].op, Tuple):
             new[node] = operands[0].operands[node.op.index]
         else:
-            new[node] = _supported(node.rebuilt(operands), inner, backend)
+            new[node] = _decompose_node(node.rebuilt(operands), inner, backend)
     return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
 
 
@@ -51,7 +51,7 @@ def _is_ready(graph: Graph, backend: AbstractBackend) -> bool:
     return all(map(backend.supports, graph.op_classes))
 
 
-def _supported(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
+def _decompose_node(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
     if backend.supports(type(node.op)):
         op = map_graphs(node.op, inner)
         return node if op is node.op else node.rebuilt(node.operands, op)
@@ -60,7 +60,7 @@ def _supported(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
     parts = node.op.decompose(*node.operands)
     if parts is None:
         raise _refusal(node, backend)
-    return _decomposed(Graph(dict.fromkeys(node.operands), [parts]), inner, backend).results[0]
+    return _decompose_graph(Graph(dict.fromkeys(node.operands), [parts]), inner, backend).results[0]
 
 
 def _refusal(node: Node, backend: AbstractBackend) -> BackendError:

@@ -31,7 +31,7 @@ def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if not (_is_short(node, target) and _is_reduced(node, users, results, target)):
             return None
-        apart = _apart(node, operands)
+        apart = _split_product(node, operands)
         shapes.add(apart.operands[0].shape)
         return apart
 
@@ -79,7 +79,7 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
     return is_reached and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
 
 
-def _apart(node: Node, operands: tuple[Node, ...]) -> Node:
+def _split_product(node: Node, operands: tuple[Node, ...]) -> Node:
     """Sum of products, as a reduction of a product of repeated arrays."""
     op = node.op
     assert isinstance(op, ops.DotGeneral)
@@ -93,8 +93,12 @@ def _apart(node: Node, operands: tuple[Node, ...]) -> Node:
     rows = (*range(batch + len(left)), *ends)
     columns = (*range(batch), *range(batch + len(left), len(shape)))
     wide = (
-        _repeated(lhs, (*op.lhs_batching_dimensions, *left, *op.lhs_contracting_dimensions), rows, shape),
-        _repeated(rhs, (*op.rhs_batching_dimensions, *right, *op.rhs_contracting_dimensions), columns, shape),
+        _broadcast_operand(
+            lhs, (*op.lhs_batching_dimensions, *left, *op.lhs_contracting_dimensions), rows, shape
+        ),
+        _broadcast_operand(
+            rhs, (*op.rhs_batching_dimensions, *right, *op.rhs_contracting_dimensions), columns, shape
+        ),
     )
     zero = constant(0, node.dtype)
     return Node(ops.Reduce(tuple(ends), combiner(ops.Add(), node.dtype)), (Node(ops.Multiply(), wide), zero))
@@ -104,7 +108,7 @@ def _free(x: Node, batching: Ints, contracting: Ints) -> list[int]:
     return [axis for axis in range(len(x.shape)) if axis not in (*batching, *contracting)]
 
 
-def _repeated(x: Node, axes: Ints, dims: Ints, shape: Ints) -> Node:
+def _broadcast_operand(x: Node, axes: Ints, dims: Ints, shape: Ints) -> Node:
     """An array whose dimensions `axes` lie at `dims`, in ascending order, of a larger shape."""
     if axes != tuple(range(len(axes))):
         x = Node(ops.Transpose(axes), (x,))

@@ -42,10 +42,10 @@ def one_hot_sums(graph: Graph, target: Target, worth: Callable[[Ints], bool]) ->
     `worth` says whether a scatter of updates of this shape is compiled.
     """
     sums: dict[_OneHot, _Sums] = {}
-    return rewritten(graph, lambda node, operands: _scattered(node, operands, sums, target, worth))
+    return rewritten(graph, lambda node, operands: _scatter_rows(node, operands, sums, target, worth))
 
 
-def _scattered(
+def _scatter_rows(
     node: Node,
     operands: tuple[Node, ...],
     sums: dict[_OneHot, _Sums],
@@ -179,11 +179,11 @@ class _Sums:
 
     def counts(self, dtype: np.dtype[Any]) -> Node:
         """The number of rows of each class."""
-        return self._added(full(1, (self.count,), dtype))
+        return self._add_rows(full(1, (self.count,), dtype))
 
     def of(self, rows: Node) -> Node:
         """The sums of the rows of each class, (classes, columns)."""
-        total = self._added(rows)
+        total = self._add_rows(rows)
         finite = _op(ops.IsFinite(), rows)
         labels = _op(ops.BroadcastInDim(rows.shape, (0,)), _op(ops.Convert(_INT32), self.labels))
         limits = np.iinfo(_INT32)
@@ -206,7 +206,7 @@ class _Sums:
         keeps = _op(ops.Or(), _op(ops.Compare("GT"), least, greatest), alone)
         return _op(ops.Select(), keeps, total, full(np.nan, total.shape, total.dtype))
 
-    def _added(self, rows: Node) -> Node:
+    def _add_rows(self, rows: Node) -> Node:
         """The rows of each class added up."""
         rest = rows.shape[1:]
         table = full(0, (self.blocks * self.classes, *rest), rows.dtype)

@@ -15,11 +15,11 @@ def simplify(graph: Graph) -> Graph:
     Optimization barriers are kept apart: two of them never merge, and nothing moves across one.
     Computations that ops carry are simplified too.
     """
-    once = OncePerGraph(_simplified)
-    return once(graph) if len(graph.walk()) > 1 else _simplified(graph, once)
+    once = OncePerGraph(_simplify_graph)
+    return once(graph) if len(graph.walk()) > 1 else _simplify_graph(graph, once)
 
 
-def _simplified(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+def _simplify_graph(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
     new: dict[Node, Node] = {node: node for node in graph.parameters}
     known: dict[object, Node] = {}
     is_changed, has_graphs = False, len(graph.walk()) > 1
@@ -28,7 +28,7 @@ def _simplified(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
         if is_changed:
             operands = tuple(map(new.__getitem__, operands))
         may_forward = op.only_changes_type or type(op) in _FORWARDING
-        kept = _forwarded(node, operands) if may_forward else None
+        kept = _forward(node, operands) if may_forward else None
         if kept is None:
             op = map_graphs(op, inner) if has_graphs else op
             own = _with_parts(node, op, operands) if has_graphs or is_changed else node
@@ -55,7 +55,7 @@ def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
 _FORWARDING: Final = frozenset({GetTupleElement, Transpose})
 
 
-def _forwarded(node: Node, operands: tuple[Node, ...]) -> Node | None:
+def _forward(node: Node, operands: tuple[Node, ...]) -> Node | None:
     """The operand that `node` returns unchanged, if it does."""
     op = node.op
     if op.only_changes_type and operands[0].type is node.type:

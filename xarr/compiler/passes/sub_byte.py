@@ -21,14 +21,14 @@ def widen(graph: Graph) -> Graph:
     Results become integers modulo 2 ** bits again, and floats the nearest ones, as XLA does it.
     """
     dtypes = {type.dtype for type in graph.types if isinstance(type, TensorType)}
-    return graph if dtypes.isdisjoint(SUB_BYTE) else OncePerGraph(_widened)(graph)
+    return graph if dtypes.isdisjoint(SUB_BYTE) else OncePerGraph(_widen)(graph)
 
 
 def _is_narrow(type: Type) -> bool:
     return isinstance(type, TensorType) and type.dtype in SUB_BYTE
 
 
-def _widened(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+def _widen(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         op = map_graphs(node.op, inner)
         if not isinstance(op, _COMPUTING) or not any(map(_is_narrow, (node.type, *map(_type, operands)))):

@@ -314,7 +314,7 @@ class Plan:
             [step.cost * (1 if step.iterations is None else step.iterations) for step in self.steps], NOTHING
         )
 
-    def overwritten(self, step: Step) -> tuple[tuple[int, int], ...]:
+    def input_output_aliases(self, step: Step) -> tuple[tuple[int, int], ...]:
         """The outputs of a step that are written over an input: pairs of their indices in `outputs` and `inputs`."""
         buffers = self.buffers
         return tuple(

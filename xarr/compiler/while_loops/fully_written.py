@@ -37,7 +37,7 @@ def fully_written_tables(loop: NativeLoop) -> dict[int, Counted]:
     counter, limit = (number_of[value] for value in going.operands)
     if not loop.carried[limit].is_fixed or not _is_next(loop.following[counter], going.operands[0]):
         return {}
-    read = loop.loaded()
+    read = loop.loaded_values()
     tables = {}
     for write in loop.writes:
         rows = _rows(loop, write, going.operands[0])
@@ -82,7 +82,7 @@ class _Folded:
         if value.op not in ("add", "sub", "mul"):
             return None
         left, right = (self.affine(operand) for operand in value.operands)
-        return None if left is None or right is None else _combined(value.op, left, right)
+        return None if left is None or right is None else _combine(value.op, left, right)
 
     def truth(self, condition: Value) -> bool | None:
         """Whether a comparison holds for every counter, or for none; else None."""
@@ -92,15 +92,15 @@ class _Folded:
         if left is None or right is None:
             return None
         factor, constant = left[0] - right[0], left[1] - right[1]
-        ends = {_compared(condition.op, constant), _compared(condition.op, constant + factor * self.last)}
+        ends = {_compare(condition.op, constant), _compare(condition.op, constant + factor * self.last)}
         return ends.pop() if len(ends) == 1 else None
 
 
-def _compared(op: str, difference: int) -> bool:
+def _compare(op: str, difference: int) -> bool:
     return difference < 0 if op == "lt" else difference > 0
 
 
-def _combined(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int] | None:
+def _combine(op: str, left: tuple[int, int], right: tuple[int, int]) -> tuple[int, int] | None:
     if op == "add":
         return left[0] + right[0], left[1] + right[1]
     if op == "sub":

@@ -26,7 +26,7 @@ from typing import Literal
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.elements import computes, strides
-from xarr.compiler.loop_ir.indexed import clamped
+from xarr.compiler.loop_ir.indexed import clamp_index
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
 from xarr.ir import ops
 from xarr.ir.computations import monoids
@@ -101,7 +101,7 @@ class NativeLoop:
             for argument, carried in zip(self.arguments, self.carried, strict=True)
         )
 
-    def loaded(self) -> frozenset[int]:
+    def loaded_values(self) -> frozenset[int]:
         """The carried values that steps read at computed indices, which must lie in memory in full."""
         return frozenset(value.attribute.number for value in in_order(*self.roots()) if value.op == "load")
 
@@ -181,7 +181,7 @@ class _Reader:
 
     def read(self) -> NativeLoop:
         body = self.loop.body
-        count, carried = self._carried()
+        count, carried = self._classify_carries()
         native = NativeLoop(count, carried, self.values, self.point, [])
         self.native = native
         for number, each in enumerate(carried):
@@ -200,7 +200,7 @@ class _Reader:
 
     # --- what is carried ---------------------------------------------------------------------------
 
-    def _carried(self) -> tuple[int, tuple[Carried, ...]]:
+    def _classify_carries(self) -> tuple[int, tuple[Carried, ...]]:
         """The number of points, and the carried values."""
         body = self.loop.body
         fixed = [new is old for old, new in zip(body.parameters, body.results, strict=True)]
@@ -343,7 +343,7 @@ class _Reader:
             if self._varies(value):
                 raise _Unfit
             if whole > 1:
-                total = total + clamped(value, whole - 1) * stride
+                total = total + clamp_index(value, whole - 1) * stride
         return total
 
     def _varies(self, value: Value) -> bool:
@@ -462,11 +462,11 @@ def fold(root: Value | None, known: Mapping[Value, bool]) -> Value:
             folded[value] = values.constant(known[value], BOOL)
             continue
         operands = tuple(folded[operand] for operand in value.operands)
-        folded[value] = _decided(value, operands)
+        folded[value] = _simplify_value(value, operands)
     return folded[root]
 
 
-def _decided(value: Value, operands: tuple[Value, ...]) -> Value:
+def _simplify_value(value: Value, operands: tuple[Value, ...]) -> Value:
     """The value over these operands, without what constants among them decide."""
     op, values = value.op, value.values
     if op == "select" and operands[0].op == "constant":
@@ -480,7 +480,7 @@ def _decided(value: Value, operands: tuple[Value, ...]) -> Value:
     if op == "complex":
         return values.complex(*operands)
     if op in ("and", "or", "xor", "add", "sub") and value.dtype.kind in "biu":
-        joined = _joined(op, *operands)
+        joined = _simplify_binary(op, *operands)
         if joined is not None:
             return joined
     if all(new is old for new, old in zip(operands, value.operands, strict=True)):
@@ -488,7 +488,7 @@ def _decided(value: Value, operands: tuple[Value, ...]) -> Value:
     return values.make(op, operands, value.dtype, value.attribute)
 
 
-def _joined(op: str, x: Value, y: Value) -> Value | None:
+def _simplify_binary(op: str, x: Value, y: Value) -> Value | None:
     """Two integers or bools one of which is all zeros, or all ones beside an and."""
     for this, other, is_left in ((x, y, True), (y, x, False)):
         if this.op != "constant":

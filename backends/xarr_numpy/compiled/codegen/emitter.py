@@ -32,7 +32,7 @@ def emit(kernel: Kernel) -> tuple[str, list[str]]:
     """
     for phase in kernel.phases:
         _refuse_others(phase)
-    functions = [_Function(kernel, phase, f"phase{number}") for number, phase in enumerate(kernel.phases)]
+    functions = [_PhaseIR(kernel, phase, f"phase{number}") for number, phase in enumerate(kernel.phases)]
     texts = [function.text() for function in functions]
     declared = sorted({line for function in functions for line in function.declarations})
     helpers = {name: text for function in functions for name, text in function.helpers.items()}
@@ -54,7 +54,7 @@ def _refuse_others(phase: Loop) -> None:
         raise LoopError("no LLVM IR for an outermost loop that threads do not share")
 
 
-class _Function(Registers):
+class _PhaseIR(Registers):
     """The function of one phase."""
 
     def text(self) -> str:
@@ -114,12 +114,12 @@ class _Function(Registers):
         self.vectors.add(loop.index)
         self.base[loop.index] = "0"
         if loop.extent != self.width:
-            self.mask = self._first_lanes("0", self._hidden(end) if _has_predicates(loop) else end)
+            self.mask = self._first_lanes("0", self._hide(end) if _has_predicates(loop) else end)
         self._body(loop)
         self.leave(outside)
         self.base, self.mask = around_base, around_mask
 
-    def _hidden(self, number: str) -> str:
+    def _hide(self, number: str) -> str:
         """A number that the code generator does not know.
 
         LLVM 22 may read half a register where it knows that the lanes of this half are never wanted, and the mask
@@ -152,7 +152,7 @@ class _Function(Registers):
         self.begin(head)
         index = f"%{head}.i"
         slots = self._phi_slots(loop.accumulators, head)
-        held = self._carried(loop, head)
+        held = self._name_carries(loop, head)
         line = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
@@ -185,7 +185,7 @@ class _Function(Registers):
                     self.vectors.add(result)
                 self.block.names[result] = register
 
-    def _carried(self, loop: Loop, head: str) -> list[str]:
+    def _name_carries(self, loop: Loop, head: str) -> list[str]:
         """Registers for what the loop carries: in a vector loop every lane has its own."""
         slots = [f"%{head}.c{number}" for number in range(len(loop.carries))]
         for carry, slot in zip(loop.carries, slots, strict=True):
@@ -245,13 +245,13 @@ class _Function(Registers):
         names = dict(zip(accumulator.left, held, strict=True))
         added = accumulator.arguments or accumulator.right
         names.update((name, self.block.operand(term, width)) for name, term in zip(added, terms, strict=True))
-        return self._computed(accumulator.step or accumulator.combined, names, wide)
+        return self._emit(accumulator.step or accumulator.combined, names, wide)
 
-    def _combined(self, accumulator: Accumulator, left: list[str], right: list[str], wide: bool) -> list[str]:
+    def _merge(self, accumulator: Accumulator, left: list[str], right: list[str], wide: bool) -> list[str]:
         names = dict(zip(accumulator.left + accumulator.right, left + right, strict=True))
-        return self._computed(accumulator.combined, names, wide)
+        return self._emit(accumulator.combined, names, wide)
 
-    def _computed(self, values: tuple[Value, ...], names: dict[Value, str], wide: bool) -> list[str]:
+    def _emit(self, values: tuple[Value, ...], names: dict[Value, str], wide: bool) -> list[str]:
         width = self.width if wide else 1
         block = Block(width, lambda value: wide, prefix=f"{self.labels('c')[0]}.")
         block.emit(values, names)
@@ -287,7 +287,7 @@ class _Function(Registers):
         total = held[0]
         for other in held[1:]:
             total = [
-                self._combined(a, x, y, True) for a, x, y in zip(loop.accumulators, total, other, strict=True)
+                self._merge(a, x, y, True) for a, x, y in zip(loop.accumulators, total, other, strict=True)
             ]
         length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
         if length % step:
@@ -485,7 +485,7 @@ class _Function(Registers):
             if masked:
                 self.mask = self._first_lanes(base, end)
             self._body(loop)
-            following.append(self._joined(loop, slot, masked))
+            following.append(self._accumulate(loop, slot, masked))
             self.leave(inside)
         self.base, self.mask = around_base, around_mask
         next_base = self.line(f"add nsw i64 {base}, {step}")
@@ -499,7 +499,7 @@ class _Function(Registers):
         self.begin(done)
         return slots
 
-    def _joined(self, loop: Loop, slot: list[list[str]], masked: bool) -> list[list[str]]:
+    def _accumulate(self, loop: Loop, slot: list[list[str]], masked: bool) -> list[list[str]]:
         """Contents of the accumulators after an iteration; lanes that do not count keep what they had."""
         joined = []
         for accumulator, registers in zip(loop.accumulators, slot, strict=True):
@@ -554,7 +554,7 @@ class _Function(Registers):
         limit = self.line(f"select i1 {short}, i64 {following_base}, i64 {end}")
         sums = self._iterations(loop, base, limit, held, step)
         following = [
-            [self._combined(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)]
+            [self._merge(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)]
             for slot, new in zip(slots, sums, strict=True)
         ]
         last = self.label
@@ -579,7 +579,7 @@ class _Function(Registers):
                     for value, register in zip(accumulator.results, registers, strict=True)
                 )
             ]
-            registers = self._combined(accumulator, registers, others, True)
+            registers = self._merge(accumulator, registers, others, True)
             distance //= 2
         return [
             self.line(f"extractelement {register_type(value.dtype, self.width)} {register}, i64 0")

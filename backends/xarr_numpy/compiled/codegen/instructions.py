@@ -85,7 +85,7 @@ def mask_of(block: Block, mask: str, dtype: DType) -> str:
     if count == 1:
         return mask
     lanes = [lane for lane in range(block.width) for _ in range(count)]
-    return block.shuffled(f"<{block.width} x i1> {mask}", "poison", lanes)
+    return block.shuffle(f"<{block.width} x i1> {mask}", "poison", lanes)
 
 
 def mask_type(dtype: DType, width: int) -> str:
@@ -195,7 +195,7 @@ class Block:
             self._spread[value] = self._spread_out(value)
         return self._spread[value]
 
-    def typed(self, value: Value, width: int) -> str:
+    def typed_operand(self, value: Value, width: int) -> str:
         """The register or constant of a value that has been emitted, after its type."""
         return f"{register_type(value.dtype, width)} {self.operand(value, width)}"
 
@@ -243,7 +243,7 @@ class Block:
         if op not in table or len(value.operands) != 2:
             raise TypeError(f"no instruction for {op} of {dtype}; give the names of arguments and loads")
         x, y = value.operands
-        return self.line(f"{table[op]} {self.typed(x, width)}, {self.operand(y, width)}")
+        return self.line(f"{table[op]} {self.typed_operand(x, width)}, {self.operand(y, width)}")
 
     def _unary(self, value: Value, width: int) -> str:
         (x,) = value.operands
@@ -251,33 +251,33 @@ class Block:
         if value.op == "not":
             ones = "true" if value.dtype == BOOL else "-1"
             all_ones = ones if width == 1 else f"splat ({element_type(value.dtype)} {ones})"
-            return self.line(f"xor {self.typed(x, width)}, {all_ones}")
+            return self.line(f"xor {self.typed_operand(x, width)}, {all_ones}")
         if value.dtype.kind == "f":
-            return self.line(f"fneg {self.typed(x, width)}")
+            return self.line(f"fneg {self.typed_operand(x, width)}")
         return self.line(f"sub {kind} {'0' if width == 1 else 'zeroinitializer'}, {self.operand(x, width)}")
 
     def _compare(self, value: Value, width: int) -> str:
         x, y = value.operands
         if x.dtype.kind == "f":
             predicate = "une" if value.op == "ne" else f"o{value.op}"
-            return self.line(f"fcmp {predicate} {self.typed(x, width)}, {self.operand(y, width)}")
+            return self.line(f"fcmp {predicate} {self.typed_operand(x, width)}, {self.operand(y, width)}")
         sign = "" if value.op in ("eq", "ne") else "s" if x.dtype.kind == "i" else "u"
-        return self.line(f"icmp {sign}{value.op} {self.typed(x, width)}, {self.operand(y, width)}")
+        return self.line(f"icmp {sign}{value.op} {self.typed_operand(x, width)}, {self.operand(y, width)}")
 
     def _select(self, value: Value, width: int) -> str:
         predicate, x, y = value.operands
-        chosen = self.typed(predicate, self.width_of(predicate))
-        return self.line(f"select {chosen}, {self.typed(x, width)}, {self.typed(y, width)}")
+        chosen = self.typed_operand(predicate, self.width_of(predicate))
+        return self.line(f"select {chosen}, {self.typed_operand(x, width)}, {self.typed_operand(y, width)}")
 
     def _intrinsic(self, value: Value, width: int) -> str:
         if value.op == "fma" and value.dtype == np.float16:
             raise TypeError("no processor has an fma of float16 that rounds once; compute it in float32")
         kind = register_type(value.dtype, width)
-        arguments = [self.typed(x, width) for x in value.operands]
+        arguments = [self.typed_operand(x, width) for x in value.operands]
         kinds = [kind] * len(arguments)
         if value.op == "count_leading_zeros":
             arguments, kinds = [*arguments, "i1 false"], [*kinds, "i1"]
-        return self.call(f"llvm.{_INTRINSICS[value.op]}.{mangled(kind)}", kind, kinds, arguments)
+        return self.call(f"llvm.{_INTRINSICS[value.op]}.{intrinsic_suffix(kind)}", kind, kinds, arguments)
 
     def call(self, name: str, result: str, kinds: list[str], arguments: list[str]) -> str:
         """Call an intrinsic."""
@@ -288,19 +288,21 @@ class Block:
         (x,) = value.operands
         first = int(value.op == "imag")
         if width == 1:
-            return self.line(f"extractelement {self.typed(x, 1)}, i64 {first}")
-        return self.shuffled(self.typed(x, width), "poison", [2 * lane + first for lane in range(width)])
+            return self.line(f"extractelement {self.typed_operand(x, 1)}, i64 {first}")
+        return self.shuffle(
+            self.typed_operand(x, width), "poison", [2 * lane + first for lane in range(width)]
+        )
 
     def _pair(self, value: Value, width: int) -> str:
         x, y = value.operands
         if width == 1:
             kind = register_type(value.dtype, 1)
-            first = self.line(f"insertelement {kind} poison, {self.typed(x, 1)}, i64 0")
-            return self.line(f"insertelement {kind} {first}, {self.typed(y, 1)}, i64 1")
+            first = self.line(f"insertelement {kind} poison, {self.typed_operand(x, 1)}, i64 0")
+            return self.line(f"insertelement {kind} {first}, {self.typed_operand(y, 1)}, i64 1")
         lanes = [source for lane in range(width) for source in (lane, width + lane)]
-        return self.shuffled(self.typed(x, width), self.operand(y, width), lanes)
+        return self.shuffle(self.typed_operand(x, width), self.operand(y, width), lanes)
 
-    def shuffled(self, first: str, second: str, lanes: list[int]) -> str:
+    def shuffle(self, first: str, second: str, lanes: list[int]) -> str:
         """Lanes of two registers, of which the first is given with its type."""
         order = ", ".join(f"i32 {lane}" for lane in lanes)
         kind = first.rpartition(" ")[0]
@@ -308,9 +310,9 @@ class Block:
 
     def _spread_out(self, value: Value) -> str:
         if value.dtype.kind == "c":
-            return self.shuffled(self.typed(value, 1), "poison", [0, 1] * self.width)
+            return self.shuffle(self.typed_operand(value, 1), "poison", [0, 1] * self.width)
         kind = register_type(value.dtype, self.width)
-        first = self.line(f"insertelement {kind} poison, {self.typed(value, 1)}, i64 0")
+        first = self.line(f"insertelement {kind} poison, {self.typed_operand(value, 1)}, i64 0")
         return self.line(f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer")
 
     # --- conversions ---------------------------------------------------------------------------------
@@ -326,7 +328,7 @@ class Block:
         return (
             self.operand(x, width)
             if same
-            else self._cast("bitcast", self.typed(x, width), value.dtype, width)
+            else self._cast("bitcast", self.typed_operand(x, width), value.dtype, width)
         )
 
     def _convert(self, value: Value, width: int) -> str:
@@ -335,7 +337,7 @@ class Block:
         if new == BOOL:
             zero = "0" if width == 1 and old.kind != "f" else "0.0" if width == 1 else "zeroinitializer"
             compare = "fcmp une" if old.kind == "f" else "icmp ne"
-            return self.line(f"{compare} {self.typed(x, width)}, {zero}")
+            return self.line(f"{compare} {self.typed_operand(x, width)}, {zero}")
         if old.kind == new.kind == "f":
             return self._convert_float(x, new, width)
         if old.kind == "f":
@@ -351,22 +353,22 @@ class Block:
             self.emit([rounded])
             return self.operand(rounded, width)
         instruction = "fpext" if new.itemsize > x.dtype.itemsize else "fptrunc"
-        return self._cast(instruction, self.typed(x, width), new, width)
+        return self._cast(instruction, self.typed_operand(x, width), new, width)
 
     def _saturate(self, x: Value, new: DType, width: int) -> str:
         if x.dtype == np.float16:
             x = x.convert(np.float32)
             self.emit([x])
         kind, old = register_type(new, width), register_type(x.dtype, width)
-        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{mangled(kind)}.{mangled(old)}"
-        return self.call(name, kind, [old], [self.typed(x, width)])
+        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{intrinsic_suffix(kind)}.{intrinsic_suffix(old)}"
+        return self.call(name, kind, [old], [self.typed_operand(x, width)])
 
     def _from_integer(self, x: Value, new: DType, width: int) -> str:
         instruction = "sitofp" if x.dtype.kind == "i" else "uitofp"
         if new != np.float16:
-            return self._cast(instruction, self.typed(x, width), new, width)
+            return self._cast(instruction, self.typed_operand(x, width), new, width)
         # By way of float32, which rounds no integer that float16 can hold.
-        wide = self._cast(instruction, self.typed(x, width), np.dtype(np.float32), width)
+        wide = self._cast(instruction, self.typed_operand(x, width), np.dtype(np.float32), width)
         return self._cast("fptrunc", f"{register_type(np.dtype(np.float32), width)} {wide}", new, width)
 
     def _convert_integer(self, x: Value, new: DType, width: int) -> str:
@@ -375,7 +377,9 @@ class Block:
         if old_bits == new_bits:
             return self.operand(x, width)
         extend = "sext" if x.dtype.kind == "i" else "zext"
-        return self._cast("trunc" if new_bits < old_bits else extend, self.typed(x, width), new, width)
+        return self._cast(
+            "trunc" if new_bits < old_bits else extend, self.typed_operand(x, width), new, width
+        )
 
     # --- what few elements need ----------------------------------------------------------------------
 
@@ -393,7 +397,7 @@ class Block:
         else:
             self.functions[name] = slow_paths.for_lanes(name, slow, result, kinds, width)
             self.declarations.add(f"declare i1 @llvm.vector.reduce.or.v{width}i1(<{width} x i1>)")
-        arguments = ", ".join([self.typed(x, width) for x in (condition, usual, *inputs)])
+        arguments = ", ".join([self.typed_operand(x, width) for x in (condition, usual, *inputs)])
         return self.line(f"call {register_type(value.dtype, width)} @{name}({arguments})")
 
     def _inputs(self, root: Value) -> list[Value]:
@@ -473,7 +477,7 @@ class Lines:
         self.block = before
 
 
-def mangled(kind: str) -> str:
+def intrinsic_suffix(kind: str) -> str:
     """The suffix by which an intrinsic is named for scalars or vectors of a kind."""
     *count, element = kind.strip("<>").split(" x ")
     names = {"half": "f16", "float": "f32", "double": "f64"}

@@ -80,12 +80,12 @@ def compile_module(ir: str, names: Iterable[str]) -> Code:
     with _lock:
         Machine.host()  # LLVM's own loading is not the time of any code
     begin = time.perf_counter()
-    code, source = _cached(ir, names)
+    code, source = _load_cached(ir, names)
     code.origin = f"{source} in {1e3 * (time.perf_counter() - begin):.1f} ms"
     return code
 
 
-def _cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
+def _load_cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
     """As `compile_module`, and where it comes from, for people."""
     names = list(names)
     cache = object_cache.present()
@@ -94,7 +94,7 @@ def _cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
     key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}")
     object_code = cache.get(key)
     if object_code is not None:
-        with suppress(BackendError):  # whole, but no object code of ours: made anew and overwritten
+        with suppress(BackendError):  # whole, but no object code of ours: made anew and replaced
             return load(object_code, names), "read from the kernel cache"
     object_code = assemble(ir)
     cache.put(key, object_code)

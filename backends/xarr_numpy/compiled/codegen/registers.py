@@ -12,7 +12,7 @@ from xarr_numpy.compiled.codegen.instructions import (
     Lines,
     alignment,
     element_type,
-    mangled,
+    intrinsic_suffix,
     mask_of,
     mask_type,
     memory_type,
@@ -159,7 +159,7 @@ class Registers(Lines):
         )
         return self.block.line(f"add {vector} {all_lanes}, <{lanes}>")
 
-    def _needed(self, roots: Iterable[Value]) -> Iterator[Value]:
+    def _vector_roots(self, roots: Iterable[Value]) -> Iterator[Value]:
         """`roots`, without the indices that places use: these need no vector."""
         return (root for root in roots if root.op != "index" or root not in self.base)
 
@@ -259,8 +259,8 @@ class Registers(Lines):
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
-            turned = None if mask is None else self._reversed(f"<{width} x i1>", mask)
-            lanes = self._reversed(
+            turned = None if mask is None else self._reverse_lanes(f"<{width} x i1>", mask)
+            lanes = self._reverse_lanes(
                 kind, self._load_lanes(buffer.dtype, address, turned), numbers_of(buffer.dtype)
             )
         return self._truth(lanes, width) if buffer.dtype == BOOL else lanes
@@ -292,7 +292,7 @@ class Registers(Lines):
         kind, align = memory_type(dtype, self.width), alignment(dtype)
         if mask is None:
             return self.block.line(f"load {kind}, ptr {address}, align {align}")
-        name = f"llvm.masked.load.{mangled(kind)}.p0"
+        name = f"llvm.masked.load.{intrinsic_suffix(kind)}.p0"
         lanes, mask = mask_type(dtype, self.width), mask_of(self.block, mask, dtype)
         return self.block.call(
             name,
@@ -315,7 +315,7 @@ class Registers(Lines):
                 lane if lane < filled else width + lane * stride - first if lane < stop else 0
                 for lane in range(width)
             ]
-            merged = self.block.shuffled(
+            merged = self.block.shuffle(
                 merged_lanes, part, [lane * size + k for lane in lanes for k in range(size)]
             )
             merged_lanes, filled = f"{kind} {merged}", stop
@@ -334,7 +334,7 @@ class Registers(Lines):
         behind = self.block.line(f"getelementptr {memory_type(part)}, {kind} {addresses}, i64 1")
         real, imag = (self._gather_numbers(part, each, mask) for each in (addresses, behind))
         lanes = [source for lane in range(width) for source in (lane, width + lane)]
-        return self.block.shuffled(f"{register_type(part, width)} {real}", imag, lanes)
+        return self.block.shuffle(f"{register_type(part, width)} {real}", imag, lanes)
 
     def _load_each(self, dtype: DType, addresses: str) -> str:
         """Lanes that fill a register of their own, put together by halves."""
@@ -347,13 +347,13 @@ class Registers(Lines):
             size = 2 * numbers_of(dtype) * self.width // len(vectors)
             kind = f"<{size // 2} x {element_type(real_part_of(dtype))}>"
             pairs = zip(vectors[::2], vectors[1::2], strict=True)
-            vectors = [self.block.shuffled(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
+            vectors = [self.block.shuffle(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
         return vectors[0]
 
     def _gather_numbers(self, dtype: DType, addresses: str, mask: str | None, align: int = 0) -> str:
         width = self.width
         kind, lanes, pointers = memory_type(dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
-        name = f"llvm.masked.gather.{mangled(kind)}.v{width}p0"
+        name = f"llvm.masked.gather.{intrinsic_suffix(kind)}.v{width}p0"
         every = mask or "splat (i1 true)"
         return self.block.call(
             name,
@@ -374,14 +374,14 @@ class Registers(Lines):
             f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
         )
 
-    def _reversed(self, kind: str, register: str, size: int = 1) -> str:
+    def _reverse_lanes(self, kind: str, register: str, size: int = 1) -> str:
         """The lanes from the last to the first, each of so many numbers."""
         lanes = [lane * size + k for lane in reversed(range(self.width)) for k in range(size)]
-        return self.block.shuffled(f"{kind} {register}", "poison", lanes)
+        return self.block.shuffle(f"{kind} {register}", "poison", lanes)
 
     def store(self, store: Store) -> None:
         buffer, block = store.buffer, self.block
-        self.compute([store.value, *self._needed(value for value, _ in store.offset.terms)])
+        self.compute([store.value, *self._vector_roots(value for value, _ in store.offset.terms)])
         address, stride = self._address(buffer, store.offset)
         vector = stride in (-1, 1)
         width = self.width if vector else 1
@@ -395,11 +395,11 @@ class Registers(Lines):
         if stride == -1:
             step = memory_type(buffer.dtype)
             address = block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
-            register = self._reversed(kind, register, numbers_of(buffer.dtype))
-            mask = None if mask is None else self._reversed(f"<{width} x i1>", mask)
+            register = self._reverse_lanes(kind, register, numbers_of(buffer.dtype))
+            mask = None if mask is None else self._reverse_lanes(f"<{width} x i1>", mask)
         if vector and mask is not None:
             lanes, mask = mask_type(buffer.dtype, width), mask_of(block, mask, buffer.dtype)
-            name = f"llvm.masked.store.{mangled(kind)}.p0"
+            name = f"llvm.masked.store.{intrinsic_suffix(kind)}.p0"
             self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
             self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
         else:

@@ -41,7 +41,9 @@ def _fill() -> Callable[..., bool] | None:
 
 
 def _text() -> str:
-    returned = {name: "\n  ".join(builtin.returned(name)) for name in ("_Py_TrueStruct", "_Py_FalseStruct")}
+    returned = {
+        name: "\n  ".join(builtin.return_lines(name)) for name in ("_Py_TrueStruct", "_Py_FalseStruct")
+    }
     return f"""{builtin.DECLARATIONS}
 declare ptr @PyLong_AsVoidPtr(ptr)
 define ptr @fill(ptr %self, ptr %arguments, i64 %count) nounwind {{

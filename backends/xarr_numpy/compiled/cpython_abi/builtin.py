@@ -51,14 +51,14 @@ def entry_text(name: str, phase: str, count: int, extent: int, results: int = 0)
     order or is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second entry,
     `{name}.sealing`, makes the last `results` arrays read-only when they are filled.
     """
-    run, no = f"{name}.run", returned("_Py_FalseStruct")
+    run, no = f"{name}.run", return_lines("_Py_FalseStruct")
     head = [
         "(ptr %self, ptr %arguments, i64 %count) nounwind {",
         f"  %done = call i1 @{run}(ptr %arguments, i64 %count)",
         "  br i1 %done, label %yes, label %no",
         "yes:",
     ]
-    yes = [*returned("_Py_TrueStruct"), "no:", *no, "}"]
+    yes = [*return_lines("_Py_TrueStruct"), "no:", *no, "}"]
     return "\n".join(
         [
             _run_text(run, phase, count, extent),
@@ -134,7 +134,7 @@ def _run_text(name: str, phase: str, count: int, extent: int) -> str:
     return "\n".join(lines)
 
 
-def returned(name: str) -> list[str]:
+def return_lines(name: str) -> list[str]:
     """The lines that return True or False."""
     if not _COUNTED:
         return [f"  ret ptr @{name}"]

@@ -62,10 +62,10 @@ class IteratedKernel:
         """
         steps, state = self._count([operands[k] for k in self.group.scalar_indices])
         results = list(operands)
-        for place, value in zip(self.group.scalar_indices, state, strict=True):
-            results[place] = value
-        for place, value in self._repeat(steps, frozenset(free), report, operands).items():
-            results[place] = value
+        for number, value in zip(self.group.scalar_indices, state, strict=True):
+            results[number] = value
+        for number, value in self._repeat(steps, frozenset(free), report, operands).items():
+            results[number] = value
         return tuple(results)
 
     def _count(self, state: list[Any]) -> tuple[int, tuple[Any, ...]]:

@@ -18,7 +18,7 @@ from xarr_numpy.compiled.codegen.instructions import (
     Block,
     Lines,
     alignment,
-    mangled,
+    intrinsic_suffix,
     mask_of,
     mask_type,
     memory_type,
@@ -52,7 +52,7 @@ def emit(loop: NativeLoop) -> str:
     return "\n".join([*declared, *helpers.values(), *texts]) + "\n"
 
 
-class _Writer(Lines):
+class _FunctionWriter(Lines):
     """The lines of one function, and how carried values are read and written in it."""
 
     def __init__(self, loop: NativeLoop, width: int) -> None:
@@ -70,10 +70,10 @@ class _Writer(Lines):
             where = self.line(f"getelementptr ptr, ptr %buffers, i64 {slot}")
             self._pointers[slot] = self.line(f"load ptr, ptr {where}, align 8")
 
-    def before(self, number: int) -> str:
+    def input_pointer(self, number: int) -> str:
         return self.pointer(number)
 
-    def after(self, number: int) -> str:
+    def output_pointer(self, number: int) -> str:
         return self.pointer(len(self.loop.carried) + number)
 
     def control(self, number: int) -> str:
@@ -98,7 +98,7 @@ class _Writer(Lines):
     def _row(self, value: Value) -> str:
         row = value.attribute
         carried = self.loop.carried[row.number]
-        pointer = self.before(row.number) if carried.is_fixed else self.after(row.number)
+        pointer = self.input_pointer(row.number) if carried.is_fixed else self.output_pointer(row.number)
         start = self.block.operand(value.operands[0], 1)
         address = self.line(f"getelementptr {memory_type(value.dtype)}, ptr {pointer}, i64 {start}")
         if not row.wide:
@@ -115,7 +115,7 @@ class _Writer(Lines):
         """One element for each point of the tile."""
         kind, width = memory_type(value.dtype, self.width), self.width
         lanes, mask = mask_type(value.dtype, width), mask_of(self.block, "%mask", value.dtype)
-        name = f"llvm.masked.load.{mangled(kind)}.p0"
+        name = f"llvm.masked.load.{intrinsic_suffix(kind)}.p0"
         loaded = self.block.call(
             name,
             kind,
@@ -135,7 +135,7 @@ class _Writer(Lines):
         kind, lanes = memory_type(value.dtype, self.width), mask_type(value.dtype, self.width)
         if value.dtype == BOOL:
             register = self.line(f"zext {lanes} {register} to {kind}")
-        name = f"llvm.masked.store.{mangled(kind)}.p0"
+        name = f"llvm.masked.store.{intrinsic_suffix(kind)}.p0"
         self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")
         align, mask = alignment(value.dtype), mask_of(self.block, "%mask", value.dtype)
         self.write(f"call void @{name}({kind} {register}, ptr {address}, i32 {align}, {lanes} {mask})")
@@ -167,7 +167,7 @@ class _Writer(Lines):
             if not carried.is_fixed or argument is None or argument not in used:
                 continue
             if carried.kind == "scalar":
-                self.block.names[argument] = self.load_one(argument, self.before(number))
+                self.block.names[argument] = self.load_one(argument, self.input_pointer(number))
             elif not scalars_only:
                 self.block.names[argument] = self.read_points(number)
 
@@ -178,7 +178,7 @@ class _Writer(Lines):
         step = self.line(f"load i64, ptr {where}, align 8")
         first = self.line(f"mul i64 %base, {step}")
         argument = self.argument(number)
-        return self.load_lanes(argument, self.address(self.before(number), argument, first))
+        return self.load_lanes(argument, self.address(self.input_pointer(number), argument, first))
 
     def phis(self, numbers: Iterable[int], first: dict[int, str], before: str, last: str) -> list[str]:
         """Lines of the registers of carried values, which change from step to step."""
@@ -192,13 +192,13 @@ class _Writer(Lines):
         self.flush()
         return lines
 
-    def framed(self, head: str) -> str:
+    def function_text(self, head: str) -> str:
         self.flush()
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
         return f"define {head} {ATTRIBUTES} {{\nentry:\n{body}\n}}"
 
 
-class _Scalars(_Writer):
+class _Scalars(_FunctionWriter):
     """The function of the scalars."""
 
     def __init__(self, loop: NativeLoop) -> None:
@@ -209,7 +209,9 @@ class _Scalars(_Writer):
         numbers = loop.scalars()
         self.load_pointers()
         self.read_fixed(scalars_only=True)
-        first = {number: self.load_one(self.argument(number), self.before(number)) for number in numbers}
+        first = {
+            number: self.load_one(self.argument(number), self.input_pointer(number)) for number in numbers
+        }
         self.write("%writes = icmp ne i64 %write, 0")
         self.write("br label %head")
         self.label("head")
@@ -239,11 +241,11 @@ class _Scalars(_Writer):
         self.write("br i1 %writes, label %keep, label %end")
         self.label("keep")
         for number in numbers:
-            self.store_one(self.argument(number), f"%p{number}", self.after(number))
+            self.store_one(self.argument(number), f"%p{number}", self.output_pointer(number))
         self.write("br label %end")
         self.label("end")
         self.write("ret i64 %n")
-        return self.framed("i64 @scalars(ptr %buffers, i64 %most, i64 %write)")
+        return self.function_text("i64 @scalars(ptr %buffers, i64 %most, i64 %write)")
 
     def _store_writes(self, writes: list[Write]) -> None:
         if writes:
@@ -251,13 +253,13 @@ class _Scalars(_Writer):
             self.label("put")
             for write in writes:
                 start = self.block.operand(write.start, 1)
-                address = self.address(self.after(write.number), write.value, start)
+                address = self.address(self.output_pointer(write.number), write.value, start)
                 self.store_one(write.value, self.block.operand(write.value, 1), address)
         self.write("br label %next")
         self.label("next")
 
 
-class _Points(_Writer):
+class _Points(_FunctionWriter):
     """The function of the points."""
 
     def __init__(self, loop: NativeLoop) -> None:
@@ -281,7 +283,7 @@ class _Points(_Writer):
         self.leave(outside)
         self.label("exit")
         self.write("ret void")
-        return self.framed("void @points(ptr %buffers, i64 %begin, i64 %end)")
+        return self.function_text("void @points(ptr %buffers, i64 %begin, i64 %end)")
 
     def _mask(self) -> None:
         """The lanes that are points."""
@@ -301,7 +303,7 @@ class _Points(_Writer):
         first = {
             number: self.read_points(number)
             if loop.carried[number].kind == "points"
-            else self.load_one(self.argument(number), self.before(number))
+            else self.load_one(self.argument(number), self.input_pointer(number))
             for number in numbers
         }
         self.write("br label %head")
@@ -321,7 +323,9 @@ class _Points(_Writer):
             ]
         )
         for write in writes:
-            row = self.address(self.after(write.number), write.value, self.block.operand(write.start, 1))
+            row = self.address(
+                self.output_pointer(write.number), write.value, self.block.operand(write.start, 1)
+            )
             register = self.block.operand(write.value, self.width)
             self.store_lanes(write.value, register, self.address(row, write.value, "%base"))
         self.write("%n1 = add nsw i64 %n, 1")
@@ -384,7 +388,7 @@ class _Points(_Writer):
             self.write(f"br i1 {yes}, label %store{number}, label %past{number}")
             self.label(f"store{number}")
             argument = self.argument(number)
-            address = self.address(self.after(number), argument, "%base")
+            address = self.address(self.output_pointer(number), argument, "%base")
             self.store_lanes(argument, f"%p{number}", address)
             self.write(f"br label %past{number}")
             self.label(f"past{number}")

@@ -54,7 +54,7 @@ class LoopKernel:
         if self._has_points:
             self._step *= self._width
         self._pointers = ctypes.c_void_p * (2 * len(loop.carried) + 2)
-        self._loaded = loop.loaded()
+        self._loaded = loop.loaded_values()
         self._fully_written = fully_written_tables(loop)
 
     @property
@@ -70,7 +70,7 @@ class LoopKernel:
         The places `free` may be written to, unless they are read-only.  `report` is told the steps of each
         chunk; then the first chunks are short.
         """
-        run = _Run(self, frozenset(wanted), frozenset(free), operands)
+        run = _LoopCall(self, frozenset(wanted), frozenset(free), operands)
         most = (
             1
             if report
@@ -84,9 +84,9 @@ class LoopKernel:
             if steps < most:
                 return run.results()
             run.go_on()
-            most = _adapted(most, time.perf_counter() - started)
+            most = _adapt_chunk(most, time.perf_counter() - started)
 
-    def _chunk(self, run: _Run, most: int) -> int:
+    def _chunk(self, run: _LoopCall, most: int) -> int:
         """Take up to `most` steps; how many were taken."""
         if not self._has_points:
             return int(self._scalars(run.address, most, 1))
@@ -103,13 +103,13 @@ class LoopKernel:
         return str(self.loop)
 
 
-def _adapted(most: int, seconds: float) -> int:
+def _adapt_chunk(most: int, seconds: float) -> int:
     if seconds < SHORT_SECONDS:
         return min(4 * most, MOST_STEPS)
     return max(1, most // 2) if seconds > LONG_SECONDS else most
 
 
-class _Run:
+class _LoopCall:
     """The memory of one call."""
 
     def __init__(

@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir import elements
-from xarr.compiler.loop_ir.elements import computed
+from xarr.compiler.loop_ir.elements import compute_scalars
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, Values
 from xarr.dtypes import COMPLEX
 from xarr.ir.graph import Graph
@@ -52,7 +52,7 @@ def scatter(graph: Graph, results: Arrays, targets: Array, updates: Arrays) -> N
 
 
 @lru_cache(_KEPT)
-def _scatter_phase(graph: Graph) -> _Function:
+def _scatter_phase(graph: Graph) -> _SequentialFunction:
     return _Text(graph).phase("scatter", _Text.scatter)
 
 
@@ -78,7 +78,7 @@ def merge_sort(comparator: Graph, rows: Arrays) -> None:
 
 
 @lru_cache(_KEPT)
-def _sort_phase(comparator: Graph) -> _Function:
+def _sort_phase(comparator: Graph) -> _SequentialFunction:
     return _Text(comparator).phase("sort", _Text.sort)
 
 
@@ -90,7 +90,7 @@ def _pointers(arrays: Sequence[Array]) -> Any:
     return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
 
 
-class _Function:
+class _SequentialFunction:
     """A function of machine code, which lives as long as this object."""
 
     def __init__(self, text: str, name: str) -> None:
@@ -117,15 +117,17 @@ class _Text:
         self.arguments = [
             values.argument(f"a{k}", register_dtype(dtype)) for k, dtype in enumerate(self.dtypes)
         ]
-        self.results = computed(graph, self.arguments, values)
+        self.results = compute_scalars(graph, self.arguments, values)
         self.declarations: set[str] = set()
         self.functions: dict[str, str] = {}
 
-    def phase(self, name: str, write: Callable[[_Text], str]) -> _Function:
+    def phase(self, name: str, write: Callable[[_Text], str]) -> _SequentialFunction:
         body = write(self)
-        return _Function("\n".join([*sorted(self.declarations), *self.functions.values(), body]) + "\n", name)
+        return _SequentialFunction(
+            "\n".join([*sorted(self.declarations), *self.functions.values(), body]) + "\n", name
+        )
 
-    def _computed(self, registers: Sequence[str]) -> tuple[list[str], list[str]]:
+    def _compute(self, registers: Sequence[str]) -> tuple[list[str], list[str]]:
         """The lines that compute the results of elements as memory has them, and the registers of the same."""
         block = Block(1, prefix="c.")
         names = {
@@ -158,7 +160,7 @@ class _Text:
         count = len(self.results)
         kinds = [_memory_type(dtype) for dtype in self.dtypes]
         names = [f"r{k}" for k in range(count)] + [f"u{k}" for k in range(count)]
-        lines, results = self._computed([f"%{name}" for name in names])
+        lines, results = self._compute([f"%{name}" for name in names])
         loads, stores = [], []
         for k, (name, kind) in enumerate(zip(names, kinds, strict=True)):
             index = "%old" if k < count else "%new"
@@ -166,8 +168,8 @@ class _Text:
         for k in range(count):
             stores.append(f"store {kinds[k]} {results[k]}, ptr %r{k}.place")
         return _SCATTER.format(
-            buffers=_indented(_buffers(["size", "targets", *names])),
-            body=_indented([*loads, *lines, *stores]),
+            buffers=_indent(_buffers(["size", "targets", *names])),
+            body=_indent([*loads, *lines, *stores]),
         )
 
     def sort(self) -> str:
@@ -176,7 +178,7 @@ class _Text:
         loads, moves, saves, rests = [], [], [], []
         # The computation is asked whether the right element goes before the left one.
         registers = [register for k in range(count) for register in (f"%right{k}", f"%left{k}")]
-        lines, (before,) = self._computed(registers)
+        lines, (before,) = self._compute(registers)
         for k, kind in enumerate(kinds):
             loads += _load(f"left{k}", kind, f"%scratch{k}.buffer", "%i")
             loads += _load(f"right{k}", kind, f"%array{k}.buffer", "%j")
@@ -201,17 +203,17 @@ class _Text:
             )
         self.declarations.add("declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         names = [f"array{k}" for k in range(count)] + [f"scratch{k}" for k in range(count)]
-        buffers = _indented(_buffers(["size", *names]))
+        buffers = _indent(_buffers(["size", *names]))
         passes = f"%passes = trunc i8 {before} to i1"
         return _SORT.format(
             buffers=buffers,
-            save=_indented(saves),
-            step=_indented([*loads, *lines, passes, *moves]),
-            rest=_indented(rests),
+            save=_indent(saves),
+            step=_indent([*loads, *lines, passes, *moves]),
+            rest=_indent(rests),
         )
 
 
-def _indented(lines: Sequence[str]) -> str:
+def _indent(lines: Sequence[str]) -> str:
     return "\n".join(f"  {line}" for line in lines)
 
 

@@ -43,7 +43,7 @@ def _own_iteration(loop: Loop, in_lanes: bool) -> float:
     values = in_order(*loop.roots())
     time = operations(values, in_lanes) + operations(combinations, in_lanes)
     time += TOTALS * operations(totals, in_lanes)
-    time += sum(_moved(value, loop.index) for value in values if value.op == "load")
+    time += sum(_load_time(value, loop.index) for value in values if value.op == "load")
     return time + PROCESSOR.byte_time * sum(part.value.dtype.itemsize for part in loop.stores())
 
 
@@ -63,7 +63,7 @@ def _weight(value: Value) -> int:
     return _SLOW.get(value.op, 1)
 
 
-def _moved(load: Value, index: Value) -> float:
+def _load_time(load: Value, index: Value) -> float:
     access = load.attribute
     indices = load.operands[: len(access.factors)] if isinstance(access, Access) else load.operands
     is_next = index in indices or all(index_value.op == "index" for index_value in indices)

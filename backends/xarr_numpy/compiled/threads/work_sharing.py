@@ -110,7 +110,7 @@ end:
 }}"""
 
 
-def _at(names: Sequence[str], base: str, offset: int, kinds: Mapping[str, str]) -> str:
+def _load_fields(names: Sequence[str], base: str, offset: int, kinds: Mapping[str, str]) -> str:
     """Lines that load numbers side by side."""
     lines = []
     for k, name in enumerate(names):
@@ -125,7 +125,7 @@ _KINDS: Final = {"phase": "ptr", "buffers": "ptr", "lock": "ptr", "done": "ptr",
 _RANGES: Final = f"""
 define internal void @ranges(ptr %pool) nounwind {{
 entry:
-{_at(JOB_FIELDS, "%pool", JOB, _KINDS)}
+{_load_fields(JOB_FIELDS, "%pool", JOB, _KINDS)}
   %next.slot = getelementptr i8, ptr %pool, i64 {NEXT}
   br label %take
 take:
@@ -161,7 +161,7 @@ def _serve() -> str:
     return f"""
 define void @serve(ptr %worker) nounwind {{
 entry:
-{_at(("lock", "pool"), "%worker", LOCK, _KINDS)}
+{_load_fields(("lock", "pool"), "%worker", LOCK, _KINDS)}
   %gate = getelementptr i8, ptr %pool, i64 {GATE}
   br label %look
 look:

@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from xarr.compiler.loop_ir.elements import Source
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if, load, nested
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if, load, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.cpu.nest_loops import Loops, accumulate
 from xarr.ir.graph import Node
@@ -36,7 +36,7 @@ class BlockPhases(Loops):
         if last:
             loops = [self.loop(run) for run in nest.runs]
             self.put(loops[-1], last)
-            yield nested(loops)[0]
+            yield nest_loops(loops)[0]
 
     def _blocks(
         self, stage: int, reductions: list[Node]
@@ -71,7 +71,7 @@ class BlockPhases(Loops):
         """For each kept index the reduced dimensions of a block, gathered in registers."""
         kept = self._kept_loops(around)
         loops = self._block_loops(around.index, rows)
-        kept.body.append(nested(loops)[0])
+        kept.body.append(nest_loops(loops)[0])
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
         accumulate(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
@@ -87,7 +87,7 @@ class BlockPhases(Loops):
             for buffer, start in zip(each.buffers, starts, strict=True):
                 first.body.append(Store(buffer, self._partial_offset(around), start))
         loops = self._block_loops(around.index, rows)
-        around.body.append(nested(loops)[0])
+        around.body.append(nest_loops(loops)[0])
         innermost = self._kept_loops(loops[-1])
         self.put(innermost, self.inner_outputs(stage))
         elements = self.elements(innermost)
@@ -102,7 +102,7 @@ class BlockPhases(Loops):
     def _kept_loops(self, around: Loop) -> Loop:
         """Loops over the kept dimensions inside `around`; the innermost."""
         loops = [self.loop(run) for run in self.nest.kept_runs]
-        around.body.extend([nested(loops)[0]] if loops else [])
+        around.body.extend([nest_loops(loops)[0]] if loops else [])
         return loops[-1] if loops else around
 
     def _block_loops(self, block: Value, rows: int) -> list[Loop]:
@@ -133,13 +133,13 @@ class BlockPhases(Loops):
             combination = nest.combinations[each.node]
             if nest.is_searched(each.node):
                 terms.append(blocks.index.convert(combination.held[1]))
-            blocks.accumulators.append(combination.joined(terms))
+            blocks.accumulators.append(combination.accumulator_of_terms(terms))
         elements = self.elements(kept)
         totals: dict[Node, Buffer] = {}
         for each, accumulator in zip(partials, blocks.accumulators, strict=True):
             results = accumulator.results
             if nest.is_searched(each.node):
-                results = (results[0], self._searched(kept, rows, each.node, *results))
+                results = (results[0], self._search_index(kept, rows, each.node, *results))
                 elements = self.elements(kept)
             self.finish(elements, each.node, results)
             for part in nest.parts(each.node):
@@ -151,7 +151,7 @@ class BlockPhases(Loops):
             self.sources[part] = self._total(buffer)
         return once
 
-    def _searched(self, kept: Loop, rows: int, node: Node, extremum: Value, block: Value) -> Value:
+    def _search_index(self, kept: Loop, rows: int, node: Node, extremum: Value, block: Value) -> Value:
         """The least place of an extremum, in the first block that has it."""
         nothing = block.eq(np.iinfo(block.dtype).max)  # where all elements are the neutral one
         (loop,) = self._block_loops(nothing.select(0, block).convert(INT64), rows)

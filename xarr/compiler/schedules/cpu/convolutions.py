@@ -17,7 +17,7 @@ from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.cpu.window_loops import put, several
-from xarr.compiler.schedules.cpu.windows import Accumulated, Step, Tap, WindowNest, inside
+from xarr.compiler.schedules.cpu.windows import Accumulated, Step, Tap, WindowNest, whole_windows
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -50,7 +50,7 @@ class _Depthwise(WindowNest):
 
         nothing = self.values.constant(0, self.dtype)
         (total,) = self.fold(around, (nothing,), step, innermost, checked)
-        self.stores(around, self.node, self._converted(total, self.dtype, self.node.dtype), self.windows)
+        self.stores(around, self.node, self._convert(total, self.dtype, self.node.dtype), self.windows)
 
     def sum(self, total: Value, element: Value, weight: Value) -> Value:
         """The total and one product more."""
@@ -67,9 +67,9 @@ class _Depthwise(WindowNest):
         return tuple(index)
 
     def _wide(self, node: Node, element: Value) -> Value:
-        return self._converted(element, node.dtype, self.dtype)
+        return self._convert(element, node.dtype, self.dtype)
 
-    def _converted(self, value: Value, old: DType, new: DType) -> Value:
+    def _convert(self, value: Value, old: DType, new: DType) -> Value:
         if old == new:
             return value
         converted = apply_elementwise(ops.Convert(new), [old], [value])
@@ -94,12 +94,12 @@ class _Dense(_Depthwise):
         if not outer or outer[-1] not in self.op.lhs_spec[2:]:
             return super().phases()
         self.along = outer.pop()
-        return self.nested(outer, [], partial(self._features, self.along, last))
+        return self.nest(outer, [], partial(self._features, self.along, last))
 
     def _features(self, along: int, last: int) -> Iterator[Loop]:
         """A row of windows for a few features after the other: their part of the kernel stays in a cache."""
         vector, self.index[last] = self.loop("i", self.windows[last], Runs.LANES)
-        low, high = inside(self.window.dimensions[along], self.windows[along], self.base[along])
+        low, high = whole_windows(self.window.dimensions[along], self.windows[along], self.base[along])
         width = several(high - low, self.target.max_register_sums)
         full = low + (high - low) // width * width
         # Windows that lie on the array as a whole, by several.
@@ -111,7 +111,7 @@ class _Dense(_Depthwise):
                 self.add_iteration(loop, None, False)
         yield vector
 
-    def met(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
+    def add_tap(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
         loop, position = self.loop("feature", self.base[self.feature])
         around.body.append(loop)
         arguments = tuple(self.carry(loop, each) for each in first)

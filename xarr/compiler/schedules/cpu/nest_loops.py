@@ -10,7 +10,7 @@ from typing import Literal
 
 from xarr.compiler.fusion.accesses import own_index
 from xarr.compiler.fusion.iteration_space import IterationSpace, Run, inside_count, inside_sizes
-from xarr.compiler.fusion.partial_updates import shifted, stored_part
+from xarr.compiler.fusion.partial_updates import shift_index, stored_part
 from xarr.compiler.loop_ir.accumulators import Combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, constant_source, row_major
 from xarr.compiler.loop_ir.loops import (
@@ -23,7 +23,7 @@ from xarr.compiler.loop_ir.loops import (
     index_value,
     lanes_if,
     load,
-    nested,
+    nest_loops,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.schedules.cpu.packing import Lane, Packing
@@ -157,7 +157,7 @@ class Loops:
             self.sources[node] = self.reader(buffer, node)
         for node in nest.inner_reductions:
             for part, number in nest.parts(node).items():
-                self.sources[part] = self._inside(node, number)
+                self.sources[part] = self._inner_source(node, number)
 
     def reader(self, buffer: Buffer, node: Node) -> Source:
         """The elements of `node` are in a buffer, in row-major order."""
@@ -169,7 +169,7 @@ class Loops:
                 if element is not None:
                     return element
             if self.lane is not None and predicate is None:
-                packed = self.nest.packing.packed(buffer, offset, self.lane)
+                packed = self.nest.packing.address_in_copy(buffer, offset, self.lane)
                 if packed is not None:
                     return load(self.values, *packed)
             return load(self.values, buffer, offset, predicate)
@@ -210,7 +210,7 @@ class Loops:
             node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
             updated = stored_part(node)
             index = self.own_index(updated)
-            offset = row_major(node.shape, index if updated is node else shifted(node, index))
+            offset = row_major(node.shape, index if updated is node else shift_index(node, index))
             value = self.at(elements, updated)  # may put a loop into the body first
             loop.body.append(Store(buffer, offset, value))
 
@@ -259,13 +259,13 @@ class Loops:
     def finish(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
         """Let the results of a reduction be known from what was gathered."""
         combination = self.nest.combinations[node]
-        results = combination.finished(self._initial(elements, combination), totals)
+        results = combination.finish(self._initial(elements, combination), totals)
         for part, number in self.nest.parts(node).items():
             self.sources[part] = constant_source(results[number])
 
     # --- reductions inside the turns --------------------------------------------------------------------------
 
-    def _inside(self, node: Node, number: int) -> Source:
+    def _inner_source(self, node: Node, number: int) -> Source:
         def source(index: Index, predicate: Value | None) -> Value:
             key = (self.here, node, index, predicate)
             if key not in self._reduced:
@@ -282,11 +282,11 @@ class Loops:
         target = self.nest.target
         is_short = count <= target.max_unrolled_terms
         if is_short and count * len(self._insides(node)) <= target.max_unrolled_values:
-            totals = self._written_out(elements, combination, index, predicate)
+            totals = self._unroll(elements, combination, index, predicate)
         else:
-            totals = self._looped(elements, combination, index, predicate)
+            totals = self._loop_over_reduced(elements, combination, index, predicate)
         self.here = here
-        return combination.finished(self._initial(elements, combination), totals)
+        return combination.finish(self._initial(elements, combination), totals)
 
     def _insides(self, node: Node) -> set[Node]:
         """The operations inside an inner reduction."""
@@ -317,7 +317,7 @@ class Loops:
         ]
         return [elements.at(array, tuple(offset), predicate) for array in combination.arrays]
 
-    def _written_out(
+    def _unroll(
         self, elements: Elements, combination: Combination, index: Index, predicate: Value | None
     ) -> tuple[Value, ...]:
         held: tuple[Value, ...] | None = None
@@ -330,7 +330,7 @@ class Loops:
         assert held is not None
         return held
 
-    def _looped(
+    def _loop_over_reduced(
         self, elements: Elements, combination: Combination, index: Index, predicate: Value | None
     ) -> tuple[Value, ...]:
         """One loop for each reduced dimension, two for a long last one: sums of sums lose less.
@@ -351,7 +351,7 @@ class Loops:
             left = width % 2 if not sizes else 0
         chains = 1 if vector or combination.in_order or (width - left) % 2 else 2
         loops.append(self._inner_loop("k", width // chains, vector))
-        self.here.body.append(nested(loops)[0])
+        self.here.body.append(nest_loops(loops)[0])
         inner = self.elements(loops[-1])
         accumulators = []
         for chain in range(chains):
@@ -361,7 +361,7 @@ class Loops:
         accumulate(self.values, loops, accumulators)
         first, *others = [each.results for each in loops[0].accumulators]
         for other in others:
-            first = combination.combined(first, other)
+            first = combination.combine(first, other)
         if left:
             terms = self._terms(elements, combination, index, [Affine((), last - 1)], predicate)
             first = combination.next(first, terms)
@@ -379,10 +379,10 @@ def accumulate(values: Values, loops: list[Loop], accumulators: list[Accumulator
     """Accumulate in the innermost of these loops, and its results in the loops around it."""
     loops[-1].accumulators.extend(accumulators)
     for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
-        outer.accumulators.extend(_around(values, each) for each in inner.accumulators)
+        outer.accumulators.extend(_outer_accumulator(values, each) for each in inner.accumulators)
 
 
-def _around(values: Values, inner: Accumulator) -> Accumulator:
+def _outer_accumulator(values: Values, inner: Accumulator) -> Accumulator:
     """The accumulator of a loop whose turns end with the results of `inner`."""
     dtypes = [value.dtype for value in inner.results]
     results = tuple(values.make("result", (), dtype, "r", unique=True) for dtype in dtypes)

@@ -35,7 +35,7 @@ from xarr.compiler.loop_ir.loops import (
     in_threads,
     index_value,
     load,
-    nested,
+    nest_loops,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
@@ -55,7 +55,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     runs = accesses.runs()
     nest = Nest(fusion, target, runs)
     if not nest.has_reductions and prod(run.extent for run in nest.runs) >= target.min_tiled_elements:
-        rows = accesses.transposed(runs, target.min_tiled_side)
+        rows = accesses.transposed_run(runs, target.min_tiled_side)
         nest = nest if rows is None else Nest(fusion, target, runs, rows)
     return _kernel(nest)
 
@@ -99,8 +99,8 @@ class _Whole(Loops):
     def _phases(self) -> list[Loop]:
         nest = self.nest
         if nest.reductions:
-            loops = self._around(nest.kept_runs)
-            nested(loops)
+            loops = self._outer_loops(nest.kept_runs)
+            nest_loops(loops)
             self._stages(loops[-1])
             return loops[:1]
         # A reduction that left its group leaves its dimensions behind, along which some results do not vary.
@@ -116,12 +116,12 @@ class _Whole(Loops):
 
     def _put_along(self, runs: list[Run], numbers: list[int]) -> Loop:
         """Loops over these runs, which store the elements of these outputs; the outermost."""
-        loops = self._around(runs)
-        nested(loops)
+        loops = self._outer_loops(runs)
+        nest_loops(loops)
         self.put(loops[-1], numbers)
         return loops[0]
 
-    def _around(self, runs: list[Run]) -> list[Loop]:
+    def _outer_loops(self, runs: list[Run]) -> list[Loop]:
         """Loops over these runs.  Where turns reduce, all rows go through a panel of lanes before the next."""
         if not runs:
             return [Loop(index_value(self.values, "once"), 1)]
@@ -134,7 +134,7 @@ class _Whole(Loops):
             loops = self._in_panels(runs, self.target.panel_elements)
             self.lane = Lane(loops[-1].index, last.extent, loops[0].index)
             return loops
-        runs = self._balanced(runs)
+        runs = self._balance(runs)
         few = runs[0].extent < self.target.min_busy_iterations
         few = few and prod(run.extent for run in runs) >= self.target.min_shared_elements
         part = self.target.part_elements
@@ -142,7 +142,7 @@ class _Whole(Loops):
             return self._in_panels(runs, part)
         return [self.loop(run) for run in runs]
 
-    def _balanced(self, runs: list[Run]) -> list[Run]:
+    def _balance(self, runs: list[Run]) -> list[Run]:
         """The runs with one of many turns in front, which processors share."""
         outer = runs[:-1] if self.nest.has_lanes(runs[-1]) else runs
         if runs[0].extent >= self.target.min_busy_iterations or not outer:
@@ -198,7 +198,7 @@ class _Whole(Loops):
         totals: dict[Node, Sequence[Value]] = {}
         if accumulated or inner:
             loops = self._reduced_loops()
-            around.body.append(nested(loops)[0])
+            around.body.append(nest_loops(loops)[0])
             self.put(loops[-1], inner)
             elements = self.elements(loops[-1])
             accumulators = [self.accumulator(elements, node) for node in accumulated]
@@ -208,11 +208,11 @@ class _Whole(Loops):
         for node in reductions:
             results = totals.get(node, ())
             if self.nest.is_searched(node):
-                results = self._searched(around, node, results)
+                results = self._search_index(around, node, results)
             self.finish(self.elements(around), node, results)
         self.put(around, self.outer_outputs(stage))
 
-    def _searched(self, around: Loop, node: Node, extremum: Sequence[Value]) -> Sequence[Value]:
+    def _search_index(self, around: Loop, node: Node, extremum: Sequence[Value]) -> Sequence[Value]:
         """An extremum and its place, for which there is another loop."""
         (loop,) = self._reduced_loops()
         around.body.append(loop)

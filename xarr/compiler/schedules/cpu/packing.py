@@ -27,7 +27,7 @@ class Lane:
 
 
 @dataclass(frozen=True)
-class _Copy:
+class _PackedCopy:
     """Elements to copy: `rows` are steps and extents, the elements of a row `step` apart from `constant` on."""
 
     source: Buffer
@@ -81,9 +81,9 @@ class Packing:
     iterations: int
     extents: dict[Value, int] = field(default_factory=dict)
     inner: set[Value] = field(default_factory=set)
-    copies: dict[_Copy, Buffer] = field(default_factory=dict)
+    copies: dict[_PackedCopy, Buffer] = field(default_factory=dict)
 
-    def packed(self, buffer: Buffer, offset: Affine, lane: Lane) -> tuple[Buffer, Affine] | None:
+    def address_in_copy(self, buffer: Buffer, offset: Affine, lane: Lane) -> tuple[Buffer, Affine] | None:
         """Where the element lies in a copy, if one is worth it."""
         factors = dict(offset.terms)
         step = factors.pop(lane.index, 0)
@@ -95,7 +95,7 @@ class Packing:
         # Other loads may want what lies between, and share the copy.
         between = min(step, *(f for f, _ in rows)) if rows else step
         columns = between if 0 <= offset.constant < between <= self.target.max_copied_step else 1
-        copy = _Copy(
+        copy = _PackedCopy(
             buffer,
             (*((f, self.extents[v]) for f, v in rows), *([(1, columns)] if columns > 1 else [])),
             step,
@@ -119,7 +119,7 @@ class Packing:
             offset = offset + Affine(((lane.panel, copy.count * self.target.panel_elements),))
         return self.copies[copy], offset
 
-    def _is_worth(self, copy: _Copy, inner: int) -> bool:
+    def _is_worth(self, copy: _PackedCopy, inner: int) -> bool:
         read = self.iterations * inner
         copied = copy.count * copy.extent
         return (
@@ -134,7 +134,7 @@ class Packing:
         for copy, target in self.copies.items():
             yield self._phase(copy, target)
 
-    def _phase(self, copy: _Copy, target: Buffer) -> Loop:
+    def _phase(self, copy: _PackedCopy, target: Buffer) -> Loop:
         loops = []
         source, offset = Affine((), copy.constant), Affine()
         extent: int | Value = copy.extent

@@ -30,7 +30,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.fusion.scan_windows import scanned
+from xarr.compiler.fusion.scan_windows import scan_axis
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.axis_runs import axis_runs
 from xarr.compiler.loop_ir.elements import (
@@ -38,7 +38,7 @@ from xarr.compiler.loop_ir.elements import (
     Index,
     Source,
     buffer_of,
-    computed,
+    compute_scalars,
     constant_source,
     reader,
     row_major,
@@ -54,7 +54,7 @@ from xarr.compiler.loop_ir.loops import (
     in_threads,
     index_value,
     load,
-    nested,
+    nest_loops,
 )
 from xarr.compiler.loop_ir.scalars import Value, Values, in_order
 from xarr.compiler.target import Target
@@ -63,7 +63,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
 
 
-def _needed(roots: Iterable[Node]) -> list[Node]:
+def _ancestors(roots: Iterable[Node]) -> list[Node]:
     """The nodes that `roots` are computed from, and these."""
     needed = dict.fromkeys(roots)
     stack = list(needed)
@@ -84,9 +84,9 @@ class _Scans:
         self.target = target
         self.graph, self.domain = fusion.computation, fusion.domain
         self.values = Values()
-        self.scans = [node for node in self.graph.nodes if scanned(node)]
+        self.scans = [node for node in self.graph.nodes if scan_axis(node)]
         self.reductions = [node for node in self.graph.nodes if isinstance(node.op, ops.Reduce)]
-        axes = {scanned(node) for node in self.scans}
+        axes = {scan_axis(node) for node in self.scans}
         assert len(axes) == 1, "the totals of a group run along one axis"
         ((self.axis, self.reverse),) = (each for each in axes if each)
         self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
@@ -168,7 +168,7 @@ class _Scans:
     def _along_rows(self, runs: list[list[int]]) -> Loop:
         """The axis is the innermost."""
         outer = [self._loop(run) for run in runs[:-1]] or [Loop(index_value(self.values, "once"), 1)]
-        around = nested(outer)[-1]
+        around = nest_loops(outer)[-1]
         sources = dict(self.arguments)
         stages = self._stages()
         for stage in range(1, 1 + max((stages[node] for node in self.reductions), default=0)):
@@ -216,7 +216,7 @@ class _Scans:
         for each in combinations:
             terms = [elements.at(array, self._own(array, index)) for array in each.arrays]
             row.accumulators.append(each.accumulator(terms, ()))
-        for node in _needed([array for each in combinations for array in each.arrays]):
+        for node in _ancestors([array for each in combinations for array in each.arrays]):
             is_costly = node.op.cost > INSTRUCTION and not isinstance(node.op, ops.Reduce | ops.ReduceWindow)
             wanted = is_costly and self._is_in_rows(node) and stages[node] == stage - 1
             if wanted and self._is_used_after(node, stage, stages):
@@ -224,7 +224,7 @@ class _Scans:
         after = Elements(self.values, sources)
         for each, accumulator in zip(combinations, row.accumulators, strict=True):
             initial = [after.at(first, ()) for first in each.node.operands[len(each.arrays) :]]
-            (total,) = each.finished(initial, accumulator.results)
+            (total,) = each.finish(initial, accumulator.results)
             sources[each.node] = constant_source(total)
 
     def _keep(
@@ -241,7 +241,7 @@ class _Scans:
         buffer = Buffer(f"kept{len(self.locals)}", value.dtype, size, "local")
         self.locals.append(buffer)
         row.body.append(Store(buffer, index[self.axis], value))
-        sources[node] = partial(self._kept, buffer, at)
+        sources[node] = partial(self._load_from_row, buffer, at)
 
     def _is_used_after(self, node: Node, stage: int, stages: dict[Node, int]) -> bool:
         """Whether what comes after the reductions of a stage uses a node that they use too."""
@@ -251,7 +251,9 @@ class _Scans:
             if node in user.operands
         )
 
-    def _kept(self, buffer: Buffer, own: Index, index: Index, predicate: Value | None) -> Value | None:
+    def _load_from_row(
+        self, buffer: Buffer, own: Index, index: Index, predicate: Value | None
+    ) -> Value | None:
         """An element of the present row; those of other rows are not there."""
         last = max(dim for dim, at in enumerate(own) if at.terms)
         if (*index[:last], *index[last + 1 :]) != (*own[:last], *own[last + 1 :]):
@@ -261,7 +263,7 @@ class _Scans:
     def _prefix(self, node: Node, initial: Value, term: Value) -> Prefix:
         assert isinstance(node.op, ops.ReduceWindow)
         left, right = (self.values.make("argument", (), term.dtype, name, unique=True) for name in ("a", "b"))
-        (total,) = computed(node.op.computation, (left, right), self.values)
+        (total,) = compute_scalars(node.op.computation, (left, right), self.values)
         running = self.values.make("result", (), term.dtype, "running", unique=True)
         return Prefix(initial, term, left, right, total, running)
 
@@ -301,11 +303,11 @@ class _Scans:
             assert isinstance(node.op, ops.ReduceWindow)
             term = elements.at(node.operands[0], self._own(node.operands[0], index))
             so_far = load(self.values, held, at)
-            (total,) = computed(node.op.computation, (so_far, term), self.values)
+            (total,) = compute_scalars(node.op.computation, (so_far, term), self.values)
             inner.body.append(Store(held, at, total))
             sources[node] = partial(self._own_total, self._own(node, index), total)
         inner.body += self._stores(elements, index)
-        outer = nested([*loops, block])
+        outer = nest_loops([*loops, block])
         outer[-1].body += [first, along]
         along.body.append(inner)
         return outer[0]

@@ -24,11 +24,11 @@ from xarr.compiler.loop_ir.elements import (
     Elements,
     Index,
     buffer_of,
-    computed,
+    compute_scalars,
     reader,
     row_major,
 )
-from xarr.compiler.loop_ir.indexed import as_int64, components, inside
+from xarr.compiler.loop_ir.indexed import as_int64, components, is_inside
 from xarr.compiler.loop_ir.loops import (
     Affine,
     Buffer,
@@ -36,12 +36,12 @@ from xarr.compiler.loop_ir.loops import (
     Kernel,
     Loop,
     Store,
-    carried,
     in_threads,
     index_value,
     lanes_if,
     load,
-    nested,
+    nest_loops,
+    new_carry,
 )
 from xarr.compiler.loop_ir.scalars import INT64, Value, Values
 from xarr.compiler.target import Target
@@ -50,13 +50,13 @@ from xarr.ir import ops
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group whose result is a scatter."""
-    return _Scatter(fusion, target).kernel()
+    return _ScatterSchedule(fusion, target).kernel()
 
 
 _Way = Callable[[Loop, list[Loop], list[Loop], Index, list[Affine]], tuple[Loop, Index]]
 
 
-class _Scatter:
+class _ScatterSchedule:
     def __init__(self, fusion: ops.Fusion, target: Target) -> None:
         self.target = target
         self.graph = fusion.computation
@@ -75,7 +75,7 @@ class _Scatter:
         }
 
     def kernel(self) -> Kernel:
-        phases = [self._laid_down(), _Walk(self).phase()]
+        phases = [self._copy_operand(), _Walk(self).phase()]
         return Kernel(self.inputs, (self.out,), (), tuple(self.locals), in_threads(phases))
 
     def elements(self) -> Elements:
@@ -83,7 +83,7 @@ class _Scatter:
 
     # --- the operand --------------------------------------------------------------------------------
 
-    def _laid_down(self) -> Loop:
+    def _copy_operand(self) -> Loop:
         """The operand as the result."""
         shape = self.operand.shape
         single = [index_value(self.values, f"i{axis}") for axis in range(len(shape))]
@@ -94,7 +94,7 @@ class _Scatter:
         loops = loops or [Loop(index_value(self.values, "once"), 1)]
         loops[-1].runs = lanes_if(bool(runs))
         loops[-1].body.append(Store(self.out, row_major(shape, at), self.elements().at(self.operand, at)))
-        return nested(loops)[0]
+        return nest_loops(loops)[0]
 
     def loops(self, extents: Sequence[int], runs: Sequence[Sequence[int]]) -> tuple[list[Loop], Index]:
         """A loop for each run of axes, and the index of each axis in them."""
@@ -109,16 +109,16 @@ class _Scatter:
 class _Walk:
     """The phase in which every thread goes through all updates."""
 
-    def __init__(self, scatter: _Scatter) -> None:
+    def __init__(self, scatter: _ScatterSchedule) -> None:
         self.scatter = scatter
         self.target = scatter.target
         self.values, self.windows = scatter.values, scatter.windows
         self.shape = self.windows.operand_shape
-        self.divided = self._divided()
+        self.divided = self._divided_dimension()
         names = ("first", "end")
         self.bounds = tuple(self.values.make("argument", (), INT64, name, unique=True) for name in names)
 
-    def _divided(self) -> int | None:
+    def _divided_dimension(self) -> int | None:
         """The dimension whose ranges belong to threads: the outermost one with many indices.
 
         None where an update costs no more than to see whose it is.
@@ -144,11 +144,11 @@ class _Walk:
         phase = Loop(index_value(self.values, "range"), 1 if own is None else self.shape[own])
         phase.bounds, phase.repeats = self.bounds, False
         if own is None or not self._is_listed(own) or len([run for run in runs if run[0] < rank]) != 1:
-            self._updates(phase, extents, runs, self._tested)
+            self._updates(phase, extents, runs, self._test_updates)
             return phase
         # A range that is all there is needs no list.
         whole = self.bounds[0].eq(0) & self.bounds[1].eq(self.shape[own])
-        for condition, way in ((whole, self._tested), (~whole, self._listed)):
+        for condition, way in ((whole, self._test_updates), (~whole, self._list_updates)):
             once = self._once(condition)
             phase.body.append(once)
             self._updates(once, extents, runs, way)
@@ -168,13 +168,13 @@ class _Walk:
             long = self.windows.sizes[last] >= self.target.min_vector_row
             inner[-1].runs = lanes_if(runs[-1][-1] == rank + last and long)
         store, _ = self._update(batch, tuple(window))
-        nested([around, *inner])[-1].body.append(store)
+        nest_loops([around, *inner])[-1].body.append(store)
 
     def _is_listed(self, own: int) -> bool:
         """Whether windows are in a range as a whole or not at all, one like the other."""
         return self.windows.sizes[own] == 1 and not self.scatter.op.indices_are_sorted
 
-    def _listed(
+    def _list_updates(
         self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
     ) -> tuple[Loop, Index]:
         """Loops that first list which of a block of updates belong to the range, and then go through these.
@@ -199,7 +199,7 @@ class _Walk:
         at = tuple(index + start if index.terms else index for index in batch)
         start_index, fits = self._start(at)
         wanted = self._belongs(start_index, fits, own)
-        count, last = carried(self.values, INT64)
+        count, last = new_carry(self.values, INT64)
         each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
         (flat,) = (index for index in at if index.terms)
         each.body.append(Store(listed, Affine(((count, 1),)), flat.value(self.values)))
@@ -209,7 +209,7 @@ class _Walk:
         number = load(self.values, listed, Affine(((own_updates.index, 1),)))
         return own_updates, tuple(Affine(((number, 1),)) if index.terms else index for index in batch)
 
-    def _tested(
+    def _test_updates(
         self, around: Loop, outer: list[Loop], inner: list[Loop], batch: Index, window: list[Affine]
     ) -> tuple[Loop, Index]:
         """Loops that go through the updates and leave out those that do not belong to the range."""
@@ -223,7 +223,7 @@ class _Walk:
             (loop,) = (loop for loop in inner if loop.index in dict(window[own].terms))
             low, loop.extent = self._own_part(start_index[own].value(self.values), fits, own)
             window[own] = window[own] + Affine(((low, 1),))
-        return nested([around, *outer])[-1], batch
+        return nest_loops([around, *outer])[-1], batch
 
     def _once(self, condition: Value | None) -> Loop:
         """A loop that runs once if the condition holds, else not at all."""
@@ -263,7 +263,7 @@ class _Walk:
         rank = len(self.scatter.indices.shape)
         element = partial(self.scatter.elements().at, self.scatter.indices)
         for dim, last, number in components(self.windows, rank, batch, element):
-            fits[dim] = inside(number, last)
+            fits[dim] = is_inside(number, last)
             if last:
                 start_index[dim] = Affine(((as_int64(number), 1),))
         for dim, position in self.windows.batching:
@@ -283,7 +283,7 @@ class _Walk:
         update = scatter.elements().at(scatter.updates, tuple(index))
         old = load(self.values, scatter.out, target)
         computation = scatter.op.update_computation
-        (new,) = computed(computation, (old, update), scatter.values)
+        (new,) = compute_scalars(computation, (old, update), scatter.values)
         return Store(scatter.out, target, new), list(fits.values())
 
 

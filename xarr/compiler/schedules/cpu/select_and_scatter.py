@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.loop_ir.elements import Index, computed, row_major, strides
+from xarr.compiler.loop_ir.elements import Index, compute_scalars, row_major, strides
 from xarr.compiler.loop_ir.loops import (
     Affine,
     Buffer,
@@ -75,7 +75,7 @@ class _Choice(WindowNest):
             best, distance = held
             element = elements.at(self.operand, tap.index, tap.predicate)
             here = (self._flat(tap.index) + first * -1).value(self.values).convert(np.int32)
-            (stays,) = computed(self.op.select, (best, element), self.values)
+            (stays,) = compute_scalars(self.op.select, (best, element), self.values)
             stays = stays & distance.ge(0)
             return stays.select(best, element), stays.select(distance, here)
 
@@ -91,7 +91,7 @@ class _Choice(WindowNest):
         return offset
 
 
-class _Scatter:
+class _SourceScatter:
     """The phases in which the source is brought to where the windows chose."""
 
     def __init__(self, choice: _Choice) -> None:
@@ -105,17 +105,17 @@ class _Scatter:
     def first(self) -> Value:
         return self.choice.elements().at(self.choice.initial, ())
 
-    def joined(self, what: Value, window: Index) -> Value:
+    def join_source(self, what: Value, window: Index) -> Value:
         """The element after the source of a window has joined it."""
         source = self.choice.elements().at(self.choice.source, window)
-        (joined,) = computed(self.choice.op.scatter, (what, source), self.values)
+        (joined,) = compute_scalars(self.choice.op.scatter, (what, source), self.values)
         return joined
 
     def distance(self, window: Index) -> Value:
         return load(self.values, self.choice.chosen, row_major(self.choice.windows, window))
 
 
-class _ElementByElement(_Scatter):
+class _ElementByElement(_SourceScatter):
     def phases(self) -> list[Loop]:
         """One dimension is the vector loop, one a loop around it, and the others are cut among threads."""
         axes = [axis for axis, size in enumerate(self.shape) if size != 1]
@@ -150,7 +150,7 @@ class _ElementByElement(_Scatter):
         if not axes:
             wanted = distance.value(self.values).convert(np.int32)
             hit = self.distance(tuple(window)).eq(wanted)
-            return hit.select(self.joined(held, tuple(window)), held)
+            return hit.select(self.join_source(held, tuple(window)), held)
         axis, *others = axes
         dimension, at = self.dimensions[axis], self.index[axis]
         first, count = self._windows(dimension, at, nest.windows[axis])
@@ -177,7 +177,7 @@ class _ElementByElement(_Scatter):
         return Affine(((first, 1),)), count.lt(most).select(count, most)
 
 
-class _PlaneByPlane(_Scatter):
+class _PlaneByPlane(_SourceScatter):
     def phases(self) -> list[Loop]:
         nest = self.choice
         planes = [
@@ -212,7 +212,7 @@ class _PlaneByPlane(_Scatter):
         chosen = start.value(self.values) + distance.convert(np.int64)
         offset = Affine(((is_some.select(chosen, plane.value(self.values)), 1),))
         there = load(self.values, self.result, offset)
-        value = is_some.select(self.joined(there, tuple(window)), there)
+        value = is_some.select(self.join_source(there, tuple(window)), there)
         loops[-1].body.append(Store(self.result, offset, value))
         return loops[0]
 

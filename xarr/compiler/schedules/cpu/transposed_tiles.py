@@ -40,12 +40,12 @@ class Tiles:
             if tile.nbytes + sum(each.nbytes for each in self.locals) > self.max_bytes:
                 return None
             self.locals.append(tile)
-            self.inside.body.insert(len(self.known), self._filled(tile, buffer, offset))
+            self.inside.body.insert(len(self.known), self._fill_tile(tile, buffer, offset))
             own = Affine(((self.column.index, self.side), (self.row.index, 1)))
             self.known[key] = load(self.values, tile, own)
         return self.known[key]
 
-    def _filled(self, tile: Buffer, buffer: Buffer, offset: Affine) -> Loop:
+    def _fill_tile(self, tile: Buffer, buffer: Buffer, offset: Affine) -> Loop:
         column = Loop(index_value(self.values, "column"), self.column.extent)
         row = Loop(index_value(self.values, "row"), self.row.extent, Runs.LANES)
         other = {self.column.index: column.index, self.row.index: row.index}

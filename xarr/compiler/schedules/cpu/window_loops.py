@@ -18,7 +18,7 @@ from xarr.compiler.loop_ir.elements import (
     row_major,
     strides,
 )
-from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, carried, index_value
+from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_value, new_carry
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -119,7 +119,7 @@ class WindowLoops:
 
     def carry(self, loop: Loop, initial: Value) -> Value:
         """The values that an iteration starts from; `hand_on` says what it leaves."""
-        argument, result = carried(self.values, initial.dtype)
+        argument, result = new_carry(self.values, initial.dtype)
         loop.carries.append(Carry(initial, argument, argument, result))
         return argument
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
-from xarr.compiler.loop_ir.elements import Index, computed
+from xarr.compiler.loop_ir.elements import Index, compute_scalars
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads, lanes_if
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.cpu.window_loops import WindowLoops
@@ -88,9 +88,9 @@ class WindowNest(WindowLoops):
         outer = [axis for axis, count in enumerate(self.windows[:last]) if count != 1]
         # One dimension stays a loop, so that what its windows have in common is computed once.
         inner = [] if self.slides else outer[1:][-1:]
-        return self.nested(outer[: len(outer) - len(inner)], inner, partial(self._innermost, last))
+        return self.nest(outer[: len(outer) - len(inner)], inner, partial(self._innermost, last))
 
-    def nested(self, outer: list[int], inner: list[int], loops: Callable[[], Iterator[Loop]]) -> list[Loop]:
+    def nest(self, outer: list[int], inner: list[int], loops: Callable[[], Iterator[Loop]]) -> list[Loop]:
         """`loops` inside one loop over the dimensions `outer` and a loop for each of `inner`."""
         if not outer:
             return list(loops())
@@ -113,7 +113,7 @@ class WindowNest(WindowLoops):
             self.add_iteration(loop, None, False)
             yield loop
             return
-        low, high = inside(dimension, extent, self.base[axis])
+        low, high = whole_windows(dimension, extent, self.base[axis])
         for start, stop in ((0, low), (low, high), (high, extent)):
             if start < stop:
                 within = (start, stop) == (low, high)
@@ -134,7 +134,7 @@ class WindowNest(WindowLoops):
         """The accumulated values after `step` has seen every element of the present window that lies on the array."""
         sliding = [axis for axis, each in enumerate(self.window.dimensions) if not each.is_trivial]
         if checked and innermost is not None:
-            step = self._checked(step, innermost)
+            step = self._with_bounds(step, innermost)
         tap = Tap(tuple(self.index), (Affine(),) * len(self.index))
         return self._fold(around, sliding, tap, first, step, innermost)
 
@@ -142,39 +142,39 @@ class WindowNest(WindowLoops):
         self, around: Loop, axes: list[int], tap: Tap, first: Accumulated, step: Step, innermost: int | None
     ) -> Accumulated:
         if not axes:
-            return self.met(around, tap, first, step)
+            return self.add_tap(around, tap, first, step)
         axis, *others = axes
         dimension, start = self.window.dimensions[axis], self.start(axis)
         if axis == innermost:
             for k in range(dimension.size):
-                each = self._moved(tap, axis, start, Affine((), k))
+                each = self._move_tap(tap, axis, start, Affine((), k))
                 first = self._fold(around, others, each, first, step, innermost)
             return first
         loop, number = self.taps(around, dimension, start, self.base[axis])
         arguments = tuple(self.carry(loop, each) for each in first)
-        tap = self._moved(tap, axis, start, number)
+        tap = self._move_tap(tap, axis, start, number)
         return self.hand_on(loop, self._fold(loop, others, tap, arguments, step, innermost))
 
-    def met(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
+    def add_tap(self, around: Loop, tap: Tap, first: Accumulated, step: Step) -> Accumulated:
         """The accumulated values when one element of the window has joined."""
         return step(first, tap)
 
-    def _moved(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
+    def _move_tap(self, tap: Tap, axis: int, start: Affine, number: Affine) -> Tap:
         """The element with this number along an axis."""
         index, numbers = list(tap.index), list(tap.number)
         index[axis] = start + number * self.window.dimensions[axis].window_dilation
         numbers[axis] = number
         return Tap(tuple(index), tuple(numbers), tap.predicate)
 
-    def _checked(self, step: Step, axis: int) -> Step:
+    def _with_bounds(self, step: Step, axis: int) -> Step:
         """`step` for elements that may lie beside the array along one dimension."""
 
-        def checked(first: Accumulated, tap: Tap) -> Accumulated:
-            inside = self.elements().inside(tap.index[axis], 0, self.base[axis], tap.predicate)
+        def check(first: Accumulated, tap: Tap) -> Accumulated:
+            inside = self.elements().is_inside(tap.index[axis], 0, self.base[axis], tap.predicate)
             following = step(first, replace(tap, predicate=inside))
             return tuple(inside.select(new, old) for new, old in zip(following, first, strict=True))
 
-        return checked
+        return check
 
 
 class _Reduction(WindowNest):
@@ -190,13 +190,13 @@ class _Reduction(WindowNest):
 
         def step(first: Accumulated, tap: Tap) -> Accumulated:
             element = elements.at(array, tap.index, tap.predicate)
-            return computed(self.computation, (*first, element), self.values)
+            return compute_scalars(self.computation, (*first, element), self.values)
 
         (total,) = self.fold(around, (elements.at(initial, ()),), step, innermost, checked)
         self.stores(around, self.node, total, self.windows)
 
 
-def inside(dimension: WindowDimension, windows: int, size: int) -> tuple[int, int]:
+def whole_windows(dimension: WindowDimension, windows: int, size: int) -> tuple[int, int]:
     """The windows along a dimension from the first to the last that lie on the array as a whole."""
     low = max(0, -(-dimension.padding_low // dimension.stride))
     reach = size - dimension.dilated_size + dimension.padding_low

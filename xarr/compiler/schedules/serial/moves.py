@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from xarr.compiler.loop_ir.elements import Index, Source, computed, row_major, split_axes, strides
-from xarr.compiler.loop_ir.indexed import clamped
+from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major, split_axes, strides
+from xarr.compiler.loop_ir.indexed import clamp_index
 from xarr.compiler.loop_ir.loops import Affine
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
@@ -44,7 +44,7 @@ def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
     def source(index: Index, predicate: Value | None) -> Value:
         at, exists = [], predicate
         for own, low, holes, size in zip(index, op.low, op.interior, array.shape, strict=True):
-            inside = loops.elements.inside(own, low, low + (size - 1) * (holes + 1) + 1, exists)
+            inside = loops.elements.is_inside(own, low, low + (size - 1) * (holes + 1) + 1, exists)
             position, exists = remove_holes(loops, own + -low, holes + 1, inside)
             at.append(position)
         fill = loops.at(filler, ())
@@ -56,7 +56,7 @@ def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
 def _starts(loops: SerialLoops, starts: Sequence[Node], lasts: Sequence[int]) -> list[Affine]:
     """Start indices, brought to where the window fits; `lasts` are the greatest of these."""
     return [
-        Affine(((clamped(loops.at(start, ()), last), 1),)) if last else Affine()
+        Affine(((clamp_index(loops.at(start, ()), last), 1),)) if last else Affine()
         for start, last in zip(starts, lasts, strict=True)
     ]
 
@@ -83,7 +83,7 @@ def dynamic_update_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
         own = tuple(at + start * -1 for at, start in rows)
         inside = predicate
         for at, size, last in zip(own, update.shape, lasts, strict=True):
-            inside = loops.elements.inside(at, 0, size, inside) if last else inside
+            inside = loops.elements.is_inside(at, 0, size, inside) if last else inside
         if inside is predicate or inside is None:
             return loops.at(update, own, predicate)
         return inside.select(loops.at(update, own, inside), loops.at(array, index, predicate))
@@ -98,7 +98,7 @@ def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
     def source(index: Index, predicate: Value | None) -> Value:
         elements = [loops.at(operand, index, predicate) for operand in node.operands]
-        return computed(op.computation, elements, loops.values)[0]
+        return compute_scalars(op.computation, elements, loops.values)[0]
 
     return [source]
 

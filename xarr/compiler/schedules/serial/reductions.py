@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from xarr.compiler.fusion.scan_windows import scanned
+from xarr.compiler.fusion.scan_windows import scan_axis
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Store
@@ -40,7 +40,7 @@ def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
         return store_all(partial, own, combiner.next([each.load(own) for each in partial], elements))
 
     def finish(index: Index) -> list[Store]:
-        return store_all(results, index, combiner.finished(initial, [each.load(index) for each in partial]))
+        return store_all(results, index, combiner.finish(initial, [each.load(index) for each in partial]))
 
     loops.phase(reduced, begin)
     loops.phase(shape, combine, dimensions)
@@ -65,7 +65,7 @@ def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
     Only those by operations that need no order, as from the end of a row elements meet in the other one, and not of
     complex numbers, the signs of whose zeros tell it.  Narrow floats are added up in float32, as NumPy does it.
     """
-    scan, monoid = scanned(node), monoids(node.op.graphs[0])
+    scan, monoid = scan_axis(node), monoids(node.op.graphs[0])
     if scan is None or monoid is None or node.dtype in COMPLEX:
         return reduce_window(loops, node)
     (axis, reverse), shape, dtype = scan, node.shape, _accumulator_dtype(node.dtype)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xarr.compiler.loop_ir.elements import Index, Source, computed
-from xarr.compiler.loop_ir.indexed import as_int64, components, inside
+from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars
+from xarr.compiler.loop_ir.indexed import as_int64, components, is_inside
 from xarr.compiler.loop_ir.loops import Affine, Loop, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
@@ -36,7 +36,9 @@ def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
             at[own_dim] = window[dim]
         old = [each.load(target) for each in results]
         new = [loops.at(update, tuple(at)) for update in updates]
-        stores = store_all(results, target, computed(op.update_computation, [*old, *new], loops.values))
+        stores = store_all(
+            results, target, compute_scalars(op.update_computation, [*old, *new], loops.values)
+        )
         return stores if fits is None else loops.only_if(fits, stores)
 
     extents = (*windows.batch_shape, *windows.sizes)
@@ -53,7 +55,7 @@ def _start(loops: SerialLoops, indices: Node, windows: Windows, batch: Index) ->
         return loops.at(indices, index)
 
     for dim, last, number in components(windows, len(indices.shape), batch, element):
-        within = inside(number, last)
+        within = is_inside(number, last)
         fits = within if fits is None else fits & within
         start[dim] = Affine(((as_int64(number), 1),))
     for dim, position in windows.batching:

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, buffer_of, reader, row_major
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nested
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, load, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
@@ -129,7 +129,7 @@ class SerialLoops:
         parts = body(tuple(Affine(((loop.index, 1),)) for loop in loops))
         outer = [loops[axis] for axis in range(len(shape)) if axis not in ordered]
         outer = outer or [Loop(index_value(self.values, "once"), 1)]
-        nested([*outer, *[loops[axis] for axis in ordered]])[-1].body.extend(parts)
+        nest_loops([*outer, *[loops[axis] for axis in ordered]])[-1].body.extend(parts)
         self.phases.append(outer[0])
 
     def only_if(self, condition: Value, parts: Sequence[Loop | Store]) -> list[Loop | Store]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xarr.compiler.loop_ir.elements import Index, Source, computed, row_major
+from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major
 from xarr.compiler.loop_ir.loops import Affine, Store, load
 from xarr.compiler.loop_ir.scalars import INT64, Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
@@ -36,7 +36,9 @@ def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
         own, number = index[:rank], index[rank:]
         at, exists = element_of_window(loops, op.window, arrays[0].shape, own, number)
         old = [each.load(own) for each in results]
-        new = computed(op.computation, [*old, *[loops.at(each, at, exists) for each in arrays]], loops.values)
+        new = compute_scalars(
+            op.computation, [*old, *[loops.at(each, at, exists) for each in arrays]], loops.values
+        )
         return store_all(results, own, [select_if(exists, *pair) for pair in zip(new, old, strict=True)])
 
     loops.phase(shape, begin)
@@ -62,7 +64,7 @@ def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
         at, exists = element_of_window(loops, op.window, array.shape, own, number)
         held, where = best.load(own), position.load(own)
         element = loops.at(array, at, exists)
-        (stays,) = computed(op.select, (held, element), loops.values)
+        (stays,) = compute_scalars(op.select, (held, element), loops.values)
         stays = stays & where.ge(0)
         new = stays.select(held, element), stays.select(where, row_major(array.shape, at).value(loops.values))
         pairs = zip(new, (held, where), strict=True)
@@ -74,7 +76,7 @@ def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
         inside = where.lt(0).select(0, where)
         at = Affine(((inside.gt(last).select(last, inside), 1),))
         old = load(loops.values, result.buffer, at)
-        (new,) = computed(op.scatter, (old, loops.at(source, index)), loops.values)
+        (new,) = compute_scalars(op.scatter, (old, loops.at(source, index)), loops.values)
         return [Store(result.buffer, at, where.ge(0).select(new, old))]
 
     loops.phase(source.shape, begin)
@@ -116,7 +118,7 @@ def _position(
     if dimension.is_trivial:
         return position, predicate
     extent = (size - 1) * dimension.base_dilation + 1
-    exists = loops.elements.inside(position, 0, extent, predicate)
+    exists = loops.elements.is_inside(position, 0, extent, predicate)
     return remove_holes(loops, position, dimension.base_dilation, exists)
 
 
