@@ -103,6 +103,7 @@ def names_without_verb(paths: Iterable[Path]) -> list[str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name not in public
+        and not node.name.startswith("__")
         and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
         and _is_bare(node.name.strip("_"))
     ]

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk, found again by what they were compiled from.
+"""Compiled kernels on disk, looked up by what they were compiled from.
 
 One file a kernel, in `$XARR_CACHE_DIR` or the platform's directory for caches.  A file holds its key, a
 checksum and the machine code; one that is cut off, damaged or not ours is as good as none.  Files are written

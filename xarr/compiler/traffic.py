@@ -1,7 +1,7 @@
 """How much memory a loop program reads, writes and takes: what a group of operations costs.
 
-A buffer is counted once for each pass over it.  Loops that follow one another inside a turn of an outer
-loop are one pass if what the turn touches fits into a processor's own cache, else one each.
+A buffer is counted once for each pass over it.  Loops that follow one another inside an iteration of an outer
+loop are one pass if what the iteration touches fits into a processor's own cache, else one each.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class CompiledKernel:
 
 
 def _extent(phase: Loop) -> int:
-    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of turns"
+    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
     return phase.extent
 
 

@@ -427,7 +427,7 @@ def test_l8_one_place_for_all_turns(program: Program) -> None:
     program.columns.body.append(
         Store(program.out, Affine(((program.columns.index, 1),)), program.values.constant(0, F32))
     )
-    program.breaks("L8", "all turns of an outermost loop write to one place of out0")
+    program.breaks("L8", "all iterations of an outermost loop write to one element of out0")
     program.rows.extent = 1
     verify(program.kernel)
     program.rows.extent, program.rows.runs = 4, Runs.SERIAL
@@ -447,7 +447,7 @@ def test_l8_turns_that_combine_atomically(program: Program) -> None:
     verify(program.kernel)
     assert "atomic add out0[" in str(program.kernel)
     program.columns.body[:] = [Store(program.out, place, element)]
-    program.breaks("L8", "all turns of an outermost loop write to one place of out0")
+    program.breaks("L8", "all iterations of an outermost loop write to one element of out0")
 
 
 @pytest.mark.parametrize(
@@ -518,7 +518,7 @@ def test_l9_running_totals_without_lanes(program: Program) -> None:
 
 def test_l9_a_search_that_stores(program: Program) -> None:
     program.columns.search = Search(program.values.constant(True, BOOL), program.name("r", INT64, "result"))
-    program.breaks("L9", "a loop that looks for a turn")
+    program.breaks("L9", "a loop that looks for an iteration")
 
 
 def test_l11_too_much_local_memory(program: Program) -> None:

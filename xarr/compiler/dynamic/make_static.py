@@ -154,7 +154,7 @@ def _tensors(type: Type) -> Iterator[TensorType]:
 
 
 def _flat(values: Sequence[Value]) -> list[Node]:
-    """The buffers in order, and then the sizes, so that arrays keep their places where no tuples nest."""
+    """The buffers in order, and then the sizes, so that arrays keep their positions where no tuples nest."""
     arrays = [leaf for value in values for leaf in _leaves(value)]
     return [*[array.buffer for array in arrays], *[size for array in arrays for size in _in_order(array)]]
 

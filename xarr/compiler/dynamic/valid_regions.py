@@ -138,7 +138,7 @@ def shared_sizes(arrays: Sequence[Live]) -> dict[int, Node]:
 
 
 def spread(scalar: Node, shape: Ints) -> Node:
-    """A scalar in every place of an array."""
+    """A scalar in every element of an array."""
     return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar
 
 
@@ -254,7 +254,7 @@ def convert(node: Node, dtype: DType) -> Node:
     return node if node.dtype == dtype else Node(Convert(dtype), (node,))
 
 
-def as_signed(indices: Node) -> Node:
+def make_signed(indices: Node) -> Node:
     """The indices in a type that has -1."""
     return convert(indices, INT64) if indices.dtype in UNSIGNED else indices
 

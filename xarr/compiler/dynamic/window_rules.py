@@ -1,4 +1,4 @@
-"""How gather, scatter, dynamic slices and convolutions compute on arrays of dynamic sizes.
+"""Rules by which gather, scatter, dynamic slices and convolutions compute on arrays of dynamic sizes.
 
 Windows lie in the live part: starts are clamped to it, and a window of a scatter that leaves it is left
 out.  Where the live part is smaller than a window, what the window reads beyond it is 0.
@@ -14,12 +14,12 @@ import numpy as np
 from xarr.compiler.dynamic.valid_regions import (
     Live,
     append_zeros,
-    as_signed,
     binary,
     clamp_index,
     convert,
     cut,
     last_start,
+    make_signed,
     mask,
     mask_beyond,
     number,
@@ -62,7 +62,7 @@ def _dynamic_update_slice(node: Node, operands: Lives) -> Lives:
         buffers[dim] = clamp_index(buffers[dim], last_start(operand.size(dim), update.size(dim)))
     if not update.sizes:
         return (Live(node.rebuilt((operand.buffer, update.buffer, *buffers)), operand.sizes),)
-    # A window of the bounds would be moved where its live part fits, so it gets room behind the array.
+    # A window of the bounds would be moved where its live part fits, so it gets padding behind the array.
     padded = append_zeros(operand.buffer, {dim: update.shape[dim] for dim in update.sizes})
     old = Node(ops.DynamicSlice(update.shape), (padded, *buffers))
     new = Node(ops.Select(), (mask(update.shape, update.sizes), update.buffer, old))
@@ -167,7 +167,7 @@ def _indices_of_live_windows(
     op: ops.Scatter, windows: Windows, indices: Node, sizes: dict[int, Node], batch: dict[int, Node]
 ) -> Node:
     """The indices with -1, which is out of bounds, where a window is dead or leaves the live part."""
-    indices = as_signed(indices)
+    indices = make_signed(indices)
     dead: list[Node] = []
     if any(dim in sizes for dim in windows.index_map):
         shape = [(sizes.get(dim) or number(windows.operand_shape[dim]), dim) for dim in windows.index_map]

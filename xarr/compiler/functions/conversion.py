@@ -76,7 +76,7 @@ def _odd_float32(x: Value) -> Value:
     if x.dtype == BOOL or x.dtype in (np.float16, np.float32):
         return x.convert(np.float32)
     if x.dtype.kind in "iu" and x.dtype.itemsize == 8:
-        # float64 has no place for the last 11 bits; one bit tells whether any of the last 12 is set.
+        # float64 has no bits for the last 11 bits; one bit tells whether any of the last 12 is set.
         large = x.gt(2**53) if x.dtype.kind == "u" else x.gt(2**53) | x.lt(-(2**53))
         last = x & 0xFFF
         x = large.select((x ^ last) | last.ne(0).select(x.constant(0x800), 0), x)

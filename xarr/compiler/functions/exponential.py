@@ -2,7 +2,7 @@
 
 exp(x) = 2**n exp(r) with |r| <= ln(2)/2 (Cody and Waite's reduction), a polynomial for exp(r).  The
 coefficients of this package, where no source is named, are those of the Chebyshev interpolation of the
-function in the docstring beside them, found with 50 digits by mpmath.chebyfit and rounded.
+function in the docstring beside them, computed with 50 digits by mpmath.chebyfit and rounded.
 """
 
 from __future__ import annotations

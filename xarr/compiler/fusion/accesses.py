@@ -65,7 +65,7 @@ class Accesses:
         self.fusion = fusion
         self.values = Values()
         self.indices = [index_value(self.values, f"i{axis}") for axis in range(len(fusion.domain))]
-        #: The places that are read and written, in the order in which the results are computed.
+        #: The offsets that are read and written, in the order in which the results are computed.
         self.offsets: list[Affine] = []
         self._roots: list[Value] = []
         self._find()

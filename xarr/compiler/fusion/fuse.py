@@ -7,7 +7,7 @@ of the loops.  A node joins the group of its users if
 * its elements can be computed wherever the users ask for them: moving operations and element-wise ones
   always can, a reduction only where it is asked for at the indices that remain,
 * it would not be computed much more often than once per element: costly operations must not be asked for
-  along dimensions that they do not have, nor at several shifted places,
+  along dimensions that they do not have, nor at several shifted indices,
 * what else uses it does not feed the group: then it is one more output.
 
 What moves or repeats elements is free and is copied into every group that uses it.
@@ -91,7 +91,7 @@ class _Fuser:
         self.groups: dict[Node, list[Group]] = {}
         #: What moves elements, was copied into groups, and is wanted as an array all the same.
         self.arrays: set[Node] = set()
-        #: The places in the graph of a group's first and last member.
+        #: The positions in the graph of a group's first and last member.
         self.spans: dict[Group, tuple[int, int]] = {}
         self.order = {node: position for position, node in enumerate(graph.nodes)}
 
@@ -354,7 +354,7 @@ class _Fuser:
         return [member for group in groups for member in group.along if not member.op.moves]
 
     def _last_that_may_feed(self, group: Group) -> int:
-        """The place in the graph behind which nothing comes that the group may depend on."""
+        """The position in the graph behind which nothing comes that the group may depend on."""
         last = self.spans[group][1]
         crossing = [
             span for other, span in self.spans.items() if span[0] <= last < span[1] and other is not group

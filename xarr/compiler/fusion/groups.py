@@ -16,7 +16,7 @@ from xarr.ir.types import Ints
 #: along nothing, and None where the index is computed (shifted, strided, split).
 Along: TypeAlias = "tuple[int | None, ...]"
 ONE: Final = -1
-#: The dimensions of reductions inside a turn of the loops are axes from here on.
+#: The dimensions of reductions inside an iteration of the loops are axes from here on.
 INNER: Final = 1000
 
 
@@ -69,7 +69,7 @@ class Group:
         return [axis for axis in axes if self.domain[axis] != 1]
 
     def is_output(self, node: Node) -> bool:
-        """Whether each element of `node` is computed in one turn of the loops: then it can be stored."""
+        """Whether each element of `node` is computed in one iteration of the loops: then it can be stored."""
         if len(self.along[node]) != 1:
             return False
         (along,) = self.along[node]

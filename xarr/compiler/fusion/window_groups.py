@@ -19,7 +19,7 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import TensorType
 
-#: What reads elements at other places than that of its result's.
+#: What reads elements at other indices than that of its result's.
 _ELSEWHERE: Final = (ops.Gather, ops.Reduce, ops.ReduceWindow, ops.Scatter)
 
 Describe = Callable[[ops.Fusion], str]
@@ -133,7 +133,7 @@ class _Grouping:
 
 
 def _is_read_element_by_element(graph: Graph, entry: Node) -> bool:
-    """Whether each result is computed from the element of `entry` at its own place."""
+    """Whether each result is computed from the element of `entry` at its own index."""
     below = {entry}
     for node in graph.nodes:
         if below.isdisjoint(node.operands):

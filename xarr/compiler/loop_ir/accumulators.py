@@ -1,4 +1,4 @@
-"""How loops gather the elements of a reduction: what they begin with, how they combine, what comes out.
+"""Accumulating the elements of a reduction: what they begin with, how they combine, what comes out.
 
 A reduction combines
 
@@ -34,8 +34,8 @@ class Combination:
     """The computation of a reduction, as loops see it.
 
     monoids     the operation for each array, if each is combined on its own and in any order
-    direction   "GT" or "LT" for the place of a greatest or least element, its indices counting the elements
-    arrays      what is gathered: the reduction's arrays, the indices in a type of the values' width
+    direction   "GT" or "LT" for the index of a greatest or least element, its indices counting the elements
+    arrays      what is accumulated: the reduction's arrays, the indices in a type of the values' width
     """
 
     node: Node
@@ -55,15 +55,15 @@ class Combination:
 
     @property
     def held(self) -> tuple[DType, ...]:
-        """The types of partial results: narrow floats are gathered in float32, as NumPy does it.
+        """The types of partial results: narrow floats are accumulated in float32, as NumPy does it.
 
-        Complex numbers are gathered as two floats, their parts.
+        Complex numbers are accumulated as two floats, their parts.
         """
         return tuple(real_part_of(dtype) for dtype in self._numbers for _ in range(1 + (dtype.kind == "c")))
 
     @property
     def _numbers(self) -> tuple[DType, ...]:
-        """The types of what is gathered, one for each array."""
+        """The types of what is accumulated, one for each array."""
         if self.in_order:
             return tuple(register_dtype(array.dtype) for array in self.arrays)
         return tuple(SINGLE if _is_narrow(array.dtype) else array.dtype for array in self.arrays)
@@ -121,7 +121,7 @@ class Combination:
     ) -> tuple[tuple[Value, ...], tuple[Value, ...], tuple[Value, ...]] | None:
         """A shorter way of an iteration, for one element that comes after all those held, if there is one.
 
-        Values of the turn, names that stand for them, and what is held afterwards.
+        Values of the iteration, names that stand for them, and what is held afterwards.
         """
         if self.direction is not None:
             names = _arguments(terms)
@@ -152,7 +152,7 @@ class Combination:
         return tuple(_convert(each, held, dtype) for each, held, dtype in combined)
 
     def accumulator(self, elements: Sequence[Value], initial: Sequence[Value]) -> Accumulator:
-        """Gather these elements of each turn."""
+        """Accumulate these elements of each iteration."""
         accumulator = self.accumulator_of_terms(self.terms(elements), initial)
         step = self.step(accumulator.left, accumulator.terms)
         if step is None:
@@ -161,7 +161,7 @@ class Combination:
         return replace(accumulator, terms=terms, arguments=arguments, step=held)
 
     def accumulator_of_terms(self, terms: Sequence[Value], initial: Sequence[Value] = ()) -> Accumulator:
-        """Gather these partial results, one of each turn."""
+        """Accumulate these partial results, one of each iteration."""
         values = terms[0].values
         left, right = _arguments(terms), _arguments(terms)
         results = tuple(map(_result, terms))
@@ -169,7 +169,7 @@ class Combination:
         return Accumulator(self.starts(values, initial), tuple(terms), left, right, combined, results)
 
     def extremum(self, element: Value) -> Accumulator:
-        """Gather of `direction` the value alone, NaN if one is; its zero may have the other sign."""
+        """Accumulate only the value of `direction`, NaN if one is; its zero may have the other sign."""
         term = _convert(element, self.arrays[0].dtype, self.held[0])
         ((left,), (right,)) = _arguments((term,)), _arguments((term,))
         ahead = right.gt(left) if self.direction == "GT" else right.lt(left)
@@ -180,7 +180,7 @@ class Combination:
         return Accumulator(start, (term,), (left,), (right,), (winner,), (_result(term),))
 
     def is_extremum(self, element: Value, extremum: Value) -> Value:
-        """Whether an element is what `extremum` gathered."""
+        """Whether an element is what `extremum` accumulated."""
         value = _convert(element, self.arrays[0].dtype, self.held[0])
         if value.dtype.kind != "f":
             return value.eq(extremum)
@@ -279,13 +279,13 @@ def combination(node: Node) -> Combination:
 
 
 def _axis_indices(values: Node, axis: int) -> Node:
-    """Places along an axis, of the width in which the values are held."""
+    """Indices along an axis, of the width in which the values are held."""
     narrow = values.dtype.itemsize <= 4 and values.shape[axis] < 2**31 - 1
     return Node(ops.Iota(TensorType(values.shape, np.dtype(np.int32 if narrow else np.int64)), axis))
 
 
 def is_computed(node: Node) -> bool:
-    """Whether loops can gather what a Reduce reduces, and combine it."""
+    """Whether loops can accumulate what a Reduce reduces, and combine it."""
     op = node.op
     assert isinstance(op, ops.Reduce)
     dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])

@@ -17,9 +17,9 @@ def axis_runs(
 ) -> list[list[int]]:
     """The axes of `extents` in runs, in order; those of extent 1 are left out.
 
-    Each axis has an index of `indices`.  Two axes are one run if every place in memory, among `offsets` and where
-    `roots` load from, moves as far with a turn of the outer one as with all turns of the inner one, and if no
-    value is computed from their indices.  Those of `alone` stay by themselves.
+    Each axis has an index of `indices`.  Two axes are one run if every offset in memory, among `offsets` and where
+    `roots` load from, moves as far with an iteration of the outer one as with all iterations of the inner one, and if
+    no value is computed from their indices.  Those of `alone` stay by themselves.
     """
     accesses, computed = _loads_and_indices(indices, roots)
     factors = [dict(access.terms) for access in (*accesses, *offsets)]

@@ -1,6 +1,6 @@
 """One element of a node: what to compute, and from which elements of which buffers.
 
-`Elements.at(node, index)` follows a graph from a result's index to the places that it is made of.  Moving
+`Elements.at(node, index)` follows a graph from a result's index to the elements that it is made of.  Moving
 operations compute nothing: they only change the index on its way.
 """
 
@@ -72,7 +72,7 @@ class Elements:
 
     def at(self, node: Node, index: Index, predicate: Value | None = None) -> Value:
         """The element of `node` at `index`."""
-        # What has size 1 has one place only.
+        # What has size 1 has one index only.
         index = tuple(Affine() if size == 1 else at for size, at in zip(node.shape, index, strict=True))
         key = (node, index, predicate)
         value = self._known.get(key)
@@ -184,7 +184,7 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
     for operand in node.operands:
         size = operand.shape[dim]
         if not index[dim].terms:
-            # A place that is known, such as that of a part of an index vector, is in one operand.
+            # An index that is known, such as that of a part of an index vector, is in one operand.
             if start <= index[dim].constant < start + size:
                 known = (*index[:dim], index[dim] + -start, *index[dim + 1 :])
                 return elements.at(operand, known, predicate)
@@ -194,7 +194,7 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
         element = elements.at(operand, (*index[:dim], index[dim] + -start, *index[dim + 1 :]), inside)
         joined = element if joined is None else inside.select(element, joined)
         start += size
-    if joined is None:  # a known place outside, where the predicate is false: any element does
+    if joined is None:  # a known index outside, where the predicate is false: any element does
         first = (*index[:dim], Affine(), *index[dim + 1 :])
         joined = elements.at(node.operands[0], first, predicate)
     return joined

@@ -1,6 +1,6 @@
-"""Places that are computed from numbers in arrays: the windows of a gather and a scatter.
+"""Indices that are computed from numbers in arrays: the windows of a gather and a scatter.
 
-A number is never used as a place before it has been brought into the array, or is known to lie in it, so no
+A number is never used as an index before it has been brought into the array, or is known to lie in it, so no
 index, however large or negative, reads or writes elsewhere.
 """
 
@@ -59,7 +59,7 @@ def gather_index(windows: Windows, rank: int, index: Index, element: Callable[[I
     batch = tuple(index[dim] for dim in windows.batch_dims)
     operand_index = [Affine()] * len(windows.operand_shape)
     for dim, last, number in components(windows, rank, batch, element):
-        if last:  # else the window fits in one place only
+        if last:  # else the window fits at one index only
             operand_index[dim] = Affine(((clamp_index(number, last), 1),))
     for dim, position in windows.batching:
         operand_index[dim] = batch[position]

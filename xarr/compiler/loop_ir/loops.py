@@ -5,10 +5,10 @@ and accumulators; the scalars in it are `Value`s (xarr.compiler.loop_ir.scalars)
 
     index    how often its loop has run (int64)
     load     an element of a buffer, the `Access` says where; with a predicate as last operand, 0 where
-             that is false, and then the place need not exist
+             that is false, and then the element need not exist
     result   what an accumulator, a carry or a search held when its loop ended
 
-Every phase's outermost loop may be cut into ranges that run at the same time.  Places in buffers are
+Every phase's outermost loop may be cut into ranges that run at the same time.  Offsets in buffers are
 `Affine`: a constant plus multiples of index values, so that an emitter sees with which stride they move.
 """
 
@@ -29,15 +29,15 @@ Role = Literal["in", "out", "scratch", "local", "shared"]
 
 
 class Runs(Flag):
-    """Who runs the turns of a loop: words that may be joined, `THREADS | LANES`; none is one turn after the other.
+    """Who runs the iterations of a loop: words that may be joined, `THREADS | LANES`; none is one after the other.
 
     A schedule says it, and an emitter refuses words that it does not know.
     """
 
     SERIAL = 0
-    #: Neighbouring turns are lanes of one instruction.
+    #: Neighbouring iterations are lanes of one instruction.
     LANES = auto()
-    #: Threads of processors take ranges of the turns of an outermost loop.
+    #: Threads of processors take ranges of the iterations of an outermost loop.
     THREADS = auto()
     #: Blocks of a grid, threads of a block, threads of a warp: each inside the one before.
     GRID = auto()
@@ -51,11 +51,11 @@ class Runs(Flag):
 class Memory(Enum):
     """Who reads and writes a buffer."""
 
-    #: All turns of all loops.
+    #: All iterations of all loops.
     GLOBAL = "global"
-    #: One turn of an outermost loop: the threads of its block.
+    #: One iteration of an outermost loop: the threads of its block.
     SHARED = "shared"
-    #: One turn of an outermost loop: one thread.
+    #: One iteration of an outermost loop: one thread.
     LOCAL = "local"
 
 
@@ -78,8 +78,8 @@ class LoopError(XarrError):
 class Buffer:
     """Memory of `size` elements in row-major order.
 
-    `scratch` lives as long as a call of the kernel and joins its phases; `local` and `shared` belong to one turn of
-    the outermost loop, the latter to all threads of the block that runs it.
+    `scratch` lives as long as a call of the kernel and joins its phases; `local` and `shared` belong to one iteration
+    of the outermost loop, the latter to all threads of the block that runs it.
     """
 
     name: str
@@ -142,7 +142,7 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Write `value` to `buffer[place]`, or combine it with what is there."""
+    """Write `value` to `buffer[offset]`, or combine it with what is there."""
 
     buffer: Buffer
     offset: Affine
@@ -155,9 +155,9 @@ class Accumulator:
     """Accumulation over all iterations of a loop: N scalars at once, by an associative computation.
 
     `combined` computes from `left` and `right`, N values each, which stand for two partial results or a
-    partial result and the terms of a turn.  `identities` are neutral.
+    partial result and the terms of an iteration.  `identities` are neutral.
 
-    With `step` the turns of one loop are gathered otherwise, one after the other: it computes from `left` and
+    With `step` the iterations of one loop are accumulated otherwise, one after the other: it computes from `left` and
     `arguments`, which stand for `terms`, of which there may be another number.
     """
 
@@ -175,7 +175,7 @@ class Accumulator:
 class Carry:
     """A value that a loop that runs in order hands from iteration to iteration.
 
-    A turn finds it in `argument` and leaves `following`; the first finds `initial`, which is computed before
+    An iteration finds it in `argument` and leaves `following`; the first finds `initial`, which is computed before
     the loop, and what the last leaves is the `result`.
     """
 
@@ -189,7 +189,7 @@ class Carry:
 class Prefix:
     """Running totals of a vector loop.
 
-    `running` is in each turn what `initial` and the terms up to this turn give, combined in order by an associative
+    `running` is in each iteration what `initial` and the terms up to this one give, combined in order by an associative
     computation: `combined` computes from `left` and `right`, two totals of neighbouring terms.  `initial` is
     computed before the loop.
     """
@@ -204,9 +204,9 @@ class Prefix:
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """The number of the first turn of a vector loop in which a condition holds; 0 if it holds in none.
+    """The number of the first iteration of a vector loop in which a condition holds; 0 if it holds in none.
 
-    Such a loop has nothing else to do, and may end with that turn.
+    Such a loop has nothing else to do, and may end with that iteration.
     """
 
     condition: Value
@@ -217,9 +217,9 @@ class Search:
 class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
 
-    `runs` says who runs its turns.  Lanes have no order, so a loop in lanes carries nothing but running totals
+    `runs` says who runs its iterations.  Lanes have no order, so a loop in lanes carries nothing but running totals
     (`prefixes`).
-    The outermost loop of a phase may have `bounds`: then its body runs once for each range of turns, whose first
+    The outermost loop of a phase may have `bounds`: then its body runs once for each range of iterations, whose first
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
     """
@@ -237,7 +237,7 @@ class Loop:
 
     @property
     def vector(self) -> bool:
-        """Whether neighbouring turns are lanes of one instruction."""
+        """Whether neighbouring iterations are lanes of one instruction."""
         return Runs.LANES in self.runs
 
     @property
@@ -256,11 +256,11 @@ class Loop:
                 yield from part.walk()
 
     def stores(self) -> Iterator[Store]:
-        """Those of the loop's own turn."""
+        """Those of the loop's own iteration."""
         return (part for part in self.body if isinstance(part, Store))
 
     def roots(self) -> Iterator[Value]:
-        """The values that the loop's own turn needs, those of inner loops apart."""
+        """The values that the loop's own iteration needs, those of inner loops apart."""
         for part in self.stores():
             yield part.value
             yield from (value for value, _ in part.offset.terms)
@@ -289,7 +289,7 @@ class Kernel:
 
 
 def in_threads(phases: Iterable[Loop]) -> list[Loop]:
-    """The phases, the turns of whose outermost loops threads share."""
+    """The phases, the iterations of whose outermost loops threads share."""
     threaded = list(phases)
     for phase in threaded:
         phase.runs |= Runs.THREADS
@@ -321,14 +321,14 @@ def new_carry(values: Values, dtype: DType) -> tuple[Value, Value]:
 
 
 def load(values: Values, buffer: Buffer, offset: Affine, predicate: Value | None = None) -> Value:
-    """`buffer[place]`, or 0 where `predicate` is false."""
+    """`buffer[offset]`, or 0 where `predicate` is false."""
     access = Access(buffer, tuple(f for _, f in offset.terms), offset.constant, predicate is not None)
     operands = tuple(value for value, _ in offset.terms) + (() if predicate is None else (predicate,))
     return values.make("load", operands, buffer.dtype, access)
 
 
 def copied_buffers(phase: Loop) -> tuple[Buffer, Buffer] | None:
-    """The buffer that a phase fills with elements of another at the same places, and that other; else None."""
+    """The buffer that a phase fills with elements of another at the same offsets, and that other; else None."""
     *_, inner = phase.walk()
     stores = [store for loop in phase.walk() for store in loop.stores()]
     if phase.bounds or len(stores) != 1 or stores[0].atomic or list(inner.stores()) != stores:

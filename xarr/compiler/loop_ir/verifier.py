@@ -9,13 +9,14 @@ L4  The outermost loop of a phase runs a fixed number of times, at least once; a
 L5  Each buffer that is used is one of the program's, once, under a name of its own; inputs are never written.
 L6  Scratch, local buffers and outputs are written before they are read, local ones in the same phase; each output is
     written.
-L7  No place lies outside of its buffer, neither in the first turn of any loop nor in the last, be the bounds of an
-    outermost loop all its turns, the first, or the last.  In a loop whose extent is selected by a condition, or
+L7  No offset lies outside of its buffer, neither in the first iteration of any loop nor in the last, be the bounds of
+    an outermost loop all its iterations, the first, or the last.  In a loop whose extent is selected by a condition, or
     else 0, the condition holds.  A number that was loaded and clamped may be any of those that it was clamped to;
-    where it is used as it is, nothing is known of the place.
-L8  Turns of an outermost loop that run at the same time do not write to one place, unless they combine atomically.
+    where it is used as it is, nothing is known of the offset.
+L8  Iterations of an outermost loop that run at the same time do not write to one element unless they combine
+    atomically.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
-    a loop has running totals or looks for a turn, and the latter does nothing else.
+    a loop has running totals or looks for an iteration, and the latter does nothing else.
 L10 Threads and a grid run an outermost loop alone; a block runs one inside a grid, a warp one inside a block.  Only
     what a block runs shares buffers.
 L11 Local buffers take no more memory than a thread of the target has for them (`Target.local_bytes`): `Schedule.build`
@@ -191,11 +192,11 @@ class _Checker:
     def _lanes(self, loop: Loop, lanes: Loop | None) -> None:
         if loop.vector:
             _demand("L9", lanes is None, "a loop in lanes is inside another one")
-            _demand("L9", not loop.carries, "a loop in lanes carries what its turns leave")
+            _demand("L9", not loop.carries, "a loop in lanes carries what its iterations leave")
         _demand("L9", loop.vector or not loop.prefixes, "running totals of a loop that is not in lanes")
         if loop.search is not None:
             alone = loop.vector and not (loop.body or loop.accumulators or loop.prefixes)
-            _demand("L9", alone, "a loop that looks for a turn is one in lanes that does nothing else")
+            _demand("L9", alone, "a loop that looks for an iteration is one in lanes that does nothing else")
 
     def _store(self, store: Store) -> None:
         self.use(store.value, *(value for value, _ in store.offset.terms))
@@ -224,7 +225,7 @@ class _Checker:
         self.bind(prefix.running)
 
     def _accumulator(self, accumulator: Accumulator) -> None:
-        """All but the terms, which the turns compute."""
+        """All but the terms, which the iterations compute."""
         self.use(*accumulator.identities)
         dtypes = [value.dtype for value in accumulator.results]
         for values in (accumulator.identities, accumulator.left, accumulator.right, accumulator.combined):
@@ -288,7 +289,7 @@ def _check_words(loop: Loop, around: Runs, depth: int = 0) -> None:
 
 
 def _check_shared(phase: Loop) -> None:
-    """Whether turns that may run at the same time write to places of their own (L8)."""
+    """Whether iterations that may run at the same time write to elements of their own (L8)."""
     for inner in phase.walk():
         _demand("L4", inner is phase or not inner.bounds, "a loop inside another one has bounds")
     at_once = phase.runs & (Runs.THREADS | Runs.GRID | Runs.LANES)
@@ -298,15 +299,15 @@ def _check_shared(phase: Loop) -> None:
         if store.atomic is not None or store.buffer.memory is not Memory.GLOBAL:
             continue
         own = phase.index in in_order(*(value for value, _ in store.offset.terms))
-        _demand("L8", own, f"all turns of an outermost loop write to one place of {store.buffer.name}")
+        _demand("L8", own, f"all iterations of an outermost loop write to one element of {store.buffer.name}")
 
 
 class _Bounds:
-    """The places that a phase reads and writes in the first and the last turn of each of its loops (L7)."""
+    """The offsets that a phase reads and writes in the first and the last iteration of each of its loops (L7)."""
 
     def __init__(self, phase: Loop) -> None:
         self.top = phase
-        #: What each loop's own turn loads.
+        #: What each loop's own iteration loads.
         self.loads = {loop: _loads(loop) for loop in phase.walk()}
 
     def check(self) -> None:
@@ -324,7 +325,7 @@ class _Bounds:
         if high < 1:
             return
         around = _where_it_runs(loop, around)
-        # Where it is not known how often it runs, any turn may be there.
+        # Where it is not known how often it runs, any iteration may be there.
         iterations = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
         for iteration in iterations:
             ranges = around.inside_loop(loop.index, iteration)

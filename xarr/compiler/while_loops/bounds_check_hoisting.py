@@ -21,7 +21,7 @@ _INT64: Final = np.dtype(np.int64)
 
 
 class CheckedLoop(NamedTuple):
-    """A loop that carries more: for each check the place of its index, and the number with which that begins."""
+    """A loop that carries more: for each check the position of its index, and the number with which that begins."""
 
     loop: ops.While
     checks: tuple[tuple[int, ops.CustomCall], ...]
@@ -63,7 +63,7 @@ def _cond(cond: Graph, calls: list[Node]) -> Graph:
     extra = [parameter(call.type) for call in calls]
     for call, held in zip(calls, extra, strict=True):
         index = held if held.shape == () else Node(ops.Reshape(()), (held,))
-        if index.dtype != _INT64:  # what has no room there is negative then
+        if index.dtype != _INT64:  # what does not fit there is negative then
             index = Node(ops.Convert(_INT64), (index,))
         for direction, bound in zip(("GE", "LT"), index_bounds(call), strict=True):
             fits = Node(ops.Compare(direction), (index, full(bound, (), _INT64)))

@@ -158,7 +158,7 @@ def _radius(iterated: IteratedGroup, fusion: ops.Fusion) -> int | None:
 
 
 def _written_rows(phase: Loop) -> dict[Buffer, tuple[int, int]] | None:
-    """For each result the row that turn 0 writes, and elements from row to row; None if these are no rows."""
+    """For each result the row that iteration 0 writes, and elements from row to row; None if these are no rows."""
     rows: dict[Buffer, tuple[int, int]] = {}
     extents = _extents(phase)
     if extents is None:
@@ -184,7 +184,7 @@ def _extents(phase: Loop) -> dict[Value, int] | None:
 
 
 def _range(offset: Affine, phase: Loop, extents: dict[Value, int]) -> tuple[int, int, int] | None:
-    """Elements from turn to turn of the phase, and the first and the last place of turn 0."""
+    """Elements from iteration to iteration of the phase, and the first and the last offset of iteration 0."""
     step, low, high = 0, offset.constant, offset.constant
     for value, factor in offset.terms:
         if value is phase.index:

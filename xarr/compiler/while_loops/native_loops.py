@@ -2,7 +2,7 @@
 
 A `While` is such a loop if, apart from what it carries along unchanged, it carries scalars and arrays of one
 size n, and its body computes every element from the scalars and from the same elements of these arrays.  What
-does not change may also be read, and a carried array be written, at a place that scalars compute: one element,
+does not change may also be read, and a carried array be written, at an index that scalars compute: one element,
 or a row of n of them.  Such a loop can be turned inside out, steps inside and points outside.  The condition is
 
 * one of the scalars alone: they can be run ahead, and say how many steps each point takes; or

@@ -1,7 +1,7 @@
 """Loop programs as LLVM IR.
 
-Each phase of a kernel is a function `phase(ptr buffers, i64 begin, i64 end)`, which runs those turns of the
-outermost loop.  A vector loop runs several registers of lanes a turn, then single registers whose last one
+Each phase of a kernel is a function `phase(ptr buffers, i64 begin, i64 end)`, which runs those iterations of the
+outermost loop.  A vector loop runs several registers of lanes an iteration, then single registers whose last one
 is masked, so that no element is computed by other code than its neighbours.
 """
 
@@ -102,7 +102,7 @@ class _PhaseIR(Registers):
                     self._loop(part, "0", str(extent))
 
     def _is_one_register(self, loop: Loop) -> bool:
-        """Whether a vector loop that does nothing but store has one turn."""
+        """Whether a vector loop that does nothing but store has one iteration."""
         stores = not (loop.accumulators or loop.prefixes) and all(
             isinstance(part, Store) for part in loop.body
         )
@@ -129,7 +129,7 @@ class _PhaseIR(Registers):
         return self.line(f"add i64 {number}, {nothing}")
 
     def _once_or_not(self, loop: Loop, end: str) -> None:
-        """A loop that gathers nothing and whose extent is 1 or 0."""
+        """A loop that accumulates nothing and whose extent is 1 or 0."""
         body, done = self.labels("body", "done")
         runs = self.line(f"icmp sgt i64 {end}, 0")
         self.write(f"br i1 {runs}, label %{body}, label %{done}")
@@ -143,7 +143,7 @@ class _PhaseIR(Registers):
 
     def _serial_loop(self, loop: Loop, begin: str, end: str) -> None:
         head, body, done = self.labels("head", "body", "done")
-        # In a vector loop every lane gathers its own.
+        # In a vector loop every lane accumulates its own.
         wide = bool(self.base)
         first = self._starts(loop.accumulators, wide)
         initial = self._registers_of([carry.initial for carry in loop.carries])
@@ -265,7 +265,7 @@ class _PhaseIR(Registers):
     # --- vector loops ------------------------------------------------------------------------------------
 
     def _vector_loop(self, loop: Loop, begin: str, end: str) -> None:
-        """Full registers first, several a turn; then one register a turn, the last one in part."""
+        """Full registers first, several an iteration; then one register an iteration, the last one in part."""
         copies = self._copies(loop)
         step = copies * self.width
         count = self.line(f"sub nsw i64 {end}, {begin}")
@@ -300,7 +300,7 @@ class _PhaseIR(Registers):
     # --- searches ----------------------------------------------------------------------------------------
 
     def _search_loop(self, loop: Loop, search: Search, begin: str, end: str) -> None:
-        """Several registers a turn until one has a lane that is wanted; then one a turn, which says which lane."""
+        """Several registers an iteration until one has a lane that is wanted; then one, which says which lane."""
         self.vectors.add(loop.index)
         step = PROCESSOR.unrolled_registers * self.width
         count = self.line(f"sub nsw i64 {end}, {begin}")
@@ -321,9 +321,9 @@ class _PhaseIR(Registers):
     def _search_iterations(
         self, loop: Loop, search: Search, begin: str, end: str, copies: int, masked: bool
     ) -> tuple[str, str]:
-        """A loop that ends with the first turn of so many registers that has a lane that is wanted.
+        """A loop that ends with the first iteration of so many registers that has a lane that is wanted.
 
-        Gives where that turn begins, or where the loop ends, and which lanes of its last register are wanted.
+        Gives where that iteration begins, or where the loop ends, and which lanes of its last register are wanted.
         """
         head, body, further, done = self.labels("head", "body", "further", "done")
         lanes = f"<{self.width} x i1>"
@@ -369,7 +369,7 @@ class _PhaseIR(Registers):
     # --- running totals ----------------------------------------------------------------------------------
 
     def _prefix_loop(self, loop: Loop, begin: str, end: str) -> None:
-        """One register a turn; each goes on from the total of those before."""
+        """One register an iteration; each goes on from the total of those before."""
         self.vectors.add(loop.index)
         self.vectors.update(prefix.running for prefix in loop.prefixes)
         initial = [prefix.initial for prefix in loop.prefixes]
@@ -384,7 +384,7 @@ class _PhaseIR(Registers):
             self._scan_iterations(loop, middle, end, held, masked=True)
 
     def _scan_iterations(self, loop: Loop, begin: str, end: str, held: list[str], masked: bool) -> list[str]:
-        """A loop of one register a turn; the totals at its end, in all lanes."""
+        """A loop of one register an iteration; the totals at its end, in all lanes."""
         head, body, done = self.labels("head", "body", "done")
         before_label = self.label
         self.write(f"br label %{head}")
@@ -417,7 +417,7 @@ class _PhaseIR(Registers):
         return slots
 
     def _runs(self, prefix: Prefix, before: str) -> str:
-        """Give the totals of a turn a register; what goes on to the next turn."""
+        """Give the totals of an iteration a register; what goes on to the next iteration."""
         width = self.width
         self.compute([prefix.term])
         terms = self.block.operand(prefix.term, width)
@@ -461,7 +461,7 @@ class _PhaseIR(Registers):
     def _iterations(
         self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int, masked: bool = False
     ) -> list[list[list[str]]]:
-        """A loop of `len(held)` registers a turn; what the accumulators hold at its end."""
+        """A loop of `len(held)` registers an iteration; what the accumulators hold at its end."""
         head, body, done = self.labels("head", "body", "done")
         count = len(loop.accumulators)
         before_label = self.label
@@ -534,7 +534,7 @@ class _PhaseIR(Registers):
     def _chunks(
         self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int
     ) -> list[list[list[str]]]:
-        """A long loop in chunks, each of which gathers anew: sums of sums, whose errors grow slowly."""
+        """A long loop in chunks, each of which accumulates anew: sums of sums, whose errors grow slowly."""
         head, body, done = self.labels("chunk", "inside", "after")
         before_label = self.label
         self.write(f"br label %{head}")

@@ -70,7 +70,7 @@ def memory_type(dtype: DType, width: int = 1) -> str:
 
 
 def alignment(dtype: DType) -> int:
-    """Bytes that the places of elements are multiples of."""
+    """Bytes that the addresses of elements are multiples of."""
     return real_part_of(dtype).itemsize
 
 

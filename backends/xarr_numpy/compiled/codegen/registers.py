@@ -25,7 +25,7 @@ from xarr_numpy.processor import PROCESSOR
 def width_of(phase: Loop) -> int:
     """Lanes of a register that holds the widest elements of the phase."""
     sizes = [4]
-    # What is the same in all lanes, such as the number of the row that they are taken from, takes no room.
+    # What is the same in all lanes, such as the number of the row that they are taken from, takes no register.
     lanes = {loop.index for loop in phase.walk() if loop.vector}
     for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
         if not lanes.isdisjoint(value.operands):
@@ -35,9 +35,9 @@ def width_of(phase: Loop) -> int:
         if value.dtype != INT64 or value.op == "load":
             sizes.append(alignment(value.dtype))
     width = PROCESSOR.register_bytes // max(sizes)
-    # Where lanes go through a loop of their own, several registers of neighbours share its turns.
+    # Where lanes go through a loop of their own, several registers of neighbours share its iterations.
     lane_loops = list(_with_loops_of_lanes(phase))
-    # A long body reads more than it gathers, and what all lanes read is read once for all registers.
+    # A long body reads more than it accumulates, and what all lanes read is read once for all registers.
     is_long = len(sizes) > PROCESSOR.max_unrolled_body // 2
     most = PROCESSOR.unrolled_registers
     if not is_long and max(map(_accumulated_results, lane_loops), default=0) > 1:
@@ -160,7 +160,7 @@ class Registers(Lines):
         return self.block.line(f"add {vector} {all_lanes}, <{lanes}>")
 
     def _vector_roots(self, roots: Iterable[Value]) -> Iterator[Value]:
-        """`roots`, without the indices that places use: these need no vector."""
+        """`roots`, without the indices that offsets use: these need no vector."""
         return (root for root in roots if root.op != "index" or root not in self.base)
 
     def hoist(self, loop: Loop) -> None:

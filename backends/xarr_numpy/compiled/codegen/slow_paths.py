@@ -45,16 +45,16 @@ entry:
   br i1 %any, label %visit, label %done
 visit:
   %lane = phi i64 [ 0, %entry ], [ %following, %next ]
-  %found = phi {vector} [ %usual, %entry ], [ %updated, %next ]
+  %merged = phi {vector} [ %usual, %entry ], [ %updated, %next ]
   %wanted = extractelement {mask} %condition, i64 %lane
   br i1 %wanted, label %slow, label %next
 slow:
 {extracts}
   %value = call {result} @{slow}({arguments})
-  %inserted = insertelement {vector} %found, {result} %value, i64 %lane
+  %inserted = insertelement {vector} %merged, {result} %value, i64 %lane
   br label %next
 next:
-  %updated = phi {vector} [ %found, %visit ], [ %inserted, %slow ]
+  %updated = phi {vector} [ %merged, %visit ], [ %inserted, %slow ]
   %following = add i64 %lane, 1
   %more = icmp ult i64 %following, {width}
   br i1 %more, label %visit, label %done

@@ -76,8 +76,8 @@ flags.look:
 put:
   %data.slot = getelementptr i8, ptr %array, i64 {layout.DATA}
   %data = load ptr, ptr %data.slot, align 8
-  %place = getelementptr ptr, ptr %table, i64 %k
-  %before = getelementptr i8, ptr %place, i64 -8
+  %slot = getelementptr ptr, ptr %table, i64 %k
+  %before = getelementptr i8, ptr %slot, i64 -8
   store ptr %data, ptr %before, align 8
   %k.next = add i64 %k, 1
   br label %next

@@ -45,7 +45,7 @@ def function(address: int, *owners: object) -> Callable[..., Any]:
 
 
 def entry_text(name: str, phase: str, count: int, extent: int, results: int = 0) -> str:
-    """Two entries in LLVM IR: `phase` over `extent` turns on the data of `count` arrays.
+    """Two entries in LLVM IR: `phase` over `extent` iterations on the data of `count` arrays.
 
     Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major
     order or is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second entry,

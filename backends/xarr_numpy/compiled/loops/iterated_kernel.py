@@ -58,7 +58,7 @@ class IteratedKernel:
     ) -> tuple[Any, ...]:
         """The carried values after the loop; `report` is told how many steps were taken.
 
-        All of them, `wanted` or not: a step makes every array.  The places `free` may be written to.
+        All of them, `wanted` or not: a step makes every array.  The operands `free` may be written to.
         """
         steps, state = self._count([operands[k] for k in self.group.scalar_indices])
         results = list(operands)

@@ -67,7 +67,7 @@ class LoopKernel:
     ) -> tuple[Any, ...]:
         """The carried values after the loop; of arrays of points only those `wanted` are good for anything.
 
-        The places `free` may be written to, unless they are read-only.  `report` is told the steps of each
+        The operands `free` may be written to, unless they are read-only.  `report` is told the steps of each
         chunk; then the first chunks are short.
         """
         run = _LoopCall(self, frozenset(wanted), frozenset(free), operands)

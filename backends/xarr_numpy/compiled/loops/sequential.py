@@ -166,7 +166,7 @@ class _Text:
             index = "%old" if k < count else "%new"
             loads += _load(name, kind, f"%{name}.buffer", index)
         for k in range(count):
-            stores.append(f"store {kinds[k]} {results[k]}, ptr %r{k}.place")
+            stores.append(f"store {kinds[k]} {results[k]}, ptr %r{k}.address")
         return _SCATTER.format(
             buffers=_indent(_buffers(["size", "targets", *names])),
             body=_indent([*loads, *lines, *stores]),
@@ -227,8 +227,8 @@ def _buffers(names: Sequence[str]) -> list[str]:
 
 def _load(name: str, kind: str, buffer: str, index: str) -> list[str]:
     return [
-        f"%{name}.place = getelementptr inbounds {kind}, ptr {buffer}, i64 {index}",
-        f"%{name} = load {kind}, ptr %{name}.place",
+        f"%{name}.address = getelementptr inbounds {kind}, ptr {buffer}, i64 {index}",
+        f"%{name} = load {kind}, ptr %{name}.address",
     ]
 
 
@@ -254,8 +254,8 @@ updates:
   %more = icmp slt i64 %u, %end
   br i1 %more, label %update, label %done
 update:
-  %target.place = getelementptr inbounds i64, ptr %targets.buffer, i64 %u
-  %target = load i64, ptr %target.place
+  %target.address = getelementptr inbounds i64, ptr %targets.buffer, i64 %u
+  %target = load i64, ptr %target.address
   %first = mul i64 %target, %size
   %source = mul i64 %u, %size
   br label %elements

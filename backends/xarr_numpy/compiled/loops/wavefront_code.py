@@ -13,7 +13,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 
-#: The numbers that functions get, by place; the first two are tables of buffers.
+#: The numbers that functions get, by position; the first two are tables of buffers.
 _ARGUMENTS: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
 FIELDS: Final = len(_ARGUMENTS)
 
@@ -70,8 +70,8 @@ entry:
 blocks:
   %first = phi i64 [ %low, %entry ], [ %next, %moved ]
   %going = icmp slt i64 %first, %last
-  br i1 %going, label %turns, label %done
-turns:
+  br i1 %going, label %steps.next, label %done
+steps.next:
   %t = phi i64 [ 0, %blocks ], [ %t1, %stepped ]
   %more = icmp slt i64 %t, %steps
   br i1 %more, label %step, label %moved
@@ -94,7 +94,7 @@ run:
   br label %stepped
 stepped:
   %t1 = add i64 %t, 1
-  br label %turns
+  br label %steps.next
 moved:
   %next = add i64 %first, %block
   br label %blocks

@@ -23,9 +23,9 @@ _BY_A_CONSTANT: Final = 4
 
 
 def iteration(phase: Loop) -> float:
-    """Of one turn of the outermost loop; those of inner loops count as often as they run at most."""
+    """Of one iteration of the outermost loop; those of inner loops count as often as they run at most."""
     total = _loop(phase, phase.vector)
-    if phase.bounds:  # the body is shared among all turns
+    if phase.bounds:  # the body is shared among all iterations
         total = sum(_loop(part, part.vector) for part in phase.body if isinstance(part, Loop))
     return total / max(1, phase.max_iterations)
 

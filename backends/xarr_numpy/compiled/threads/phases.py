@@ -32,7 +32,7 @@ _SHARE: Final = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctype
 
 
 class Phase:
-    """A function of machine code for ranges of turns, how many turns it has, and what one takes in nanoseconds.
+    """A function of machine code for ranges of iterations, how many it has, and what one takes in nanoseconds.
 
     whole: each thread gets but one range; threads: with fewer there is one range in all.
     """
@@ -47,7 +47,7 @@ class Phase:
         self.function = _PHASE(address)
 
     def run(self, buffers: int, held: object = None) -> None:
-        """Run all turns.  held: what owns the memory and the code."""
+        """Run all iterations.  held: what owns the memory and the code."""
         if self.work < PROCESSOR.min_shared_nanoseconds or self.extent < 2:
             self.function(buffers, 0, self.extent)
         elif works():
@@ -77,7 +77,7 @@ class Phase:
     def _plan(self, number: int) -> tuple[int, int, int] | None:
         """Arguments of `share`: the least range, the parts into which the rest is cut, and the threads to wake.
 
-        None if one thread of `number` runs all turns.
+        None if one thread of `number` runs all iterations.
         """
         is_soon_done = self.whole or self.work < PROCESSOR.max_uninterrupted_nanoseconds
         if number < self.threads and (number > 1 or is_soon_done):

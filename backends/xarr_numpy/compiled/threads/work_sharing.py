@@ -1,13 +1,13 @@
-"""Threads that share the turns of a phase, as LLVM IR: no Python, and so no lock of it, is between them.
+"""Threads that share the iterations of a phase, as LLVM IR: no Python, and so no lock of it, is between them.
 
     i64 share(ptr pool, ptr phase, ptr buffers, i64 begin, i64 end, i64 least, i64 parts, i64 wake, i64 most)
-        runs the turns from `begin` on; the first that was not run: `end`, or less after `most` nanoseconds
+        runs the iterations from `begin` on; the first that was not run: `end`, or less after `most` nanoseconds
     void serve(ptr worker)
-        what a thread does for ever: it runs turns, looks out for more for a while, and sleeps
+        what a thread does for ever: it runs iterations, looks out for more for a while, and sleeps
 
-The turns that are left are cut into `parts`, of which the next thread takes the first, but `least` turns at once:
-large ranges first, small ones at the end.  The caller works too, and waits only for threads that have
-begun: one that wakes up late finds the gate closed.
+The iterations that are left are cut into `parts`, of which the next thread takes the first, but `least` iterations at
+once: large ranges first, small ones at the end.  The caller works too, and waits only for threads that have started:
+one that wakes up late finds the gate closed.
 
 The `gate` counts the threads that are inside and says whether more may come in.  What they run is written while it
 is closed and nobody is inside.  A thread that goes to sleep says so, then looks at the gate once more; who opens it
@@ -27,7 +27,7 @@ from xarr_numpy.processor import PROCESSOR
 APART: Final = 2 * PROCESSOR.line_bytes
 #: Bytes from the start of a pool to its numbers.
 USER, GATE, NEXT, JOB, WORKERS = (APART * k for k in range(5))
-#: In `JOB`: the phase, its buffers, the end of its turns, the least range, the parts, until when to take ranges.
+#: In `JOB`: the phase, its buffers, the end of its iterations, the least range, the parts, until when to take ranges.
 JOB_FIELDS: Final = ("phase", "buffers", "end", "least", "parts", "until")
 #: Bytes from `WORKERS` to the number of workers, to the lock on which a caller sleeps, and to the first worker.
 NUMBER, DONE, FIRST = 0, 8, APART
@@ -39,7 +39,7 @@ _OPEN: Final = 2**32
 _CALLER_SLEEPS: Final = 2**33
 _INSIDE: Final = _OPEN - 1
 
-#: Turns that are handed out together are a multiple of this: whole registers.
+#: Iterations that are handed out together are a multiple of this: whole registers.
 GRAIN: Final = 256
 #: How often it looks between two looks at the clock, at which it also lets others have the processor.
 LOOKS: Final = 64
@@ -85,13 +85,13 @@ def _wait(pause: str) -> str:
     return f"""
 define internal i64 @look(ptr %gate, i64 %bits, i1 %set) nounwind {{
 entry:
-  %begun = call i64 @now()
-  %until = add i64 %begun, {PROCESSOR.awake_nanoseconds}
+  %start = call i64 @now()
+  %until = add i64 %start, {PROCESSOR.awake_nanoseconds}
   br label %look
 look:
   %n = phi i64 [ 0, %entry ], [ %n1, %again ], [ 0, %clock ]
-  %found = load atomic i64, ptr %gate seq_cst, align 8
-  %these = and i64 %found, %bits
+  %state = load atomic i64, ptr %gate seq_cst, align 8
+  %these = and i64 %state, %bits
   %some = icmp ne i64 %these, 0
   %differs = xor i1 %some, %set
   br i1 %differs, label %again, label %end
@@ -106,7 +106,7 @@ clock:
   %late = icmp sgt i64 %time, %until
   br i1 %late, label %end, label %look
 end:
-  ret i64 %found
+  ret i64 %state
 }}"""
 
 
@@ -121,7 +121,7 @@ def _load_fields(names: Sequence[str], base: str, offset: int, kinds: Mapping[st
 
 _KINDS: Final = {"phase": "ptr", "buffers": "ptr", "lock": "ptr", "done": "ptr", "pool": "ptr"}
 
-#: Take ranges of turns and run them, while there are some and there is time.
+#: Take ranges of iterations and run them, while there are some and there is time.
 _RANGES: Final = f"""
 define internal void @ranges(ptr %pool) nounwind {{
 entry:
@@ -142,8 +142,8 @@ cut:
   %rounded = and i64 %more, {-GRAIN}
   %length = select i1 %is.long, i64 %rounded, i64 %piece
   %is.last = icmp sgt i64 %length, %left
-  %taken = select i1 %is.last, i64 %left, i64 %length
-  %after = add i64 %begin, %taken
+  %size = select i1 %is.last, i64 %left, i64 %length
+  %after = add i64 %begin, %size
   %exchanged = cmpxchg ptr %next.slot, i64 %begin, i64 %after monotonic monotonic
   %is.mine = extractvalue {{ i64, i1 }} %exchanged, 1
   br i1 %is.mine, label %run, label %take
@@ -236,8 +236,8 @@ wakes:
   br i1 %is.enough, label %work, label %see
 see:
   %offset = mul i64 %w, {APART}
-  %place = add i64 %offset, {FIRST}
-  %worker = getelementptr i8, ptr %workers, i64 %place
+  %worker.offset = add i64 %offset, {FIRST}
+  %worker = getelementptr i8, ptr %workers, i64 %worker.offset
   %roused = cmpxchg ptr %worker, i64 1, i64 0 seq_cst seq_cst
   %slept = extractvalue {{ i64, i1 }} %roused, 1
   br i1 %slept, label %rouse, label %next

@@ -68,7 +68,7 @@ class BlockPhases(Loops):
         return buffer
 
     def _fill(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
-        """For each kept index the reduced dimensions of a block, gathered in registers."""
+        """For each kept index the reduced dimensions of a block, accumulated in registers."""
         kept = self._kept_loops(around)
         loops = self._block_loops(around.index, rows)
         kept.body.append(nest_loops(loops)[0])
@@ -80,7 +80,7 @@ class BlockPhases(Loops):
                 kept.body.append(Store(buffer, self._partial_offset(around), result))
 
     def _fill_rows(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:
-        """Row after row of a block, as they lie in memory, gathered in a row of partial results."""
+        """Row after row of a block, as they lie in memory, accumulated in a row of partial results."""
         first = self._kept_loops(around)
         for each in partials:
             starts = self.nest.combinations[each.node].starts(self.values, ())
@@ -152,7 +152,7 @@ class BlockPhases(Loops):
         return once
 
     def _search_index(self, kept: Loop, rows: int, node: Node, extremum: Value, block: Value) -> Value:
-        """The least place of an extremum, in the first block that has it."""
+        """The least index of an extremum, in the first block that has it."""
         nothing = block.eq(np.iinfo(block.dtype).max)  # where all elements are the neutral one
         (loop,) = self._block_loops(nothing.select(0, block).convert(INT64), rows)
         kept.body.append(loop)

@@ -59,9 +59,9 @@ class Nest(IterationSpace):
         self.packing = Packing(self.values, target, prod(run.extent for run in self.runs))
 
     def is_searched(self, node: Node) -> bool:
-        """Whether the place of an extremum is looked for once the extremum is known, in a loop of its own.
+        """Whether the index of an extremum is looked for once the extremum is known, in a loop of its own.
 
-        That goes over some elements twice, but costs a fraction of keeping a place beside each value.
+        That goes over some elements twice, but costs a fraction of keeping an index beside each value.
         """
         combination = self.combinations[node]
         return (
@@ -115,7 +115,7 @@ class Nest(IterationSpace):
         return min(inside_count(node) for node in self.inner_reductions)
 
     def _reads_all(self) -> bool:
-        """Whether an operand has an element for each turn of the innermost loops, which no copy would help."""
+        """Whether an operand has an element for each iteration of the innermost loops, which no copy would help."""
         domain = prod(self.fusion.domain)
         iterations = domain * max(inside_count(node) for node in self.inner_reductions)
         return any(2 * node.tensor_type.size >= iterations for node in self.graph.parameters)
@@ -149,7 +149,7 @@ class Loops:
         self.index: list[Affine] = [Affine()] * len(nest.fusion.domain)
         self.lane: Lane | None = None
         self.tiles: Tiles | None = None
-        #: The loop whose turn elements are computed for: loops of inner reductions go into it.
+        #: The loop whose iteration elements are computed for: loops of inner reductions go into it.
         self.here = Loop(index_value(self.values, "once"), 1)
         self._reduced: dict[tuple[Loop, Node, Index, Value | None], tuple[Value, ...]] = {}
         self.sources: dict[Node, Source] = {}
@@ -191,7 +191,7 @@ class Loops:
         return loop
 
     def elements(self, here: Loop) -> Elements:
-        """Elements for the turns of a loop, which inner reductions put their loops into."""
+        """Elements for the iterations of a loop, which inner reductions put their loops into."""
         self.here = here
         return Elements(self.values, self.sources)
 
@@ -204,7 +204,7 @@ class Loops:
         return own_index(self.nest.fusion, node, self.index)
 
     def put(self, loop: Loop, numbers: Iterable[int]) -> None:
-        """Store the elements of these outputs in each turn of a loop."""
+        """Store the elements of these outputs in each iteration of a loop."""
         elements = self.elements(loop)
         for number in numbers:
             node, buffer = self.nest.graph.results[number], self.nest.outputs[number]
@@ -215,7 +215,7 @@ class Loops:
             loop.body.append(Store(buffer, offset, value))
 
     def accumulator(self, elements: Elements, node: Node) -> Accumulator:
-        """Gather the operands of a reduction."""
+        """Accumulate the operands of a reduction."""
         combination = self.nest.combinations[node]
         if self.nest.is_searched(node):
             return combination.extremum(self.at(elements, combination.arrays[0]))
@@ -223,7 +223,7 @@ class Loops:
         return combination.accumulator(terms, self._initial(elements, combination, combination.in_order))
 
     def search(self, loop: Loop, node: Node, extremum: Value) -> Value:
-        """The place of an extremum among the turns of a loop, the least one; the loop does nothing else."""
+        """The index of an extremum among the iterations of a loop, the least one; the loop does nothing else."""
         combination, elements = self.nest.combinations[node], self.elements(loop)
         element = self.at(elements, combination.arrays[0])
         iteration = self.values.make("result", (), INT64, "r", unique=True)
@@ -257,13 +257,13 @@ class Loops:
         )
 
     def finish(self, elements: Elements, node: Node, totals: Sequence[Value]) -> None:
-        """Let the results of a reduction be known from what was gathered."""
+        """Let the results of a reduction be known from what was accumulated."""
         combination = self.nest.combinations[node]
         results = combination.finish(self._initial(elements, combination), totals)
         for part, number in self.nest.parts(node).items():
             self.sources[part] = constant_source(results[number])
 
-    # --- reductions inside the turns --------------------------------------------------------------------------
+    # --- reductions inside the iterations --------------------------------------------------------------------------
 
     def _inner_source(self, node: Node, number: int) -> Source:
         def source(index: Index, predicate: Value | None) -> Value:
@@ -335,7 +335,7 @@ class Loops:
     ) -> tuple[Value, ...]:
         """One loop for each reduced dimension, two for a long last one: sums of sums lose less.
 
-        Each turn of the innermost gathers two elements, apart, since a processor can add both at once.
+        Each iteration of the innermost accumulates two elements, apart, since a processor can add both at once.
         """
         *sizes, last = inside_sizes(combination.node)
         initial = self._initial(elements, combination, combination.in_order)
@@ -383,7 +383,7 @@ def accumulate(values: Values, loops: list[Loop], accumulators: list[Accumulator
 
 
 def _outer_accumulator(values: Values, inner: Accumulator) -> Accumulator:
-    """The accumulator of a loop whose turns end with the results of `inner`."""
+    """The accumulator of a loop whose iterations end with the results of `inner`."""
     dtypes = [value.dtype for value in inner.results]
     results = tuple(values.make("result", (), dtype, "r", unique=True) for dtype in dtypes)
     return Accumulator(inner.identities, inner.results, inner.left, inner.right, inner.combined, results)

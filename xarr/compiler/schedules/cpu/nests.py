@@ -11,7 +11,7 @@ where the innermost dimension of the domain, whose elements are neighbours in me
 If few kept indices would leave processors idle, each stage becomes a phase of its own, in which blocks of
 the reduced dimensions run in parallel and leave partial results that a short phase combines.
 
-A reduction inside another one is a further loop inside a turn.  Then the last kept dimension runs in lanes
+A reduction inside another one is a further loop inside an iteration.  Then the last kept dimension runs in lanes
 if it is long enough, each lane with a result of its own, and operands that lanes do not find side by side
 are copied first (xarr.compiler.schedules.cpu.packing).
 """
@@ -82,7 +82,7 @@ def _is_cut(nest: Nest) -> bool:
 
 
 class _Whole(Loops):
-    """One phase, in which each turn of the parallel loop goes through all stages.
+    """One phase, in which each iteration of the parallel loop goes through all stages.
 
     What lies around an update is copied before it.
     """
@@ -122,7 +122,7 @@ class _Whole(Loops):
         return loops[0]
 
     def _outer_loops(self, runs: list[Run]) -> list[Loop]:
-        """Loops over these runs.  Where turns reduce, all rows go through a panel of lanes before the next."""
+        """Loops over these runs.  Where iterations reduce, all rows go through a panel of lanes before the next."""
         if not runs:
             return [Loop(index_value(self.values, "once"), 1)]
         last = runs[-1]
@@ -143,7 +143,7 @@ class _Whole(Loops):
         return [self.loop(run) for run in runs]
 
     def _balance(self, runs: list[Run]) -> list[Run]:
-        """The runs with one of many turns in front, which processors share."""
+        """The runs with one of many iterations in front, which processors share."""
         outer = runs[:-1] if self.nest.has_lanes(runs[-1]) else runs
         if runs[0].extent >= self.target.min_busy_iterations or not outer:
             return runs
@@ -213,7 +213,7 @@ class _Whole(Loops):
         self.put(around, self.outer_outputs(stage))
 
     def _search_index(self, around: Loop, node: Node, extremum: Sequence[Value]) -> Sequence[Value]:
-        """An extremum and its place, for which there is another loop."""
+        """An extremum and its index, for which there is another loop."""
         (loop,) = self._reduced_loops()
         around.body.append(loop)
         (value,) = extremum or [self.values.constant(self.nest.combinations[node].direction == "GT", BOOL)]

@@ -1,7 +1,7 @@
 """Copies of operands in the order in which loops read them.
 
-Where neighbouring turns of a vector loop read elements that lie apart, and each element is read many times
-over, the elements are copied first: those of neighbouring turns beside each other, in panels as wide as one
+Where neighbouring iterations of a vector loop read elements that lie apart, and each element is read many times
+over, the elements are copied first: those of neighbouring iterations beside each other, in panels as wide as one
 vector loop if that runs inside a loop over panels.
 """
 

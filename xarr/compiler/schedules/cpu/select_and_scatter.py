@@ -1,14 +1,14 @@
 """Loops that scatter a source into what its windows choose: select_and_scatter.
 
-First every window notes which element it chooses, as the distance from the window's first place, so that this
+First every window notes which element it chooses, as the distance from the window's first index, so that this
 can be done for many windows at once.  Then
 
 * if windows do not slide along the innermost dimension, each element of the result goes through the windows
-  that it lies in, in row-major order, and joins with the source of those that chose it: no two turns write
-  to one place, and the vector loop runs along the innermost dimension,
+  that it lies in, in row-major order, and joins with the source of those that chose it: no two iterations write
+  to one element, and the vector loop runs along the innermost dimension,
 * otherwise each plane of the result is filled, and its windows go through it in row-major order.
 
-Either way what meets at one place meets in the order in which the reference has it.
+Either way what meets at one element meets in the order in which the reference has it.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Tiles:
     known: dict[tuple[Buffer, Affine], Value] = field(default_factory=dict)
 
     def read(self, buffer: Buffer, offset: Affine) -> Value | None:
-        """The element at a place, by way of a tile if that is how it is read in order."""
+        """The element at an offset, by way of a tile if that is how it is read in order."""
         factors = dict(offset.terms)
         if factors.get(self.row.index) != 1 or factors.get(self.column.index, 0) in (-1, 0, 1):
             return None

@@ -58,7 +58,7 @@ class WindowLoops:
 
     def flat(self, extents: Sequence[int]) -> tuple[Loop, list[Affine]]:
         """One loop over several dimensions, and the index of each."""
-        loop, at = self.loop("turn", prod(extents))
+        loop, at = self.loop("iteration", prod(extents))
         if len(extents) == 1:
             return loop, [at]
         indices = []
@@ -76,7 +76,7 @@ class WindowLoops:
         return value.rem(divisor)
 
     def range_of(self, number: Affine) -> tuple[int, int]:
-        """The least and the greatest number that a place may be."""
+        """The least and the greatest number that an index may be."""
         low = high = number.constant
         for value, factor in number.terms:
             ends = [factor * end for end in self.ranges[value]]
@@ -86,7 +86,7 @@ class WindowLoops:
     # --- elements of a window ----------------------------------------------------------------------------
 
     def on_base(self, dimension: WindowDimension, start: Affine, size: int) -> tuple[Affine, int | Value]:
-        """Of a window that begins at `start`: the first element that lies on `size` places, and how many do."""
+        """Of a window that begins at `start`: the first element that lies on `size` indices, and how many do."""
         low, high = self.range_of(start)
         step = dimension.window_dilation
         first = self._at_least_zero(start * -1, step) if low < 0 else Affine()
@@ -125,7 +125,7 @@ class WindowLoops:
 
     @staticmethod
     def hand_on(loop: Loop, following: Sequence[Value]) -> tuple[Value, ...]:
-        """Let the turns of a loop leave these, one for each carry; what is there after the loop."""
+        """Let the iterations of a loop leave these, one for each carry; what is there after the loop."""
         rows = zip(loop.carries, following, strict=True)
         loop.carries = [Carry(carry.initial, carry.argument, value, carry.result) for carry, value in rows]
         return tuple(carry.result for carry in loop.carries)
@@ -140,7 +140,7 @@ class WindowLoops:
 
 
 def put(index: Index, axis: int, at: Affine) -> Index:
-    """The index with another place along one axis."""
+    """The index with another position along one axis."""
     return (*index[:axis], at, *index[axis + 1 :])
 
 

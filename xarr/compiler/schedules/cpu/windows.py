@@ -26,7 +26,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 
-#: What is gathered from the elements of a window.
+#: What is accumulated from the elements of a window.
 Accumulated: TypeAlias = "tuple[Value, ...]"
 
 
@@ -61,7 +61,7 @@ class WindowNest(WindowLoops):
         self.index: list[Affine] = [Affine()] * len(windows)
 
     def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
-        """Compute and store the results of one turn.
+        """Compute and store the results of one iteration.
 
         Elements along the dimension `innermost` are written out, and where `checked` looked at one by one.
         """
@@ -74,7 +74,7 @@ class WindowNest(WindowLoops):
 
     @property
     def slides(self) -> bool:
-        """Whether windows differ along the innermost dimension by more than their place."""
+        """Whether windows differ along the innermost dimension by more than their position."""
         last = self.innermost
         return last is not None and not self.window.dimensions[last].is_trivial
 

@@ -2,7 +2,7 @@
 
 Most operations need none: an element of theirs is computed from elements of their operands wherever it is wanted
 (`xarr.compiler.loop_ir.elements`).  The others, such as reductions, have a rule, which adds phases that fill scratch
-buffers with their results; whoever comes later reads those.  The last phases store the results of the graph.
+buffers with their results, which later rules read.  The last phases store the results of the graph.
 
 Nothing here depends on a machine, and nothing is done for speed: no lanes, no tiles, no carried values.  In each phase
 the iterations of the outermost loops are independent; loops in which one needs what another left are inside.  So a
