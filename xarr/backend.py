@@ -66,8 +66,11 @@ def mark_failed(error: BaseException, node: Node) -> None:
 
 
 def failed_node(error: BaseException, graph: Graph) -> Node | None:
-    """The node of `graph` whose computation raised `error`, if the backend said so."""
-    failed = error.__dict__.get("_xarr_node")
+    """The node of `graph` whose computation raised `error`, if the backend said so.
+
+    The error forgets it: a node is no part of what users catch, copy and send to other processes.
+    """
+    failed = error.__dict__.pop("_xarr_node", None)
     return next((node for node in graph.nodes if node is failed), None)
 
 

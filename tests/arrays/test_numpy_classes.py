@@ -13,6 +13,7 @@ import xarr
 from tests.compare import assert_same
 from tests.support.functions import expression
 from xarr.errors import ArgumentError, AxisError, DTypeError, PartUpdateWarning, ShapeError
+from xarr.runtime.materialisation import to_host
 
 CALLS = [
     "xp.sum(x, axis=5)",
@@ -51,6 +52,17 @@ def test_an_axis_error_is_copied_with_its_attributes(through: Any) -> None:
     other = through(caught.value)
     assert type(other) is AxisError
     assert (str(other), other.axis, other.ndim) == (str(caught.value), 5, 1)
+
+
+@pytest.mark.parametrize("through", [copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+@pytest.mark.parametrize("run", [lambda f: f, xarr.jit], ids=["eager", "jit"])
+def test_an_error_of_a_value_goes_to_another_process(run: Any, through: Any) -> None:
+    """With the line that it names, but without the graph: a worker of joblib or multiprocessing sends it."""
+    with pytest.raises(xarr.linalg.LinAlgError) as caught:
+        to_host(run(xarr.linalg.cholesky)(-xarr.eye(2)))
+    other = through(caught.value)
+    assert (type(other), str(other)) == (type(caught.value), str(caught.value))
+    assert other.__notes__ == caught.value.__notes__
 
 
 @pytest.mark.parametrize(

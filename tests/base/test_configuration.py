@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,6 +56,11 @@ def test_unknown_names() -> None:
         with pytest.raises(ConfigError, match="no option 'broadcast'; there are broadcasting, backend"):
             use()
     assert not hasattr(xarr.config, "__wrapped__")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def test_there_is_one_object_of_settings(copied: Callable[[Any], Any]) -> None:
+    assert copied(xarr.config) is xarr.config
 
 
 def test_a_bad_block_changes_nothing() -> None:

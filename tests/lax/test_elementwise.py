@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import cmath
+import pickle
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, Final
 
 import jax
@@ -508,6 +510,13 @@ def _defined_in(value: Any, module: Any) -> bool:
 def missing(names: set[str], records: Sequence[Record], excused: dict[str, str]) -> set[str]:
     """The functions that have neither a record nor an excuse."""
     return names - {record.name for record in records} - set(excused)
+
+
+def test_functions_are_found_by_their_module_and_name() -> None:
+    """So that pickle finds them, in another process too."""
+    found = [value for name, value in vars(lax).items() if isinstance(value, FunctionType)]
+    assert len(found) > 150
+    assert [value.__name__ for value in found if pickle.loads(pickle.dumps(value)) is not value] == []
 
 
 def test_every_function_has_a_record() -> None:

@@ -203,6 +203,10 @@ class Config:
         finally:
             self._overrides.reset(token)
 
+    def __reduce__(self) -> str:
+        # The one object of this name, for copies and in other processes.
+        return "current"
+
     def __repr__(self) -> str:
         return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
 

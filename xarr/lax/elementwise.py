@@ -146,12 +146,13 @@ class BinaryFunction(Protocol):
 UnaryFunction = Callable[[ArrayLike], "Array"]
 
 
-def unary(op: Op) -> UnaryFunction:
-    """The lax function of an element-wise op of one operand."""
+def unary(op: Op, module: str = __name__) -> UnaryFunction:
+    """The lax function of an element-wise op of one operand, in the module that defines it."""
 
     def function(x: ArrayLike) -> Array:
         return apply(op, x)
 
+    function.__module__ = module
     return _documented(function, op, "x: array of shape S, or a scalar.\n\nReturns an Array of shape S.")
 
 

@@ -17,12 +17,12 @@ from xarr.runtime.handles import wrap
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
-bessel_i1e = unary(ops.BesselI1e())
-digamma = unary(ops.Digamma())
-erf = unary(ops.Erf())
-erf_inv = unary(ops.ErfInv())
-erfc = unary(ops.Erfc())
-lgamma = unary(ops.Lgamma())
+bessel_i1e = unary(ops.BesselI1e(), __name__)
+digamma = unary(ops.Digamma(), __name__)
+erf = unary(ops.Erf(), __name__)
+erf_inv = unary(ops.ErfInv(), __name__)
+erfc = unary(ops.Erfc(), __name__)
+lgamma = unary(ops.Lgamma(), __name__)
 
 
 def bessel_i0e(x: ArrayLike) -> Array:
