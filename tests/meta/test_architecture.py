@@ -333,6 +333,15 @@ def test_unexpected_variable_is_refused() -> None:
     assert problem.startswith("XARR_DEBUG is set")
 
 
+def test_conftest_imports_no_xarr() -> None:
+    """It sets variables of the environment that xarr reads when it is imported."""
+    code = "import sys, tests.conftest; print('xarr' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "False\n"
+
+
 def test_stale_backend_is_refused(tmp_path: Path) -> None:
     made_up_tree(tmp_path / "checkout", xarr_toy="x = 1")
     made_up_tree(tmp_path / "installed", xarr_toy="x = 1")

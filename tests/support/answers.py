@@ -22,9 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
-
-from tests.lax_values import dtype_of
 
 HostArray = np.ndarray[Any, Any]
 
@@ -120,8 +119,10 @@ def unpacked(data: HostArray) -> list[HostArray]:
     header, _, rest = data.tobytes().partition(b"\n")
     arrays, offset = [], 0
     for name, shape in json.loads(header):
-        size = int(np.prod(shape, dtype=int)) * dtype_of(name).itemsize
-        arrays.append(np.frombuffer(rest[offset : offset + size], dtype_of(name)).reshape(shape))
+        # Not by `lax_values`: conftest imports this module, and xarr only once the environment is ready for it.
+        dtype = np.dtype(getattr(ml_dtypes, name, name))
+        size = int(np.prod(shape, dtype=int)) * dtype.itemsize
+        arrays.append(np.frombuffer(rest[offset : offset + size], dtype).reshape(shape))
         offset += size
     return arrays
 
