@@ -151,6 +151,13 @@ from xarr.numpy_api.mathematics.comparisons import (
     diff as diff,
     isclose as isclose,
 )
+from xarr.numpy_api.mathematics.division import (
+    divmod as divmod,
+    floor_divide as floor_divide,
+    fmod as fmod,
+    mod as mod,
+    remainder as remainder,
+)
 from xarr.numpy_api.mathematics.elementwise import (
     abs as abs,
     absolute as absolute,
@@ -188,7 +195,6 @@ from xarr.numpy_api.mathematics.elementwise import (
     deg2rad as deg2rad,
     degrees as degrees,
     divide as divide,
-    divmod as divmod,
     equal as equal,
     exp as exp,
     exp2 as exp2,
@@ -196,10 +202,8 @@ from xarr.numpy_api.mathematics.elementwise import (
     fabs as fabs,
     fix as fix,
     floor as floor,
-    floor_divide as floor_divide,
     fmax as fmax,
     fmin as fmin,
-    fmod as fmod,
     greater as greater,
     greater_equal as greater_equal,
     hypot as hypot,
@@ -222,7 +226,6 @@ from xarr.numpy_api.mathematics.elementwise import (
     logical_xor as logical_xor,
     maximum as maximum,
     minimum as minimum,
-    mod as mod,
     multiply as multiply,
     negative as negative,
     nextafter as nextafter,
@@ -234,7 +237,6 @@ from xarr.numpy_api.mathematics.elementwise import (
     radians as radians,
     real as real,
     reciprocal as reciprocal,
-    remainder as remainder,
     right_shift as right_shift,
     rint as rint,
     round as round,

@@ -22,7 +22,7 @@ from tests.compare import assert_same
 from tests.elementwise_ops import REGULAR, has_formula
 from xarr.base.configuration import current as config
 from xarr.errors import DTypeError, ValueRangeError
-from xarr.numpy_api.mathematics import elementwise
+from xarr.numpy_api.mathematics import division, elementwise
 
 pytestmark = pytest.mark.implicit
 
@@ -32,11 +32,16 @@ REAL = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", 
 REAL += ["float16", "float32", "float64"]
 DTYPES = [*REAL, "complex64", "complex128"]
 
-#: What `xarr` offers of this module.
+MODULES = (elementwise, division)
+
+#: What `xarr` offers of these modules.
 PUBLIC = sorted(
-    name
-    for name, value in vars(elementwise).items()
-    if callable(value) and not name.startswith("_") and vars(xarr).get(name) is value
+    {
+        name
+        for module in MODULES
+        for name, value in vars(module).items()
+        if callable(value) and not name.startswith("_") and vars(xarr).get(name) is value
+    }
 )
 
 UNARY = [
@@ -155,8 +160,9 @@ def test_every_function_is_tested() -> None:
 def test_every_function_is_public() -> None:
     own = [
         name
-        for name, value in vars(elementwise).items()
-        if isinstance(value, FunctionType) and value.__module__ == elementwise.__name__
+        for module in MODULES
+        for name, value in vars(module).items()
+        if isinstance(value, FunctionType) and value.__module__ == module.__name__
     ]
     assert [name for name in own if not name.startswith("_") and name not in PUBLIC] == []
 
@@ -197,7 +203,7 @@ def expected(name: str, *operands: Any) -> Any:
 def check(name: str, *operands: HostArray) -> None:
     wanted = expected(name, *operands)
     arrays = [xarr.asarray(operand) for operand in operands]
-    function: Callable[..., Any] = getattr(elementwise, name)
+    function: Callable[..., Any] = getattr(xarr, name)
     if isinstance(wanted, TypeError):
         with pytest.raises(DTypeError):
             function(*arrays)
@@ -267,9 +273,9 @@ def test_binary_with_python_numbers(name: str, number: float) -> None:
             given = [xarr.asarray(v) if isinstance(v, np.ndarray) else v for v in operands]
             if isinstance(wanted, TypeError):
                 with pytest.raises(DTypeError):
-                    getattr(elementwise, name)(*given)
+                    getattr(xarr, name)(*given)
                 continue
-            found = getattr(elementwise, name)(*given)
+            found = getattr(xarr, name)(*given)
             pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
             for got, right in pairs:
                 assert_same(got, right, ulp=bound_of(name))

@@ -41,7 +41,7 @@ from xarr.lax.elementwise import complex as complex_of
 from xarr.numpy_api.creation import dlpack
 from xarr.numpy_api.linear_algebra import products as linear_algebra
 from xarr.numpy_api.manipulation import memory_views, shapes as manipulation
-from xarr.numpy_api.mathematics import elementwise
+from xarr.numpy_api.mathematics import division, elementwise
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, handles, materialisation, parts, traces
@@ -414,8 +414,8 @@ class Array(
     __rmul__ = repeating(reflect("*", elementwise.multiply))
     __imul__ = in_place("*", elementwise.multiply)
     __truediv__, __rtruediv__, __itruediv__ = arithmetic("/", elementwise.divide)
-    __floordiv__, __rfloordiv__, __ifloordiv__ = arithmetic("//", elementwise.floor_divide)
-    __mod__, __rmod__, __imod__ = arithmetic("%", elementwise.remainder)
+    __floordiv__, __rfloordiv__, __ifloordiv__ = arithmetic("//", division.floor_divide)
+    __mod__, __rmod__, __imod__ = arithmetic("%", division.remainder)
     __rpow__, __ipow__ = reflect("**", elementwise.pow), in_place("**", elementwise.pow)
 
     def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
@@ -436,11 +436,11 @@ class Array(
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         """self // other and self % other."""
-        return elementwise.divmod(self, other)
+        return division.divmod(self, other)
 
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         """other // self and other % self."""
-        return elementwise.divmod(other, self)
+        return division.divmod(other, self)
 
     def __neg__(self) -> Array:
         """-self, by `xarr.negative`."""

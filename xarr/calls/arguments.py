@@ -147,6 +147,12 @@ def convert(array: Array, dtype: DType) -> Array:
     return array if array.dtype == dtype else lax.convert_element_type(array, dtype)
 
 
+def widen_narrow(array: Array) -> Array:
+    """`array`, floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
+    is_narrow = array.dtype in FLOAT and array.dtype.itemsize <= 2
+    return lax.convert_element_type(array, np.float32) if is_narrow else array
+
+
 def conjugate_complex(array: Array) -> Array:
     """The complex conjugates; an array of real numbers itself."""
     return lax.conj(array) if array.dtype in COMPLEX else array

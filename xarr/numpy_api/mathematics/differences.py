@@ -15,7 +15,7 @@ from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtyp
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer
-from xarr.numpy_api.mathematics import elementwise
+from xarr.numpy_api.mathematics import division, elementwise
 from xarr.numpy_api.mathematics.comparisons import diff
 from xarr.numpy_api.sorting.order import insertion_points
 from xarr.numpy_api.sorting.sorting import argsort
@@ -76,12 +76,12 @@ def _real(name: str, x: ArrayLike) -> Array:
 
 def _unroll_period(x: Array, points: Array, values: Array, period: float) -> tuple[Array, Array, Array]:
     """All in one period, with the last point once more before the first, and the first behind the last."""
-    points = elementwise.remainder(points, period)
+    points = division.remainder(points, period)
     order = argsort(points)
     points, values = lax.take(points, order, 0), lax.take(values, order, 0)
     points = lax.concatenate([lax.sub(points[-1:], period), points, lax.add(points[:1], period)], 0)
     values = lax.concatenate([values[-1:], values, values[:1]], 0)
-    return elementwise.remainder(x, period), points, values
+    return division.remainder(x, period), points, values
 
 
 def _interpolate(x: Array, points: Array, values: Array, before: Array, behind: Array) -> Array:
@@ -321,7 +321,7 @@ def unwrap(
     high: float
     high, odd = divmod(period, 2) if dtype in INTEGER else (period / 2, 0)
     steps = convert(steps, dtype)
-    wrapped = elementwise.remainder(steps + high, period) - high
+    wrapped = division.remainder(steps + high, period) - high
     if not odd:
         at_edge = lax.bitwise_and(lax.eq(wrapped, -high), lax.gt(steps, 0))
         wrapped = lax.select(at_edge, lax.full_like(wrapped, high), wrapped)

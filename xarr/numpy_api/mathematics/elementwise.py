@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.calls.arguments import check_common_casting
+from xarr.calls.arguments import check_common_casting, convert, widen_narrow
 from xarr.calls.factories import (
     BinaryFunction,
     UnaryFunction,
@@ -26,7 +26,6 @@ from xarr.calls.factories import (
     number,
     power_type,
     quotient_type,
-    real_number,
     real_type,
     to_float,
     to_real_float,
@@ -42,7 +41,7 @@ from xarr.calls.operands import (
     prepare_operands,
 )
 from xarr.calls.outputs import takes_out
-from xarr.calls.ufuncs import pair_ufunc, ufunc
+from xarr.calls.ufuncs import ufunc
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.ir import ops
@@ -387,101 +386,24 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 
 @ufunc
-def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Python's modulo: the sign of the divisor; 0 for an integer zero divisor.  Source: NumPy remainder."""
-    dtype = real_number("remainder", common_dtype(x1, x2))
-    x, y = prepare_operands("remainder", x1, x2, dtype=dtype)
-    return _divmod(x, y)[1]
-
-
-mod = remainder
-
-
-@ufunc
-def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Remainder with the sign of the dividend; 0 for an integer zero divisor.  Source: NumPy fmod."""
-    dtype = real_number("fmod", common_dtype(x1, x2))
-    x, y = prepare_operands("fmod", x1, x2, dtype=dtype)
-    rest = lax.rem(x, y)
-    return rest if dtype in FLOAT else lax.select(lax.eq(y, 0), lax.full_like(x, 0), rest)
-
-
-@ufunc
-def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The floor of the quotient; 0 for an integer zero divisor.  Source: NumPy floor_divide."""
-    dtype = real_number("floor_divide", common_dtype(x1, x2))
-    x, y = prepare_operands("floor_divide", x1, x2, dtype=dtype)
-    return _divmod(x, y)[0]
-
-
-@pair_ufunc
-def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """(floor_divide, remainder).  Source: NumPy, `divmod`."""
-    return floor_divide(x1, x2), remainder(x1, x2)
-
-
-def _divmod(x: Array, y: Array) -> tuple[Array, Array]:
-    if x.dtype not in FLOAT:
-        return _integer_divmod(x, y)
-    quotient, rest = _float_divmod(_widen(x), _widen(y))
-    return _as_type(x.dtype, quotient), _as_type(x.dtype, rest)
-
-
-def _widen(x: Array) -> Array:
-    """Floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
-    return lax.convert_element_type(x, np.float32) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
-
-
-def _as_type(dtype: DType, x: Array) -> Array:
-    return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
-
-
-def _integer_divmod(x: Array, y: Array) -> tuple[Array, Array]:
-    quotient, rest = lax.div(x, y), lax.rem(x, y)
-    zero = lax.eq(y, 0)
-    if x.dtype not in UNSIGNED:
-        wrong = lax.bitwise_and(lax.ne(rest, 0), lax.ne(lax.lt(rest, 0), lax.lt(y, 0)))
-        quotient = lax.sub(quotient, lax.convert_element_type(wrong, x.dtype))
-        rest = lax.select(wrong, lax.add(rest, y), rest)
-    nothing = lax.full_like(x, 0)
-    return lax.select(zero, nothing, quotient), lax.select(zero, nothing, rest)
-
-
-def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
-    """CPython's float divmod, as NumPy has it: exact remainder, quotient snapped to an integer."""
-    rest = lax.rem(x, y)
-    quotient = lax.div(lax.sub(x, rest), y)
-    wrong = lax.bitwise_and(lax.ne(rest, 0), lax.ne(lax.lt(y, 0), lax.lt(rest, 0)))
-    quotient = lax.select(wrong, lax.sub(quotient, 1), quotient)
-    rest = lax.select(wrong, lax.add(rest, y), rest)
-    rest = lax.select(lax.eq(rest, 0), copysign(lax.full_like(y, 0), y), rest)
-    floored = lax.floor(quotient)
-    snapped = lax.select(lax.gt(lax.sub(quotient, floored), 0.5), lax.add(floored, 1), floored)
-    ratio = lax.div(x, y)
-    whole = lax.select(lax.eq(quotient, 0), copysign(lax.full_like(ratio, 0), ratio), snapped)
-    by_zero = lax.eq(y, 0)
-    return lax.select(by_zero, ratio, whole), lax.select(by_zero, lax.full_like(x, math.nan), rest)
-
-
-@ufunc
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """sqrt(x1**2 + x2**2) without overflow in between.  Source: NumPy and Array API, `hypot`."""
     dtype = common_real_float("hypot", x1, x2)
-    x, y = (lax.abs(_widen(a)) for a in prepare_operands("hypot", x1, x2, dtype=dtype))
+    x, y = (lax.abs(widen_narrow(a)) for a in prepare_operands("hypot", x1, x2, dtype=dtype))
     large, small = lax.max(x, y), lax.min(x, y)
     ratio = lax.div(small, lax.select(lax.eq(large, 0), lax.full_like(large, 1), large))
     result = lax.mul(large, lax.sqrt(lax.add(lax.mul(ratio, ratio), 1)))
     infinite = lax.bitwise_or(lax.eq(x, math.inf), lax.eq(y, math.inf))
-    return _as_type(dtype, lax.select(infinite, lax.full_like(result, math.inf), result))
+    return convert(lax.select(infinite, lax.full_like(result, math.inf), result), dtype)
 
 
 def _log_base(name: str, base: float) -> UnaryFunction:
     def function(x: ArrayLike, /) -> Array:
         array = as_array(x)
         dtype = to_float(name, array.dtype)
-        natural = log(_widen(array.astype(dtype)))
+        natural = log(widen_narrow(array.astype(dtype)))
         if dtype in FLOAT:
-            return _as_type(dtype, lax.div(natural, math.log(base)))
+            return convert(lax.div(natural, math.log(base)), dtype)
         return _scale(natural, 1 / math.log(base))
 
     function.__name__ = name
@@ -510,11 +432,11 @@ def exp2(x: ArrayLike, /) -> Array:
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log(exp(x1) + exp(x2)) without overflow.  Source: NumPy and Array API, `logaddexp`."""
     dtype = common_real_float("logaddexp", x1, x2)
-    x, y = map(_widen, prepare_operands("logaddexp", x1, x2, dtype=dtype))
+    x, y = map(widen_narrow, prepare_operands("logaddexp", x1, x2, dtype=dtype))
     top, gap = lax.max(x, y), lax.sub(x, y)
     rest = lax.add(top, lax.log1p(lax.exp(lax.neg(lax.abs(gap)))))
     # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
-    return _as_type(dtype, lax.select(lax.ne(gap, gap), lax.add(x, y), rest))
+    return convert(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
 
 
 @ufunc
@@ -579,7 +501,7 @@ def degrees(x: ArrayLike, /) -> Array:
     """Radians to degrees.  Source: NumPy, `degrees`."""
     array = as_array(x)
     dtype = to_real_float("degrees", array.dtype)
-    return _as_type(dtype, lax.mul(_widen(array.astype(dtype)), 180.0 / math.pi))
+    return convert(lax.mul(widen_narrow(array.astype(dtype)), 180.0 / math.pi), dtype)
 
 
 @ufunc
@@ -587,7 +509,7 @@ def radians(x: ArrayLike, /) -> Array:
     """Degrees to radians.  Source: NumPy, `radians`."""
     array = as_array(x)
     dtype = to_real_float("radians", array.dtype)
-    return _as_type(dtype, lax.mul(_widen(array.astype(dtype)), math.pi / 180.0))
+    return convert(lax.mul(widen_narrow(array.astype(dtype)), math.pi / 180.0), dtype)
 
 
 rad2deg, deg2rad = degrees, radians

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.calls.arguments import convert, stretch
+from xarr.calls.arguments import convert, stretch, widen_narrow
 from xarr.calls.concrete_values import look_at
 from xarr.calls.factories import common_real_float
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, fresh, prepare_operands
@@ -37,11 +37,6 @@ __all__ = [
 _LOG2_E: Final = 1 / math.log(2)
 
 
-def _widen(x: Array) -> Array:
-    """Floats of 16 bits or fewer as float32: what several ops compute is rounded once, at the end."""
-    return convert(x, np.dtype(np.float32)) if x.dtype in FLOAT and x.dtype.itemsize <= 2 else x
-
-
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0; integers as the default float.
 
@@ -51,14 +46,14 @@ def i0(x: ArrayLike) -> Array:
     if array.dtype in COMPLEX:
         raise DTypeError(f"i0: wanted real numbers, got {array.dtype}; complex numbers have no such function")
     dtype = array.dtype if array.dtype in FLOAT else default_float()
-    wide = lax.abs(_widen(convert(array, dtype)))
+    wide = lax.abs(widen_narrow(convert(array, dtype)))
     return convert(lax.mul(lax.exp(wide), lax.bessel_i0e(wide)), dtype)
 
 
 def sinc(x: ArrayLike) -> Array:
     """sin(pi x) / (pi x), 1 for 0; integers as the default float.  Source: NumPy, `sinc`."""
     scaled = elementwise.multiply(math.pi, as_array(x))
-    wide = _widen(scaled)
+    wide = widen_narrow(scaled)
     zero = lax.eq(wide, 0)
     one = lax.full_like(wide, 1)
     divisor = lax.select(zero, one, wide)
@@ -79,7 +74,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """log2(2**x1 + 2**x2) without overflow.  Source: NumPy, `logaddexp2`."""
     dtype = common_real_float("logaddexp2", x1, x2)
-    x, y = map(_widen, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
+    x, y = map(widen_narrow, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
     top, gap = lax.max(x, y), lax.sub(x, y)
     small = lax.exp2(lax.neg(lax.abs(gap)))
     rest = lax.add(top, lax.mul(lax.log1p(small), _LOG2_E))
