@@ -24,13 +24,12 @@ LEFT: dict[str, tuple[int, int, int]] = {
     "xarr/compiler/passes": (1, 0, 0),
     "xarr/dtypes.py": (1, 0, 1),
     "xarr/errors.py": (0, 0, 1),
-    "xarr/ir": (13, 0, 49),
+    "xarr/ir": (13, 0, 47),
     "xarr/lax": (2, 0, 19),
     "xarr/linalg": (0, 0, 3),
     "xarr/polynomial": (0, 0, 1),
     "xarr/random": (0, 0, 8),
-    "xarr/runtime": (0, 0, 4),
-    "xarr/transforms": (0, 0, 10),
+    "xarr/transforms": (0, 0, 9),
 }
 
 Check = Callable[[Iterable[Path]], list[str]]

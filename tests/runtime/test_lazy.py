@@ -408,7 +408,7 @@ def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
     del x, again
     assert handles._orphans.nbytes == before + 8000
     handles._orphans.add(node)
-    handles.unowned(node)
+    handles.count_unowned(node)
     assert handles._orphans.nbytes == before + 8000, "a node is counted once"
     del node, y
     assert handles._orphans.nbytes == before
@@ -417,7 +417,7 @@ def test_a_dead_value_counts_once_and_only_while_it_is_needed() -> None:
 def test_a_value_that_an_array_shows_again_is_not_dead() -> None:
     before = handles._orphans.nbytes
     leaf = data(TensorType((1000,), np.dtype(np.float64)), np.zeros(1000), backends.get("numpy").device())
-    handles.unowned(leaf)
+    handles.count_unowned(leaf)
     assert handles._orphans.nbytes == before + 8000
     x = handles.wrap(leaf)
     assert handles._orphans.nbytes == before
@@ -450,7 +450,7 @@ def together(count: int, work: Callable[[], None]) -> None:
 def show_and_count(node: Node) -> None:
     for _ in range(3000):
         handles.wrap(node)
-        handles.unowned(node)
+        handles.count_unowned(node)
 
 
 def test_threads_count_exactly() -> None:

@@ -325,7 +325,7 @@ class Array(
 
         Raises BackendError for an unknown name, or a backend that cannot work on this machine (it says why).
         """
-        return self if backend == self.device else handles.moved(self, as_device(backend))
+        return self if backend == self.device else handles.move(self, as_device(backend))
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """Copy the values to a device, given by its name or that of a backend.
@@ -337,7 +337,7 @@ class Array(
             raise InputError(
                 f"to_device: wanted stream=None, as {self.device} has no streams, got {stream!r}"
             )
-        return self.copy() if device == self.device else handles.moved(self, as_device(device))
+        return self.copy() if device == self.device else handles.move(self, as_device(device))
 
     def astype(
         self,

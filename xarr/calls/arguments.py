@@ -133,7 +133,7 @@ def move_to_device(array: Array, device: DeviceLike) -> Array:
     wanted, own = as_device(device), array._node.device
     if own is None or not own.is_committed:
         return commit(array, wanted)
-    return array if own is wanted else handles.moved(array, wanted)
+    return array if own is wanted else handles.move(array, wanted)
 
 
 def fill(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:

@@ -27,7 +27,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
-from xarr.runtime.handles import Handle, common_device, unowned, weak_kind, wrap
+from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
 
 if TYPE_CHECKING:
     from xarr.arrays.array import Array
@@ -145,10 +145,10 @@ def nodes_of(values: tuple[ArrayLike, ...], dtype: DType | None) -> tuple[Node, 
 def node_of(value: ArrayLike, dtype: DType | None, device: Device | None) -> Node:
     """The node of a value: a number as `dtype`, where it is given, an array in its own, from the host on `device`."""
     if isinstance(value, Handle):
-        return value._node if dtype is None or value._weak is None else value._to(dtype)
+        return value._node if dtype is None or value._weak is None else value._convert(dtype)
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
-    return unowned(host_node(host_array(value), device))
+    return count_unowned(host_node(host_array(value), device))
 
 
 def promote_operands(name: str, *values: ArrayLike, dtype: DType | None = None) -> tuple[Array, ...]:

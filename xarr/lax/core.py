@@ -20,7 +20,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
-from xarr.runtime.handles import Handle, common_device, unowned, weak_kind, wrap
+from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
 from xarr.runtime.traces import recording
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _shown(value: Any, kind: type[Any]) -> str:
 def _strong_node(value: ArrayLike, device: Device | None) -> Node:
     if isinstance(value, Handle):
         return value._node
-    return unowned(host_node(host_array(value), device))
+    return count_unowned(host_node(host_array(value), device))
 
 
 def host_node(array: np.ndarray[Any, Any], device: Device | None) -> Node:
@@ -91,7 +91,7 @@ def host_node(array: np.ndarray[Any, Any], device: Device | None) -> Node:
 
 def put(values: np.ndarray[Any, Any], device: Device | None) -> Array:
     """An Array of values that were computed on the host from an Array on `device`, back on it."""
-    return wrap(unowned(host_node(values, device)))
+    return wrap(count_unowned(host_node(values, device)))
 
 
 def gives_way(kind: type[Any], dtype: np.dtype[Any]) -> bool:
@@ -111,7 +111,7 @@ def _weak_node(name: str, value: Any, dtype: np.dtype[Any]) -> Node:
             f"{name}: {_shown(value, kind)} does not fit the other operand's {dtype}; lax never promotes: {fix}, or "
             "use the operators and functions of xarr, which promote"
         )
-    return value._to(dtype) if isinstance(value, Handle) else scalar_node(value, dtype)
+    return value._convert(dtype) if isinstance(value, Handle) else scalar_node(value, dtype)
 
 
 def apply(op: Op, *values: ArrayLike) -> Array:

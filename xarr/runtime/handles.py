@@ -56,16 +56,16 @@ class _Orphans:
     def add(self, node: Node) -> None:
         size = node.type.nbytes
         if size > self.SMALL:
-            reference = self._reference(node, self._gone)
+            reference = self._reference(node, self._forget)
             if reference not in self._sizes:
                 self._sizes[reference] = size
                 self.nbytes += size
 
     def discard(self, node: Node) -> None:
         """An Array shows the value again."""
-        self._gone(self._reference(node))
+        self._forget(self._reference(node))
 
-    def _gone(self, reference: weakref.ref[Node]) -> None:
+    def _forget(self, reference: weakref.ref[Node]) -> None:
         # Popped first: between reading nbytes and writing it back no other code may run.
         size = self._sizes.pop(reference, 0)
         self.nbytes -= size
@@ -140,7 +140,7 @@ class Handle:
         if node.value is not None and not node.handles:
             _orphans.add(node)
 
-    def _to(self, dtype: np.dtype[Any]) -> Node:
+    def _convert(self, dtype: np.dtype[Any]) -> Node:
         """Of a weak handle: the value in the element type that it gives way to."""
         raise NotImplementedError
 
@@ -161,7 +161,7 @@ def weak_kind(value: object) -> type[Any] | None:
     return scalar_kind(value) if is_weak(value) else None
 
 
-def unowned(node: Node) -> Node:
+def count_unowned(node: Node) -> Node:
     """Count a leaf that no Array shows, only the op it is made for, as data that this op keeps alive."""
     if node.value is not None:
         _orphans.add(node)
@@ -200,7 +200,7 @@ def compute(handle: Handle) -> Node:
     return node
 
 
-def moved(handle: Handle, device: Device) -> Array:
+def move(handle: Handle, device: Device) -> Array:
     """The value of `handle`, computed if need be, on another device."""
     node = compute(handle)
     assert node.device is not None
@@ -271,7 +271,7 @@ def commit(array: Array, device: Device | None = None) -> Array:
     committed = current_device() if device is None else device.committed
     if node.value is not None:
         assert node.device is not None
-        return moved(array, committed)
+        return move(array, committed)
     return wrap(Node(node.op, node.operands, node.type, node._place, committed))
 
 

@@ -226,7 +226,7 @@ def _node(leaf: Any, device: Device | None) -> Node:
 
 def _number(value: Any, dtype: Any) -> Node:
     if isinstance(value, Number):
-        return value._to(dtype)
+        return value._convert(dtype)
     # Numbers of two functions together are an ordinary Array.
     node: Node = value.astype(dtype)._node if isinstance(value, Array) else scalar_node(value, dtype)
     return node

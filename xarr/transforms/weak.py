@@ -141,7 +141,7 @@ def _comparison(name: str, symbol: str, function: Operator) -> Any:
             and handles.weak_kind(other) is None
             and getattr(other, "dtype", None) in INTEGER
         ):
-            return function(handles.wrap(self._to(_INT64)), other)
+            return function(handles.wrap(self._convert(_INT64)), other)
         return between_numbers(self, other)
 
     return method
@@ -179,7 +179,7 @@ class Number(Array):
         number._weak, number._text, number._numbers = kind, text, numbers
         return number
 
-    def _to(self, dtype: DType) -> Node:
+    def _convert(self, dtype: DType) -> Node:
         return self._numbers.of(self._text, self._weak, dtype)
 
     __add__, __radd__ = _pair("add", "+")
