@@ -236,9 +236,9 @@ class Run(PlanRun):
     def compute(self, step: records.Step, inputs: list[Array]) -> Sequence[Array]:
         if isinstance(step, records.LaunchLoop):
             state = [np.array(each) for each in inputs]
-            launch_loop(step.node.op.graphs, state)
+            launch_loop(step.op.graphs, state)
             return [state[k] for k in step.carried]
-        return flat_results(one_operation(step.node.op, tuple(x.type for x in step.node.operands))(*inputs))
+        return flat_results(one_operation(step.op, tuple(x.type for x in step.node.operands))(*inputs))
 
 
 @lru_cache(None)

@@ -122,9 +122,7 @@ class PlanRun:
 
     def compute(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
         """The results of the library, or of a loop program."""
-        results = _flat_values(
-            _program(step.node.op, tuple(each.type for each in step.node.operands))(*inputs)
-        )
+        results = _flat_values(_program(step.op, tuple(each.type for each in step.node.operands))(*inputs))
         carried = step.carried if isinstance(step, records.LaunchLoop) else range(len(results))
         return [np.array(results[k]) for k in carried]
 

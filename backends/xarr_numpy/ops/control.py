@@ -181,9 +181,9 @@ def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.LaunchLoop) and isinstance(step.node.op, ops.NativeWhile)
+    assert isinstance(step, records.LaunchLoop) and isinstance(step.op, ops.NativeWhile)
     assert step.program is not None, "the plan was made with a schedule"
-    kernel, progress = engine.loop_kernel(step.program), step.node.op.progress
+    kernel, progress = engine.loop_kernel(step.program), step.op.progress
     name = emitter.constant(kernel.call, "k")
     emitter.show(name, kernel)
     used = zip(step.carried, step.outputs, strict=True)
@@ -208,9 +208,9 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 
 
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.LoopStep) and isinstance(step.node.op, ops.While)
+    assert isinstance(step, records.LoopStep) and isinstance(step.op, ops.While)
     functions = f"{emitter.function(step.cond)}, {emitter.function(step.body)}"
-    state, progress = emitter.values(step.inputs), step.node.op.progress
+    state, progress = emitter.values(step.inputs), step.op.progress
     if emitter.lanes and step.inputs:
         return _next_state(emitter, step, names, step.state, f"while_lanes({functions}, {state})")
     loop = f"while_loop({functions}"
@@ -219,7 +219,7 @@ def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     elif progress is not None:
         loop = f"while_loop_shown({emitter.constant(progress)}, {functions}"
     elif engine.chosen() == "compiled":
-        loop = f"while_loop_then({emitter.constant(step.node.op)}, {functions}"
+        loop = f"while_loop_then({emitter.constant(step.op)}, {functions}"
     call = f"{', '.join(filter(None, [loop, state]))})"
     return _next_state(emitter, step, names, step.state, call)
 
@@ -235,18 +235,18 @@ def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     functions = [emitter.function(each) for each in step.branches]
     chosen, operands = emitter.value(step.inputs[0]), emitter.values(step.inputs[1:])
     if emitter.lanes:
-        index = f"np.where({chosen}, 0, 1)" if isinstance(step.node.op, ops.If) else chosen
+        index = f"np.where({chosen}, 0, 1)" if isinstance(step.op, ops.If) else chosen
         types = [emitter.constant(emitter.plan.buffers[number].type.dtype) for number in step.outputs]
         dtypes = f"({''.join(f'{dtype}, ' for dtype in types)})"
         arguments = f"{index}, ({', '.join(functions)},), {dtypes}{operands and ', '}{operands}"
         return _unpacking(names, f"branch_lanes({arguments})")
-    if isinstance(step.node.op, ops.If):
+    if isinstance(step.op, ops.If):
         return _unpacking(names, f"({functions[0]} if {chosen} else {functions[1]})({operands})")
     return _unpacking(names, f"branch({chosen}, ({', '.join(functions)},))({operands})")
 
 
 def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    op = step.node.op
+    op = step.op
     assert isinstance(op, ops.CustomCall)
     if emitter.lanes:
         raise BackendError(
@@ -263,8 +263,8 @@ def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, records.CheckStep)
-    if isinstance(step.node.op, ops.Check):
-        return f"{names[0]} = check({emitter.values(step.inputs)}, {step.node.op.message!r})"
+    if isinstance(step.op, ops.Check):
+        return f"{names[0]} = check({emitter.values(step.inputs)}, {step.op.message!r})"
     if names:
         return _python_call(emitter, step, names)
     return f"check_indices({emitter.constant(step.call)}, {emitter.value(step.inputs[0])})"

@@ -38,7 +38,7 @@ def find_unshared(plan: Plan) -> frozenset[int]:
     new: set[int] = set()
     for step in plan.steps:
         # No product is a view of an operand.
-        if not isinstance(step.node.op, ops.DotGeneral):
+        if not isinstance(step.op, ops.DotGeneral):
             shared.update(shared_inputs(step))
         if step.makes_new:
             new.update(step.outputs)

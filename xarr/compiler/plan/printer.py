@@ -44,7 +44,7 @@ def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
     space = plan.layout.workspaces[index]
     workspace = "" if space is None else f", workspace of {shown_bytes(space.nbytes)} at {space.offset}"
     cost = step.cost
-    call = f"{step.word} {step.node.op.called}({inputs})"
+    call = f"{step.word} {step.op.called}({inputs})"
     remark = f"{cost.operations:,} operations, {shown_bytes(cost.nbytes)}"
     if step.iterations is None:
         remark += " an iteration"

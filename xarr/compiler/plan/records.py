@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
     from xarr.compiler.while_loops.native_loops import NativeLoop
     from xarr.ir.graph import Graph, Node
+    from xarr.ir.op import Op
     from xarr.ir.ops import Constant, CustomCall
     from xarr.ir.types import TensorType
 
@@ -82,6 +83,10 @@ class Step:
     node: Node
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+
+    @property
+    def op(self) -> Op:
+        return self.node.op
 
     @property
     def plans(self) -> dict[str, Plan]:
@@ -142,7 +147,7 @@ class LaunchLoop(Step):
 
     @property
     def scratch(self) -> list[int]:
-        body, sizes = self.node.op.graphs[1], []
+        body, sizes = self.op.graphs[1], []
         for result in body.results if self.outputs else ():
             source = result.operands[0] if isinstance(result.op, GetTupleElement) else result
             if isinstance(source.op, Fusion):

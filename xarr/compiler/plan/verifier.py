@@ -201,9 +201,9 @@ def _inner_problems(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
         wanted = inputs[1:] if isinstance(step, records.Branch) else inputs
         results = inputs if isinstance(step, records.LoopStep) else outputs
         if [inner.buffers[number].type for number in inner.parameters] != wanted:
-            yield f"P8: the {name} of {step.word} {step.node.op.called} takes other arguments than its inputs"
+            yield f"P8: the {name} of {step.word} {step.op.called} takes other arguments than its inputs"
         types = [inner.buffers[number].type for number in inner.results]
         if name != "condition" and types != results:
-            yield f"P8: the {name} of {step.word} {step.node.op.called} has other results than its outputs"
+            yield f"P8: the {name} of {step.word} {step.op.called} has other results than its outputs"
         if inner.layout.arena > workspace:
-            yield f"P8: the {name} of {step.word} {step.node.op.called} does not fit into its workspace"
+            yield f"P8: the {name} of {step.word} {step.op.called} does not fit into its workspace"
