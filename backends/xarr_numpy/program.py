@@ -8,8 +8,8 @@ says so.  Offsets in the plan's arena, workspaces, and the states of loops that 
         v1 = v0 * a1[None, :]
         return (finish(v1),)
 
-A broadcast costs nothing as long as element-wise operations use it: the value stays *thin*, with size 1
-in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever else uses it gets it in full.
+A broadcast costs nothing as long as element-wise operations use it: the array is an *unmaterialised broadcast*, with
+size 1 in the repeated dimensions, and NumPy's own broadcasting repeats it.  Whatever else uses it gets it in full.
 """
 
 from __future__ import annotations
@@ -105,20 +105,17 @@ class Emitter:
         self, plan: Plan, lanes: bool = False, name: str = "program", bar: ProgressBar | None = None
     ) -> None:
         self.plan = plan
-        self.graph = plan.graph
         self.lanes = lanes
         self.name = name
         self.bar = bar
-        #: The names of nodes whose value is an array, as far as steps have read or written them.
-        self.names: dict[Node, str] = {}
-        self.thin: set[Node] = set()
-        #: Thin values of arrays that have no dimension at all: a scalar broadcast, and what came of it.
-        self.points: set[Node] = set()
+        #: The buffers that are unmaterialised broadcasts: of size 1 where their type repeats them.
+        self.broadcasts: set[int] = set()
+        #: Those that are arrays of no dimension at all: a scalar broadcast, and what came of it.
+        self.scalars: set[int] = set()
         #: The number of the first buffer that is no argument.
         self._first = len(plan.parameters)
-        #: By the number of a buffer its name, and the node that a thin one is.
-        self._values: dict[int, str] = {}
-        self._definitions: dict[int, Node] = {}
+        #: The names of buffers, as far as steps have read or written them.
+        self._names: dict[int, str] = {}
         self.body: list[tuple[str, Node | None]] = []
         #: The names of what several nodes are parts of, by the expressions for it.
         self.shared: dict[str, str] = {}
@@ -130,8 +127,6 @@ class Emitter:
         #: How many names begin with each prefix.
         self._counts: dict[str, int] = {}
         self._dtypes: dict[np.dtype[Any], str] = {}
-        #: The step that is written.
-        self.step: Step
 
     def constant(self, value: Any, prefix: str = "c") -> str:
         """A name in the program's scope for an object that has no literal."""
@@ -168,7 +163,7 @@ class Emitter:
     def kernel(self, step: Step) -> CompiledKernel:
         """The compiled kernel that a launch calls."""
         assert isinstance(step, Launch) and step.program is not None, "the plan was made with a schedule"
-        return engine.kernel(step.program, tuple([self.plan.buffers[number].type for number in step.outputs]))
+        return engine.kernel(step.program, tuple(self.types(step.outputs)))
 
     def show(self, name: str, kernel: Any) -> None:
         """Let the text of a kernel follow that of this program."""
@@ -176,37 +171,57 @@ class Emitter:
         if kernel.origin:
             self.origins.append(f"{name}: {kernel.origin}")
 
-    def mark_thin(self, node: Node) -> None:
-        """Say that the value has size 1 where the node's type repeats it.  Lanes have no shape to repeat."""
+    def type(self, number: int) -> TensorType:
+        """The type of a buffer."""
+        return self.plan.buffers[number].type
+
+    def types(self, numbers: Iterable[int]) -> list[TensorType]:
+        """The types of buffers."""
+        return [self.type(number) for number in numbers]
+
+    def result_type(self, step: Step) -> TensorType:
+        """The type of the one output of a step."""
+        (number,) = step.outputs
+        return self.type(number)
+
+    def mark_broadcast(self, step: Step) -> None:
+        """Say that the outputs have size 1 where their types repeat them.  Lanes have no shape to repeat."""
         if not self.lanes:
-            self.thin.add(node)
+            self.broadcasts.update(step.outputs)
 
-    def full(self, node: Node) -> str:
-        """The expression for an operand with its whole shape."""
-        if node in self.thin:
-            return f"np.broadcast_to({self.names[node]}, {node.shape})"
-        return self.names[node]
+    def in_place_pairs(self, step: Step) -> tuple[tuple[int, int], ...]:
+        """The results of a step that are written over an operand: (result, operand)."""
+        return () if self.lanes else self.plan.input_output_aliases(step)
 
-    @property
-    def overwritten(self) -> tuple[tuple[int, int], ...]:
-        """The results of the step that are written over an operand: (result, operand)."""
-        return () if self.lanes else self.plan.input_output_aliases(self.step)
+    def buffer_name(self, number: int) -> str:
+        """The name of a buffer; a constant gets one, and a line, when it is first used."""
+        name = self._names.get(number)
+        if name is None:
+            name = self._names[number] = f"v{number - self._first}"
+            constant = self.plan.buffers[number].constant
+            assert constant is not None, f"b{number} is read before it is written"
+            self.body.append((f"{name} = {literal(self, constant)}", None))
+        return name
 
     def value(self, number: int) -> str:
         """The expression for a buffer with its whole shape."""
-        node = self._definitions.get(number)
-        return self._name(number) if node is None else self.full(node)
+        name = self.buffer_name(number)
+        return f"np.broadcast_to({name}, {self.type(number).shape})" if number in self.broadcasts else name
 
     def values(self, numbers: Iterable[int]) -> str:
         """The expressions for buffers, with commas between them."""
         return ", ".join([self.value(number) for number in numbers])
+
+    def operands(self, step: Step) -> list[str]:
+        """The expressions for the inputs of a step."""
+        return [self.value(number) for number in step.inputs]
 
     def run(self) -> NumpyProgram:
         arguments = self._parameters()
         dead = self._dead()
         for step, gone in zip(self.plan.steps, dead, strict=True):
             self.emit(step)
-            if gone and (names := [self._values[number] for number in gone if number in self._values]):
+            if gone and (names := [self._names[number] for number in gone if number in self._names]):
                 self.body.append((f"del {', '.join(names)}", None))
             if self.bar is not None:
                 self.bar.total = (self.bar.total or 0) + 1
@@ -219,14 +234,14 @@ class Emitter:
         """The names of the arguments; tuples among them are taken apart, except in functions inside of the program."""
         numbers = iter(self.plan.parameters)
         if self.name != "program":
-            self._values = {number: f"a{index}" for index, number in enumerate(numbers)}
-            return ", ".join(self._values.values())
-        for index, node in enumerate(self.graph.parameters):
+            self._names = {number: f"a{index}" for index, number in enumerate(numbers)}
+            return ", ".join(self._names.values())
+        for index, node in enumerate(self.plan.graph.parameters):
             if isinstance(node.type, TupleType):
                 self.body.append((f"{self._unpack(node.type, f'a{index}', numbers)} = a{index}", None))
             else:
-                self._values[next(numbers)] = f"a{index}"
-        return ", ".join([f"a{index}" for index in range(len(self.graph.parameters))])
+                self._names[next(numbers)] = f"a{index}"
+        return ", ".join([f"a{index}" for index in range(len(self.plan.graph.parameters))])
 
     def _unpack(self, type: TupleType, name: str, numbers: Iterator[int]) -> str:
         parts = []
@@ -235,7 +250,7 @@ class Emitter:
             if isinstance(element, TupleType):
                 part = self._unpack(element, part, numbers)
             else:
-                self._values[next(numbers)] = part
+                self._names[next(numbers)] = part
             parts.append(part)
         return f"({''.join(f'{part}, ' for part in parts)})"
 
@@ -247,54 +262,29 @@ class Emitter:
                 dead[buffer.end].append(buffer.number)
         return dead
 
-    def _name(self, number: int) -> str:
-        """The name of a buffer; a constant gets one when it is first used."""
-        name = self._values.get(number)
-        if name is None:
-            name = self._values[number] = f"v{number - self._first}"
-            constant = self.plan.buffers[number].constant
-            assert constant is not None, f"b{number} is read before it is written"
-            self.body.append((f"{name} = {literal(self, constant)}", None))
-        return name
-
-    def _read(self, step: Step) -> None:
-        """Name the nodes that are operands of a step, for rows of the table, which know no buffers."""
-        for node, number in zip(step.node.operands, step.inputs, strict=True):
-            if node not in self.names:
-                self.names[node] = self._name(number)
-                known = self._definitions.get(number, node)
-                for marked in (self.thin, self.points):
-                    if known in marked:
-                        marked.add(node)
-
     def emit(self, step: Step) -> None:
         """Write the line of a step."""
-        self.step, node = step, step.node
         if self.lanes:
-            self._refuse_arrays(node)
+            self._refuse_arrays(step)
         names = [f"v{number - self._first}" for number in step.outputs]
         write = STEPS.get(type(step))
         if write is not None:
             line = write(self, step, names)
         else:
-            row = TABLE.get(type(node.op))
+            row = TABLE.get(type(step.op))
             if row is None:
-                raise BackendError(f"backend 'numpy' has no {node.op.name}")
-            self._read(step)
-            line = assignment(names, row(self, node), isinstance(node.type, TensorType))
-            if isinstance(node.type, TensorType):
-                self.names[node] = names[0]
-                if node in self.thin:
-                    self._definitions[step.outputs[0]] = node
-        for number, name in zip(step.outputs, names, strict=True):
-            self._values[number] = name
-        self.body.append((line, node))
+                raise BackendError(f"backend 'numpy' has no {step.op.name}")
+            for number in step.inputs:  # The lines of constants come first, whatever the row asks for.
+                self.buffer_name(number)
+            line = assignment(names, row(self, step), isinstance(step.node.type, TensorType))
+        self._names.update(zip(step.outputs, names, strict=True))
+        self.body.append((line, step.node))
 
-    def _refuse_arrays(self, node: Node) -> None:
-        if any(isinstance(each.type, TensorType) and each.shape for each in (node, *node.operands)):
+    def _refuse_arrays(self, step: Step) -> None:
+        if any(type.shape for type in self.types((*step.inputs, *step.outputs))):
             raise BackendError(
-                f"backend 'numpy' runs scalar computations on whole arrays, and {node.op.name} on "
-                f"{node.type} inside one is not scalar; move it out of the combiner, comparator or map"
+                f"backend 'numpy' runs scalar computations on whole arrays, and {step.op.name} on "
+                f"{step.node.type} inside one is not scalar; move it out of the combiner, comparator or map"
             )
 
     def _results(self) -> str:
@@ -303,7 +293,7 @@ class Emitter:
         numbers = iter(self.plan.results)
         if self.name != "program":
             return "".join([f"compact({self.value(number)}), " for number in numbers])
-        return "".join([f"{self._result(node.type, numbers)}, " for node in self.graph.results])
+        return "".join([f"{self._result(node.type, numbers)}, " for node in self.plan.graph.results])
 
     def _result(self, type: Type, numbers: Iterator[int]) -> str:
         if isinstance(type, TupleType):

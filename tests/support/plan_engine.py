@@ -52,9 +52,9 @@ class PlanRun:
         for index, step in enumerate(plan.steps):
             for number in step.inputs:
                 self.array(number)
-            overwritten = {step.outputs[result] for result, _ in plan.input_output_aliases(step)}
+            in_place = {step.outputs[result] for result, _ in plan.input_output_aliases(step)}
             for number in step.outputs:
-                if number not in overwritten and plan.buffers[number].base is None:
+                if number not in in_place and plan.buffers[number].base is None:
                     self.array(number).reshape(-1).view(np.uint8)[...] = 0xAB
             self.step(step, plan.layout.workspaces[index])
             for buffer in plan.buffers:

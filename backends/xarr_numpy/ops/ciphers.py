@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.base.process_rng import draw
+from xarr.compiler.plan.records import Step
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.ir.ops.ciphers import (
     PHILOX_MULTIPLIERS,
     PHILOX_WEYL,
@@ -149,32 +149,33 @@ def _scramble(keys: Sequence[Array], words: Sequence[Array]) -> Sequence[Array]:
     return x0, x1, x2, x3
 
 
-def _rng(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Rng)
-    a, b, _ = node.operands
-    return f"draw({node.op.distribution!r}, {node.shape}, {emitter.full(a)}, {emitter.full(b)})"
+def _rng(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Rng)
+    a, b, _ = emitter.operands(step)
+    shape = emitter.result_type(step).shape
+    return f"draw({step.op.distribution!r}, {shape}, {a}, {b})"
 
 
-def _threefry_bits(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ThreefryBits)
-    return f"threefry_bits({node.op.form!r}, {_operands(emitter, node)})"
+def _threefry_bits(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ThreefryBits)
+    return f"threefry_bits({step.op.form!r}, {_operands(emitter, step)})"
 
 
-def _philox_pair(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, PhiloxPair)
-    call = f"philox_pairs({_operands(emitter, node)})"
+def _philox_pair(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, PhiloxPair)
+    call = f"philox_pairs({_operands(emitter, step)})"
     both = emitter.shared.get(call)
     if both is None:
         both = emitter.shared[call] = f"pairs{len(emitter.shared)}"
-        emitter.body.append((f"{both} = {call}", node))
-    return f"{both}[{node.op.index}]"
+        emitter.body.append((f"{both} = {call}", step.node))
+    return f"{both}[{step.op.index}]"
 
 
-def _operands(emitter: Emitter, node: Node) -> str:
-    # They may be thin: the function broadcasts, and some have the whole shape.
-    if all(operand in emitter.thin for operand in node.operands):
-        return ", ".join(emitter.full(operand) for operand in node.operands)
-    return ", ".join(emitter.names[operand] for operand in node.operands)
+def _operands(emitter: Emitter, step: Step) -> str:
+    # The function broadcasts its operands to each other, of which one at least must have the whole shape.
+    if emitter.broadcasts.issuperset(step.inputs):
+        return emitter.values(step.inputs)
+    return ", ".join(map(emitter.buffer_name, step.inputs))
 
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (draw, threefry_bits, philox_pairs)}

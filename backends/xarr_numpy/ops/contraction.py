@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.compiler.plan.records import Step
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr_numpy import blas
 from xarr_numpy.memory import pool
@@ -216,19 +216,19 @@ def _integer_matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
     return wrapped
 
 
-def _dot_general(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _dot_general(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.DotGeneral)
-    lhs, rhs = (emitter.full(operand) for operand in node.operands)
-    sums = op.sum_dtype(node.operands[0].tensor_type.dtype)
+    lhs, rhs = emitter.operands(step)
+    left, right = emitter.types(step.inputs)
+    sums = op.sum_dtype(left.dtype)
     dtype = emitter.constant(sums)
-    if not any(operand.shape for operand in node.operands):
+    if not left.shape and not right.shape:
         # Of two scalars it is their product, which is also right for lanes.
         return _converted(emitter, op, sums, f"multiply_as({lhs}, {rhs}, {dtype})")
     batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
     contract = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
-    left, right = (operand.shape for operand in node.operands)
-    way = emitter.constant(plan(left, right, batch, contract), "way")
+    way = emitter.constant(plan(left.shape, right.shape, batch, contract), "way")
     return _converted(emitter, op, sums, f"dot_general({lhs}, {rhs}, {way}, {dtype})")
 
 

@@ -17,7 +17,6 @@ from xarr.compiler.plan import records
 from xarr.compiler.plan.records import Step
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
 from xarr_numpy.ops.rows import Rows
@@ -172,7 +171,7 @@ def _unpacking(names: Sequence[str], call: str) -> str:
 
 def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     kernel = emitter.kernel(step)
-    pairs = emitter.overwritten
+    pairs = emitter.in_place_pairs(step)
     name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
     emitter.show(name, kernel)
     # What is written over is named first: (result, operand).
@@ -188,7 +187,8 @@ def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     emitter.show(name, kernel)
     used = zip(step.carried, step.outputs, strict=True)
     wanted = tuple([k for k, number in used if emitter.plan.is_used(number)])
-    arguments = f"{name}, {wanted}, {tuple([operand for _, operand in emitter.overwritten])}"
+    reused = tuple([operand for _, operand in emitter.in_place_pairs(step)])
+    arguments = f"{name}, {wanted}, {reused}"
     loop = f"native_loop({arguments}"
     if emitter.bar is not None:
         loop = f"native_loop_watched(bar, {arguments}"
@@ -236,7 +236,7 @@ def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     chosen, operands = emitter.value(step.inputs[0]), emitter.values(step.inputs[1:])
     if emitter.lanes:
         index = f"np.where({chosen}, 0, 1)" if isinstance(step.op, ops.If) else chosen
-        types = [emitter.constant(emitter.plan.buffers[number].type.dtype) for number in step.outputs]
+        types = [emitter.constant(type.dtype) for type in emitter.types(step.outputs)]
         dtypes = f"({''.join(f'{dtype}, ' for dtype in types)})"
         arguments = f"{index}, ({', '.join(functions)},), {dtypes}{operands and ', '}{operands}"
         return _unpacking(names, f"branch_lanes({arguments})")
@@ -290,10 +290,10 @@ STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = 
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _map(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Map)
-    operands = ", ".join(emitter.full(operand) for operand in node.operands)
-    return f"map_lanes({emitter.function(node.op.computation, lanes=True)}, {operands})"
+def _map(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Map)
+    operands = emitter.values(step.inputs)
+    return f"map_lanes({emitter.function(step.op.computation, lanes=True)}, {operands})"
 
 
 SCOPE: Final[dict[str, Any]] = {

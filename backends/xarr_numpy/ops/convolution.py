@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.compiler.plan.records import Step
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
@@ -453,12 +453,13 @@ def _products(base: Array, weights: Array) -> Array:
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _convolution(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _convolution(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.Convolution)
-    lhs, rhs = (emitter.full(operand) for operand in node.operands)
-    window = op.window(node.operands[1].tensor_type)
-    return f"convolution({lhs}, {rhs}, {emitter.constant(op)}, {emitter.constant(window)}, {node.shape})"
+    lhs, rhs = emitter.operands(step)
+    window = op.window(emitter.type(step.inputs[1]))
+    shape = emitter.result_type(step).shape
+    return f"convolution({lhs}, {rhs}, {emitter.constant(op)}, {emitter.constant(window)}, {shape})"
 
 
 SCOPE: Final[dict[str, Any]] = {"convolution": convolution}

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Step
 from xarr.ir import ops
-from xarr.ir.graph import Node
-from xarr.ir.types import TupleType
 from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
@@ -291,20 +290,15 @@ def check(value: Any, good: Any, message: str) -> Any:
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _declared(emitter: Emitter, node: Node) -> str:
-    """A name for element type and shape of each result."""
-    assert isinstance(node.type, TupleType)
-    return emitter.constant(tuple((each.dtype, each.shape) for each in node.op.results(node)))  # type: ignore[union-attr]
-
-
 def _call(name: str, *attributes: str, declared: bool = False) -> Any:
     """A row: the function on the operands and these attributes of the op."""
 
-    def write(emitter: Emitter, node: Node) -> str:
-        arguments = [emitter.full(operand) for operand in node.operands]
-        arguments += [repr(getattr(node.op, attribute)) for attribute in attributes]
+    def write(emitter: Emitter, step: Step) -> str:
+        arguments = emitter.operands(step)
+        arguments += [repr(getattr(step.op, attribute)) for attribute in attributes]
         if declared:
-            arguments.append(_declared(emitter, node))
+            types = emitter.types(step.outputs)
+            arguments.append(emitter.constant(tuple([(type.dtype, type.shape) for type in types])))
         return f"{name}({', '.join(arguments)})"
 
     return write

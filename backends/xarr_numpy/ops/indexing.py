@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Step
 from xarr.dtypes import COMPLEX
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
 from xarr_numpy import engine
@@ -333,18 +334,17 @@ def _window(shape: Ints, starts: Sequence[Any], sizes: Ints) -> tuple[slice, ...
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _gather(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Gather)
-    operand, indices = node.operands
-    windows = emitter.constant(node.op.windows(operand.tensor_type, indices.tensor_type))
-    return f"gather({emitter.full(operand)}, {emitter.full(indices)}, {windows})"
+def _gather(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Gather)
+    windows = emitter.constant(step.op.windows(*emitter.types(step.inputs)))
+    return f"gather({emitter.values(step.inputs)}, {windows})"
 
 
-def _scatter(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _scatter(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.Scatter)
-    count, names = len(node.operands) // 2, [emitter.full(operand) for operand in node.operands]
-    types = [operand.tensor_type for operand in node.operands]
+    count, names = len(step.inputs) // 2, emitter.operands(step)
+    types = emitter.types(step.inputs)
     windows = emitter.constant(op.windows(types[0], types[count], types[count + 1]))
     if count == 1:
         arguments = f"{', '.join(names)}, {windows}"
@@ -380,21 +380,21 @@ def scatter_ufunc_of(graph: Graph) -> str | None:
     return ufunc_of(graph)
 
 
-def _dynamic_slice(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.DynamicSlice)
-    operand, *starts = (emitter.full(each) for each in node.operands)
+def _dynamic_slice(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.DynamicSlice)
+    operand, *starts = emitter.operands(step)
     # A scalar has one window, itself; for lanes it has no dimensions either.
-    return f"dynamic_slice({operand}, ({', '.join(starts)},), {node.op.slice_sizes})" if starts else operand
+    return f"dynamic_slice({operand}, ({', '.join(starts)},), {step.op.slice_sizes})" if starts else operand
 
 
-def _dynamic_update_slice(emitter: Emitter, node: Node) -> str:
-    operand, update, *starts = (emitter.full(each) for each in node.operands)
+def _dynamic_update_slice(emitter: Emitter, step: Step) -> str:
+    operand, update, *starts = emitter.operands(step)
     if not starts:
         return update
     kernel = "dynamic_update_slice"
-    if emitter.overwritten:
+    if emitter.in_place_pairs(step):
         # What a loop carries is its own, whatever else is written over may be read-only.
-        is_carried = emitter.name != "program" and emitter.step.inputs[0] in emitter.plan.parameters
+        is_carried = emitter.name != "program" and step.inputs[0] in emitter.plan.parameters
         kernel = "dynamic_update_in_place" if is_carried else "dynamic_update_if_writeable"
     return f"{kernel}({operand}, {update}, ({', '.join(starts)},))"
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Step
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr_numpy.ops.helpers import convert
 from xarr_numpy.ops.rows import Rows
@@ -103,24 +103,24 @@ def fft(x: Array, kind: str, lengths: Ints, shape: Ints, dtype: np.dtype[Any]) -
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _cholesky(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Cholesky)
-    return f"cholesky({emitter.full(node.operands[0])}, {node.op.lower})"
+def _cholesky(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Cholesky)
+    return f"cholesky({emitter.value(step.inputs[0])}, {step.op.lower})"
 
 
-def _triangular_solve(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _triangular_solve(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.TriangularSolve)
-    a, b = (emitter.full(operand) for operand in node.operands)
+    a, b = emitter.operands(step)
     flags = f"{op.left_side}, {op.lower}, {op.unit_diagonal}, {op.transpose_a!r}"
     return f"triangular_solve({a}, {b}, {flags})"
 
 
-def _fft(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _fft(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.Fft)
-    dtype = emitter.constant(node.dtype)
-    return f"fft({emitter.full(node.operands[0])}, {op.fft_type!r}, {op.fft_length}, {node.shape}, {dtype})"
+    operand, type = emitter.value(step.inputs[0]), emitter.result_type(step)
+    return f"fft({operand}, {op.fft_type!r}, {op.fft_length}, {type.shape}, {emitter.constant(type.dtype)})"
 
 
 SCOPE: Final[dict[str, Any]] = {f.__name__: f for f in (cholesky, triangular_solve, fft)}

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Plan, Step
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import arg_direction, monoids
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph
 from xarr.ir.ops.elementwise import numpy_functions
 from xarr.ir.types import Ints
 from xarr_numpy.ops.extremes import settled
@@ -126,20 +127,20 @@ def ufunc_of(graph: Graph) -> str | None:
     return f"np.{known[0].numpy_name}" if known is not None and len(known) == 1 else None
 
 
-def _reduce(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _reduce(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.Reduce)
-    count = len(node.operands) // 2
-    direction = arg_direction(node)
+    count = len(step.inputs) // 2
+    direction = arg_direction(step.node)
     if direction is not None:
         combine, dtype = (
             emitter.function(op.computation, lanes=True),
-            emitter.constant(node.operands[1].dtype),
+            emitter.constant(emitter.type(step.inputs[1]).dtype),
         )
-        first, *start = (emitter.full(operand) for operand in (node.operands[0], *node.operands[2:]))
+        first, *start = map(emitter.value, (step.inputs[0], *step.inputs[2:]))
         arguments = f"{combine}, {first}, ({', '.join(start)}), {op.dimensions[0]}, {dtype}"
         return f"reduce_argument({_FINDERS[direction]}, {arguments})"
-    names = [emitter.full(operand) for operand in node.operands]
+    names = emitter.operands(step)
     known = monoids(op.computation)
     if known is not None and op.dimensions:
         calls = [
@@ -155,16 +156,16 @@ def _reduce(emitter: Emitter, node: Node) -> str:
     return call if count > 1 else f"{call}[0]"
 
 
-def counts_only(graph: Graph, iota: Node) -> bool:
-    """Whether all that uses counted-up indices finds them itself, so that there need be none."""
-    if iota in graph.results:
+def counts_only(plan: Plan, indices: int) -> bool:
+    """Whether all steps that read a buffer of counted-up indices find them themselves, so that there need be none."""
+    if indices in plan.results:
         return False
-    users = [node for node in graph.nodes if iota in node.operands]
     return all(
-        isinstance(node.op, ops.Reduce)
-        and arg_direction(node) is not None
-        and [k for k, operand in enumerate(node.operands) if operand is iota] == [1]
-        for node in users
+        isinstance(step.op, ops.Reduce)
+        and arg_direction(step.node) is not None
+        and [k for k, number in enumerate(step.inputs) if number == indices] == [1]
+        for step in plan.steps
+        if indices in step.inputs
     )
 
 

@@ -1,15 +1,15 @@
-"""What a row of the backend's table is: an op class, and the function that writes a node of it."""
+"""The rows of the backend's table: an op class, and the function that writes a step of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from xarr.ir.graph import Node
+from xarr.compiler.plan.records import Step
 from xarr.ir.op import Op
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
 
-Writer: TypeAlias = "Callable[[Emitter, Node], str]"
+Writer: TypeAlias = "Callable[[Emitter, Step], str]"
 Rows: TypeAlias = "dict[type[Op], Writer]"

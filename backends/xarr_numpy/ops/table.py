@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Step
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.graph import Graph, parameter
 from xarr.ir.ops.elementwise import DIRECTIONS, numpy_functions, regular_ops
 from xarr_numpy.ops import (
     ciphers,
@@ -33,45 +34,45 @@ if TYPE_CHECKING:
 def elementwise(
     template: str, integer: str | None = None, real: str | None = None, complex: str | None = None
 ) -> Writer:
-    """Rows of operations that NumPy broadcasts by itself, with templates of their own for some operands.
+    """Rows of operations that NumPy broadcasts by itself, with templates of their own for some operands."""
 
-    The result is thin if every operand is.  Otherwise some operand has the full shape, and so the result.
-    """
-
-    def write(emitter: Emitter, node: Node) -> str:
-        dtype = node.operands[0].dtype
+    def write(emitter: Emitter, step: Step) -> str:
+        dtype = emitter.type(step.inputs[0]).dtype
         own = (
             integer if dtype in INTEGER else real if dtype in FLOAT else complex if dtype in COMPLEX else None
         )
-        return (own or template).format(*spread(emitter, node), op=node.op, dtype=node.dtype)
+        return (own or template).format(*broadcast_operands(emitter, step), op=step.op)
 
     return write
 
 
-def spread(emitter: Emitter, node: Node) -> list[str]:
-    """Operand names for an element-wise op, which may stay thin."""
-    thin = [operand for operand in node.operands if operand in emitter.thin]
-    if len(thin) == len(node.operands) and thin:
-        emitter.mark_thin(node)
-        if emitter.points.issuperset(thin):
-            emitter.points.add(node)
-    return [emitter.names[operand] for operand in node.operands]
+def broadcast_operands(emitter: Emitter, step: Step) -> list[str]:
+    """The names of operands that NumPy broadcasts to each other.
+
+    The result is an unmaterialised broadcast if every operand is.  Otherwise some operand has the full shape, and so
+    the result.
+    """
+    if emitter.broadcasts.issuperset(step.inputs):
+        emitter.mark_broadcast(step)
+        if emitter.scalars.issuperset(step.inputs):
+            emitter.scalars.update(step.outputs)
+    return [emitter.buffer_name(number) for number in step.inputs]
 
 
 def plain(template: str) -> Writer:
     """Rows of operations that need their operands whole."""
 
-    def write(emitter: Emitter, node: Node) -> str:
-        return template.format(*[emitter.full(operand) for operand in node.operands], op=node.op, node=node)
+    def write(emitter: Emitter, step: Step) -> str:
+        return template.format(*emitter.operands(step), op=step.op)
 
     return write
 
 
-def _compare(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Compare)
-    x, y = spread(emitter, node)
-    ufunc = f"np.{DIRECTIONS[node.op.direction]}"
-    return f"{ufunc}(total_order({x}), total_order({y}))" if node.op.total_order else f"{ufunc}({x}, {y})"
+def _compare(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Compare)
+    x, y = broadcast_operands(emitter, step)
+    ufunc = f"np.{DIRECTIONS[step.op.direction]}"
+    return f"{ufunc}(total_order({x}), total_order({y}))" if step.op.total_order else f"{ufunc}({x}, {y})"
 
 
 #: Element types whose finite numbers stand in a program as they are.
@@ -92,44 +93,46 @@ def _number(constant: ops.Constant) -> str | None:
     return f"np.{number.dtype.name}({number.item()!r})" if is_literal else None
 
 
-def _iota(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Iota)
-    if reductions.counts_only(emitter.graph, node):
+def _iota(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Iota)
+    if reductions.counts_only(emitter.plan, step.outputs[0]):
         return "None"
-    emitter.mark_thin(node)
-    return f"iota({node.shape}, {node.op.dimension}, {emitter.constant(node.dtype)})"
+    emitter.mark_broadcast(step)
+    type = emitter.result_type(step)
+    return f"iota({type.shape}, {step.op.dimension}, {emitter.constant(type.dtype)})"
 
 
-def _broadcast_in_dim(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.BroadcastInDim)
-    (operand,) = node.operands
-    emitter.mark_thin(node)
-    name, dims, axes = emitter.names[operand], node.op.broadcast_dimensions, range(len(node.op.shape))
-    if not dims or operand in emitter.points:
-        emitter.points.add(node)
+def _broadcast_in_dim(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.BroadcastInDim)
+    (operand,) = step.inputs
+    emitter.mark_broadcast(step)
+    name, dims, axes = emitter.buffer_name(operand), step.op.broadcast_dimensions, range(len(step.op.shape))
+    if not dims or operand in emitter.scalars:
+        emitter.scalars.update(step.outputs)
         return name
     if dims == tuple(axes):
         return name
     return f"{name}[{', '.join([':' if axis in dims else 'None' for axis in axes])}]"
 
 
-def _slice(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _slice(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.Slice)
     rows = zip(op.start_indices, op.limit_indices, op.strides, strict=True)
     index = ", ".join(f"{start}:{limit}" + (f":{step}" if step != 1 else "") for start, limit, step in rows)
-    return f"{emitter.full(node.operands[0])}[{index or '...'}]"
+    return f"{emitter.value(step.inputs[0])}[{index or '...'}]"
 
 
-def _reverse(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Reverse)
-    index = ", ".join("::-1" if axis in node.op.dimensions else ":" for axis in range(len(node.shape)))
-    return f"{emitter.full(node.operands[0])}[{index or '...'}]"
+def _reverse(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Reverse)
+    axes = range(len(emitter.result_type(step).shape))
+    index = ", ".join("::-1" if axis in step.op.dimensions else ":" for axis in axes)
+    return f"{emitter.value(step.inputs[0])}[{index or '...'}]"
 
 
-def _convert(emitter: Emitter, node: Node) -> str:
-    (name,) = spread(emitter, node)
-    old, new = node.operands[0].dtype, node.dtype
+def _convert(emitter: Emitter, step: Step) -> str:
+    (name,) = broadcast_operands(emitter, step)
+    old, new = emitter.type(step.inputs[0]).dtype, emitter.result_type(step).dtype
     if (old in FLOAT | COMPLEX and new not in FLOAT | COMPLEX) or (old in COMPLEX and new not in COMPLEX):
         return f"convert({name}, {emitter.constant(new)})"
     if new in EXTENDED_FLOAT or old in SUB_BYTE or new in SUB_BYTE:
@@ -137,22 +140,22 @@ def _convert(emitter: Emitter, node: Node) -> str:
     return f"{name}.astype({emitter.constant(new)})"
 
 
-def _concatenate(emitter: Emitter, node: Node) -> str:
-    assert isinstance(node.op, ops.Concatenate)
-    return f"np.concatenate([{', '.join(map(emitter.full, node.operands))}], {node.op.dimension})"
+def _concatenate(emitter: Emitter, step: Step) -> str:
+    assert isinstance(step.op, ops.Concatenate)
+    return f"np.concatenate([{emitter.values(step.inputs)}], {step.op.dimension})"
 
 
-def _by_parts(emitter: Emitter, node: Node) -> str:
-    """What NumPy has no function for, by the operations that it is defined by: compiled loops have it whole."""
-    parameters = [parameter(operand.type) for operand in node.operands]
-    parts = node.op.decompose(*parameters)
-    assert parts is not None, f"{node.op.name} is not composite"
+def _by_parts(emitter: Emitter, step: Step) -> str:
+    """Write an op that NumPy has no function for by those that it is defined by: compiled loops have it whole."""
+    parameters = [parameter(type) for type in emitter.types(step.inputs)]
+    parts = step.op.decompose(*parameters)
+    assert parts is not None, f"{step.op.name} is not composite"
     function = emitter.function(Graph(parameters, [parts]))
-    return f"{function}({', '.join(map(emitter.full, node.operands))})[0]"
+    return f"{function}({emitter.values(step.inputs)})[0]"
 
 
-def _bitcast(emitter: Emitter, node: Node) -> str:
-    return f"bitcast({emitter.full(node.operands[0])}, {emitter.constant(node.dtype)})"
+def _bitcast(emitter: Emitter, step: Step) -> str:
+    return f"bitcast({emitter.value(step.inputs[0])}, {emitter.constant(emitter.result_type(step).dtype)})"
 
 
 def _called(op: type[ops.Elementwise], name: str) -> Writer:

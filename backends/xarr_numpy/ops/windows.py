@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Step
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window
 from xarr_numpy.ops.extremes import settled
@@ -213,10 +214,10 @@ def _chosen_by_folding(select: Function, operand: Array, window: Window) -> Arra
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _reduce_window(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _reduce_window(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.ReduceWindow)
-    names = [emitter.full(operand) for operand in node.operands]
+    names = emitter.operands(step)
     count = len(names) // 2
     ufunc = window_ufunc_of(op.computation)
     # A scalar has no dimensions to slide along, nor have lanes.
@@ -243,14 +244,14 @@ def window_ufunc_of(graph: Graph) -> str | None:
     return ufunc_of(graph)
 
 
-def _select_and_scatter(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _select_and_scatter(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.SelectAndScatter)
-    operand, source, initial = (emitter.full(each) for each in node.operands)
+    operand, source, initial = emitter.operands(step)
     scatter = scatter_ufunc_of(op.scatter)
     # Among zeros the sign of an extreme is chance in NumPy.
     if scatter is None or isinstance(op.scatter.results[0].op, ops.Maximum | ops.Minimum):
-        scatter = combiner(emitter, op.scatter, node.operands[1].tensor_type.size)
+        scatter = combiner(emitter, op.scatter, emitter.type(step.inputs[1]).size)
     if not op.window_dimensions:
         return f"{emitter.function(op.scatter, lanes=True)}({initial}, {source})[0]"
     select = emitter.function(op.select, lanes=True)

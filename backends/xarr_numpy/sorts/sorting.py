@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.compiler.plan.records import Step
 from xarr.compiler.sort_keys import Column, order_of
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Graph
 from xarr_numpy import engine
 from xarr_numpy.ops.helpers import total_order
 from xarr_numpy.ops.rows import Rows
@@ -183,34 +184,34 @@ def _merged(
 # --- rows --------------------------------------------------------------------------------------------
 
 
-def _sort(emitter: Emitter, node: Node) -> str:
-    op = node.op
+def _sort(emitter: Emitter, step: Step) -> str:
+    op = step.op
     assert isinstance(op, ops.Sort)
-    arrays = f"({''.join(f'{emitter.full(operand)}, ' for operand in node.operands)})"
-    dtypes = [operand.dtype for operand in node.operands]
+    arrays = f"({''.join(f'{operand}, ' for operand in emitter.operands(step))})"
+    dtypes = [type.dtype for type in emitter.types(step.inputs)]
     for keys in range(1, len(dtypes) + 1):
         if op.comparator == lexicographic(dtypes, keys):
-            return _shown(node, f"sort_keys({arrays}, {op.dimension}, {keys})")
+            return _shown(step, f"sort_keys({arrays}, {op.dimension}, {keys})")
     order = order_of(op.comparator)
     if order is None:
-        return _shown(node, _merge(emitter, node, arrays, str(op.dimension)))
-    merged = f"lambda x, k: {_merge(emitter, node, 'x', 'k')}"
+        return _shown(step, _merge(emitter, step, arrays, str(op.dimension)))
+    merged = f"lambda x, k: {_merge(emitter, step, 'x', 'k')}"
     if len(dtypes) == 1 and order.array == 0:
         column = emitter.constant(order.columns[0])
-        return f"sort_plainly({column}, {merged}, {emitter.full(node.operands[0])}, {op.dimension})"
+        return f"sort_plainly({column}, {merged}, {emitter.value(step.inputs[0])}, {op.dimension})"
     key, columns = emitter.function(order.key, lanes=True), emitter.constant(order.columns)
-    return _shown(node, f"sort_by_columns({key}, {columns}, {merged}, {arrays}, {op.dimension})")
+    return _shown(step, f"sort_by_columns({key}, {columns}, {merged}, {arrays}, {op.dimension})")
 
 
-def _shown(node: Node, call: str) -> str:
-    return call if len(node.operands) > 1 else f"{call}[0]"
+def _shown(step: Step, call: str) -> str:
+    return call if len(step.inputs) > 1 else f"{call}[0]"
 
 
-def _merge(emitter: Emitter, node: Node, arrays: str, axis: str) -> str:
+def _merge(emitter: Emitter, step: Step, arrays: str, axis: str) -> str:
     """The call that merges."""
-    op = node.op
+    op = step.op
     assert isinstance(op, ops.Sort)
-    if engine.sequential(op.comparator, node.operands[0].tensor_type.size):
+    if engine.sequential(op.comparator, emitter.type(step.inputs[0]).size):
         return f"merge_compiled({emitter.constant(op.comparator)}, {arrays}, {axis})"
     return f"merge_sort({emitter.function(op.comparator, lanes=True)}, {arrays}, {axis})"
 
