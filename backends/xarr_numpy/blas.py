@@ -32,18 +32,18 @@ _threads_before = 0
 
 @cache
 def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
-    """How to set and ask for the number of threads of NumPy's BLAS; None where it cannot be done."""
+    """Functions to set and ask for the number of threads of NumPy's BLAS; None where it cannot be done."""
     # Symbols of the libraries that an extension module was linked with are found through it.
     module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     if module is None:
         return None
     library = ctypes.CDLL(module.__file__)
     for pattern in _PATTERNS:
-        found = [
+        calls = [
             getattr(library, pattern.format(name), None) for name in ("set_num_threads", "get_num_threads")
         ]
-        if None not in found:
-            set_threads, get_threads = found
+        if None not in calls:
+            set_threads, get_threads = calls
             return set_threads, get_threads  # type: ignore[return-value]
     return None
 

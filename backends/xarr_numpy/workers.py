@@ -1,6 +1,6 @@
 """Run the turns of a loop on several processors.
 
-Python handles Ctrl-C between any two instructions of the main thread.  So whoever shares a loop waits for the
+Python handles Ctrl-C between any two instructions of the main thread.  So the thread that shares a loop waits for the
 threads whatever is raised meanwhile; and should the very waiting be interrupted, the threads themselves hold
 the memory and the machine code that they use, until they are done with the turns they have.
 """
@@ -26,7 +26,7 @@ PIECES: Final = 8
 
 
 def count() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -84,7 +84,7 @@ class _Worker:
 
 
 class _User:
-    """Whoever uses the pool, for as long as this exists."""
+    """A user of the pool, for as long as this exists."""
 
 
 class _Pool:
@@ -128,7 +128,7 @@ def run(
     try:
         if len(pool.workers) + 1 >= least and pool.take(user):
             _share(pool, phase, buffers, extent, cost, pieces_each, held)
-        else:  # whoever finds it taken works alone
+        else:  # a thread that finds it taken works alone
             phase(buffers, 0, extent)
     finally:
         del user

@@ -66,11 +66,11 @@ def _in_tiles(write: Callable[[slice, Array, Array], None], shape: Ints, *operan
     key0, key1, x0, x1 = (_flat(operand, shape) for operand in operands)
 
     def tiles(_: int, begin: int, end: int) -> None:
-        rooms = np.empty((3, min(_TILE, x0.size)), U32)
+        scratch_rows = np.empty((3, min(_TILE, x0.size)), U32)
         with np.errstate(all="ignore"):
             for number in range(begin, end):
                 tile = slice(number * _TILE, min((number + 1) * _TILE, x0.size))
-                first, second, scratch = rooms[:, : tile.stop - tile.start]
+                first, second, scratch = scratch_rows[:, : tile.stop - tile.start]
                 np.copyto(first, x0[tile])
                 np.copyto(second, x1[tile])
                 _encrypt(key0[tile], key1[tile], first, second, scratch)
@@ -113,11 +113,11 @@ def philox_pairs(*operands: Array) -> tuple[Array, Array]:
     size = prod(shape)
 
     def tiles(_: int, begin: int, end: int) -> None:
-        rooms = np.empty((6, min(_PHILOX_TILE, size)), U64)
+        scratch_rows = np.empty((6, min(_PHILOX_TILE, size)), U64)
         with np.errstate(all="ignore"):
             for number in range(begin, end):
                 tile = slice(number * _PHILOX_TILE, min((number + 1) * _PHILOX_TILE, size))
-                words = [room[: tile.stop - tile.start] for room in rooms]
+                words = [row[: tile.stop - tile.start] for row in scratch_rows]
                 for word, start in zip(words, counter, strict=False):
                     np.copyto(word, start[tile])
                 x0, x1, x2, x3 = _scramble([each[tile] for each in key], words)
@@ -130,7 +130,7 @@ def philox_pairs(*operands: Array) -> tuple[Array, Array]:
 
 
 def _scramble(keys: Sequence[Array], words: Sequence[Array]) -> Sequence[Array]:
-    """Philox on words of 32 bits, each in a uint64; the last two arrays are room for products."""
+    """Philox on words of 32 bits, each in a uint64; the last two arrays are scratch for products."""
     # One element is as good as many where all are the same, and faster to combine.
     keys = [key[:1] if key.strides == (0,) else key for key in keys]
     x0, x1, x2, x3, first, second = words

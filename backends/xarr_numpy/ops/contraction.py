@@ -35,7 +35,7 @@ _FAR: Final = 16
 
 @dataclass(frozen=True)
 class Side:
-    """How an operand becomes matrices: transposed by `axes` to the batch dimensions and two groups.
+    """The form in which an operand becomes matrices: transposed by `axes` to the batch dimensions and two groups.
 
     The groups are the rows and the columns of matrices of the shape `matrix`, or, if `swapped`, the columns
     and the rows.
@@ -53,13 +53,13 @@ class Side:
         """The matrices of `x`, with dimensions transposed already; a copy if need be."""
         shape = (*x.shape[:batches], *self.matrix)
         view = view_of(x, shape)
-        found = view if view is not None else _copied(x).reshape(shape)
-        return found.swapaxes(-1, -2) if self.swapped else found
+        matrices = view if view is not None else _copy(x).reshape(shape)
+        return matrices.swapaxes(-1, -2) if self.swapped else matrices
 
 
 @dataclass(frozen=True)
 class ContractionPlan:
-    """How a dot_general becomes matrix products; `shape` is that of the result, `split` the batch dimension of
+    """The matrix products of a dot_general; `shape` is that of the result, `split` the batch dimension of
     which parts are multiplied at the same time, if that pays, and `each` the multiplications for one index of it.
     """
 
@@ -86,7 +86,7 @@ def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, I
     ways = []
     for order in dict.fromkeys(orders):
         sides = [
-            _side(shape, batch[k], free[k], tuple(contract[k][place] for place in order), k == 0)
+            _side(shape, batch[k], free[k], tuple(contract[k][index] for index in order), k == 0)
             for k, shape in enumerate((lhs, rhs))
         ]
         ways.append((sum(cost for cost, _ in sides), sides[0][1], sides[1][1]))
@@ -104,16 +104,16 @@ def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, I
 
 
 def _side(shape: Ints, batch: Ints, free: Ints, contracted: Ints, is_left: bool) -> tuple[int, Side]:
-    """What it costs to copy an operand into the better of two forms, and that form."""
-    found = []
+    """The cost of copying an operand into the better of two forms, and that form."""
+    forms = []
     for swapped in (False, True):
         groups = (free, contracted) if is_left != swapped else (contracted, free)
         axes = (*batch, *groups[0], *groups[1])
         matrix = tuple(prod(shape[axis] for axis in group) for group in groups)
-        found.append(
+        forms.append(
             (_cost(shape, axes, (*(shape[axis] for axis in batch), *matrix)), Side(axes, matrix, swapped))
         )
-    return min(found, key=lambda each: each[0])
+    return min(forms, key=lambda each: each[0])
 
 
 def _cost(shape: Ints, axes: Ints, matrices: Ints) -> int:
@@ -149,10 +149,10 @@ def is_for_blas(x: Array) -> bool:
     return by_rows or by_columns
 
 
-def _copied(x: Array) -> Array:
-    found = np.empty(x.shape, x.dtype)
-    blas.copy(found, x)
-    return found
+def _copy(x: Array) -> Array:
+    copy = np.empty(x.shape, x.dtype)
+    blas.copy(copy, x)
+    return copy
 
 
 def dot_general(lhs: Array, rhs: Array, way: ContractionPlan, dtype: np.dtype[Any]) -> Array:
@@ -182,8 +182,8 @@ def _matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
     if lhs.dtype in BOOL and dtype in BOOL:
         # A sum of ones may round but never becomes zero, and float32 is what BLAS is fast in.
         counts: Array = np.matmul(lhs.astype(np.float32), rhs.astype(np.float32))
-        found: Array = counts != 0
-        return found
+        result: Array = counts != 0
+        return result
     if lhs.dtype in INTEGER and dtype in INTEGER:
         return _integer_matmul(lhs, rhs, dtype)
     wide = _accumulator(lhs.dtype, dtype)
@@ -196,11 +196,11 @@ def _as_type(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _accumulator(operand: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]:
-    parts = [_widened(dtype) for dtype in (operand, result)]
+    parts = [_widen(dtype) for dtype in (operand, result)]
     return np.promote_types(*parts)
 
 
-def _widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _widen(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype in BOOL:
         return np.dtype(np.int8)
     return np.dtype(np.float32) if dtype in EXTENDED_FLOAT or dtype == np.float16 else dtype
@@ -225,14 +225,14 @@ def _dot_general(emitter: Emitter, step: Step) -> str:
     dtype = emitter.constant(sums)
     if not left.shape and not right.shape:
         # Of two scalars it is their product, which is also right for lanes.
-        return _converted(emitter, op, sums, f"multiply_as({lhs}, {rhs}, {dtype})")
+        return _round_to_result(emitter, op, sums, f"multiply_as({lhs}, {rhs}, {dtype})")
     batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
     contract = (op.lhs_contracting_dimensions, op.rhs_contracting_dimensions)
     way = emitter.constant(plan(left.shape, right.shape, batch, contract), "way")
-    return _converted(emitter, op, sums, f"dot_general({lhs}, {rhs}, {way}, {dtype})")
+    return _round_to_result(emitter, op, sums, f"dot_general({lhs}, {rhs}, {way}, {dtype})")
 
 
-def _converted(emitter: Emitter, op: ops.DotGeneral, sums: np.dtype[Any], expression: str) -> str:
+def _round_to_result(emitter: Emitter, op: ops.DotGeneral, sums: np.dtype[Any], expression: str) -> str:
     return expression if sums == op.dtype else f"convert({expression}, {emitter.constant(op.dtype)})"
 
 

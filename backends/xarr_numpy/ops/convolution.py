@@ -62,10 +62,10 @@ class Line(NamedTuple):
 
     def meeting(self, element: int, windows: int, size: int) -> tuple[slice, slice]:
         """The windows whose `element` lies in a base of this size, and the places where it does."""
-        place = self.first + element * self.step
-        low = max(0, -(place // self.stride))
-        count = max(0, min(windows - 1, (size - 1 - place) // self.stride) + 1 - low)
-        start = place + low * self.stride
+        position = self.first + element * self.step
+        low = max(0, -(position // self.stride))
+        count = max(0, min(windows - 1, (size - 1 - position) // self.stride) + 1 - low)
+        start = position + low * self.stride
         stop = start + (count - 1) * self.stride + 1 if count else start
         return slice(low, low + count), slice(start, stop, self.stride)
 
@@ -89,8 +89,8 @@ class Problem:
     @property
     def dtype(self) -> np.dtype[Any]:
         """In which sums are formed."""
-        found: np.dtype[Any] = self.kernel.dtype
-        return found
+        dtype: np.dtype[Any] = self.kernel.dtype
+        return dtype
 
     @property
     def windows(self) -> Ints:
@@ -104,7 +104,7 @@ class Problem:
 
     @property
     def reads(self) -> tuple[range, ...]:
-        """What is read along each spatial dimension."""
+        """The ranges that are read along each spatial dimension."""
         rows = zip(self.lines, self.windows, self.elements, strict=True)
         return tuple(line.reads(windows, elements) for line, windows, elements in rows)
 
@@ -128,8 +128,8 @@ class Problem:
     def blocks(self, shape: Ints) -> Iterator[Problem]:
         """All parts of this shape, batch first; the last ones may be smaller."""
         starts = [range(0, size, step) for size, step in zip(self.outer, shape, strict=True)]
-        for place in product(*starts):
-            rows = zip(place, shape, self.outer, strict=True)
+        for corner in product(*starts):
+            rows = zip(corner, shape, self.outer, strict=True)
             yield self.block(tuple(slice(start, min(start + step, size)) for start, step, size in rows))
 
     @property
@@ -139,15 +139,15 @@ class Problem:
 
     def block_shape(self, each: int, limit: int) -> Ints:
         """Equal parts with as many whole last dimensions as fit, a window taking `each` elements of its own."""
-        room = max(1, limit // (each * self.dtype.itemsize))
+        budget = max(1, limit // (each * self.dtype.itemsize))
         sizes = []
         for size in reversed(self.outer):
-            parts = -(-size // min(size, room))
+            parts = -(-size // min(size, budget))
             sizes.append(-(-size // parts))
-            room = max(1, room // size)
+            budget = max(1, budget // size)
         return tuple(reversed(sizes))
 
-    def finished(self, sums: Array) -> Array:
+    def round_to_result(self, sums: Array) -> Array:
         """Sums in the type of the result."""
         return (
             sums.astype(np.int64).astype(self.result.dtype)
@@ -169,17 +169,17 @@ def convolution(lhs: Array, rhs: Array, op: ops.Convolution, window: Window, sha
         result.fill(0)
     backwards = [dim for dim, back in zip(op.rhs_spec[2:], op.window_reversal, strict=True) if back]
     groups, by_batch = op.feature_group_count * op.batch_group_count, op.batch_group_count > 1
-    base = _grouped(lhs.transpose(op.lhs_spec), 0 if by_batch else 1, groups)
-    kernel = _grouped(np.flip(rhs, tuple(backwards)).transpose(op.rhs_spec), 0, groups)
+    base = _group(lhs.transpose(op.lhs_spec), 0 if by_batch else 1, groups)
+    kernel = _group(np.flip(rhs, tuple(backwards)).transpose(op.rhs_spec), 0, groups)
     dtype = _working_type(lhs, rhs, op.dtype, prod(kernel.shape[2:]))
-    out = _grouped(result.transpose(op.out_spec), 1, groups)
+    out = _group(result.transpose(op.out_spec), 1, groups)
     wraps = lhs.dtype in INTEGER and dtype in FLOAT and op.dtype in INTEGER
     for problem in _without_holes(Problem(base, convert(kernel, dtype), out, (), wraps), window.dimensions):
-        _solve(_condensed(problem))
+        _solve(_condense(problem))
     return result
 
 
-def _grouped(x: Array, axis: int, groups: int) -> Array:
+def _group(x: Array, axis: int, groups: int) -> Array:
     """A view of `x` with an axis split into groups, which come first."""
     split = (*x.shape[:axis], groups, x.shape[axis] // groups, *x.shape[axis + 1 :])
     return np.moveaxis(np.reshape(x, split, copy=False), axis, 0)
@@ -233,16 +233,16 @@ def _classes(window: WindowDimension, count: int) -> Iterator[tuple[slice, slice
     common = gcd(holes, dilation)
     period, every = holes // gcd(holes, stride), holes // common
     for w in range(min(period, count)):
-        place = w * stride - window.padding_low
-        if place % common == 0:
-            k = -(place // common) * pow(dilation // common, -1, every) % every
-            first = (place + k * dilation) // holes
+        offset = w * stride - window.padding_low
+        if offset % common == 0:
+            k = -(offset // common) * pow(dilation // common, -1, every) % every
+            first = (offset + k * dilation) // holes
             line = Line(first, period * stride // holes, every * dilation // holes)
             yield slice(w, None, period), slice(k, None, every), line
 
 
-def _condensed(problem: Problem) -> Problem:
-    """The same without the places that no window reads because all distances have a common divisor."""
+def _condense(problem: Problem) -> Problem:
+    """The problem without the positions that no window reads because all distances have a common divisor."""
     base, lines = problem.base, []
     rows = zip(problem.lines, problem.windows, problem.elements, strict=True)
     for axis, (line, windows, elements) in enumerate(rows, 3):
@@ -277,9 +277,9 @@ def _solve(problem: Problem) -> None:
     multiplications = prod(problem.result.shape) * depth * prod(problem.elements) // len(blocks)
 
     def work(start: int, stop: int) -> None:
-        room = Room(problem.dtype)
+        scratch = Scratch(problem.dtype)
         for block in blocks[start:stop]:
-            multiply(block, matrix, room)
+            multiply(block, matrix, scratch)
 
     if region * workers.count() <= _REGION and blas.is_worth_sharing(len(blocks), multiplications):
         blas.share(work, len(blocks), multiplications)
@@ -287,7 +287,7 @@ def _solve(problem: Problem) -> None:
         work(0, len(blocks))
 
 
-class Room:
+class Scratch:
     """Memory for what one block after the other needs: a part of the base, and its windows."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -303,14 +303,14 @@ class Room:
 
     def windows(self, windows: Array) -> Array:
         """The windows laid out in order."""
-        found = self._empty("windows", windows.shape)
-        np.copyto(found, windows)
-        return found
+        copy = self._empty("windows", windows.shape)
+        np.copyto(copy, windows)
+        return copy
 
     def zeros(self, shape: Ints) -> Array:
-        found = self._empty("region", shape)
-        found.fill(0)
-        return found
+        zeros = self._empty("region", shape)
+        zeros.fill(0)
+        return zeros
 
 
 def _is_skipping(problem: Problem) -> bool:
@@ -319,7 +319,7 @@ def _is_skipping(problem: Problem) -> bool:
 
 
 def _region_bytes(problem: Problem, shape: Ints) -> int:
-    """How much of the base a block of this shape must copy at most."""
+    """The most bytes of the base that a block of this shape must copy."""
     if problem.is_inside and problem.base.dtype == problem.dtype:
         return 0
     rows = zip(problem.lines, shape[1:], problem.elements, strict=True)
@@ -346,43 +346,43 @@ def _kernel_matrix(kernel: Array, last: bool) -> Array:
     return np.swapaxes(rows, 1, 2) if last else rows
 
 
-def _rows_times(block: Problem, matrix: Array, room: Room) -> None:
+def _rows_times(block: Problem, matrix: Array, scratch: Scratch) -> None:
     """Windows (G, N w, k C) times the kernel (G, k C, O)."""
-    base = _region(block, room, last=True)
+    base = _region(block, scratch, last=True)
     count, spatial = len(block.lines), base.strides[3:]
     windows = as_strided(
         base,
         (base.shape[0], base.shape[1], *block.windows, *block.elements, base.shape[2]),
         (
             *base.strides[:2],
-            *_scaled(spatial, block.lines, 1),
-            *_scaled(spatial, block.lines, 2),
+            *_scale(spatial, block.lines, 1),
+            *_scale(spatial, block.lines, 2),
             base.strides[2],
         ),
         writeable=False,
     )
     shape = (base.shape[0], prod(windows.shape[1 : 2 + count]), prod(windows.shape[2 + count :]))
-    _multiply(block, _matrices(windows, shape, room), matrix, np.moveaxis(block.result, 2, -1))
+    _multiply(block, _matrices(windows, shape, scratch), matrix, np.moveaxis(block.result, 2, -1))
 
 
-def _matrices(windows: Array, shape: Ints, room: Room) -> Array:
+def _matrices(windows: Array, shape: Ints, scratch: Scratch) -> Array:
     """Windows as matrices that BLAS takes, copied if need be."""
-    found = view_of(windows, shape)
-    return found if found is not None else room.windows(windows).reshape(shape)
+    view = view_of(windows, shape)
+    return view if view is not None else scratch.windows(windows).reshape(shape)
 
 
-def _times_columns(block: Problem, matrix: Array, room: Room) -> None:
+def _times_columns(block: Problem, matrix: Array, scratch: Scratch) -> None:
     """The kernel (G, O, C k) times windows (N, G, C k, w)."""
-    base = np.swapaxes(_region(block, room, last=False), 0, 1)
+    base = np.swapaxes(_region(block, scratch, last=False), 0, 1)
     spatial = base.strides[3:]
     windows = as_strided(
         base,
         (*base.shape[:3], *block.elements, *block.windows),
-        (*base.strides[:3], *_scaled(spatial, block.lines, 2), *_scaled(spatial, block.lines, 1)),
+        (*base.strides[:3], *_scale(spatial, block.lines, 2), *_scale(spatial, block.lines, 1)),
         writeable=False,
     )
     shape = (*base.shape[:2], prod(windows.shape[2 : 3 + len(block.lines)]), prod(block.windows))
-    _multiply(block, matrix, _matrices(windows, shape, room), np.swapaxes(block.result, 0, 1))
+    _multiply(block, matrix, _matrices(windows, shape, scratch), np.swapaxes(block.result, 0, 1))
 
 
 def _multiply(block: Problem, left: Array, right: Array, target: Array) -> None:
@@ -392,31 +392,31 @@ def _multiply(block: Problem, left: Array, right: Array, target: Array) -> None:
     if out is not None:
         np.matmul(left, right, out=out)
     else:
-        target[...] = block.finished(np.matmul(left, right)).reshape(target.shape)
+        target[...] = block.round_to_result(np.matmul(left, right)).reshape(target.shape)
 
 
-def _scaled(strides: Ints, lines: tuple[Line, ...], field: int) -> Ints:
+def _scale(strides: Ints, lines: tuple[Line, ...], field: int) -> Ints:
     return tuple(stride * line[field] for stride, line in zip(strides, lines, strict=True))
 
 
-def _region(block: Problem, room: Room, last: bool) -> Array:
+def _region(block: Problem, scratch: Scratch, last: bool) -> Array:
     """The part of the base that is read, with zeros where there is none, in the type of the sums."""
     reads, sizes = block.reads, block.base.shape[3:]
     starts = [min(max(each.start, 0), size) for each, size in zip(reads, sizes, strict=True)]
     stops = [max(min(each.stop, size), start) for each, size, start in zip(reads, sizes, starts, strict=True)]
-    found: Array = block.base[_last(map(slice, starts, stops))]
-    if found.dtype != block.dtype:
-        found = convert(found, block.dtype)
+    part: Array = block.base[_last(map(slice, starts, stops))]
+    if part.dtype != block.dtype:
+        part = convert(part, block.dtype)
     if block.is_inside:
-        return found
+        return part
     groups, rows, depth = block.base.shape[:3]
     extents = tuple(map(len, reads))
     if last:
-        zeros = np.moveaxis(room.zeros((rows, *extents, groups, depth)), (-2, -1), (0, 2))
+        zeros = np.moveaxis(scratch.zeros((rows, *extents, groups, depth)), (-2, -1), (0, 2))
     else:
-        zeros = np.swapaxes(room.zeros((rows, groups, depth, *extents)), 0, 1)
-    places = zip(starts, stops, reads, strict=True)
-    zeros[_last(slice(start - each.start, stop - each.start) for start, stop, each in places)] = found
+        zeros = np.swapaxes(scratch.zeros((rows, groups, depth, *extents)), 0, 1)
+    spans = zip(starts, stops, reads, strict=True)
+    zeros[_last(slice(start - each.start, stop - each.start) for start, stop, each in spans)] = part
     return zeros
 
 
@@ -433,11 +433,11 @@ def _by_slices(problem: Problem) -> None:
         for element in np.ndindex(block.elements):
             rows = zip(block.lines, element, block.windows, block.base.shape[3:], strict=True)
             meeting = [line.meeting(*row) for line, *row in rows]
-            windows, places = (tuple(pair[k] for pair in meeting) for k in range(2))
-            part = block.base[_last(places)]
+            windows, ranges = (tuple(pair[k] for pair in meeting) for k in range(2))
+            part = block.base[_last(ranges)]
             if part.size:
                 sums[_last(windows)] += _products(part, block.kernel[_last(element)])
-        block.result[...] = block.finished(sums)
+        block.result[...] = block.round_to_result(sums)
 
 
 def _products(base: Array, weights: Array) -> Array:
@@ -445,8 +445,8 @@ def _products(base: Array, weights: Array) -> Array:
     base = convert(base, weights.dtype) if base.dtype != weights.dtype else base
     groups, rows, depth = base.shape[:3]
     matrix = np.moveaxis(base, 2, -1).reshape(groups, -1, depth)
-    found = np.matmul(_for_blas(matrix), np.swapaxes(weights, 1, 2))
-    products: Array = np.moveaxis(found.reshape(groups, rows, *base.shape[3:], -1), -1, 2)
+    flat = np.matmul(_for_blas(matrix), np.swapaxes(weights, 1, 2))
+    products: Array = np.moveaxis(flat.reshape(groups, rows, *base.shape[3:], -1), -1, 2)
     return products
 
 

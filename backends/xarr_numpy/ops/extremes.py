@@ -12,20 +12,20 @@ from xarr.dtypes import FLOAT
 Array = np.ndarray[Any, Any]
 
 
-def settled(ufunc: np.ufunc, found: Any, is_among: Callable[[Callable[[Any], Any]], Any]) -> Any:
-    """What `np.maximum` or `np.minimum` found, with the sign that wins among zeros; for other ufuncs as it is.
+def settle_zeros(ufunc: np.ufunc, extremes: Any, is_among: Callable[[Callable[[Any], Any]], Any]) -> Any:
+    """The result of `np.maximum` or `np.minimum` with the sign that wins among zeros; that of other ufuncs as it is.
 
-    found: any shape and element type.  is_among: for each of its places whether a test holds for one of the
+    extremes: any shape and element type.  is_among: for each element of it whether a test holds for one of the
     numbers that were compared; it is called only where that matters.
     """
-    if (ufunc is not np.maximum and ufunc is not np.minimum) or found.dtype not in FLOAT:
-        return found
-    zero = found == 0
+    if (ufunc is not np.maximum and ufunc is not np.minimum) or extremes.dtype not in FLOAT:
+        return extremes
+    zero = extremes == 0
     if not zero.any():
-        return found
+        return extremes
     negative = ufunc is np.minimum
-    doubtful = zero & (np.signbit(found) != negative)
+    doubtful = zero & (np.signbit(extremes) != negative)
     if not doubtful.any():
-        return found
+        return extremes
     wins = is_among(lambda values: (values == 0) & (np.signbit(values) == negative))
-    return np.where(doubtful & wins, found.dtype.type(-0.0 if negative else 0.0), found)[()]
+    return np.where(doubtful & wins, extremes.dtype.type(-0.0 if negative else 0.0), extremes)[()]

@@ -76,41 +76,41 @@ def _factorise(matrices: Array, pivots: Array) -> Array:
 
 
 def _eliminate(matrices: Array, pivots: Array) -> Array:
-    """The same, column after column."""
+    """Factor matrices as `_factorise` does, column after column."""
     batch, rows, columns = matrices.shape
     every = np.arange(batch)
     order = np.broadcast_to(np.arange(rows), (batch, rows)).copy()
     panel = matrices.swapaxes(1, 2).copy()  # What is searched and scaled lies together.
     if batch == 1:
         _eliminate_one(panel[0], pivots[0], order[0])
-    for place in range(columns if batch > 1 else 0):
-        pivot = place + _largest(panel[:, place, place:])
-        pivots[:, place] = pivot
+    for column in range(columns if batch > 1 else 0):
+        pivot = column + _largest(panel[:, column, column:])
+        pivots[:, column] = pivot
         for held in (panel, order[:, None]):
             chosen = held[every, :, pivot]
-            held[every, :, pivot] = held[:, :, place]
-            held[:, :, place] = chosen
-        corner = panel[:, place, place, None]
-        multipliers = panel[:, place, place + 1 :]
+            held[every, :, pivot] = held[:, :, column]
+            held[:, :, column] = chosen
+        corner = panel[:, column, column, None]
+        multipliers = panel[:, column, column + 1 :]
         multipliers /= np.where(corner == 0, 1, corner)
-        panel[:, place + 1 :, place + 1 :] -= panel[:, place + 1 :, place, None] * multipliers[:, None]
+        panel[:, column + 1 :, column + 1 :] -= panel[:, column + 1 :, column, None] * multipliers[:, None]
     matrices[...] = panel.swapaxes(1, 2)
     return order
 
 
 def _eliminate_one(panel: Array, pivots: Array, order: Array) -> None:
-    """The same for one matrix, whose columns are the rows of `panel`, in fewer steps."""
-    for place, column in enumerate(panel):
-        pivot = place + int(_largest(column[place:]))
-        pivots[place] = pivot
-        if pivot != place:
-            pair, other = [place, pivot], [pivot, place]
+    """Factor one matrix as `_eliminate` does, whose columns are the rows of `panel`, in fewer steps."""
+    for index, column in enumerate(panel):
+        pivot = index + int(_largest(column[index:]))
+        pivots[index] = pivot
+        if pivot != index:
+            pair, other = [index, pivot], [pivot, index]
             panel[:, pair] = panel[:, other]
             order[pair] = order[other]
-        multipliers = column[place + 1 :]
-        if column[place] != 0:
-            multipliers /= column[place]
-        panel[place + 1 :, place + 1 :] -= panel[place + 1 :, place, None] * multipliers
+        multipliers = column[index + 1 :]
+        if column[index] != 0:
+            multipliers /= column[index]
+        panel[index + 1 :, index + 1 :] -= panel[index + 1 :, index, None] * multipliers
 
 
 def _largest(vectors: Array) -> Array:
@@ -118,8 +118,8 @@ def _largest(vectors: Array) -> Array:
     sizes = np.abs(vectors.real) + np.abs(vectors.imag) if vectors.dtype.kind == "c" else np.abs(vectors)
     if np.isnan(sizes.max()):
         sizes = np.where(np.isnan(sizes), -1, sizes)
-    found: Array = np.argmax(sizes, axis=-1)
-    return found
+    indices: Array = np.argmax(sizes, axis=-1)
+    return indices
 
 
 def _reorder(matrices: Array, order: Array) -> None:
@@ -145,13 +145,13 @@ def _solve_unit_lower(lower: Array, right: Array) -> None:
 # --- by LAPACK ---------------------------------------------------------------------------------------
 
 
-def _attempted(routine: Callable[..., Any], *operands: Array) -> tuple[Arrays, bool]:
+def _attempt(routine: Callable[..., Any], *operands: Array) -> tuple[Arrays, bool]:
     """The results of a function of `np.linalg`, and whether it went well."""
     try:
-        found = routine(*operands)
+        results = routine(*operands)
     except np.linalg.LinAlgError:
         return (), False
-    return (found if isinstance(found, tuple) else (found,)), True
+    return (results if isinstance(results, tuple) else (results,)), True
 
 
 def by_lapack(routine: Callable[..., Any], declared: Any, *operands: Array) -> tuple[Arrays, Array]:
@@ -160,16 +160,16 @@ def by_lapack(routine: Callable[..., Any], declared: Any, *operands: Array) -> t
     declared: element type and shape of each result; those of a failure are NaN.
     """
     batch = operands[0].shape[:-2]
-    found, good = _attempted(routine, *operands)
+    values, good = _attempt(routine, *operands)
     if good:
-        pairs = zip(found, declared, strict=True)
+        pairs = zip(values, declared, strict=True)
         return tuple(np.asarray(each, dtype) for each, (dtype, _) in pairs), np.zeros(batch, bool)
     results = tuple(np.full(shape, np.nan, dtype) for dtype, shape in declared)
     failed = np.zeros(batch, bool)
     for index in np.ndindex(batch):
-        found, good = _attempted(routine, *[operand[index] for operand in operands])
+        values, good = _attempt(routine, *[operand[index] for operand in operands])
         failed[index] = not good
-        for result, each in zip(results, found, strict=False):
+        for result, each in zip(results, values, strict=False):
             result[index] = each
     return results, failed
 
@@ -208,11 +208,11 @@ def householder_product(a: Array, taus: Array) -> Array:
 def _triangle(inner: Array, taus: Array) -> Array:
     """T of a block of reflections, from the inner products of its vectors."""
     triangle = np.zeros_like(inner)
-    for place in range(taus.shape[-1]):
-        tau = taus[..., place, None]
-        before = triangle[..., :place, :place] @ inner[..., :place, place, None]
-        triangle[..., :place, place] = -tau * before[..., 0]
-        triangle[..., place, place] = tau[..., 0]
+    for column in range(taus.shape[-1]):
+        tau = taus[..., column, None]
+        before = triangle[..., :column, :column] @ inner[..., :column, column, None]
+        triangle[..., :column, column] = -tau * before[..., 0]
+        triangle[..., column, column] = tau[..., 0]
     return triangle
 
 

@@ -62,7 +62,7 @@ def fold(monoid: Monoid, arrays: Arrays, window: Window) -> tuple[Arrays, Array 
         dimension = window.dimensions[axis]
         if dimension.is_trivial:
             continue
-        arrays = _along(monoid, arrays, axis, dimension)
+        arrays = _fold_axis(monoid, arrays, axis, dimension)
         if not monoid.is_neutral:
             some = dimension.counts(shape[axis]) > 0
             if not some.all():
@@ -75,12 +75,12 @@ def _in_axis(values: Array, axis: int, rank: int) -> Array:
     return values.reshape([-1 if other == axis else 1 for other in range(rank)])
 
 
-def part(x: Array, axis: int, places: slice) -> Array:
+def part(x: Array, axis: int, indices: slice) -> Array:
     """x[…, places, …] along `axis`."""
-    return x[(slice(None),) * axis + (places,)]
+    return x[(slice(None),) * axis + (indices,)]
 
 
-def _along(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension) -> Arrays:
+def _fold_axis(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension) -> Arrays:
     """Fold the windows along one dimension."""
     size = arrays[0].shape[axis]
     windows = dimension.output_size(size)
@@ -92,12 +92,12 @@ def _along(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension
         return _running(monoid, arrays, axis, run)
     if monoid.ufunc is not None and _prefers_loop(dimension, windows, arrays[0].size // size):
         return (_loop(monoid.ufunc, arrays[0], monoid.fill[0], axis, dimension),)
-    arrays, mask = _padded(monoid, arrays, axis, dimension, windows)
+    arrays, mask = _pad(monoid, arrays, axis, dimension, windows)
     if mask is not None:
         arrays = (*arrays, _in_axis(mask, axis, arrays[0].ndim))
-    combine = monoid.combine if mask is None else _masked(monoid.combine)
-    found = _folded(combine, monoid.ufunc, arrays, axis, dimension, windows)
-    return found if mask is None else found[:-1]
+    combine = monoid.combine if mask is None else _mask(monoid.combine)
+    results = _fold_whole(combine, monoid.ufunc, arrays, axis, dimension, windows)
+    return results if mask is None else results[:-1]
 
 
 # --- running totals ----------------------------------------------------------------------------------
@@ -159,16 +159,16 @@ def _running(monoid: Monoid, arrays: Arrays, axis: int, run: Run) -> Arrays:
     if run.is_each:
         return tuple(np.flip(x, axis) for x in totals) if run.backwards else totals
     counts = run.counts()
-    return tuple(_taken(x, axis, counts, fill) for x, fill in zip(totals, monoid.fill, strict=True))
+    return tuple(_take_totals(x, axis, counts, fill) for x, fill in zip(totals, monoid.fill, strict=True))
 
 
-def _taken(totals: Array, axis: int, counts: Array, fill: Any) -> Array:
+def _take_totals(totals: Array, axis: int, counts: Array, fill: Any) -> Array:
     """The total of counts[k] elements, `fill` for none."""
-    found: Array = np.take(totals, counts - 1, axis=axis, mode="clip")
+    result: Array = np.take(totals, counts - 1, axis=axis, mode="clip")
     none = counts == 0
     if none.any():
-        found[(slice(None),) * axis + (none,)] = fill
-    return found
+        result[(slice(None),) * axis + (none,)] = fill
+    return result
 
 
 def _scan(combine: Combine, arrays: Arrays, axis: int) -> Arrays:
@@ -181,12 +181,12 @@ def _scan(combine: Combine, arrays: Arrays, axis: int) -> Arrays:
     totals = _scan(combine, pairs, axis)
     between = tuple(part(x, axis, slice(0, (size - 1) // 2)) for x in totals)
     later = combine(between, tuple(part(x, axis, slice(1, None)) for x in even))
-    found = tuple(np.empty_like(x, shape=x.shape) for x in arrays)
-    for result, x, total, rest in zip(found, arrays, totals, later, strict=True):
+    results = tuple(np.empty_like(x, shape=x.shape) for x in arrays)
+    for result, x, total, rest in zip(results, arrays, totals, later, strict=True):
         part(result, axis, slice(0, 1))[...] = part(x, axis, slice(0, 1))
         part(result, axis, slice(1, None, 2))[...] = total
         part(result, axis, slice(2, None, 2))[...] = rest
-    return found
+    return results
 
 
 # --- one operation for each element of a window ------------------------------------------------------
@@ -225,7 +225,7 @@ def _loop(ufunc: np.ufunc, x: Array, neutral: Any, axis: int, dimension: WindowD
 # --- blocks, and totals of neighbours ----------------------------------------------------------------
 
 
-def _padded(
+def _pad(
     monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimension, windows: int
 ) -> tuple[Arrays, Array | None]:
     """The arrays with padding and holes, as far as windows reach, and a mask of what is neither.
@@ -248,7 +248,7 @@ def _padded(
     return filled, pad(np.ones(size, np.bool_), np.False_, (low,), (high,), (holes,))  # type: ignore[arg-type]
 
 
-def _masked(combine: Combine) -> Combine:
+def _mask(combine: Combine) -> Combine:
     """Combine arrays of which the last is a mask: what it leaves out changes nothing."""
 
     def function(first: Arrays, second: Arrays) -> Arrays:
@@ -262,7 +262,7 @@ def _masked(combine: Combine) -> Combine:
     return function
 
 
-def _folded(
+def _fold_whole(
     combine: Combine,
     ufunc: np.ufunc | None,
     arrays: Arrays,
@@ -281,12 +281,12 @@ def _folded(
         return (fold_neighbours(ufunc, arrays[0], axis, dimension, windows),)
     extent = (windows - 1) * stride + 1
     total: Arrays | None = None
-    place, covered = 0, 1
+    offset, covered = 0, 1
     while True:
         if dimension.size & covered:
-            here = tuple(part(x, axis, slice(place, place + extent, stride)) for x in arrays)
+            here = tuple(part(x, axis, slice(offset, offset + extent, stride)) for x in arrays)
             total = here if total is None else combine(total, here)
-            place += covered * step
+            offset += covered * step
         covered *= 2
         if covered > dimension.size:
             return total  # type: ignore[return-value]
@@ -315,14 +315,14 @@ def _in_pairs(combine: Combine, arrays: Arrays, axis: int) -> Arrays:
     size = arrays[0].shape[axis]
     while size > 1:
         even = size - size % 2
-        found = combine(
+        pairs = combine(
             tuple(part(x, axis, slice(0, even, 2)) for x in arrays),
             tuple(part(x, axis, slice(1, even, 2)) for x in arrays),
         )
         if even < size:
             rest = [part(x, axis, slice(even, None)) for x in arrays]
-            found = tuple(np.concatenate(pair, axis) for pair in zip(found, rest, strict=True))
-        arrays, size = found, (size + 1) // 2
+            pairs = tuple(np.concatenate(pair, axis) for pair in zip(pairs, rest, strict=True))
+        arrays, size = pairs, (size + 1) // 2
     return tuple(x.squeeze(axis) for x in arrays)
 
 
@@ -331,9 +331,9 @@ Slices = tuple[slice, ...]
 
 def element_ranges(window: Window, shape: Sequence[int]) -> list[tuple[int, tuple[Slices, Slices]]]:
     """For each element of a window, numbered row-major: which windows have it, and where it lies for them."""
-    found = [window.overlap(element, shape) for element in window.elements()]
+    overlaps = [window.overlap(element, shape) for element in window.elements()]
     return [
         (number, (tuple(each.windows for each in overlap), tuple(each.base for each in overlap)))
-        for number, overlap in enumerate(found)
+        for number, overlap in enumerate(overlaps)
         if overlap is not None
     ]

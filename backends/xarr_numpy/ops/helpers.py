@@ -102,7 +102,7 @@ def pad(x: Array, value: Array, low: Ints, high: Ints, interior: Ints) -> Array:
 
 
 def bitcast(x: Array, dtype: np.dtype[Any]) -> Array:
-    """The same bits as another type; the last dimension appears or vanishes with a change of width."""
+    """Show the bits as another type; the last dimension appears or vanishes with a change of width."""
     x = np.ascontiguousarray(x).reshape(np.shape(x))
     old, new = element_type(x.dtype).bits, element_type(dtype).bits
     if old != new and min(old, new) < 8:
@@ -124,8 +124,8 @@ def _bitcast_narrow(x: Array, dtype: np.dtype[Any], old: int, new: int) -> Array
     per_byte = 8 // old if new >= 8 else new // old
     shifts = np.arange(0, per_byte * old, old, dtype=np.uint8)
     codes = x.view(np.uint8).reshape((*x.shape[:-1], x.shape[-1] // per_byte, per_byte)) << shifts
-    found: Array = np.bitwise_or.reduce(codes, axis=-1)
-    return found.view(dtype).reshape(x.shape[:-1])
+    bits: Array = np.bitwise_or.reduce(codes, axis=-1)
+    return bits.view(dtype).reshape(x.shape[:-1])
 
 
 # --- conversion ------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
         truth = np.not_equal(x, 0)
         return truth
     if x.dtype in FLOAT and dtype in INTEGER:
-        return _saturated(x, dtype)
+        return _saturate(x, dtype)
     if x.dtype in EXTENDED_FLOAT and (dtype in COMPLEX or dtype in EXTENDED_FLOAT):
         return x.astype(np.float32).astype(dtype)
     if dtype in EXTENDED_FLOAT:
@@ -165,7 +165,7 @@ def _convert_narrow(x: Array, dtype: np.dtype[Any]) -> Array:
         return nearest
     if x.dtype in FLOAT:
         limits = info(dtype)
-        x = np.clip(_saturated(x, SUB_BYTE[dtype]), limits.min, limits.max)
+        x = np.clip(_saturate(x, SUB_BYTE[dtype]), limits.min, limits.max)
     narrow: Array = convert(x, SUB_BYTE[dtype]).astype(dtype)
     return narrow
 
@@ -194,7 +194,7 @@ def _odd_float32(x: Array) -> Array:
     return narrow
 
 
-def _saturated(x: Array, dtype: np.dtype[Any]) -> Array:
+def _saturate(x: Array, dtype: np.dtype[Any]) -> Array:
     if x.dtype in EXTENDED_FLOAT:
         x = x.astype(np.float32)
     limits = np.iinfo(dtype)
@@ -228,9 +228,9 @@ def logistic(x: Array) -> Array:
         return logistic(x.astype(np.float32)).astype(x.dtype)
     one = x.dtype.type(1)
     if x.dtype in COMPLEX:
-        found = complex_divide(one, np.add(one, np.exp(np.negative(x))))
+        ratio = complex_divide(one, np.add(one, np.exp(np.negative(x))))
         far = (x.real < -0.95 * np.log(np.finfo(x.dtype).max)) & np.isfinite(x)
-        return np.where(far, np.exp(x), found) if far.any() else found
+        return np.where(far, np.exp(x), ratio) if far.any() else ratio
     small = np.exp(np.negative(np.abs(x)))
     result: Array = np.true_divide(np.where(x < 0, small, one), np.add(one, small))
     return result
@@ -256,8 +256,8 @@ def sign(x: Array) -> Array:
     """-1, 0, 1 with the sign of zero kept."""
     if x.dtype in EXTENDED_FLOAT:
         return sign(x.astype(np.float32)).astype(x.dtype)
-    found: Array = np.copysign(np.sign(x), x)
-    return found
+    result: Array = np.copysign(np.sign(x), x)
+    return result
 
 
 def _decides(x: Array) -> bool:
@@ -318,8 +318,8 @@ def total_order(x: Array) -> Array:
     turned = bits >> bits.dtype.type(8 * bits.itemsize - 1)
     turned &= np.iinfo(bits.dtype).max
     turned ^= bits
-    found: Array = turned
-    return found
+    result: Array = turned
+    return result
 
 
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -351,9 +351,9 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
     sign_bit = bits & kind(1 << (width - 1))
     field = kind(((1 << exponent) - 1) << mantissa)
     bias, new_bias = (1 << (exponent - 1)) - 1, (1 << (wanted - 1)) - 1
-    found = bits & field
-    overflow = found > kind((bias + new_bias) << mantissa)
-    underflow = found <= kind((bias - new_bias) << mantissa)
+    exponents = bits & field
+    overflow = exponents > kind((bias + new_bias) << mantissa)
+    underflow = exponents <= kind((bias - new_bias) << mantissa)
     return np.where(overflow, sign_bit | field, np.where(underflow, sign_bit, bits))
 
 
@@ -363,7 +363,7 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
 def complex_sign(x: Array) -> Array:
     """x / |x|, part by part; a zero stays itself."""
     # |x| may overflow, or be subnormal.
-    scaled = _reduced(x, _excess(x))
+    scaled = _scale_down(x, _excess(x))
     magnitude = np.abs(scaled)
     parts = (np.divide(part, magnitude) for part in (scaled.real, scaled.imag))
     return np.where(magnitude == 0, x, make_complex(*parts))
@@ -377,28 +377,28 @@ def _excess(x: Array) -> Any:
     return np.where(extreme & (larger != 0), np.frexp(larger)[1] + 1, 0) if extreme.any() else 0
 
 
-def _reduced(x: Array, exponent: Any) -> Array:
+def _scale_down(x: Array, exponent: Any) -> Array:
     """x 2**-exponent."""
     return make_complex(np.ldexp(x.real, -exponent), np.ldexp(x.imag, -exponent))
 
 
 def complex_expm1(x: Array) -> Array:
     """exp(x) - 1.  NumPy's imaginary part is infinity times zero on the real axis, and parts overflow early."""
-    found = np.expm1(x)
+    result = np.expm1(x)
     if (large := (x.real > 30) & np.isfinite(x)).any():
         power = np.exp(x)
         shifted = make_complex(np.subtract(power.real, power.real.dtype.type(1)), power.imag)
-        found = np.where(large, shifted, found)
-    return make_complex(found.real, np.where(x.imag == 0, x.imag, found.imag))
+        result = np.where(large, shifted, result)
+    return make_complex(result.real, np.where(x.imag == 0, x.imag, result.imag))
 
 
 def complex_log1p(x: Array) -> Array:
     """log(1 + x).  Near 0, where |1 + x| rounds to 1, the real part comes from |1 + x|² - 1."""
     a, b = x.real, x.imag
     two, half = a.dtype.type(2), a.dtype.type(0.5)
-    found = np.log(make_complex(np.add(a, a.dtype.type(1)), b))
+    result = np.log(make_complex(np.add(a, a.dtype.type(1)), b))
     near = (np.abs(a) < half) & (np.abs(b) < half)
-    return make_complex(np.where(near, half * np.log1p(a * (two + a) + b * b), found.real), found.imag)
+    return make_complex(np.where(near, half * np.log1p(a * (two + a) + b * b), result.real), result.imag)
 
 
 def complex_divide(x: Array, y: Array) -> Array:
@@ -406,7 +406,7 @@ def complex_divide(x: Array, y: Array) -> Array:
     quotient = _quotient(x, y)
     vanishing = np.isnan(quotient) & np.isinf(y) & np.isfinite(x)
     lost = (np.isnan(quotient.real) & np.isnan(quotient.imag)) | (y == 0) | vanishing
-    return np.where(lost, _recovered(x, y), quotient) if lost.any() else quotient
+    return np.where(lost, _recover(x, y), quotient) if lost.any() else quotient
 
 
 def _quotient(x: Array, y: Array) -> Array:
@@ -416,9 +416,9 @@ def _quotient(x: Array, y: Array) -> Array:
         return np.true_divide(x, y)
     larger = np.maximum(np.abs(x.real), np.abs(x.imag))
     # As much of the factor 2**-exponent as the dividend can take without overflow.
-    room = np.where(np.isfinite(larger), np.finfo(x.dtype).maxexp - 2 - np.frexp(larger)[1], 0)
-    first = np.maximum(exponent, -room)
-    return _reduced(np.true_divide(_reduced(x, first), _reduced(y, exponent)), exponent - first)
+    headroom = np.where(np.isfinite(larger), np.finfo(x.dtype).maxexp - 2 - np.frexp(larger)[1], 0)
+    first = np.maximum(exponent, -headroom)
+    return _scale_down(np.true_divide(_scale_down(x, first), _scale_down(y, exponent)), exponent - first)
 
 
 def complex_rsqrt(x: Array) -> Array:
@@ -428,7 +428,7 @@ def complex_rsqrt(x: Array) -> Array:
     return make_complex(np.copysign(inverse.real, root.real), np.copysign(inverse.imag, -root.imag))
 
 
-def _recovered(x: Array, y: Array) -> Array:
+def _recover(x: Array, y: Array) -> Array:
     a, b, c, d = x.real, x.imag, y.real, y.imag
     one, zero = a.dtype.type(1), a.dtype.type(0)
     infinity, nan = a.dtype.type(np.inf), a.dtype.type(np.nan)
@@ -490,19 +490,19 @@ def integer_power(x: Array, y: Array) -> Array:
 
 
 def shift_left(x: Array, count: Array) -> Array:
-    found: Array = np.left_shift(x, count)
-    return found
+    result: Array = np.left_shift(x, count)
+    return result
 
 
 def shift_right_logical(x: Array, count: Array) -> Array:
-    found: Array = np.right_shift(unsigned(x), unsigned(count)).view(x.dtype)
-    return found
+    result: Array = np.right_shift(unsigned(x), unsigned(count)).view(x.dtype)
+    return result
 
 
 def shift_right_arithmetic(x: Array, count: Array) -> Array:
     kind = _SIGNED[x.dtype.itemsize]
-    found: Array = np.right_shift(np.asarray(x).view(kind), np.asarray(count).view(kind)).view(x.dtype)
-    return found
+    result: Array = np.right_shift(np.asarray(x).view(kind), np.asarray(count).view(kind)).view(x.dtype)
+    return result
 
 
 def popcnt(x: Array) -> Array:

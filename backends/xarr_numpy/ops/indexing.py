@@ -62,12 +62,12 @@ def first_elements(starts: Array, windows: Windows, strides: Ints) -> Array:
         if strides[dim]
     ]
     for dim, position in windows.batching:
-        parts.append(_along(np.arange(windows.batch_shape[position]) * strides[dim], position, rank))
+        parts.append(_extend_axis(np.arange(windows.batch_shape[position]) * strides[dim], position, rank))
     total = sum(parts[1:], start=parts[0]) if parts else np.zeros((), np.int64)
     return np.broadcast_to(total, windows.batch_shape)
 
 
-def _along(values: Array, axis: int, rank: int) -> Array:
+def _extend_axis(values: Array, axis: int, rank: int) -> Array:
     return values.reshape([-1 if dim == axis else 1 for dim in range(rank)])
 
 
@@ -75,12 +75,12 @@ def offsets(sizes: Ints, strides: Ints) -> Array:
     """The flat distance of each element of a window from its first."""
     total = np.zeros((1,) * len(sizes), np.int64)
     for dim, (size, stride) in enumerate(zip(sizes, strides, strict=True)):
-        total = total + _along(np.arange(size) * stride, dim, len(sizes))
+        total = total + _extend_axis(np.arange(size) * stride, dim, len(sizes))
     return total.reshape(sizes)
 
 
 def blocks(windows: Windows) -> tuple[int, int, Ints]:
-    """How windows fall into blocks that lie together in memory: the last dimensions, which each covers whole.
+    """The blocks of windows that lie together in memory: the last dimensions, which each covers whole.
 
     The first dimension of a block, its number of elements, and the strides of the dimensions in blocks.
     """
@@ -110,14 +110,14 @@ def gather(operand: Array, indices: Array, windows: Windows) -> Array:
     starts = start_vectors(indices, windows)
     axis = _taken_axis(windows)
     if axis is not None:
-        found = np.take(operand, starts[0], axis=axis, mode="clip")
+        elements = np.take(operand, starts[0], axis=axis, mode="clip")
         batch = len(windows.batch_shape)
-        found = np.moveaxis(found, range(axis, axis + batch), range(batch))
+        elements = np.moveaxis(elements, range(axis, axis + batch), range(batch))
     else:
         rows, size = block_rows(np.clip(starts, 0, _last(windows)), windows)
-        found = np.take(np.reshape(operand, (-1, size)), rows, axis=0, mode="clip")
-    found = found.reshape(windows.batch_shape + windows.window_shape)
-    return np.moveaxis(found, range(found.ndim), windows.batch_dims + windows.window_dims)
+        elements = np.take(np.reshape(operand, (-1, size)), rows, axis=0, mode="clip")
+    elements = elements.reshape(windows.batch_shape + windows.window_shape)
+    return np.moveaxis(elements, range(elements.ndim), windows.batch_dims + windows.window_dims)
 
 
 def _last(windows: Windows) -> Array:
@@ -203,11 +203,11 @@ def scatter_ufunc(ufunc: np.ufunc, operand: Array, indices: Array, updates: Arra
 
     def is_among(test: Callable[[Any], Any]) -> Array:
         present: Array = test(as_blocks(operand, size))
-        places, *rest = np.nonzero(test(new))
-        present[(targets[places], *rest)] = True
+        matches, *rest = np.nonzero(test(new))
+        present[(targets[matches], *rest)] = True
         return present
 
-    settled: Array = extremes.settled(ufunc, result, is_among)
+    settled: Array = extremes.settle_zeros(ufunc, result, is_among)
     return settled.reshape(operand.shape)
 
 
@@ -248,9 +248,9 @@ class Groups:
     """
 
     def __init__(self, targets: Array, bound: int) -> None:
-        found, order = _sorted(targets, bound)
-        first = np.flatnonzero(np.concatenate([[True], found[1:] != found[:-1]])[: found.size])
-        counts = np.diff(first, append=found.size)
+        ordered, order = _sort(targets, bound)
+        first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: ordered.size])
+        counts = np.diff(first, append=ordered.size)
         self.depth = int(counts.max(initial=0))
         # NumPy sorts 16 bits by radix, much faster than more.
         rarity = self.depth - counts
@@ -258,17 +258,17 @@ class Groups:
         self.order = order
         self.first = first[most_first]
         self.counts = counts[most_first]
-        self.targets = found[self.first]
+        self.targets = ordered[self.first]
 
     def rounds(self) -> Array:
-        """How many targets have a k-th update, for k = 0, 1 …"""
+        """The number of targets that have a k-th update, for k = 0, 1 …"""
         with_count = np.bincount(self.counts)
-        found: Array = np.cumsum(with_count[:0:-1])[::-1]
-        return found
+        rounds: Array = np.cumsum(with_count[:0:-1])[::-1]
+        return rounds
 
 
-def _sorted(targets: Array, bound: int) -> tuple[Array, Array]:
-    """The targets in increasing order and the places where they stood, equal ones in order."""
+def _sort(targets: Array, bound: int) -> tuple[Array, Array]:
+    """The targets in increasing order and the indices where they stood, equal ones in order."""
     if (targets[1:] >= targets[:-1]).all():
         return targets, np.arange(targets.size)
     bits = max(targets.size - 1, 0).bit_length()
@@ -287,8 +287,8 @@ def in_rounds(combine: Function, results: list[Array], updates: Sequence[Array],
     current = [result[groups.targets] for result in results]
     for number, active in enumerate(groups.rounds().tolist()):
         targets = [each[:active] for each in current]
-        places = groups.order[groups.first[:active] + number]
-        write(targets, combine(*targets, *[np.take(each, places, axis=0) for each in updates]))
+        indices = groups.order[groups.first[:active] + number]
+        write(targets, combine(*targets, *[np.take(each, indices, axis=0) for each in updates]))
     for result, each in zip(results, current, strict=True):
         result[groups.targets] = each
 
@@ -321,7 +321,7 @@ def dynamic_update_in_place(operand: Array, update: Array, starts: Sequence[Any]
 
 
 def dynamic_update_if_writeable(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
-    """The same where it is writeable, else a copy: an operand that nothing else needs."""
+    """The operand, which nothing else needs, with `update` written into it where it is writeable, else a copy."""
     return dynamic_update_in_place(operand if operand.flags.carray else np.array(operand), update, starts)
 
 

@@ -23,14 +23,14 @@ _BLOCK: Final = 48
 _F32: Final = np.dtype(np.float32)
 
 
-def _computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _computing_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type to compute in: float32 for narrower floats."""
     return _F32 if dtype in EXTENDED_FLOAT or dtype == np.float16 else dtype
 
 
 def cholesky(a: Array, lower: bool) -> Array:
     """The factor of each matrix, NaN where it is not positive definite."""
-    wide = a.astype(_computed(a.dtype), copy=False)
+    wide = a.astype(_computing_type(a.dtype), copy=False)
     try:
         factor = np.linalg.cholesky(wide, upper=not lower)
     except np.linalg.LinAlgError:
@@ -55,7 +55,7 @@ def triangular_solve(
     a: Array, b: Array, left_side: bool, lower: bool, unit_diagonal: bool, transpose_a: str
 ) -> Array:
     """The solution of op(a) x = b, or of x op(a) = b."""
-    dtype = _computed(a.dtype)
+    dtype = _computing_type(a.dtype)
     matrix = (np.tril if lower else np.triu)(a.astype(dtype, copy=False))
     right = b.astype(dtype, copy=False)
     is_lower = lower

@@ -43,7 +43,7 @@ def fold_neighbours(ufunc: np.ufunc, x: Array, axis: int, dimension: WindowDimen
     )
 
     def tiles(_: int, begin: int, end: int) -> None:
-        rooms = np.empty((2, min(lines, len(source)), span, prod(after)), x.dtype)
+        buffers = np.empty((2, min(lines, len(source)), span, prod(after)), x.dtype)
         with np.errstate(all="ignore"):
             for number in range(begin, end):
                 line, part = divmod(number, parts)
@@ -51,44 +51,44 @@ def fold_neighbours(ufunc: np.ufunc, x: Array, axis: int, dimension: WindowDimen
                 out = target[rows, part * count : (part + 1) * count]
                 first = part * count * stride
                 here = source[rows, first : first + (out.shape[1] - 1) * stride + reach]
-                kind(ufunc, here, out, rooms[:, : len(here)], dimension)
+                kind(ufunc, here, out, buffers[:, : len(here)], dimension)
 
     cost = min(lines, len(source)) * span * prod(after) // _HAND_OVER
     workers.run(tiles, 0, -(-len(source) // lines) * parts, cost)
     return result
 
 
-def _doubling(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: WindowDimension) -> None:
+def _doubling(ufunc: np.ufunc, x: Array, out: Array, buffers: Array, dimension: WindowDimension) -> None:
     """Write totals along axis 1, in the order of the elements of a window."""
     size, step, stride = dimension.size, dimension.window_dilation, dimension.stride
     extent = (out.shape[1] - 1) * stride + 1
-    place, covered, is_first = 0, 1, True
+    offset, covered, is_first = 0, 1, True
     may_overlap = COMBINERS[ufunc].idempotent
     for power in range(size.bit_length()):
         if power:
             shift = covered * step
             length = x.shape[1] - shift
-            room = rooms[power % 2][:, :length]
-            ufunc(x[:, :length], x[:, shift:], out=room)
-            x, covered = room, 2 * covered
+            scratch = buffers[power % 2][:, :length]
+            ufunc(x[:, :length], x[:, shift:], out=scratch)
+            x, covered = scratch, 2 * covered
         if may_overlap or not size & covered:
             continue
-        here = x[:, place : place + extent : stride]
+        here = x[:, offset : offset + extent : stride]
         if is_first:
             np.copyto(out, here)
         else:
             ufunc(out, here, out=out)
-        place, is_first = place + covered * step, False
+        offset, is_first = offset + covered * step, False
     if may_overlap:
         # The first and the last elements of a window.
         last = (size - covered) * step
         ufunc(x[:, :extent:stride], x[:, last : last + extent : stride], out=out)
 
 
-def _running(ufunc: np.ufunc, x: Array, out: Array, rooms: Array, dimension: WindowDimension) -> None:
-    """The same for sums of integers, as differences of running sums."""
+def _running(ufunc: np.ufunc, x: Array, out: Array, buffers: Array, dimension: WindowDimension) -> None:
+    """Sums of integers, as differences of cumulative sums."""
     size, stride = dimension.size, dimension.stride
-    sums = rooms[0][:, : x.shape[1]]
+    sums = buffers[0][:, : x.shape[1]]
     np.add.accumulate(x, axis=1, dtype=x.dtype, out=sums)
     np.copyto(out, sums[:, size - 1 :: stride])
     np.subtract(out[:, 1:], sums[:, stride - 1 :: stride][:, : out.shape[1] - 1], out=out[:, 1:])

@@ -15,7 +15,7 @@ from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph
 from xarr.ir.ops.elementwise import numpy_functions
 from xarr.ir.types import Ints
-from xarr_numpy.ops.extremes import settled
+from xarr_numpy.ops.extremes import settle_zeros
 from xarr_numpy.ops.rows import Rows
 
 if TYPE_CHECKING:
@@ -49,8 +49,8 @@ def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
         wide = np.asarray(initial).astype(np.float32)
         return reduce_ufunc(ufunc, x.astype(np.float32), wide, axes).astype(dtype)
     first = np.asarray(initial)[()]
-    found = ufunc.reduce(x, axis=axes, dtype=dtype, initial=first)
-    return settled(ufunc, found, lambda test: test(x).any(axis=axes) | test(first))
+    result = ufunc.reduce(x, axis=axes, dtype=dtype, initial=first)
+    return settle_zeros(ufunc, result, lambda test: test(x).any(axis=axes) | test(first))
 
 
 def reduce_any(
@@ -69,21 +69,23 @@ def reduce_any(
     if axes:
         arrays = tuple(np.transpose(x, order).reshape((count, *kept)) for x in arrays)
         arrays = tuple(x[0] for x in _tree(combine, arrays, count))
-    return _shaped(combine(*initial, *arrays), np.shape(arrays[0]))
+    return _broadcast(combine(*initial, *arrays), np.shape(arrays[0]))
 
 
 def _tree(combine: Function, arrays: tuple[Array, ...], count: int) -> tuple[Array, ...]:
     while count > 1:
         even = count - count % 2
         left, right = [x[0:even:2] for x in arrays], [x[1:even:2] for x in arrays]
-        found = _shaped(combine(*left, *right), left[0].shape)
+        combined = _broadcast(combine(*left, *right), left[0].shape)
         if even < count:
-            found = tuple(np.concatenate([x, rest[even:]]) for x, rest in zip(found, arrays, strict=True))
-        arrays, count = found, (count + 1) // 2
+            combined = tuple(
+                np.concatenate([x, rest[even:]]) for x, rest in zip(combined, arrays, strict=True)
+            )
+        arrays, count = combined, (count + 1) // 2
     return arrays
 
 
-def _shaped(values: tuple[Any, ...], shape: Ints) -> tuple[Array, ...]:
+def _broadcast(values: tuple[Any, ...], shape: Ints) -> tuple[Array, ...]:
     """Results of a lanes program in full: one that does not depend on the lanes has no shape of its own."""
     return tuple(np.broadcast_to(value, shape) for value in values)
 
@@ -99,9 +101,9 @@ def reduce_argument(
     """The extreme values along `axis` and their indices as `dtype`, where `combine` is their computation and
     `find` is np.argmax or np.argmin; both take the first NaN, else the first of equal elements."""
     known = x.astype(np.float32) if x.dtype in EXTENDED_FLOAT else _as_if_writeable(x)
-    places = find(known, axis=axis, keepdims=True)
-    values = np.take_along_axis(x, places, axis).squeeze(axis)
-    return _shaped(combine(*initial, values, places.squeeze(axis).astype(dtype)), values.shape)
+    indices = find(known, axis=axis, keepdims=True)
+    values = np.take_along_axis(x, indices, axis).squeeze(axis)
+    return _broadcast(combine(*initial, values, indices.squeeze(axis).astype(dtype)), values.shape)
 
 
 class _Shown:

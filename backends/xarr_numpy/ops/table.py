@@ -158,14 +158,14 @@ def _bitcast(emitter: Emitter, step: Step) -> str:
     return f"bitcast({emitter.value(step.inputs[0])}, {emitter.constant(emitter.result_type(step).dtype)})"
 
 
-def _called(op: type[ops.Elementwise], name: str) -> Writer:
+def _numpy_call(op: type[ops.Elementwise], name: str) -> Writer:
     """The row of an operation that one function of NumPy's is."""
     operands = ", ".join(f"{{{number}}}" for number in range(op.arity))
     return elementwise(f"np.{name}({operands})")
 
 
 TABLE: Final[Rows] = {
-    **{op: _called(op, name) for op, name in numpy_functions().items()},
+    **{op: _numpy_call(op, name) for op, name in numpy_functions().items()},
     **{op: _by_parts for op in regular_ops() if op.has_formula},
     # creation
     ops.Iota: _iota,

@@ -19,7 +19,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window
-from xarr_numpy.ops.extremes import settled
+from xarr_numpy.ops.extremes import settle_zeros
 from xarr_numpy.ops.folding import Arrays, Monoid, element_ranges, fold
 from xarr_numpy.ops.helpers import unsigned
 from xarr_numpy.ops.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
@@ -69,19 +69,19 @@ def reduce_window_ufunc(ufunc: np.ufunc, x: Array, initial: Any, window: Window)
         if is_direct(window, x.shape):
             return _in_order(ufunc, x, start, window)
         if dtype.itemsize < 4:
-            return _reduced(ufunc, x.astype(np.float32), np.float32(start), window).astype(dtype)
-    return _reduced(ufunc, x, start, window)
+            return _reduce(ufunc, x.astype(np.float32), np.float32(start), window).astype(dtype)
+    return _reduce(ufunc, x, start, window)
 
 
 def _in_order(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
     total = np.full(window.output_shape(x.shape), initial, x.dtype)
-    for _, (windows, places) in element_ranges(window, x.shape):
+    for _, (windows, ranges) in element_ranges(window, x.shape):
         target = total[windows]
-        ufunc(target, x[places], out=target)
+        ufunc(target, x[ranges], out=target)
     return total
 
 
-def _reduced(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
+def _reduce(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
     """By folding, and the initial value last: it is neutral, or the computation commutative."""
     neutral = COMBINERS[ufunc].identity(x.dtype)
     monoid = Monoid(lambda a, b: (ufunc(a[0], b[0]),), (neutral,), is_neutral=True, ufunc=ufunc)
@@ -102,10 +102,10 @@ def _extreme(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
         present, first = test(x), np.bool_(test(initial))
         if not (first or present.any()):
             return False
-        return _reduced(np.bitwise_or, present, first, window)
+        return _reduce(np.bitwise_or, present, first, window)
 
-    found: Array = settled(ufunc, _reduced(ufunc, x, initial, window), is_among)
-    return found
+    result: Array = settle_zeros(ufunc, _reduce(ufunc, x, initial, window), is_among)
+    return result
 
 
 def reduce_window_any(combine: Function, arrays: Arrays, initial: tuple[Any, ...], window: Window) -> Arrays:
@@ -115,13 +115,13 @@ def reduce_window_any(combine: Function, arrays: Arrays, initial: tuple[Any, ...
         np.full(window.output_shape(shape), value, x.dtype) for x, value in zip(arrays, initial, strict=True)
     )
     if is_direct(window, shape):
-        for _, (windows, places) in element_ranges(window, shape):
+        for _, (windows, ranges) in element_ranges(window, shape):
             targets = [each[windows] for each in total]
-            write(targets, combine(*targets, *[x[places] for x in arrays]))
+            write(targets, combine(*targets, *[x[ranges] for x in arrays]))
         return total
     monoid = Monoid(_on_tuples(combine), tuple(initial))
-    found, some = fold(monoid, arrays, window)
-    whole = combine(*total, *found)
+    folded, some = fold(monoid, arrays, window)
+    whole = combine(*total, *folded)
     if some is None:
         return tuple(np.broadcast_to(value, total[0].shape) for value in whole)
     return tuple(np.where(some, value, each) for value, each in zip(whole, total, strict=True))
@@ -174,21 +174,21 @@ def _chosen_in_order(select: Function, operand: Array, window: Window) -> Array:
     value, number = np.zeros(shape, operand.dtype), np.full(shape, -1, np.int16)
     everywhere = False
     for element, (windows, ranges) in element_ranges(window, operand.shape):
-        best, best_number, found = value[windows], number[windows], operand[ranges]
-        stays = select(best, found)[0]
+        best, best_number, candidate = value[windows], number[windows], operand[ranges]
+        stays = select(best, candidate)[0]
         passed = ~stays if everywhere else ~(stays & (best_number >= 0))
-        _replace(best, found, passed)
+        _replace(best, candidate, passed)
         # Numbers increase, so the latest is the greatest.
         np.maximum(best_number, np.multiply(passed, element, dtype=np.int16), out=best_number)
         everywhere = everywhere or best.shape == shape
     strides = strides_of(operand.shape)
     # Without dilation, places within a window are at the same distances in each.
-    places = np.take(offsets(window.sizes, strides).reshape(-1), number)
+    positions = np.take(offsets(window.sizes, strides).reshape(-1), number)
     rows = zip(window.dimensions, shape, strides, strict=True)
     for axis, (dimension, count, stride) in enumerate(rows):
         first = (np.arange(count) * dimension.stride - dimension.padding_low) * stride
-        places += first.reshape([-1 if other == axis else 1 for other in range(len(shape))])
-    return places if everywhere else np.where(number >= 0, places, -1)
+        positions += first.reshape([-1 if other == axis else 1 for other in range(len(shape))])
+    return positions if everywhere else np.where(number >= 0, positions, -1)
 
 
 def _replace(target: Array, new: Array, where: Any) -> None:
@@ -201,13 +201,13 @@ def _replace(target: Array, new: Array, where: Any) -> None:
 
 
 def _chosen_by_folding(select: Function, operand: Array, window: Window) -> Array:
-    places = np.arange(operand.size).reshape(operand.shape)
+    positions = np.arange(operand.size).reshape(operand.shape)
 
     def choose(first: Arrays, second: Arrays) -> Arrays:
         (stays,) = select(first[0], second[0])
         return tuple(np.where(stays, a, b) for a, b in zip(first, second, strict=True))
 
-    (_, chosen), some = fold(Monoid(choose, (operand.dtype.type(0), -1)), (operand, places), window)
+    (_, chosen), some = fold(Monoid(choose, (operand.dtype.type(0), -1)), (operand, positions), window)
     return chosen if some is None else np.where(some, chosen, -1)
 
 

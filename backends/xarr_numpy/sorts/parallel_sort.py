@@ -25,21 +25,21 @@ def sort(x: Array, axis: int) -> Array:
     assert x.dtype not in EXTENDED_FLOAT, "NumPy does not know their order"
     rows = np.moveaxis(x, axis, -1)
     of_half = x.dtype == np.float16
-    found = _from_integers(_sorted(_integers(rows))) if of_half else _sorted(rows)
+    ordered = _from_integers(_sort_copy(_integers(rows))) if of_half else _sort_copy(rows)
     if x.dtype in FLOAT:
-        _restore_order(found, rows)
-    return np.ascontiguousarray(np.moveaxis(found, -1, axis))
+        _restore_order(ordered, rows)
+    return np.ascontiguousarray(np.moveaxis(ordered, -1, axis))
 
 
-def _sorted(rows: Array) -> Array:
+def _sort_copy(rows: Array) -> Array:
     """A copy whose rows are sorted; equal elements in any order, and NaNs with any bits."""
-    found = pool.empty(rows.shape, rows.dtype)
-    found[...] = rows
-    if found.size < SHARED or workers.count() == 1:
-        as_rows(found).sort(axis=-1)
+    result = pool.empty(rows.shape, rows.dtype)
+    result[...] = rows
+    if result.size < SHARED or workers.count() == 1:
+        as_rows(result).sort(axis=-1)
     else:
-        _sort_together(found.reshape(-1, found.shape[-1]))
-    return found
+        _sort_together(result.reshape(-1, result.shape[-1]))
+    return result
 
 
 def _integers(rows: Array) -> Array:
@@ -88,18 +88,18 @@ def _share(work: Callable[[Array], None], parts: list[Array]) -> None:
     workers.run(phase, 0, len(parts), workers.WORTH_A_THREAD, len(parts))
 
 
-def _restore_order(found: Array, rows: Array) -> None:
+def _restore_order(ordered: Array, rows: Array) -> None:
     """Put what is equal but has different bits, zeros and NaN, where a stable sort puts it.
 
     NumPy's fastest sort may also change the bits of either.
     """
-    zeros = _zeros(found)
-    if found[zeros].size and _has_negative_zero(rows):
+    zeros = _zeros(ordered)
+    if ordered[zeros].size and _has_negative_zero(rows):
         # As many in each row, in the order of the rows.
-        found[zeros] = rows[rows == 0]
-    nan = _nan(found)
-    if found[nan].size:
-        found[nan] = rows[np.isnan(rows)]
+        ordered[zeros] = rows[rows == 0]
+    nan = _nan(ordered)
+    if ordered[nan].size:
+        ordered[nan] = rows[np.isnan(rows)]
 
 
 def _has_negative_zero(rows: Array) -> bool:
@@ -107,15 +107,15 @@ def _has_negative_zero(rows: Array) -> bool:
     return bool((bits == np.iinfo(bits.dtype).min).any())
 
 
-def _zeros(found: Array) -> Any:
+def _zeros(ordered: Array) -> Any:
     """Where the zeros are; one row is searched, as it is sorted."""
-    if found.ndim != 1:
-        return found == 0
-    zero = found.dtype.type(0)
-    return slice(int(np.searchsorted(found, zero)), int(np.searchsorted(found, zero, side="right")))
+    if ordered.ndim != 1:
+        return ordered == 0
+    zero = ordered.dtype.type(0)
+    return slice(int(np.searchsorted(ordered, zero)), int(np.searchsorted(ordered, zero, side="right")))
 
 
-def _nan(found: Array) -> Any:
-    if found.ndim != 1:
-        return np.isnan(found)
-    return slice(int(np.searchsorted(found, found.dtype.type(np.nan))), None)
+def _nan(ordered: Array) -> Any:
+    if ordered.ndim != 1:
+        return np.isnan(ordered)
+    return slice(int(np.searchsorted(ordered, ordered.dtype.type(np.nan))), None)

@@ -21,7 +21,7 @@ from xarr_numpy import engine
 from xarr_numpy.ops.helpers import total_order
 from xarr_numpy.ops.rows import Rows
 from xarr_numpy.sorts import parallel_sort
-from xarr_numpy.sorts.stable_order import stable_order, taken
+from xarr_numpy.sorts.stable_order import stable_order, take_in_order
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -40,7 +40,7 @@ def sort_keys(arrays: Arrays, axis: int, keys: int) -> Arrays:
     if len(arrays) == 1 and arrays[0].dtype not in COMPLEX:
         return (_sort_one(arrays[0], axis),)
     columns = [_with_nan_last(part) for x in arrays[:keys] for part in _parts(x)]
-    return taken(arrays, stable_order([np.moveaxis(each, axis, -1) for each in columns]), axis)
+    return take_in_order(arrays, stable_order([np.moveaxis(each, axis, -1) for each in columns]), axis)
 
 
 def _parts(x: Array) -> tuple[Array, ...]:
@@ -49,7 +49,7 @@ def _parts(x: Array) -> tuple[Array, ...]:
 
 def _sort_one(x: Array, axis: int) -> Array:
     if x.dtype in EXTENDED_FLOAT:
-        return taken((x,), stable_order([np.moveaxis(_with_nan_last(x), axis, -1)]), axis)[0]
+        return take_in_order((x,), stable_order([np.moveaxis(_with_nan_last(x), axis, -1)]), axis)[0]
     return parallel_sort.sort(x, axis)
 
 
@@ -77,7 +77,7 @@ def sort_by_columns(
     numbers = [_numbers(*pair) for pair in zip(values, columns, strict=True)]
     if any(_has_lost(*pair) for pair in zip(values, columns, strict=True)):
         return merged(arrays, axis)
-    return taken(arrays, stable_order(numbers), axis)
+    return take_in_order(arrays, stable_order(numbers), axis)
 
 
 def _has_lost(x: Array, column: Column) -> bool:
@@ -87,8 +87,8 @@ def _has_lost(x: Array, column: Column) -> bool:
 def sort_plainly(column: Column, merged: Sorter, x: Array, axis: int) -> Array:
     """One array by its own elements."""
     if x.dtype not in FLOAT or column.total:
-        found = parallel_sort.sort(_numbers(x, column), axis)
-        return _from_numbers(found, column, x.dtype)
+        ordered = parallel_sort.sort(_numbers(x, column), axis)
+        return _from_numbers(ordered, column, x.dtype)
     if x.dtype not in EXTENDED_FLOAT and not column.descending and not np.isnan(x).any():
         return _sort_one(x, axis)
     if x.dtype not in EXTENDED_FLOAT and not np.isnan(x).any() and not np.equal(x, 0).any():
@@ -140,7 +140,7 @@ def merge_sort(before: Callable[..., tuple[Any, ...]], arrays: Arrays, axis: int
     flat = [row.reshape(-1) for row in rows]
     order = np.arange(prod(shape))
     for first, middle, last in reversed(list(_halves(prod(shape[:-1]), shape[-1]))):
-        order = _merged(before, flat, order, first, middle, last)
+        order = _merge_halves(before, flat, order, first, middle, last)
     return tuple(np.moveaxis(row[order].reshape(shape), -1, axis) for row in flat)
 
 
@@ -154,7 +154,7 @@ def _halves(lines: int, count: int) -> Iterator[tuple[Array, Array, Array]]:
         first, last = np.concatenate([first, middle]), np.concatenate([middle, last])
 
 
-def _merged(
+def _merge_halves(
     before: Callable[..., tuple[Any, ...]],
     rows: Sequence[Array],
     order: Array,
@@ -168,7 +168,7 @@ def _merged(
     going = np.flatnonzero((left < middle) & (right < last))
     while going.size:
         ours, theirs = order[left[going]], order[right[going]]
-        sides = [np.take(row, places) for row in rows for places in (theirs, ours)]
+        sides = [np.take(row, indices) for row in rows for indices in (theirs, ours)]
         passes = np.broadcast_to(before(*sides)[0], going.shape)
         merged[left[going] + right[going] - middle[going]] = np.where(passes, theirs, ours)
         right[going] += passes
@@ -191,19 +191,19 @@ def _sort(emitter: Emitter, step: Step) -> str:
     dtypes = [type.dtype for type in emitter.types(step.inputs)]
     for keys in range(1, len(dtypes) + 1):
         if op.comparator == lexicographic(dtypes, keys):
-            return _shown(step, f"sort_keys({arrays}, {op.dimension}, {keys})")
+            return _unpack_single(step, f"sort_keys({arrays}, {op.dimension}, {keys})")
     order = order_of(op.comparator)
     if order is None:
-        return _shown(step, _merge(emitter, step, arrays, str(op.dimension)))
+        return _unpack_single(step, _merge(emitter, step, arrays, str(op.dimension)))
     merged = f"lambda x, k: {_merge(emitter, step, 'x', 'k')}"
     if len(dtypes) == 1 and order.array == 0:
         column = emitter.constant(order.columns[0])
         return f"sort_plainly({column}, {merged}, {emitter.value(step.inputs[0])}, {op.dimension})"
     key, columns = emitter.function(order.key, lanes=True), emitter.constant(order.columns)
-    return _shown(step, f"sort_by_columns({key}, {columns}, {merged}, {arrays}, {op.dimension})")
+    return _unpack_single(step, f"sort_by_columns({key}, {columns}, {merged}, {arrays}, {op.dimension})")
 
 
-def _shown(step: Step, call: str) -> str:
+def _unpack_single(step: Step, call: str) -> str:
     return call if len(step.inputs) > 1 else f"{call}[0]"
 
 
