@@ -420,16 +420,16 @@ def _fix_for(value: int, shown: str) -> str:
     return "write it as a float"
 
 
-def _given_fix(value: int) -> str:
+def _fix_alone(value: int) -> str:
     if value in range(np.iinfo(np.int64).min, np.iinfo(np.uint64).max + 1):
         return f'give dtype="{np.min_scalar_type(value)}", which holds it'
     return 'give dtype="float64"'
 
 
-def check_fits(value: int, dtype: np.dtype[Any], *, given: bool = False) -> None:
+def check_fits(value: int, dtype: np.dtype[Any], *, is_requested: bool = False) -> None:
     """Refuse a Python int that an integer dtype cannot hold (NumPy 2 raises OverflowError too).
 
-    `given`: the caller asked for `dtype` by name, so that no promotion could help.
+    `is_requested`: the caller asked for `dtype` by name, so that no promotion could help.
     """
     if dtype not in INTEGER | SUB_BYTE_INTEGER:
         return
@@ -439,5 +439,5 @@ def check_fits(value: int, dtype: np.dtype[Any], *, given: bool = False) -> None
         shown = str(value) if value.bit_length() < 1000 else f"of {value.bit_length()} bits"
         raise ValueRangeError(
             f"Python integer {shown} is out of bounds for {dtype} ({limits.min} … {limits.max}); "
-            f"{_given_fix(value) if given else f'{_fix_for(value, shown)} to promote the result instead'}"
+            f"{_fix_alone(value) if is_requested else f'{_fix_for(value, shown)} to promote the result instead'}"
         )

@@ -32,7 +32,7 @@ from xarr.base.layouts import (
     PaddingValue,
     Scanner,
     Sizes,
-    bracketed,
+    bracket,
     check_sizes,
     index_at,
     integer_of,
@@ -311,13 +311,13 @@ def multi_index_to_linear(index: Sizes, shape: Shape | Sizes, layout: Layout | N
     )
     if len(numbers) != len(sizes):
         raise IndexingError(
-            f"the index {numbers} has {len(numbers)} numbers, but {bracketed(sizes)} has rank {len(sizes)}"
+            f"the index {numbers} has {len(numbers)} numbers, but {bracket(sizes)} has rank {len(sizes)}"
         )
     for dimension, (number, size) in enumerate(zip(numbers, sizes, strict=True)):
         if not 0 <= number < size:
             legal = f"legal are 0 … {size - 1}" if size else "it has size 0"
             raise IndexingError(
-                f"index {number} is out of bounds for dimension {dimension} of {bracketed(sizes)}; {legal}"
+                f"index {number} is out of bounds for dimension {dimension} of {bracket(sizes)}; {legal}"
             )
     return sum(number * stride for number, stride in zip(numbers, layout.strides(sizes), strict=True))
 
@@ -335,15 +335,15 @@ def linear_to_multi_index(
     if not 0 <= offset < count:
         legal = f"0 … {count - 1}" if count else "none: there are no elements"
         raise IndexingError(
-            f"linear index {offset} is out of bounds for {bracketed(sizes)} with layout {layout}; "
+            f"linear index {offset} is out of bounds for {bracket(sizes)} with layout {layout}; "
             f"legal are {legal}"
         )
     widths = layout.widths(sizes)
     index = index_at(offset, widths, layout.minor_to_major)
     if any(number >= size for number, size in zip(index, sizes, strict=True)):
         raise IndexingError(
-            f"linear index {offset} falls in the padding: it is {index} in the padded {bracketed(widths)}, "
-            f"outside of {bracketed(sizes)}"
+            f"linear index {offset} falls in the padding: it is {index} in the padded {bracket(widths)}, "
+            f"outside of {bracket(sizes)}"
         )
     return index
 
@@ -407,7 +407,7 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
     memory = _ndarray(memory, "unpack")
     if memory.shape != (count,):
         raise ShapeError(
-            f"{bracketed(sizes)} with layout {layout} lies in 1-d memory of {counted(count, 'element')}, "
+            f"{bracket(sizes)} with layout {layout} lies in 1-d memory of {counted(count, 'element')}, "
             f"got an array of shape {memory.shape}"
         )
     physical = memory.reshape(_physical(layout, sizes, memory.itemsize))[
@@ -430,7 +430,7 @@ def _physical(layout: Layout, sizes: tuple[int, ...], itemsize: int) -> tuple[in
     """The widths as memory sees them, from the most major dimension to the most minor."""
     widths = layout.widths(sizes)
     if math.prod(max(width, 1) for width in widths) * itemsize > MAX_SIZE:
-        raise ValueRangeError(f"{bracketed(sizes)} with layout {layout} takes more than 2**63 bytes")
+        raise ValueRangeError(f"{bracket(sizes)} with layout {layout} takes more than 2**63 bytes")
     return tuple(widths[dimension] for dimension in layout.major_to_minor)
 
 

@@ -25,7 +25,7 @@ from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, GetTupleElement
-from xarr.ir.stablehlo.builder import Builder, unpacked
+from xarr.ir.stablehlo.builder import Builder, unpack
 from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.records import SourceModule
 from xarr.ir.types import TensorType, TupleType
@@ -139,7 +139,7 @@ def run(
     graph = parsed.refine([node.tensor_type for node in nodes], function)
     _check(function, graph, nodes)
     # Not inlined: evaluation settles nodes, and those of the module belong to it.
-    results = unpacked(Node(Call(graph), tuple(nodes), device=device), len(graph.results))
+    results = unpack(Node(Call(graph), tuple(nodes), device=device), len(graph.results))
     return [wrap(leaf) for node in results for leaf in _leaves(node)]
 
 

@@ -35,12 +35,12 @@ class ReferenceProgram:
 
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
         with np.errstate(all="ignore"):
-            return tuple(map(_finished, run(self.graph, *arguments, bar=self.bar)))
+            return tuple(map(_freeze, run(self.graph, *arguments, bar=self.bar)))
 
 
-def _finished(value: Value) -> Value:
+def _freeze(value: Value) -> Value:
     """A result that nothing can write to."""
-    return tuple(map(_finished, value)) if isinstance(value, tuple) else read_only(np.asarray(value))
+    return tuple(map(_freeze, value)) if isinstance(value, tuple) else read_only(np.asarray(value))
 
 
 class ReferenceBackend(AbstractBackend):

@@ -11,7 +11,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
-from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, pack
 
 
 def tuple_(node: Node, *operands: Value) -> Value:
@@ -27,12 +27,12 @@ def get_tuple_element(node: Node, operand: tuple[Value, ...]) -> Value:
 
 def optimization_barrier(node: Node, *operands: Value) -> Value:
     """result = the operands"""
-    return packed(operands)
+    return pack(operands)
 
 
 def call(node: Node, computation: Computation, *operands: Value) -> Value:
     """result = f(operands)"""
-    return packed(computation(*operands))
+    return pack(computation(*operands))
 
 
 def map_(node: Node, computation: Computation, *arrays: Array) -> Array:
@@ -54,7 +54,7 @@ def while_(node: Node, cond: Computation, body: Computation, *operands: Value) -
             carried = body(*carried)
             if bar is not None:
                 bar.step()
-    return packed(carried)
+    return pack(carried)
 
 
 def custom_call(node: Node, *operands: Array) -> Value:
@@ -62,7 +62,7 @@ def custom_call(node: Node, *operands: Array) -> Value:
     op = node.op
     assert isinstance(op, ops.CustomCall)
     declared = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
-    return packed(
+    return pack(
         run_custom_call(op.function or op.call_target_name, dict(op.attribute_items), declared, operands)
     )
 
@@ -71,7 +71,7 @@ def if_(
     node: Node, true_branch: Computation, false_branch: Computation, predicate: Array, *operands: Value
 ) -> Value:
     """result = true_branch(operands) if the predicate holds, else false_branch(operands)"""
-    return packed((true_branch if predicate else false_branch)(*operands))
+    return pack((true_branch if predicate else false_branch)(*operands))
 
 
 def case(node: Node, *arguments: Value) -> Value:
@@ -79,7 +79,7 @@ def case(node: Node, *arguments: Value) -> Value:
     assert isinstance(node.op, ops.Case)
     count = len(node.op.branches)
     branches, index, operands = arguments[:count], int(arguments[count]), arguments[count + 1 :]
-    return packed(branches[index if 0 <= index < count else -1](*operands))
+    return pack(branches[index if 0 <= index < count else -1](*operands))
 
 
 TABLE: Final[dict[type[Op], Rule]] = {

@@ -20,6 +20,7 @@ from xarr.ir.ops.elementwise import numpy_functions
 from xarr_reference.scalars import (
     DType,
     Scalar,
+    apply_sign,
     bit_order,
     bits_of,
     exact,
@@ -32,11 +33,10 @@ from xarr_reference.scalars import (
     on_grid,
     pair,
     parts,
-    rounded,
-    signed,
+    round_to,
     wide,
     width,
-    wrapped,
+    wrap_integer,
 )
 from xarr_reference.values import Array, Rule, empty, indices
 
@@ -60,7 +60,7 @@ def in_wide_type(name: str) -> Rule:
     compute = getattr(np, name)
 
     def function(*operands: Scalar) -> Scalar:
-        return rounded(compute(*map(wide, operands)), operands[0].dtype)
+        return round_to(compute(*map(wide, operands)), operands[0].dtype)
 
     return pointwise(function)
 
@@ -70,19 +70,19 @@ def in_wide_type(name: str) -> Rule:
 
 def negate(x: Scalar) -> Scalar:
     """-x; modulo 2**width for integers"""
-    return wrapped(-int(x), x.dtype) if is_integer(x) else -x
+    return wrap_integer(-int(x), x.dtype) if is_integer(x) else -x
 
 
 def add(x: Scalar, y: Scalar) -> Scalar:
     """x + y; modulo 2**width for integers; x or y for bools"""
     if is_bool(x):
         return x | y
-    return wrapped(int(x) + int(y), x.dtype) if is_integer(x) else x + y
+    return wrap_integer(int(x) + int(y), x.dtype) if is_integer(x) else x + y
 
 
 def subtract(x: Scalar, y: Scalar) -> Scalar:
     """x - y; modulo 2**width for integers"""
-    return wrapped(int(x) - int(y), x.dtype) if is_integer(x) else x - y
+    return wrap_integer(int(x) - int(y), x.dtype) if is_integer(x) else x - y
 
 
 def multiply(x: Scalar, y: Scalar) -> Scalar:
@@ -90,7 +90,7 @@ def multiply(x: Scalar, y: Scalar) -> Scalar:
     if is_bool(x):
         return x & y
     if is_integer(x):
-        return wrapped(int(x) * int(y), x.dtype)
+        return wrap_integer(int(x) * int(y), x.dtype)
     if is_complex(x):
         (a, b), (c, d) = parts(x), parts(y)
         return pair(a * c - b * d, a * d + b * c, x.dtype)
@@ -100,7 +100,7 @@ def multiply(x: Scalar, y: Scalar) -> Scalar:
 def divide(x: Scalar, y: Scalar) -> Scalar:
     """x / y; for integers rounded towards zero, all bits set for y = 0, modulo 2**width"""
     if is_integer(x):
-        return wrapped(quotient(int(x), int(y)) if y != 0 else -1, x.dtype)
+        return wrap_integer(quotient(int(x), int(y)) if y != 0 else -1, x.dtype)
     return divide_complex(x, y) if is_complex(x) else x / y
 
 
@@ -125,17 +125,17 @@ def quotient_of_complex(x: tuple[Any, Any], y: tuple[Any, Any]) -> tuple[Any, An
     if c == d == 0:
         return np.copysign(inf, c) * a, np.copysign(inf, c) * b
     if np.isfinite(x).all() and np.isinf(y).any():
-        c, d = boxed(c), boxed(d)
+        c, d = box(c), box(d)
         return 0 * (a * c + b * d), 0 * (b * c - a * d)
     norm = c * c + d * d
     real, imaginary = (a * c + b * d) / norm, (b * c - a * d) / norm
     if np.isnan(real) and np.isnan(imaginary) and np.isinf(x).any() and np.isfinite(y).all():
-        a, b = boxed(a), boxed(b)
+        a, b = box(a), box(b)
         return inf * (a * c + b * d), inf * (b * c - a * d)
     return real, imaginary
 
 
-def boxed(part: Any) -> Any:
+def box(part: Any) -> Any:
     """±1 for an infinite part, ±0 for a finite one"""
     return np.copysign(float(np.isinf(part)), part)
 
@@ -143,8 +143,8 @@ def boxed(part: Any) -> Any:
 def remainder(x: Scalar, y: Scalar) -> Scalar:
     """x - y q, q being x / y with the fraction dropped: it has the sign of x; x for integers and y = 0"""
     if is_integer(x):
-        return wrapped(int(x) - int(y) * quotient(int(x), int(y)), x.dtype) if y != 0 else x
-    return rounded(np.fmod(exact(x), exact(y)), x.dtype)
+        return wrap_integer(int(x) - int(y) * quotient(int(x), int(y)), x.dtype) if y != 0 else x
+    return round_to(np.fmod(exact(x), exact(y)), x.dtype)
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
@@ -152,25 +152,25 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     if is_integer(x):
         return integer_power(int(x), int(y), x.dtype)
     if is_complex(x):
-        return rounded(np.power(wide(x), wide(y)), x.dtype)
+        return round_to(np.power(wide(x), wide(y)), x.dtype)
     if np.isinf(x) and np.abs(wide(y)) >= 2.0**62:  # glibc's powl gives inf for (-inf) ** -2**63
-        return rounded(np.power(np.abs(wide(x)), wide(y)), x.dtype)
+        return round_to(np.power(np.abs(wide(x)), wide(y)), x.dtype)
     # Never in float64: there NumPy takes the square root for y = 0.5, which is wrong for -0 and -infinity.
-    return rounded(np.power(np.longdouble(x), np.longdouble(y)), x.dtype)
+    return round_to(np.power(np.longdouble(x), np.longdouble(y)), x.dtype)
 
 
 def integer_power(x: int, y: int, dtype: DType) -> Scalar:
     """x**y; for y < 0 that is 1 / x**-y with the fraction dropped, and 0 for x = 0"""
     if y >= 0:
-        return wrapped(pow(x, y, 2 ** width(dtype)), dtype)
-    return wrapped((1 if y % 2 == 0 else x) if abs(x) == 1 else 0, dtype)
+        return wrap_integer(pow(x, y, 2 ** width(dtype)), dtype)
+    return wrap_integer((1 if y % 2 == 0 else x) if abs(x) == 1 else 0, dtype)
 
 
 def absolute(x: Scalar) -> Scalar:
     """|x|; modulo 2**width for integers; √(a² + b²) for complex numbers"""
     if is_complex(x):
-        return rounded(np.hypot(*parts(x)), real_part_of(x.dtype))
-    return wrapped(abs(int(x)), x.dtype) if is_integer(x) else abs(x)
+        return round_to(np.hypot(*parts(x)), real_part_of(x.dtype))
+    return wrap_integer(abs(int(x)), x.dtype) if is_integer(x) else abs(x)
 
 
 def sign(x: Scalar) -> Scalar:
@@ -219,7 +219,7 @@ def next_after(x: Scalar, y: Scalar) -> Scalar:
         least = from_bits(1, x.dtype)
         return least if y > 0 else -least
     neighbour = from_bits(bits_of(x) + (1 if (x < y) == (not x < 0) else -1), x.dtype)
-    # The formats without -0 keep NaN in its place.
+    # The formats without -0 have NaN instead.
     return x.dtype.type(0) if is_nan(neighbour) else neighbour
 
 
@@ -228,24 +228,24 @@ def next_after(x: Scalar, y: Scalar) -> Scalar:
 
 def floor(x: Scalar) -> Scalar:
     """The greatest integer not above x"""
-    return rounded(np.floor(exact(x)), x.dtype)
+    return round_to(np.floor(exact(x)), x.dtype)
 
 
 def ceil(x: Scalar) -> Scalar:
     """The least integer not below x"""
-    return rounded(np.ceil(exact(x)), x.dtype)
+    return round_to(np.ceil(exact(x)), x.dtype)
 
 
 def round_nearest_even(x: Scalar) -> Scalar:
     """The nearest integer, the even one of two"""
-    return rounded(np.rint(exact(x)), x.dtype)
+    return round_to(np.rint(exact(x)), x.dtype)
 
 
 def round_nearest_afz(x: Scalar) -> Scalar:
     """The nearest integer, of two the one farther from zero"""
     whole = np.trunc(exact(x))
     away = np.copysign(1.0, exact(x)) if abs(exact(x) - whole) >= 0.5 else 0.0
-    return rounded(whole + away if away else whole, x.dtype)
+    return round_to(whole + away if away else whole, x.dtype)
 
 
 # --- functions of real and complex numbers ------------------------------------------------------------
@@ -253,7 +253,7 @@ def round_nearest_afz(x: Scalar) -> Scalar:
 
 def sqrt(x: Scalar) -> Scalar:
     """√x, correctly rounded for floats; for complex x the root whose real part is not negative"""
-    return rounded(np.sqrt(wide(x) if is_complex(x) else exact(x)), x.dtype)
+    return round_to(np.sqrt(wide(x) if is_complex(x) else exact(x)), x.dtype)
 
 
 def rsqrt(x: Scalar) -> Scalar:
@@ -262,14 +262,14 @@ def rsqrt(x: Scalar) -> Scalar:
         root = np.sqrt(wide(x))
         real, imaginary = quotient_of_complex((1.0, 0.0), (root.real, root.imag))
         return pair(np.copysign(real, root.real), np.copysign(imaginary, -root.imag), x.dtype)
-    return rounded(1 / np.sqrt(wide(x)), x.dtype)
+    return round_to(1 / np.sqrt(wide(x)), x.dtype)
 
 
 def exponential_minus_one(x: Scalar) -> Scalar:
     """(e to the power x) - 1; real on the real axis"""
     value = wide(x)
     if not is_complex(x):
-        return rounded(np.expm1(value), x.dtype)
+        return round_to(np.expm1(value), x.dtype)
     # NumPy's expm1 overflows early.
     result = np.exp(value) - 1 if value.real > 30 and np.isfinite(value) else np.expm1(value)
     return pair(result.real, value.imag if value.imag == 0 else result.imag, x.dtype)
@@ -282,17 +282,17 @@ def log_plus_one(x: Scalar) -> Scalar:
         is_near = max(abs(a), abs(b)) < 0.5
         real = np.log1p(a * (2 + a) + b * b) / 2 if is_near else np.log(np.hypot(1 + a, b))
         return pair(real, np.arctan2(b, 1 + a), x.dtype)
-    return rounded(np.log1p(wide(x)), x.dtype)
+    return round_to(np.log1p(wide(x)), x.dtype)
 
 
 def logistic(x: Scalar) -> Scalar:
     """1 / (1 + e**-x), which is e**x far to the left of 0"""
     if is_complex(x):
         if x.real < -600 and np.isfinite(x):
-            return rounded(np.exp(wide(x)), x.dtype)
+            return round_to(np.exp(wide(x)), x.dtype)
         divisor = 1 + np.exp(-wide(x))
         return pair(*quotient_of_complex((1.0, 0.0), (divisor.real, divisor.imag)), x.dtype)
-    return rounded(1 / (1 + np.exp(-wide(x))), x.dtype)
+    return round_to(1 / (1 + np.exp(-wide(x))), x.dtype)
 
 
 def real(x: Scalar) -> Scalar:
@@ -340,28 +340,28 @@ def xor(x: Scalar, y: Scalar) -> Scalar:
 
 def popcnt(x: Scalar) -> Scalar:
     """Number of set bits"""
-    return wrapped(bits_of(x).bit_count(), x.dtype)
+    return wrap_integer(bits_of(x).bit_count(), x.dtype)
 
 
 def count_leading_zeros(x: Scalar) -> Scalar:
     """Number of zero bits above the highest set one"""
-    return wrapped(width(x.dtype) - bits_of(x).bit_length(), x.dtype)
+    return wrap_integer(width(x.dtype) - bits_of(x).bit_length(), x.dtype)
 
 
 def shift_left(x: Scalar, y: Scalar) -> Scalar:
     """x 2**y modulo 2**width for 0 <= y < width, else 0"""
-    return wrapped(int(x) << int(y) if 0 <= y < width(x.dtype) else 0, x.dtype)
+    return wrap_integer(int(x) << int(y) if 0 <= y < width(x.dtype) else 0, x.dtype)
 
 
 def shift_right_logical(x: Scalar, y: Scalar) -> Scalar:
     """The bits of x, read as unsigned, over 2**y with the fraction dropped; 0 unless 0 <= y < width"""
-    return wrapped(bits_of(x) >> int(y) if 0 <= y < width(x.dtype) else 0, x.dtype)
+    return wrap_integer(bits_of(x) >> int(y) if 0 <= y < width(x.dtype) else 0, x.dtype)
 
 
 def shift_right_arithmetic(x: Scalar, y: Scalar) -> Scalar:
     """The bits of x, read as signed, over 2**y rounded down; all of them shifted out unless 0 <= y < width"""
     value = bits_of(x) - (bits_of(x) >> (width(x.dtype) - 1) << width(x.dtype))
-    return wrapped(value >> (int(y) if 0 <= y < width(x.dtype) else width(x.dtype)), x.dtype)
+    return wrap_integer(value >> (int(y) if 0 <= y < width(x.dtype) else width(x.dtype)), x.dtype)
 
 
 # --- choosing, comparing, converting ------------------------------------------------------------------
@@ -397,13 +397,13 @@ def convert(x: Scalar, dtype: DType) -> Scalar:
     if is_complex(x) and dtype not in COMPLEX:
         return convert(x.real, dtype)
     if dtype in INTEGER or dtype in SUB_BYTE_INTEGER:
-        return wrapped(int(x), dtype) if is_bool(x) or is_integer(x) else saturated(exact(x), dtype)
+        return wrap_integer(int(x), dtype) if is_bool(x) or is_integer(x) else saturate(exact(x), dtype)
     if is_bool(x) or is_integer(x):
-        return rounded(int(x), dtype)
-    return rounded(x if is_complex(x) else exact(x), dtype)
+        return round_to(int(x), dtype)
+    return round_to(x if is_complex(x) else exact(x), dtype)
 
 
-def saturated(x: np.float64, dtype: DType) -> Scalar:
+def saturate(x: np.float64, dtype: DType) -> Scalar:
     """x with the fraction dropped, or the nearest end of the integer type; 0 for NaN"""
     if np.isnan(x):
         return dtype.type(0)
@@ -437,7 +437,7 @@ def reduce_precision(x: Scalar, exponent_bits: int, mantissa_bits: int) -> Scala
             magnitude = inf
         elif magnitude < Fraction(2) ** (1 - largest):
             magnitude = 0.0
-    return signed(magnitude, value < 0, x.dtype)
+    return apply_sign(magnitude, value < 0, x.dtype)
 
 
 def bitcast_convert(node: Node, operand: Array) -> Array:

@@ -14,7 +14,7 @@ from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr_reference.scalars import rounded
+from xarr_reference.scalars import round_to
 from xarr_reference.values import Array, Rule, Value, indices
 
 #: Rounds of an iteration after which it counts as one that does not converge.
@@ -28,7 +28,7 @@ def _wide(a: Array) -> Array:
 
 def _store(target: Array, values: Array) -> None:
     for index in indices(target.shape):
-        target[index] = rounded(values[index], target.dtype)
+        target[index] = round_to(values[index], target.dtype)
 
 
 def _results(node: Node) -> list[Array]:
@@ -80,7 +80,7 @@ def geqrf(node: Node, a: Array) -> Value:
             rest = matrix[k:, k + 1 :]
             rest -= np.conj(tau) * np.outer(vector, vector.conj() @ rest)
             matrix[k, k], matrix[k + 1 :, k] = beta, vector[1:]
-            taus[(*batch, k)] = rounded(tau, taus.dtype)
+            taus[(*batch, k)] = round_to(tau, taus.dtype)
         _store(factors[batch], matrix)
     return factors, taus
 
@@ -120,7 +120,7 @@ def eigh(node: Node, a: Array) -> Value:
     v, w, info = _results(node)
     for batch in indices(a.shape[:-2]):
         triangle = np.tril(a[batch]) if node.op.lower else np.triu(a[batch]).conj().T
-        values, vectors, done = _diagonalised(_wide(triangle))
+        values, vectors, done = _diagonalise(_wide(triangle))
         order = sorted(range(len(values)), key=lambda i, values=values: values[i])  # type: ignore[misc]
         _store(w[batch], values[order])
         _store(v[batch], vectors[:, order])
@@ -128,7 +128,7 @@ def eigh(node: Node, a: Array) -> Value:
     return v, w, info
 
 
-def _diagonalised(lower: Array) -> tuple[Array, Array, bool]:
+def _diagonalise(lower: Array) -> tuple[Array, Array, bool]:
     """Eigenvalues and eigenvectors of a Hermitian matrix of which the lower triangle is given."""
     size = len(lower)
     a = np.tril(lower, -1) + np.tril(lower, -1).conj().T + np.diag(np.diag(lower).real)
@@ -169,17 +169,17 @@ def svd(node: Node, a: Array) -> Value:
     for batch in indices(a.shape[:-2]):
         tall = a.shape[-2] >= a.shape[-1]
         matrix = _wide(a[batch])
-        left, values, right, done = _orthogonalised(matrix if tall else matrix.conj().T)
+        left, values, right, done = _orthogonalise(matrix if tall else matrix.conj().T)
         if not tall:
             left, right = right, left
         _store(s[batch], values)
-        _store(u[batch], _completed(left, u.shape[-1]))
-        _store(vh[batch], _completed(right, vh.shape[-2]).conj().T)
+        _store(u[batch], _complete_basis(left, u.shape[-1]))
+        _store(vh[batch], _complete_basis(right, vh.shape[-2]).conj().T)
         info[batch] = 0 if done else 1
     return scratch, s, u, vh, info
 
 
-def _orthogonalised(matrix: Array) -> tuple[Array, Array, Array, bool]:
+def _orthogonalise(matrix: Array) -> tuple[Array, Array, Array, bool]:
     """(u, s, v, whether it converged) with u s v* = matrix, s descending, for no more columns than rows."""
     work, size = matrix.copy(), matrix.shape[1]
     v = np.eye(size, dtype=work.dtype)
@@ -208,7 +208,7 @@ def _orthogonalised(matrix: Array) -> tuple[Array, Array, Array, bool]:
     return np.full_like(matrix, np.nan), nothing, np.full_like(v, np.nan), False
 
 
-def _completed(columns: Array, count: int) -> Array:
+def _complete_basis(columns: Array, count: int) -> Array:
     """The first `count` columns, and more unit vectors orthogonal to all before where there are too few."""
     basis = list(columns.T[:count])
     axes = iter(np.eye(len(columns), dtype=columns.dtype))

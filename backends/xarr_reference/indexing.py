@@ -9,7 +9,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
-from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, packed
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, pack
 
 
 def gather(node: Node, operand: Array, start_indices: Array) -> Array:
@@ -57,7 +57,7 @@ def scatter(node: Node, computation: Computation, *operands: Array) -> Value:
             combined = computation(*current, *[cell(array, source) for array in updates])
             for array, value in zip(results, combined, strict=True):
                 array[target] = value[()]
-    return packed(results)
+    return pack(results)
 
 
 def start_of(windows: Windows, batch: Ints, start_indices: Array) -> Ints:
@@ -81,7 +81,7 @@ def element_of(windows: Windows, start: Ints, window: Ints) -> Ints:
 def dynamic_slice(node: Node, operand: Array, *start_indices: Array) -> Array:
     """result[i] = operand[start + i], start being clamped so that the window lies in the operand"""
     result = empty(node.type)
-    start = clamped(start_indices, operand.shape, result.shape)
+    start = clamp_starts(start_indices, operand.shape, result.shape)
     for index in indices(result.shape):
         result[index] = operand[tuple(at + offset for at, offset in zip(start, index, strict=True))]
     return result
@@ -90,13 +90,13 @@ def dynamic_slice(node: Node, operand: Array, *start_indices: Array) -> Array:
 def dynamic_update_slice(node: Node, operand: Array, update: Array, *start_indices: Array) -> Array:
     """result = operand, but result[start + i] = update[i], start being clamped so that it fits"""
     result = operand.copy()
-    start = clamped(start_indices, operand.shape, update.shape)
+    start = clamp_starts(start_indices, operand.shape, update.shape)
     for index in indices(update.shape):
         result[tuple(at + offset for at, offset in zip(start, index, strict=True))] = update[index]
     return result
 
 
-def clamped(start_indices: tuple[Array, ...], shape: Ints, sizes: Ints) -> Ints:
+def clamp_starts(start_indices: tuple[Array, ...], shape: Ints, sizes: Ints) -> Ints:
     """The starts as close as possible to those given with which a window of `sizes` lies in `shape`."""
     rows = zip(start_indices, shape, sizes, strict=True)
     return tuple(min(max(int(start), 0), whole - size) for start, whole, size in rows)

@@ -67,7 +67,7 @@ def _steps(graph: Graph, inner: OncePerGraph[int]) -> int:
 
 def _counted_step(body: Graph, bar: ProgressBar, *carried: Value) -> tuple[Value, ...]:
     """Run one iteration of a loop and count it."""
-    bar.turn()
+    bar.count_iterations()
     return run(body, *carried)
 
 

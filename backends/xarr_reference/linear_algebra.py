@@ -14,7 +14,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.fourier import half_length
 from xarr.ir.types import Ints
-from xarr_reference.scalars import DType, rounded, wide
+from xarr_reference.scalars import DType, round_to, wide
 from xarr_reference.values import Array, Rule, empty, indices
 
 Number = Any
@@ -25,11 +25,11 @@ def _wide(dtype: DType) -> DType:
     return np.dtype(np.clongdouble if dtype in COMPLEX else np.longdouble)
 
 
-def _stored(matrix: Array, dtype: DType) -> Array:
+def _round_elements(matrix: Array, dtype: DType) -> Array:
     """The elements of a matrix rounded to `dtype`."""
     result = np.empty(matrix.shape, dtype)
     for index in indices(matrix.shape):
-        result[index] = rounded(matrix[index], dtype)
+        result[index] = round_to(matrix[index], dtype)
     return result
 
 
@@ -41,7 +41,7 @@ def cholesky(node: Node, a: Array) -> Array:
     assert isinstance(node.op, ops.Cholesky)
     result = empty(node.type)
     for batch in indices(a.shape[:-2]):
-        result[batch] = _stored(_factor(a[batch], node.op.lower), a.dtype)
+        result[batch] = _round_elements(_factor(a[batch], node.op.lower), a.dtype)
     return result
 
 
@@ -70,12 +70,12 @@ def triangular_solve(node: Node, a: Array, b: Array) -> Array:
     result = empty(node.type)
     for batch in indices(a.shape[:-2]):
         right = b[batch] if node.op.left_side else b[batch].T
-        solved = _stored(_solved(node.op, a[batch], right), b.dtype)
+        solved = _round_elements(_solve(node.op, a[batch], right), b.dtype)
         result[batch] = solved if node.op.left_side else solved.T
     return result
 
 
-def _solved(op: ops.TriangularSolve, a: Array, b: Array) -> Array:
+def _solve(op: ops.TriangularSolve, a: Array, b: Array) -> Array:
     size = a.shape[-1]
     flipped = (op.transpose_a != "NO_TRANSPOSE") == op.left_side
 
@@ -108,18 +108,20 @@ def fft(node: Node, operand: Array) -> Array:
     for axis, length in reversed(list(zip(range(rank - count, rank), op.fft_length, strict=True))):
         if axis == rank - 1 and op.fft_type == "IRFFT":
             continue
-        values = _transformed(values, axis, length, sign)
+        values = _transform(values, axis, length, sign)
     if op.fft_type == "RFFT":
         values = values[..., : half_length(op.fft_length[-1])]
     if op.fft_type == "IRFFT":
-        values = _transformed(_completed(values, op.fft_length[-1]), rank - 1, op.fft_length[-1], sign).real
+        values = _transform(
+            _complete_spectrum(values, op.fft_length[-1]), rank - 1, op.fft_length[-1], sign
+        ).real
     result = empty(node.type)
     for index in indices(result.shape):
-        result[index] = rounded(values[index], result.dtype)
+        result[index] = round_to(values[index], result.dtype)
     return result
 
 
-def _transformed(values: Array, axis: int, length: int, sign: int) -> Array:
+def _transform(values: Array, axis: int, length: int, sign: int) -> Array:
     moved = np.moveaxis(values, axis, -1)
     result = np.zeros_like(moved)
     for index in indices(moved.shape):
@@ -142,7 +144,7 @@ def _root(numerator: int, length: int) -> complex:
     return cmath.exp(2j * math.pi * (numerator % length) / length)
 
 
-def _completed(half: Array, length: int) -> Array:
+def _complete_spectrum(half: Array, length: int) -> Array:
     """The numbers of a real signal's transform from its first half."""
     shape: Ints = (*half.shape[:-1], length)
     result = np.zeros(shape, complex)

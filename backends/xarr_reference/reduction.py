@@ -14,7 +14,7 @@ from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
 from xarr_reference.elementwise import add, convert, multiply
 from xarr_reference.scalars import DType
-from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, packed
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, pack
 
 Row = tuple[Array, ...]
 
@@ -37,7 +37,7 @@ def reduce(node: Node, computation: Computation, *operands: Array) -> Value:
             accumulated = computation(*accumulated, *[cell(array, index) for array in arrays])
         for result, value in zip(results, accumulated, strict=True):
             result[outer] = value[()]
-    return packed(results)
+    return pack(results)
 
 
 def _sizes(shape: Ints, dimensions: Ints) -> Ints:
@@ -87,17 +87,17 @@ def sort(node: Node, comparator: Computation, *arrays: Array) -> Value:
     across = tuple(dim for dim in range(len(shape)) if dim not in along)
     results = tuple(np.empty_like(array) for array in arrays)
 
-    def before(first: Row, second: Row) -> bool:
+    def is_before(first: Row, second: Row) -> bool:
         pairs = zip(first, second, strict=True)
         return bool(comparator(*[element for pair in pairs for element in pair])[0])
 
     for line in indices(_sizes(shape, across)):
         line_indices = [join_index((across, line), (along, at)) for at in indices(_sizes(shape, along))]
         rows = [tuple(cell(array, index) for array in arrays) for index in line_indices]
-        for index, row in zip(line_indices, merge_sorted(rows, before), strict=True):
+        for index, row in zip(line_indices, merge_sorted(rows, is_before), strict=True):
             for result, element in zip(results, row, strict=True):
                 result[index] = element[()]
-    return packed(results)
+    return pack(results)
 
 
 def merge_sorted(rows: list[Row], before: Callable[[Row, Row], bool]) -> list[Row]:

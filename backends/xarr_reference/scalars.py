@@ -68,7 +68,7 @@ def from_bits(bits: int, dtype: DType) -> Scalar:
     return np.frombuffer(bits.to_bytes(dtype.itemsize, sys.byteorder), dtype)[0]
 
 
-def wrapped(value: int, dtype: DType) -> Scalar:
+def wrap_integer(value: int, dtype: DType) -> Scalar:
     """`value` modulo 2**width, taken into the range of an integer type."""
     least = int(info(dtype).min)
     return dtype.type((value - least) % 2 ** width(dtype) + least)
@@ -130,7 +130,7 @@ def on_grid(value: Fraction, mantissa_bits: int, least_exponent: int) -> Fractio
     return round(value / spacing) * spacing
 
 
-def signed(magnitude: Fraction | float, negative: bool, dtype: DType) -> Scalar:
+def apply_sign(magnitude: Fraction | float, negative: bool, dtype: DType) -> Scalar:
     """±magnitude as a float; beyond the largest one infinity, or NaN in a type without."""
     absolute = inf if magnitude > Fraction(float(info(dtype).max)) else float(magnitude)
     return dtype.type(-absolute if negative else absolute)
@@ -142,10 +142,10 @@ def nearest(value: Fraction, dtype: DType) -> Scalar:
     magnitude = abs(on_grid(value, int(limits.nmant), int(limits.minexp)))
     if dtype == POWERS_OF_TWO:
         magnitude = max(magnitude, Fraction(float(limits.smallest_normal)))
-    return signed(magnitude, value < 0, dtype)
+    return apply_sign(magnitude, value < 0, dtype)
 
 
-def rounded(value: Any, dtype: DType) -> Scalar:
+def round_to(value: Any, dtype: DType) -> Scalar:
     """A number of any float or complex type as an element of type `dtype`, rounded once."""
     if dtype in COMPLEX:
         return pair(value.real, value.imag, dtype)
@@ -157,4 +157,4 @@ def rounded(value: Any, dtype: DType) -> Scalar:
 def pair(real: Any, imaginary: Any, dtype: DType) -> Scalar:
     """real + imaginary i as an element of a complex type, each part rounded once."""
     part = real_part_of(dtype)
-    return dtype.type(complex(float(rounded(real, part)), float(rounded(imaginary, part))))
+    return dtype.type(complex(float(round_to(real, part)), float(round_to(imaginary, part))))

@@ -13,14 +13,14 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr_reference.elementwise import pointwise
-from xarr_reference.scalars import Scalar, rounded, wide
+from xarr_reference.scalars import Scalar, round_to, wide
 from xarr_reference.values import Array, Rule
 
 
 def _of_double(function: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
     def rule(x: Scalar) -> Scalar:
         """f(x), computed in float64 and rounded once"""
-        return rounded(np.float64(function(float(wide(x)))), x.dtype)
+        return round_to(np.float64(function(float(wide(x)))), x.dtype)
 
     return rule
 

@@ -43,6 +43,6 @@ def cell(array: Array, index: Ints) -> Array:
     return np.asarray(array[index])
 
 
-def packed(values: tuple[Value, ...]) -> Value:
+def pack(values: tuple[Value, ...]) -> Value:
     """The value of an op with these results: the result itself when there is one, else their tuple."""
     return values[0] if len(values) == 1 else values

@@ -9,7 +9,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
 from xarr.ir.windows import Window
-from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, packed
+from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, pack
 
 
 def elements_in(window: Window, number: Ints, shape: Ints) -> list[Ints]:
@@ -39,7 +39,7 @@ def reduce_window(node: Node, computation: Computation, *operands: Array) -> Val
             accumulated = computation(*accumulated, *[cell(array, index) for array in arrays])
         for result, value in zip(results, accumulated, strict=True):
             result[number] = value[()]
-    return packed(results)
+    return pack(results)
 
 
 def select_and_scatter(

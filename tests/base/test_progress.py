@@ -58,11 +58,11 @@ def test_a_terminal_has_one_line_that_is_redrawn() -> None:
     assert out.getvalue().count("\r") == 4
 
 
-def test_turns_of_a_loop_belong_to_the_present_step() -> None:
+def test_iterations_of_a_loop_belong_to_the_present_step() -> None:
     bar = ProgressBar("x", 2, Terminal())
-    bar.turn()
-    bar.turn()
-    assert bar.text(1.0) == f"x   0% |{'░' * 24}| 0/2 [00:01, ? left, 0/s, turn 2 of a loop]"
+    bar.count_iterations()
+    bar.count_iterations()
+    assert bar.text(1.0) == f"x   0% |{'░' * 24}| 0/2 [00:01, ? left, 0/s, iteration 2 of a loop]"
     bar.step()
     assert bar.text(1.0) == f"x  50% |{'█' * 12}{'░' * 12}| 1/2 [00:01, 00:01 left, 1 s each]"
 
@@ -121,14 +121,14 @@ def test_evaluate_shows_every_step_and_changes_no_bit(
     backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     values = np.random.default_rng(3).normal(size=(7, 40)).astype(np.float32)
-    # A loop in machine code reports several turns at once.
+    # A loop in machine code reports several iterations at once.
     with xarr.use_backend(backend), xarr.config(fusion="off"):
         wanted = np.asarray(long_program(xarr.asarray(values)))
         got = long_program(xarr.asarray(values))
         lines = drawn(lambda: xarr.evaluate(got, progress="it"), capsys)
     assert got.is_evaluated
     assert_same(got, wanted)
-    # A line for each step and for each turn of the loop, and the last once more.
+    # A line for each step and for each iteration of the loop, and the last once more.
     count = int(lines[-1].partition("| ")[2].partition("/")[0])
     assert lines[-1].startswith(f"it 100% |{'█' * 24}| {count}/{count} [")
     shown = [line for line in lines if line.startswith("it ")]

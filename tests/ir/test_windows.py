@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from jax import lax as jlax
 
 from xarr.errors import InputError, ShapeError
-from xarr.ir.windows import Window, WindowDimension, dilated, named_padding
+from xarr.ir.windows import Window, WindowDimension, dilate_size, named_padding
 
 DIMENSIONS = st.builds(
     WindowDimension,
@@ -26,7 +26,7 @@ DIMENSIONS = st.builds(
 
 def laid_out(dimension: WindowDimension, base_size: int) -> list[int | None]:
     """The dilated and padded base, each place with the index of its element."""
-    spread: list[int | None] = [None] * dilated(base_size, dimension.base_dilation)
+    spread: list[int | None] = [None] * dilate_size(base_size, dimension.base_dilation)
     spread[:: dimension.base_dilation] = range(base_size)
     low, high = dimension.padding_low, dimension.padding_high
     padded = [None] * low + spread + [None] * high

@@ -5,6 +5,7 @@ Each check takes files and lists its problems as lines of text, none when all is
 
 import ast
 import io
+import operator
 import re
 import tokenize
 from collections.abc import Iterable, Iterator
@@ -93,13 +94,13 @@ def odd_openings(paths: Iterable[Path]) -> list[str]:
 def names_without_verb(paths: Iterable[Path]) -> list[str]:
     """Functions named by nothing but a participle or a preposition, such as `_given` and `_along`.
 
-    Properties, which are read as adjectives, and names that users know, those of NumPy too, may be.
+    Properties, which are read as adjectives, and names that users know, those of NumPy and of `operator` too, may be.
     """
     return [
         f"{path}:{node.lineno} {node.name}: wanted a verb, or a noun"
         for path in paths
         for tree in [_parse(path)]
-        for public in [{*_exported(tree), *_METHODS, *np.__all__}]
+        for public in [{*_exported(tree), *_METHODS, *dir(operator), *np.__all__}]
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name not in public

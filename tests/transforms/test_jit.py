@@ -546,7 +546,7 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
         m0.device = device
         m0.exposed = True
         m0.handles = 1
-        m0._place = P0
+        m0._location = P0
         y0 = new(Array)
         y0._node = m0
         return [y0, None]

@@ -143,7 +143,7 @@ def assert_it_runs_its_plan(name: str, is_donated: bool) -> None:
     lowered = jitted.lower(*inputs)
     jitted(*inputs)
     (traced,) = jitted._cache.values()
-    compiled = traced.compiled()
+    compiled = traced.compile()
     # The opaque backend hands its graphs on to NumPy's.
     assert str(lowered.stage("plan")) == str(compiled.plan).replace(
         " on numpy:", f" on {lowered.backend.name}:", 1

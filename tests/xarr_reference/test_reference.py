@@ -23,7 +23,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
 from xarr_reference import interpreter
-from xarr_reference.scalars import nearest, rounded
+from xarr_reference.scalars import nearest, round_to
 
 INF, NAN = np.inf, np.nan
 bf16 = ml_dtypes.bfloat16
@@ -379,7 +379,7 @@ def test_rounding_agrees_with_the_casts_of_numpy_and_ml_dtypes(dtype: Any) -> No
         # ml_dtypes rounds 1.2 * 2**-127 up.
         values = values[np.abs(values) >= np.finfo(np.float32).tiny]
     with np.errstate(all="ignore"):
-        found = np.array([rounded(np.float64(value), dtype) for value in values])
+        found = np.array([round_to(np.float64(value), dtype) for value in values])
         assert_same(found, values.astype(dtype))
 
 

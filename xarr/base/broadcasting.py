@@ -1,4 +1,4 @@
-"""The one place where shapes are aligned: NumPy's implicit rule and XLA's explicit one, on bare shapes.
+"""The only module in which shapes are aligned: NumPy's implicit rule and XLA's explicit one, on bare shapes.
 
 An alignment says, for each operand, which axis of the result each of its axes becomes.  That is XLA's
 `broadcast_dimensions`; NumPy's rule is the special case in which the axes go to the trailing ones.
@@ -177,7 +177,7 @@ def align_xla(
     problem = xla_violation(lhs, rhs, dimensions)
     if problem is not None:
         raise BroadcastError("\n".join(filter(None, (problem, _legal_here(lhs, rhs)))))
-    return _place(lhs, rhs, dimensions or None)
+    return _align_fitting(lhs, rhs, dimensions or None)
 
 
 def as_dimensions(dimensions: Sequence[SupportsIndex] | None) -> Dimensions:
@@ -256,7 +256,7 @@ def _legal_here(lhs: Shape, rhs: Shape) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _place(lhs: Shape, rhs: Shape, dimensions: Dimensions | None) -> Alignment:
+def _align_fitting(lhs: Shape, rhs: Shape, dimensions: Dimensions | None) -> Alignment:
     """The alignment of operands that are known to fit; dimensions default to the trailing axes."""
     rank = max(len(lhs), len(rhs))
 

@@ -43,8 +43,8 @@ def is_weak(value: object) -> bool:
     return isinstance(value, SCALARS) and not isinstance(value, np.generic)
 
 
-def scalar(value: complex, dtype: np.dtype[Any], *, given: bool = False) -> HostArray:
-    """A Python scalar as a 0-d array; `given` says that the caller asked for `dtype` by name.
+def scalar(value: complex, dtype: np.dtype[Any], *, is_requested: bool = False) -> HostArray:
+    """A Python scalar as a 0-d array; `is_requested` says that the caller asked for `dtype` by name.
 
     Raises ValueRangeError for an int that the dtype cannot hold, and for NaN and infinity as an integer;
     DTypeError for a complex number as a real one.
@@ -54,7 +54,7 @@ def scalar(value: complex, dtype: np.dtype[Any], *, given: bool = False) -> Host
             f"the complex number {value!r} does not fit {dtype}; take .real, .imag or abs() first"
         )
     if (dtype in INTEGER or dtype in SUB_BYTE_INTEGER) and isinstance(value, int):
-        check_fits(value, dtype, given=given)
+        check_fits(value, dtype, is_requested=is_requested)
     try:
         with np.errstate(over="ignore"):  # a float beyond the type is infinity, as in NumPy
             if isinstance(value, int) and dtype in EXTENDED_FLOAT and value.bit_length() > 63:
@@ -79,7 +79,7 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
         if copy is False:
             raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
         dtype = _default_for(value) if wanted is None else wanted
-        return scalar(value, dtype, given=wanted is not None)
+        return scalar(value, dtype, is_requested=wanted is not None)
     _refuse_subclass(value)
     owns_memory = not isinstance(value, list | tuple | np.generic)
     array = _as_numpy(value, copy if owns_memory else None)
@@ -168,8 +168,8 @@ def _default_typed(array: HostArray, wanted: np.dtype[Any] | None, value: Any) -
     if wanted is not None and wanted in INTEGER and array.dtype.kind in "iu" and array.size:
         limits = info(wanted)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            check_fits(int(array.min()), wanted, given=True)
-            check_fits(int(array.max()), wanted, given=True)
+            check_fits(int(array.min()), wanted, is_requested=True)
+            check_fits(int(array.max()), wanted, is_requested=True)
     if wanted is not None and wanted not in COMPLEX | BOOL and array.dtype.kind == "c":
         raise DTypeError(
             f"the complex numbers in {_show(value)} do not fit {wanted}; take .real, .imag or abs() first"

@@ -1,6 +1,6 @@
 """Layouts: in which order, and with which padding, the elements of an array lie in linear memory.
 
-A `Layout` names the dimensions from the most minor, whose index changes fastest from one place in
+A `Layout` names the dimensions from the most minor, whose index changes fastest from one address in
 memory to the next, to the most major.  It may also say to which width each dimension is padded, and
 with which value.  The rules are those of XLA's "Shapes and layout" page (`Layout` in
 `xla_data.proto`).  `xarr.shapes` binds a layout to sizes and moves arrays into linear memory and back.
@@ -173,13 +173,13 @@ class Scanner:
     def expect(self, *tokens: str) -> None:
         """Consume one of the `tokens`."""
         if not any(self.accept(token) for token in tokens):
-            raise self.wanted(" or ".join(map(repr, tokens)))
+            raise self.parse_error(" or ".join(map(repr, tokens)))
 
     def take(self, pattern: str, wanted: str) -> str:
         """Consume and return what the regular expression `pattern` matches."""
         match = re.compile(pattern).match(self.text, self.mark())
         if match is None:
-            raise self.wanted(wanted)
+            raise self.parse_error(wanted)
         self.position = match.end()
         return match[0]
 
@@ -198,14 +198,14 @@ class Scanner:
             while self.accept(","):
                 items.append(item())
             if not any(map(self.peek, closers)):
-                raise self.wanted(" or ".join(map(repr, (",", *closers))))
+                raise self.parse_error(" or ".join(map(repr, (",", *closers))))
         return tuple(items)
 
     def finish(self) -> None:
         if self.mark() < len(self.text):
-            raise self.wanted(f"the end of the {self.kind}")
+            raise self.parse_error(f"the end of the {self.kind}")
 
-    def wanted(self, wanted: str) -> ParseError:
+    def parse_error(self, wanted: str) -> ParseError:
         at = self.mark()
         got = repr(self.text[at]) if at < len(self.text) else "the end of the text"
         return self.error(f"expected {wanted}, got {got}", at)
@@ -316,14 +316,14 @@ class Layout:
         sizes = check_sizes(dimensions)
         if len(sizes) != self.rank:
             raise ShapeError(
-                f"layout {self} orders {counted(self.rank, 'dimension')}, but {bracketed(sizes)} has "
+                f"layout {self} orders {counted(self.rank, 'dimension')}, but {bracket(sizes)} has "
                 f"{len(sizes)}; the default would be {Layout.row_major(len(sizes))}"
             )
         for dimension, (size, width) in enumerate(zip(sizes, self.padded_dimensions or sizes, strict=True)):
             if width < size:
                 raise ShapeError(
                     f"layout {self} pads dimension {dimension} to {width}, which is less than "
-                    f"its size {size} in {bracketed(sizes)}"
+                    f"its size {size} in {bracket(sizes)}"
                 )
         return sizes
 
@@ -350,7 +350,7 @@ class Layout:
         sizes = self.check(dimensions)
         count, elements = self.allocated_size(sizes), math.prod(sizes)
         padding = f", {count - elements} of them padding (·)" if count > elements else ""
-        title = f"layout {self} of {bracketed(sizes)}: {counted(count, 'element')} in memory{padding}"
+        title = f"layout {self} of {bracket(sizes)}: {counted(count, 'element')} in memory{padding}"
         drawing = _draw_offsets(self, sizes) if self.rank <= 2 else []
         return "\n".join([title, *drawing, *_draw_memory(self, sizes), *_stride_table(self, sizes)])
 
@@ -457,7 +457,7 @@ def index_at(offset: int, widths: Sequence[int], minor_to_major: Sequence[int]) 
 # Drawings
 
 
-def bracketed(sizes: Iterable[int]) -> str:
+def bracket(sizes: Iterable[int]) -> str:
     return f"[{','.join(map(str, sizes))}]"
 
 

@@ -27,22 +27,22 @@ class ProgressBar:
         self.label = label
         self.total = total
         self.steps = 0
-        self.turns = 0
+        self.iterations = 0
         self._stream = sys.stderr if stream is None else stream
         self._interactive = self._stream.isatty()
-        self._begun = time.monotonic()
-        self._next = self._begun + _PATIENCE
+        self._start = time.monotonic()
+        self._next = self._start + _PATIENCE
         self._drawn = 0
 
     def step(self, count: int = 1) -> None:
         """Count steps."""
         self.steps += count
-        self.turns = 0
+        self.iterations = 0
         self._draw_if_due()
 
-    def turn(self, count: int = 1) -> None:
-        """Count turns of the loop that the present step is."""
-        self.turns += count
+    def count_iterations(self, count: int = 1) -> None:
+        """Count iterations of the loop that the present step is."""
+        self.iterations += count
         self._draw_if_due()
 
     def _draw_if_due(self) -> None:
@@ -67,19 +67,19 @@ class ProgressBar:
         """The line as it stands `seconds` after the beginning."""
         rate = self.steps / seconds if seconds > 0 else 0.0
         per_step = f"{rate:,.0f}/s" if rate >= 10 or not rate else f"{1 / rate:.2g} s each"
-        turns = f", turn {self.turns:,} of a loop" if self.turns else ""
+        iterations = f", iteration {self.iterations:,} of a loop" if self.iterations else ""
         if self.total is None:
-            return f"{self.label} {self.steps:,} steps [{_clock(seconds)}, {per_step}{turns}]"
+            return f"{self.label} {self.steps:,} steps [{_clock(seconds)}, {per_step}{iterations}]"
         share = min(self.steps / self.total, 1.0) if self.total else 1.0
         filled = int(share * _WIDTH)
         left = _clock((self.total - self.steps) / rate) if rate else "?"
         return (
             f"{self.label} {share:4.0%} |{'█' * filled}{'░' * (_WIDTH - filled)}| "
-            f"{self.steps:,}/{self.total:,} [{_clock(seconds)}, {left} left, {per_step}{turns}]"
+            f"{self.steps:,}/{self.total:,} [{_clock(seconds)}, {left} left, {per_step}{iterations}]"
         )
 
     def _draw(self, now: float) -> None:
-        line = self.text(now - self._begun)
+        line = self.text(now - self._start)
         if self._interactive:
             self._write(f"\r{line.ljust(self._drawn)}")
         else:

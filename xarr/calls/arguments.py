@@ -138,7 +138,7 @@ def move_to_device(array: Array, device: DeviceLike) -> Array:
 
 def fill(shape: tuple[int, ...], value: complex, dtype: DType, device: Device | None = None) -> Array:
     """A constant of `shape`; it takes no memory until something looks.  device: None for any."""
-    constant = Node(Constant.of(scalar(value, dtype, given=True)), device=device)
+    constant = Node(Constant.of(scalar(value, dtype, is_requested=True)), device=device)
     return wrap(broadcast_node(constant, shape, ()))
 
 

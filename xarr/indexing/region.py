@@ -23,7 +23,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
 from xarr.ir.types import Ints
-from xarr.ir.windows import dilated
+from xarr.ir.windows import dilate_size
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.runtime.handles import wrap
 
@@ -124,7 +124,8 @@ class Region:
         values = self.block(values)
         rows = zip(shape, self.start, self.stride, self.sizes, strict=True)
         config = [
-            (start, size - start - dilated(count, stride), stride - 1) for size, start, stride, count in rows
+            (start, size - start - dilate_size(count, stride), stride - 1)
+            for size, start, stride, count in rows
         ]
         return lax.pad(values, filler, config)
 

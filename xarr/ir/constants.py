@@ -16,6 +16,6 @@ def constant(value: Any, dtype: np.dtype[Any]) -> Node:
 
 
 def full(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Node:
-    """One number in each place of an array."""
+    """One number in each element of an array."""
     scalar = constant(value, dtype)
     return Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar

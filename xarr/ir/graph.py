@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @operation
 class Parameter(Op):
-    """An argument of a graph.  Its place is given by the graph's `parameters`."""
+    """An argument of a graph.  Its number is given by the graph's `parameters`."""
 
     type: Type
     name = "parameter"
@@ -87,7 +87,7 @@ class Node:
 
     __slots__ = (
         "__weakref__",
-        "_place",
+        "_location",
         "depth",
         "device",
         "exposed",
@@ -115,10 +115,10 @@ class Node:
         op: Op,
         operands: tuple[Node, ...] = (),
         type: Type | None = None,
-        place: tuple[CodeType, int] | tuple[()] | None = None,
+        location: tuple[CodeType, int] | tuple[()] | None = None,
         device: Device | None = None,
     ) -> None:
-        """place: the code and the offset in it where the node was built, () for an unknown one, None to look."""
+        """location: the code and the offset in it where the node was built, () for an unknown one, None to look."""
         depth, traced = 0, False
         for operand in operands:
             operand.exposed = True
@@ -144,15 +144,15 @@ class Node:
         self.serial = next(_serials)
         self.value = None
         self.device = device
-        self._place = caller() if place is None else place
+        self._location = caller() if location is None else location
 
     @property
     def source(self) -> Source | None:
-        return Source(*self._place) if self._place else None
+        return Source(*self._location) if self._location else None
 
     def forget_source(self) -> None:
         """For a node that many programs share."""
-        self._place = None
+        self._location = None
 
     @property
     def tensor_type(self) -> TensorType:
@@ -194,7 +194,7 @@ class Node:
                     type = None
         else:
             type = None
-        return Node(op, operands, type, self._place or ())
+        return Node(op, operands, type, self._location or ())
 
     def __repr__(self) -> str:
         return f"<{self.op.name} : {self.type}>"
@@ -203,7 +203,7 @@ class Node:
 class Leaf(Node):
     """A node with a value and nothing else, for code that makes many: it is filled in field by field.
 
-    To be set are op, type, value, device, exposed, handles and _place; the other fields never change.  No serial is
+    To be set are op, type, value, device, exposed, handles and _location; the other fields never change.  No serial is
     counted: what is captured from outside is known by it, and a leaf is captured anyway.
     """
 
@@ -226,9 +226,9 @@ def _parameter_of(type: Type) -> Parameter:
     return Parameter(type)
 
 
-def parameter(type: Type, device: Device | None = None, place: tuple[()] | None = None) -> Node:
-    """A new graph argument; `place` is () if nobody will ask where it was made."""
-    node = Node(_parameter_of(type), (), type, place, device)
+def parameter(type: Type, device: Device | None = None, location: tuple[()] | None = None) -> Node:
+    """A new graph argument; `location` is () if its source line is never asked for."""
+    node = Node(_parameter_of(type), (), type, location, device)
     node.depth, node.traced = 0, True
     return node
 
@@ -323,7 +323,7 @@ class Graph:
         if any(node.value is not None for node in self.nodes):
             raise InputError(f"graph {self.name} holds data, which cannot be pickled: make it a parameter")
         types = tuple(node.type for node in self.nodes)
-        return _restored, (*self.key, types, self.name)
+        return _restore_graph, (*self.key, types, self.name)
 
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
@@ -384,7 +384,7 @@ class Graph:
         """The graph as a StableHLO module, as MLIR prints it.
 
         Leaves that hold data become arguments after the parameters.  With `locations`, each operation
-        ends in the place where it was built, as `loc("file.py":12:5)`.
+        ends in the location where it was built, as `loc("file.py":12:5)`.
         """
         return print_module(self, locations)
 
@@ -438,7 +438,7 @@ def _walk(graph: Graph, graphs_of: Callable[[Node], tuple[Graph, ...]] | None) -
     return graphs
 
 
-def _restored(
+def _restore_graph(
     parameter_types: tuple[Type, ...],
     rows: tuple[tuple[Op, tuple[int, ...]], ...],
     results: tuple[int, ...],
@@ -450,7 +450,7 @@ def _restored(
     for (op, operands), type in zip(rows, types, strict=True):
         nodes.append(Node(op, tuple([nodes[index] for index in operands]), type))
     for node in nodes:
-        node._place = None
+        node._location = None
     return Graph(nodes[: len(parameter_types)], [nodes[index] for index in results], name)
 
 
@@ -501,22 +501,22 @@ def map_graphs(op: Op, change: Callable[[Graph], Graph]) -> Op:
     """`op` with `change` applied to every computation that it carries; `op` itself if none became another."""
     if not op.graphs:
         return op
-    changed = {name: _changed(value, change) for name, value in op.attributes().items()}
+    changed = {name: _change_graphs(value, change) for name, value in op.attributes().items()}
     return replace(op, **changed) if changed != op.attributes() else op
 
 
-def _changed(value: Any, change: Callable[[Graph], Graph]) -> Any:
+def _change_graphs(value: Any, change: Callable[[Graph], Graph]) -> Any:
     if isinstance(value, Graph):
         return change(value)
-    return tuple([_changed(item, change) for item in value]) if isinstance(value, tuple) else value
+    return tuple([_change_graphs(item, change) for item in value]) if isinstance(value, tuple) else value
 
 
 class GraphError(XarrError):
     """A graph breaks an invariant: an error in xarr or in a rewriting pass, never of the user."""
 
     def __init__(self, message: str, node: Node) -> None:
-        place = f"\nbuilt at {node.source}" if node.source else ""
-        super().__init__(message + place)
+        location = f"\nbuilt at {node.source}" if node.source else ""
+        super().__init__(message + location)
         self.node = node
 
 

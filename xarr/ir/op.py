@@ -90,8 +90,8 @@ class Op:
         """The StableHLO text of `node` without the `%0 =` before it; leaves have none, being arguments."""
         raise NotImplementedError
 
-    def spelled(self, node: Node) -> Node | None:
-        """An expression over the same operands that is printed in the place of `node`, if there is one."""
+    def printed_form(self, node: Node) -> Node | None:
+        """An expression over the same operands that is printed instead of `node`, if there is one."""
         return None
 
     def results(self, node: Node) -> tuple[Type, ...]:

@@ -21,7 +21,7 @@ _own: Final[set[str]] = set()
 
 @record
 class Source:
-    """A place in the user's program: a code object and the offset of the instruction that ran."""
+    """A location in the user's program: a code object and the offset of the instruction that ran."""
 
     code: CodeType
     offset: int
@@ -78,23 +78,23 @@ def operand_names(source: Source, count: int) -> tuple[str, ...] | None:
     Knows binary operators, comparisons, augmented assignments and calls; None for anything else, and
     where the source line cannot be read.
     """
-    parsed = _parsed_at(source)
+    parsed = _parse_at(source)
     operands = _operands(parsed[0]) if len(parsed) == 1 else []
     names = tuple(ast.unparse(operand) for operand in operands)
     short = all(len(name) <= _LONGEST_NAME for name in names)
     return names if len(names) == count == len(set(names)) and short else None
 
 
-def _parsed_at(source: Source) -> list[ast.stmt]:
+def _parse_at(source: Source) -> list[ast.stmt]:
     """The expression at `source`; nothing if it cannot be read."""
     line, column, end_column = source.position
     written = linecache.getline(source.filename, line)
     if not written.strip() or column is None or end_column is None:
         return []
-    return _parsed(written.encode()[column:end_column].decode(errors="ignore"))
+    return _parse(written.encode()[column:end_column].decode(errors="ignore"))
 
 
-def _parsed(text: str) -> list[ast.stmt]:
+def _parse(text: str) -> list[ast.stmt]:
     try:
         return ast.parse(text.strip()).body
     except SyntaxError:
@@ -133,18 +133,18 @@ def _update_at(source: Source | None) -> tuple[str, tuple[str, ...]] | None:
     """`x[i] = v` and `x.at[i].set(v)`."""
     if source is None:
         return None
-    match _parsed_at(source):
+    match _parse_at(source):
         case [
             ast.Expr(
                 ast.Call(ast.Attribute(ast.Subscript(ast.Attribute(array, "at"), index)) as method, [value])
             )
         ]:
             written = _short(ast.Subscript(array, index, ast.Load()), "x[...]")
-            return f"setitem:{_escaped(method)}({{0}})", (_short(value, "value"), written)
+            return f"setitem:{_escape(method)}({{0}})", (_short(value, "value"), written)
     # The position of an assignment to x[i] is that of x[i] alone.
     line = linecache.getline(source.filename, source.line)
     indent = len(line.encode()) - len(line.lstrip().encode())
-    for node in (inner for statement in _parsed(line) for inner in ast.walk(statement)):
+    for node in (inner for statement in _parse(line) for inner in ast.walk(statement)):
         match node:
             case ast.Assign([ast.Subscript() as target], value) if (
                 target.col_offset + indent == source.position[1]
@@ -155,7 +155,7 @@ def _update_at(source: Source | None) -> tuple[str, tuple[str, ...]] | None:
 
 def _index_at(source: Source | None, count: int) -> tuple[str, tuple[str, ...]] | None:
     """`x[i, :, j]`, whose operands are the arrays, and `x[f(…)]` with several of them."""
-    parsed = _parsed_at(source) if source else []
+    parsed = _parse_at(source) if source else []
     match parsed:
         case [ast.Expr(value=ast.Subscript(value=array, slice=index))]:
             items = index.elts if isinstance(index, ast.Tuple) else [index]
@@ -163,12 +163,12 @@ def _index_at(source: Source | None, count: int) -> tuple[str, tuple[str, ...]] 
             return None
     if len(items) == 1 and count > 1:
         names = tuple(f"{_short(items[0], 'index')}[{number}]" for number in range(count))
-        return f"getitem:{_escaped(array)}[{', '.join(['{}'] * count)}]", names
+        return f"getitem:{_escape(array)}[{', '.join(['{}'] * count)}]", names
     names = tuple(_short(item, f"index_{k}") for k, item in enumerate(items) if not _is_basic(item))
     if not len(names) == len(set(names)) == count:
         return None
-    shown = ", ".join(_escaped(item) if _is_basic(item) else "{}" for item in items)
-    return f"getitem:{_escaped(array)}[{shown}]", names
+    shown = ", ".join(_escape(item) if _is_basic(item) else "{}" for item in items)
+    return f"getitem:{_escape(array)}[{shown}]", names
 
 
 def _is_basic(item: ast.expr) -> bool:
@@ -180,7 +180,7 @@ def _short(expression: ast.expr, otherwise: str) -> str:
     return name if len(name) <= _LONGEST_NAME else otherwise
 
 
-def _escaped(expression: ast.expr) -> str:
+def _escape(expression: ast.expr) -> str:
     """The text of an expression in a format string."""
     return ast.unparse(expression).replace("{", "{{").replace("}", "}}")
 

@@ -147,7 +147,7 @@ class TupleType:
 Type = TensorType | TupleType
 
 
-def packed(types: tuple[Type, ...]) -> Type:
+def pack_types(types: tuple[Type, ...]) -> Type:
     """The type of an op with these results: the type itself when there is one, else their tuple."""
     return types[0] if len(types) == 1 else TupleType(types)
 

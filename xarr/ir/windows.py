@@ -1,8 +1,8 @@
 """The arithmetic of windows that slide over an array: what reduce_window, select_and_scatter and convolution share.
 
 Along one dimension the *base* (an array of `base_size` elements) is dilated, `base_dilation - 1` holes after each
-element but the last, and then padded; negative padding cuts off.  Windows start at every `stride`th place of
-what results and must fit in it.  The elements of a window are `window_dilation` places apart.
+element but the last, and then padded; negative padding cuts off.  Windows start at every `stride`th index of
+what results and must fit in it.  The elements of a window are `window_dilation` indices apart.
 
 The names are those of XLA's `WindowDimension`; the sizes are those of `num_windows` in the StableHLO
 specification and of `window_util` in XLA.
@@ -41,8 +41,8 @@ class Overlap(NamedTuple):
 NOWHERE = Overlap(slice(0, 0), slice(0, 0), 0)
 
 
-def dilated(size: int, dilation: int) -> int:
-    """The extent of `size` elements that are `dilation` places apart."""
+def dilate_size(size: int, dilation: int) -> int:
+    """The extent of `size` elements that are `dilation` indices apart."""
     return (size - 1) * dilation + 1 if size else 0
 
 
@@ -65,7 +65,7 @@ class WindowDimension:
     @property
     def dilated_size(self) -> int:
         """The extent of the window with its holes."""
-        return dilated(self.size, self.window_dilation)
+        return dilate_size(self.size, self.window_dilation)
 
     @property
     def is_trivial(self) -> bool:
@@ -74,7 +74,7 @@ class WindowDimension:
 
     def padded_size(self, base_size: int) -> int:
         """The extent of the base with its holes and its padding; negative if more was cut off than there is."""
-        return self.padding_low + dilated(base_size, self.base_dilation) + self.padding_high
+        return self.padding_low + dilate_size(base_size, self.base_dilation) + self.padding_high
 
     def output_size(self, base_size: int) -> int:
         """The number of windows that fit; 0 if the window has no element."""
@@ -126,7 +126,7 @@ class WindowDimension:
         return np.where((start % step == 0) & (first <= high), (high - first) // holes + 1, 0)
 
     def _offset(self, element: int) -> int:
-        """The place of `element` of window 0, relative to the base's first element."""
+        """The offset of `element` of window 0, relative to the base's first element."""
         if self.window_reversal:
             element = self.size - 1 - element
         return element * self.window_dilation - self.padding_low
@@ -236,7 +236,11 @@ def check_extents(op: Op, label: str, window: Window, base_shape: Sequence[int],
     for dimension, size in zip(window.dimensions, base_shape, strict=True):
         padding = (dimension.padding_low, dimension.padding_high)
         extents = (
-            *(dilated(size, dimension.base_dilation), dimension.padded_size(size), dimension.dilated_size),
+            *(
+                dilate_size(size, dimension.base_dilation),
+                dimension.padded_size(size),
+                dimension.dilated_size,
+            ),
             *padding,
         )
         if max(map(abs, extents)) > _LARGEST:

@@ -121,12 +121,12 @@ def precisions(name: str, precision: Any) -> tuple[str, str]:
 
 def _precision(name: str, precision: Any) -> str:
     word = "default" if precision is None else getattr(precision, "name", precision)
-    found = _PRECISIONS.get(word.lower()) if isinstance(word, str) else None
-    if found is None:
+    result = _PRECISIONS.get(word.lower()) if isinstance(word, str) else None
+    if result is None:
         raise InputError(
             f"{name}: wanted a precision of {', '.join(map(repr, _PRECISIONS))}, got {precision!r}"
         )
-    return found
+    return result
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array:

@@ -163,14 +163,14 @@ def _outside_to_last(index: Array, count: int) -> Array:
 
 
 def _only(function: Any, number: int) -> Function:
-    """`function` of the argument at `place` alone."""
+    """`function` of argument `number` alone."""
     if not callable(function):
         raise InputError(f"conditional: wanted a function for computation {number}, got {function!r}")
 
-    def chosen(*operands: Any) -> Any:
+    def apply(*operands: Any) -> Any:
         return function(operands[number])
 
-    return chosen
+    return apply
 
 
 def _branches(
@@ -188,7 +188,7 @@ def _branches(
     ]
     for each in computations:
         device = join_devices(device, each.device)
-    agreed = _agreed(name, [role for role, _ in roles], computations)
+    agreed = _reconcile(name, [role for role, _ in roles], computations)
     closed, captured = close(*agreed)
     count = computations[0].structure.count
     results = results_and_effects(
@@ -201,7 +201,7 @@ def _branches(
     return tree.unflatten(computations[0].structure, results)
 
 
-def _agreed(name: str, roles: Sequence[str], computations: Sequence[Computation]) -> list[Computation]:
+def _reconcile(name: str, roles: Sequence[str], computations: Sequence[Computation]) -> list[Computation]:
     """The branches, with Python scalars in the element type that another has there; [C3] if they differ."""
     first = computations[0]
     for role, each in zip(roles, computations, strict=True):

@@ -12,7 +12,7 @@ from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
-from xarr.ir.windows import PADDINGS, dilated, named_padding
+from xarr.ir.windows import PADDINGS, dilate_size, named_padding
 from xarr.lax.contraction import precisions
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.runtime.handles import wrap
@@ -209,7 +209,7 @@ def _padding_by_name(
             f"{_NAME} [C7]: wanted {len(sizes)} rhs_dilation, one for each dimension of the spatial ones, "
             f"got {rhs_dilation}"
         )
-    extents = [dilated(size, dilation) for size, dilation in zip(sizes, rhs_dilation, strict=True)]
+    extents = [dilate_size(size, dilation) for size, dilation in zip(sizes, rhs_dilation, strict=True)]
     return named_padding(_NAME, padding, base, extents, strides)
 
 
@@ -328,7 +328,7 @@ def _transposed_padding(padding: str | Pairs, sizes: Sequence[int], strides: Int
             f"conv_transpose: wanted padding, strides and rhs_dilation for {len(sizes)} spatial dimensions, got "
             f"{padding!r}, {strides} and {dilation}"
         )
-    extents = [dilated(size, step) for size, step in zip(sizes, dilation, strict=True)]
+    extents = [dilate_size(size, step) for size, step in zip(sizes, dilation, strict=True)]
     return tuple(map(_transposed_pair, rows, extents, strides))
 
 

@@ -57,7 +57,7 @@ def operands(name: str, *values: ArrayLike) -> tuple[Node, ...]:
 def _default_dtype(name: str, scalars: Sequence[Any]) -> np.dtype[Any]:
     kinds = list(filter(None, map(weak_kind, scalars)))
     if len({*kinds}) > 1:
-        shown = [_shown(value, kind) for value, kind in zip(scalars, kinds, strict=True)]
+        shown = [_show(value, kind) for value, kind in zip(scalars, kinds, strict=True)]
         widest = max(kinds, key=SCALARS.index).__name__
         raise DTypeError(
             f"{name}: wanted Python numbers of one kind, got {' and '.join(shown)}; lax never promotes: write "
@@ -66,7 +66,7 @@ def _default_dtype(name: str, scalars: Sequence[Any]) -> np.dtype[Any]:
     return default_of(kinds[0])
 
 
-def _shown(value: Any, kind: type[Any]) -> str:
+def _show(value: Any, kind: type[Any]) -> str:
     """A Python number in a message; what stands for one in a traced function has no value."""
     return f"the Python {kind.__name__}{'' if isinstance(value, Handle) else f' {value!r}'}"
 
@@ -108,7 +108,7 @@ def _weak_node(name: str, value: Any, dtype: np.dtype[Any]) -> Node:
     if not gives_way(kind, dtype):
         fix = "write int(…) around it" if kind is bool else "convert_element_type the array"
         raise DTypeError(
-            f"{name}: {_shown(value, kind)} does not fit the other operand's {dtype}; lax never promotes: {fix}, or "
+            f"{name}: {_show(value, kind)} does not fit the other operand's {dtype}; lax never promotes: {fix}, or "
             "use the operators and functions of xarr, which promote"
         )
     return value._convert(dtype) if isinstance(value, Handle) else scalar_node(value, dtype)
@@ -145,7 +145,7 @@ def convert_step(operand: TensorType, dtype: np.dtype[Any]) -> tuple[Convert, Te
 
 
 def follow(steps: Steps, node: Node, location: tuple[CodeType, int] | None = None) -> Node:
-    """`node` after these steps, built at the line `place`, by default that of the caller."""
+    """`node` after these steps, built at `location`, by default that of the caller."""
     for op, type in steps:
         node = Node(op, (node,), type, location)
     return node

@@ -36,7 +36,7 @@ def _full(
     sizes = check_sizes(shape)
     if is_weak(fill_value):
         element = default_of(scalar_kind(fill_value)) if dtype is None else canonical(dtype)
-        constant = ops.Constant.of(scalar(fill_value, element, given=dtype is not None))
+        constant = ops.Constant.of(scalar(fill_value, element, is_requested=dtype is not None))
         return wrap(broadcast_node(Node(constant, device=device), sizes, ()))
     value = wrap(*operands("full", fill_value))
     result = broadcast_in_dim(value if dtype is None else convert_element_type(value, dtype), sizes, ())

@@ -39,7 +39,7 @@ def custom_call(
     """
     call_target_name = text("custom_call", "call_target_name", call_target_name)
     function_named(call_target_name)
-    declared, structure = _declared(result_types)
+    declared, structure = _flatten_types(result_types)
     nodes = argument_nodes("custom_call", operands)
     op = ops.CustomCall(call_target_name, declared, _items(attributes or {}), bool(has_side_effect))
     return tree.unflatten(structure, results_of(op, nodes, len(declared)))
@@ -58,7 +58,7 @@ def _items(attributes: Mapping[Any, Any]) -> tuple[tuple[str, AttributeValue], .
     return tuple(sorted((str.__str__(name), value) for name, value in attributes.items()))
 
 
-def _declared(result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure]:
+def _flatten_types(result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure]:
     if _is_type(result_types):
         return (_type(result_types),), tree.LEAF
     if isinstance(result_types, dict):

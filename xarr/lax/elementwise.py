@@ -153,18 +153,18 @@ def unary(op: Op, module: str = __name__) -> UnaryFunction:
         return apply(op, x)
 
     function.__module__ = module
-    return _documented(function, op, "x: array of shape S, or a scalar.\n\nReturns an Array of shape S.")
+    return _document(function, op, "x: array of shape S, or a scalar.\n\nReturns an Array of shape S.")
 
 
 def _binary(op: Op) -> BinaryFunction:
     def function(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None = None) -> Array:
         lhs, rhs = operands(op.lax_name, x, y)
         if lhs.type is not rhs.type or broadcast_dimensions is not None:
-            lhs, rhs = _aligned(op, lhs, rhs, broadcast_dimensions)
+            lhs, rhs = _align(op, lhs, rhs, broadcast_dimensions)
         return wrap(Node(op, (lhs, rhs)))
 
     BINARY[function] = op
-    return _documented(
+    return _document(
         function,
         op,
         "x, y: arrays of one element type, or Python scalars.\n"
@@ -173,7 +173,7 @@ def _binary(op: Op) -> BinaryFunction:
     )
 
 
-def _documented(function: F, op: Op, arguments: str) -> F:
+def _document(function: F, op: Op, arguments: str) -> F:
     summary = (type(op).__doc__ or "").strip()
     function.__name__ = function.__qualname__ = op.lax_name  # type: ignore[attr-defined]
     source = "CHLO" if op.name.startswith("chlo.") else "the StableHLO specification"
@@ -181,7 +181,7 @@ def _documented(function: F, op: Op, arguments: str) -> F:
     return function
 
 
-def _aligned(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> tuple[Node, Node]:
+def _align(op: Op, lhs: Node, rhs: Node, dimensions: Sequence[int] | None) -> tuple[Node, Node]:
     dims = None if dimensions is None else integers(op.lax_name, "broadcast_dimensions", dimensions)
     try:
         alignment = align_xla(lhs.shape, rhs.shape, dims)

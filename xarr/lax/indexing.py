@@ -77,7 +77,7 @@ class ScatterDimensionNumbers(NamedTuple):
 class GatherScatterMode(Enum):
     """The rule for windows that do not lie in the operand as a whole.  Source: jax.lax.
 
-    * `CLIP` - they are moved to the nearest place where they do,
+    * `CLIP` - they are moved to the nearest start where they do,
     * `FILL_OR_DROP` - a gathered one is filled with a constant, a scattered one is left out,
     * `PROMISE_IN_BOUNDS` - there are none; if there are, XLA's rule holds: gather clips, scatter drops.
     """
@@ -198,7 +198,7 @@ def default_fill(dtype: np.dtype[Any]) -> Any:
 def _last_starts(indices: Node, last: Ints, vector_dim: int) -> Node:
     """The greatest starts with which windows fit, in the shape and element type of the indices.
 
-    What the type cannot hold cannot be exceeded either.  It is 0 where the operand has no room at all.
+    What the type cannot hold cannot be exceeded either.  It is 0 where the operand has no elements.
     """
     limit = int(info(indices.dtype).max)
     held = np.array([min(max(start, 0), limit) for start in last], indices.dtype)
@@ -246,7 +246,7 @@ def scatter_with(
     nodes = _pairs(arrays, new)
     graph = _update_graph(computation, structure, [node.dtype for node in nodes[: len(arrays)]])
     options = (indices_are_sorted, unique_indices, mode, index_vector_dim)
-    results = _scattered(nodes, scatter_indices, graph, dimension_numbers, options)
+    results = _scatter_nodes(nodes, scatter_indices, graph, dimension_numbers, options)
     return tree.unflatten(structure, results)
 
 
@@ -273,7 +273,7 @@ def _update_graph(
     return recorded.with_dtypes(dtypes).graph
 
 
-def _scattered(
+def _scatter_nodes(
     nodes: Sequence[Node],
     scatter_indices: ArrayLike,
     graph: Graph,
@@ -334,7 +334,7 @@ def _scatter_by(name: str, what: str, computation: Callable[[np.dtype[Any]], Gra
         nodes = _pairs([operand], [updates])
         options = (indices_are_sorted, unique_indices, mode, index_vector_dim)
         graph = computation(nodes[0].dtype)
-        return _scattered(nodes, scatter_indices, graph, dimension_numbers, options)[0]
+        return _scatter_nodes(nodes, scatter_indices, graph, dimension_numbers, options)[0]
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -380,7 +380,7 @@ def scatter_apply(
     Source: jax.lax.scatter_apply.
     """
     (node,) = operands("scatter", operand)
-    unused = full(check_sizes(update_shape), _unused(node.dtype), node.dtype)
+    unused = full(check_sizes(update_shape), _unread_value(node.dtype), node.dtype)
     return scatter_with(  # type: ignore[no-any-return]
         wrap(node),
         scatter_indices,
@@ -394,5 +394,5 @@ def scatter_apply(
     )
 
 
-def _unused(dtype: np.dtype[Any]) -> Any:
+def _unread_value(dtype: np.dtype[Any]) -> Any:
     return False if dtype in BOOL else 0

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 
-def _called(op: Op, *values: ArrayLike) -> tuple[Array, ...]:
+def _apply(op: Op, *values: ArrayLike) -> tuple[Array, ...]:
     """All results of `op`."""
     nodes = operands(op.lax_name, *values)
     type_ = op.infer(*[node.type for node in nodes])
@@ -31,7 +31,7 @@ def getrf(a: ArrayLike) -> tuple[Array, ...]:
     Raises DTypeError [C1] for other elements than float32, float64, complex64 and complex128, ShapeError [C2].
     Source: LAPACK, getrf.
     """
-    return _called(ops.Lu(), a)
+    return _apply(ops.Lu(), a)
 
 
 def geqrf(a: ArrayLike) -> tuple[Array, ...]:
@@ -39,7 +39,7 @@ def geqrf(a: ArrayLike) -> tuple[Array, ...]:
 
     Raises DTypeError [C1], ShapeError [C2].  Source: LAPACK, geqrf.
     """
-    return _called(ops.Geqrf(), a)
+    return _apply(ops.Geqrf(), a)
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
@@ -53,7 +53,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
 def gesdd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> tuple[Array, ...]:
     """(scratch, s, u, vh, info) of u s vh = a.  Raises DTypeError [C1], ShapeError [C2].  Source: LAPACK, gesdd."""
-    return _called(
+    return _apply(
         ops.Svd(flag("svd", "full_matrices", full_matrices), flag("svd", "compute_uv", compute_uv)), a
     )
 
@@ -63,7 +63,7 @@ def syevd(a: ArrayLike, lower: bool = True, compute_v: bool = True) -> tuple[Arr
 
     Raises DTypeError [C1], ShapeError [C2], [C3].  Source: LAPACK, syevd and heevd.
     """
-    return _called(ops.Eigh(flag("eigh", "lower", lower), flag("eigh", "compute_v", compute_v)), a)
+    return _apply(ops.Eigh(flag("eigh", "lower", lower), flag("eigh", "compute_v", compute_v)), a)
 
 
 def geev(a: ArrayLike, compute_left: bool = True, compute_right: bool = True) -> tuple[Array, ...]:
@@ -72,7 +72,7 @@ def geev(a: ArrayLike, compute_left: bool = True, compute_right: bool = True) ->
     Raises DTypeError [C1], ShapeError [C2], [C3].  Source: LAPACK, geev.
     """
     left, right = flag("eig", "compute_left", compute_left), flag("eig", "compute_right", compute_right)
-    return _called(ops.Eig(left, right), a)
+    return _apply(ops.Eig(left, right), a)
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
@@ -80,7 +80,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
     a: shape (..., n, n); b: (..., n, m).  Raises DTypeError [C1], ShapeError [C2]-[C4].  Source: LAPACK, gesv.
     """
-    x, singular = _called(ops.Solve(), a, b)
+    x, singular = _apply(ops.Solve(), a, b)
     return x, singular
 
 
@@ -89,7 +89,7 @@ def slogdet(a: ArrayLike) -> tuple[Array, Array]:
 
     Raises DTypeError [C1], ShapeError [C2], [C3].  Source: NumPy, `linalg.slogdet`.
     """
-    sign, logarithm = _called(ops.LogDeterminant(), a)
+    sign, logarithm = _apply(ops.LogDeterminant(), a)
     return sign, logarithm
 
 

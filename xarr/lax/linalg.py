@@ -141,8 +141,8 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     pivots[i], one after the other, int32; permutation: the rows of x in their new order, int32.
     Raises DTypeError [C1], ShapeError [C2].  Source: jax.lax.linalg.
     """
-    factors, places, _ = getrf(x)
-    pivots = sub(places, 1)
+    factors, rows, _ = getrf(x)
+    pivots = sub(rows, 1)
     return factors, pivots, lu_pivots_to_permutation(pivots, factors.shape[-2])
 
 

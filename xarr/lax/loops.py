@@ -189,14 +189,14 @@ def fori_loop(
         raise InputError(f"fori_loop: wanted a function for body_fun, got {body_fun!r}")
     check_arity("fori_loop", "body_fun", body_fun, 2)
     shown = _progress("fori_loop", progress, _COUNTER)
-    return _counted("fori_loop", wrap(start), wrap(stop), body_fun, init_val, shown)
+    return _count_loop("fori_loop", wrap(start), wrap(stop), body_fun, init_val, shown)
 
 
 #: Where the carried values of a counted loop have its index and the end.
 _COUNTER: Final = (0, 1)
 
 
-def _counted(
+def _count_loop(
     name: str, start: Array, stop: Array, body_fun: Function, init_val: Any, progress: ops.Progress | None
 ) -> Any:
     """The value that `body_fun(index, value)` leaves after the indices from start to stop."""
@@ -261,7 +261,7 @@ def scan(
     shown = _progress("scan", progress, _COUNTER)
     state = ([wrap(node) for node in carry_nodes], stacks)
     if count:
-        state = _scanned(
+        state = _scan_loop(
             step,
             state,
             [wrap(node) for node in nodes],
@@ -278,7 +278,7 @@ def scan(
 State = tuple[list[Any], list[Any]]
 
 
-def _scanned(
+def _scan_loop(
     step: Computation,
     state: State,
     xs: Sequence[Array],
@@ -294,18 +294,18 @@ def _scanned(
             dynamic_index_in_dim(each, at, keepdims=False, allow_negative_indices=False)._node for each in xs
         ]
         carries = [carry._node for carry in state[0]]
-        last = _inlined(step, (*carries, *slices))
+        last = _inline(step, (*carries, *slices))
         rows = zip(state[1], last[len(carries) :], strict=True)
         return last[: len(carries)], [
             dynamic_update_index_in_dim(stack, y, at, 0, allow_negative_indices=False) for stack, y in rows
         ]
 
     start, stop = (wrap(scalar_node(each, np.dtype(np.int64))) for each in (0, count))
-    last: State = _counted("scan", start, stop, body, state, progress)
+    last: State = _count_loop("scan", start, stop, body, state, progress)
     return last
 
 
-def _inlined(step: Computation, arguments: Sequence[Node]) -> list[Array]:
+def _inline(step: Computation, arguments: Sequence[Node]) -> list[Array]:
     """The results of a computation as operations of the function that is recorded, with its side effects."""
     captured = step.captured if step.token is None else (last_effect(), *step.captured[1:])
     results = [wrap(node) for node in step.effectful.inline(*arguments, *captured)]

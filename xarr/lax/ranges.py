@@ -44,7 +44,7 @@ def range_of(node: Node, depth: int = 0) -> Range | None:
         return _counters[node]
     if node.value is not None:
         values = values_at_hand(node) if prod(node.shape) <= _LARGEST else None
-        return None if values is None else _between(values)
+        return None if values is None else _range_of(values)
     rule = _RULES.get(type(node.op))
     if rule is None or depth > _DEEPEST:
         return None
@@ -56,12 +56,12 @@ def range_of(node: Node, depth: int = 0) -> Range | None:
 Rule = Callable[[Any, Node, list[Range | None]], Range | None]
 
 
-def _between(values: np.ndarray[Any, Any]) -> Range:
+def _range_of(values: np.ndarray[Any, Any]) -> Range:
     return int(values.min()), int(values.max())
 
 
 def _constant(op: ops.Constant, node: Node, operands: list[Range | None]) -> Range | None:
-    return _between(op.array) if op.type.size <= _LARGEST else None
+    return _range_of(op.array) if op.type.size <= _LARGEST else None
 
 
 def _same(op: Op, node: Node, operands: list[Range | None]) -> Range | None:

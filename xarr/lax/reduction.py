@@ -1,4 +1,4 @@
-"""Reductions of the explicit level: by any computation, by the common ones, and the places of extremes."""
+"""Reductions of the explicit level: by any computation, by the common ones, and the indices of extremes."""
 
 from __future__ import annotations
 

@@ -40,13 +40,13 @@ def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, 
         raise ShapeError(
             f"associative_scan: wanted arrays of one size along axis {axis}, got {sorted(sizes)}"
         )
-    along = _Along(fn, structure, dims)
+    along = _DimensionScan(fn, structure, dims)
     columns = along.flip(arrays) if flag("associative_scan", "reverse", reverse) else arrays
-    results = along.scanned(columns)
+    results = along.scan(columns)
     return tree.unflatten(structure, along.flip(results) if reverse else results)
 
 
-class _Along:
+class _DimensionScan:
     """Slices of several arrays, each along its own dimension, and a function of two of them."""
 
     def __init__(self, fn: Callable[..., Any], structure: tree.Structure, dims: list[int]) -> None:
@@ -61,7 +61,7 @@ class _Along:
             for column, dim in zip(columns, self.dims, strict=True)
         ]
 
-    def combined(self, first: Columns, second: Columns) -> Columns:
+    def combine(self, first: Columns, second: Columns) -> Columns:
         result = self.fn(tree.unflatten(self.structure, first), tree.unflatten(self.structure, second))
         leaves, structure = tree.flatten(result)
         if structure != self.structure:
@@ -79,7 +79,7 @@ class _Along:
                 )
         return leaves
 
-    def scanned(self, columns: Columns) -> Columns:
+    def scan(self, columns: Columns) -> Columns:
         """Pairs are combined and scanned, which gives each second slice; one step more gives the others."""
         (node,) = operands("associative_scan", columns[0])
         count = node.shape[self.dims[0]]
@@ -88,19 +88,19 @@ class _Along:
                 slice_in_dim(column, 0, None, axis=dim)
                 for column, dim in zip(columns, self.dims, strict=True)
             ]
-        odd = self.scanned(self.combined(self.part(columns, 0, count - 1, 2), self.part(columns, 1, None, 2)))
+        odd = self.scan(self.combine(self.part(columns, 0, count - 1, 2), self.part(columns, 1, None, 2)))
         even = self.part(columns, 0, 1)
         if count > 2:
             before = self.part(odd, 0, (count - 1) // 2)
-            later = self.combined(before, self.part(columns, 2, None, 2))
+            later = self.combine(before, self.part(columns, 2, None, 2))
             even = [
                 concatenate([first, rest], dim)
                 for first, rest, dim in zip(even, later, self.dims, strict=True)
             ]
-        return [_interleaved(a, b, dim) for a, b, dim in zip(even, odd, self.dims, strict=True)]
+        return [_interleave(a, b, dim) for a, b, dim in zip(even, odd, self.dims, strict=True)]
 
 
-def _interleaved(even: Any, odd: Any, dim: int) -> Any:
+def _interleave(even: Any, odd: Any, dim: int) -> Any:
     """even[0], odd[0], even[1], … along the dimension."""
     count = min(even.shape[dim], odd.shape[dim])
     heads = [slice_in_dim(each, 0, count, axis=dim) for each in (even, odd)]

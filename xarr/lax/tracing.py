@@ -1,4 +1,4 @@
-"""Python functions on pytrees as graphs: the one place where lax calls a user's function."""
+"""Python functions on pytrees as graphs: the only module in which lax calls a user's function."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def record_scalar(
     What a function of the library records is kept; a user's may record something else each time.
     Raises ShapeError with `label`, naming the line, if it uses an outer array.
     """
-    known = _known(function)
+    known = _known_op(function)
     if known is not None and arguments == _PAIR and dtypes[0] == dtypes[1]:
         return _by_op(known, dtypes[0])
     types = [TensorType((), dtype) for dtype in dtypes]
@@ -153,7 +153,7 @@ def record_scalar(
     return recorded
 
 
-def _known(function: Any) -> Op | None:
+def _known_op(function: Any) -> Op | None:
     """The operation that a function of the library applies to two scalars, if it does nothing else."""
     return BINARY.get(function) if isinstance(function, FunctionType) else None
 
@@ -202,10 +202,10 @@ def close(*computations: Computation) -> tuple[tuple[Computation, ...], tuple[No
     """
     first = [each.captured[0] for each in computations if each.token is not None]
     captured = tuple(dict.fromkeys([*first, *[node for each in computations for node in each.captured]]))
-    return tuple([_closed(each, captured, bool(first)) for each in computations]), captured
+    return tuple([_close(each, captured, bool(first)) for each in computations]), captured
 
 
-def _closed(computation: Computation, captured: tuple[Node, ...], has_effects: bool) -> Computation:
+def _close(computation: Computation, captured: tuple[Node, ...], has_effects: bool) -> Computation:
     graph, arity = computation.graph, computation.arity
     own = dict(zip(computation.captured, graph.parameters[arity:], strict=True))
     extra = [own.get(node) or parameter(node.type) for node in captured]

@@ -1,6 +1,6 @@
 """Windows that slide over an array: their reductions, choices in them, and running totals.
 
-A window begins at every `window_strides`th place of the operand, dilated and padded as asked for.  Padding may
+A window begins at every `window_strides`th index of the operand, dilated and padded as asked for.  Padding may
 be given as pairs (low, high), which may be negative, or by name: "VALID" (none), "SAME" (as many windows
 as the size divided by the stride, rounded up) or "SAME_LOWER" (the same, an odd one at the beginning).
 """
@@ -19,7 +19,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner, log_add_exp
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
-from xarr.ir.windows import Pairs, dilated, named_padding
+from xarr.ir.windows import Pairs, dilate_size, named_padding
 from xarr.lax.core import ArrayLike, flag, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_named_padding
 from xarr.lax.reduction import combiner_graph, initial_value, with_initial
@@ -101,7 +101,7 @@ def _reduction(
     )
     extents = sizes
     if len(holes) == len(sizes):
-        extents = tuple(dilated(size, step) for size, step in zip(sizes, holes, strict=True))
+        extents = tuple(dilate_size(size, step) for size, step in zip(sizes, holes, strict=True))
     refuse_named_padding(name, node, strides, padding, range(len(strides)))
     pairs = padtype_to_pads(node.shape, extents, strides, padding, name)
     return ops.ReduceWindow(sizes, strides, base, holes, pairs, graph)
@@ -159,10 +159,10 @@ def select_and_scatter(
     """
     nodes = operands("select_and_scatter", operand, source, init_value)
     combine = _scalar_graph("C10", "scatter", scatter, nodes[0].dtype, nodes[0].dtype)
-    return _scattered(nodes, select, window_dimensions, window_strides, padding, combine)
+    return _scatter_windows(nodes, select, window_dimensions, window_strides, padding, combine)
 
 
-def _scattered(
+def _scatter_windows(
     nodes: tuple[Node, ...],
     select: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
@@ -211,7 +211,7 @@ def select_and_scatter_add(
     zero = constant(0, node.dtype)
     add = combiner(ops.Or() if node.dtype in BOOL else ops.Add(), node.dtype)
     nodes = (node, values, zero)
-    return _scattered(nodes, select, window_dimensions, window_strides, padding, add)
+    return _scatter_windows(nodes, select, window_dimensions, window_strides, padding, add)
 
 
 # --- running totals ----------------------------------------------------------------------------------

@@ -91,7 +91,7 @@ def with_batch(name: str, arrays: tuple[Array, ...], cores: tuple[int, ...]) -> 
     )
 
 
-def transposed(array: Array) -> Array:
+def swap_last_axes(array: Array) -> Array:
     rank = array.ndim
     return lax.transpose(array, (*range(rank - 2), rank - 1, rank - 2))
 
@@ -116,7 +116,7 @@ def free_of_nan(values: Array) -> Array:
     return lax.reduce_and(lax.eq(values, values), (values.ndim - 1,))
 
 
-def checked(message: str, good: Array, *values: Array) -> tuple[Array, ...]:
+def check_all(message: str, good: Array, *values: Array) -> tuple[Array, ...]:
     """The values as they are; LinAlgError with `message` unless all of the bools `good` are true.
 
     Outside of a traced function the values are computed here, so that `except LinAlgError` around the call catches

@@ -9,7 +9,7 @@ from xarr.calls.arguments import adjoint
 from xarr.errors import ValueRangeError
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
-from xarr.linalg._arguments import checked, free_of_nan, in_order, matrices, spread, squares, transposed
+from xarr.linalg._arguments import check_all, free_of_nan, in_order, matrices, spread, squares, swap_last_axes
 from xarr.numpy_api.creation.matrices import tril, triu
 from xarr.numpy_api.mathematics.elementwise import isfinite
 
@@ -63,7 +63,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
     first = lax.reshape(corner, batch)
     triangle = triu(factor) if is_upper else tril(factor)
     # A factor that failed is NaN everywhere.
-    return checked("Matrix is not positive definite", lax.eq(first, first), triangle)[0]
+    return check_all("Matrix is not positive definite", lax.eq(first, first), triangle)[0]
 
 
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
@@ -80,7 +80,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     array = matrices("qr", a)
     if mode == "raw":
         factors, taus = lapack.geqrf(array)
-        return transposed(factors), taus
+        return swap_last_axes(factors), taus
     if mode == "r":
         factors, _ = lapack.geqrf(array)
         rows = min(factors.shape[-2:])
@@ -103,7 +103,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
         return svdvals(array)
     u, s, vh = lapack.svd(array, full_matrices=flag("linalg.svd", "full_matrices", full_matrices))
     good = free_of_nan(s)
-    return SVDResult(*checked("SVD did not converge", good, u, s, vh))
+    return SVDResult(*check_all("SVD did not converge", good, u, s, vh))
 
 
 def _absolute_values(a: ArrayLike) -> Array:
@@ -118,7 +118,7 @@ def _hermitian_svd(a: ArrayLike) -> SVDResult:
     axis = w.ndim - 1
     positions = lax.broadcasted_iota("int32", w.shape, axis)
     negative, values, order = lax.sort((lax.neg(lax.abs(w)), w, positions), axis, num_keys=1)
-    u = transposed(in_order(transposed(v), order))
+    u = swap_last_axes(in_order(swap_last_axes(v), order))
     rows = adjoint(u)
     is_below = spread(lax.lt(values, lax.full_like(values, 0)), rows.shape)
     return SVDResult(u, lax.neg(negative), lax.select(is_below, lax.neg(rows), rows))
@@ -127,7 +127,7 @@ def _hermitian_svd(a: ArrayLike) -> SVDResult:
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values, descending.  Source: NumPy and Array API, `linalg.svdvals`."""
     s = lapack.svd(matrices("svdvals", x), compute_uv=False)
-    return checked("SVD did not converge", free_of_nan(s), s)[0]
+    return check_all("SVD did not converge", free_of_nan(s), s)[0]
 
 
 def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
@@ -139,14 +139,14 @@ def eigh(a: ArrayLike, UPLO: str = "L") -> EighResult:
     lower = _is_lower("eigh", UPLO)
     v, w = lapack.eigh(squares("eigh", a), lower=lower, symmetrize_input=False)
     good = free_of_nan(w)
-    return EighResult(*checked("Eigenvalues did not converge", good, w, v))
+    return EighResult(*check_all("Eigenvalues did not converge", good, w, v))
 
 
 def eigvalsh(a: ArrayLike, UPLO: str = "L") -> Array:
     """The eigenvalues of Hermitian matrices, ascending.  Source: NumPy and Array API, `linalg.eigvalsh`."""
     lower = _is_lower("eigvalsh", UPLO)
     _, w, _ = lapack.syevd(squares("eigvalsh", a), lower, compute_v=False)
-    return checked("Eigenvalues did not converge", free_of_nan(w), w)[0]
+    return check_all("Eigenvalues did not converge", free_of_nan(w), w)[0]
 
 
 def _is_lower(name: str, triangle: str) -> bool:
@@ -165,16 +165,16 @@ def eig(a: ArrayLike) -> EigResult:
     array = _finite(squares("eig", a))
     w, v = lapack.eig(array, compute_left_eigenvectors=False)
     good = free_of_nan(w)
-    return EigResult(*checked("Eigenvalues did not converge", good, w, v))
+    return EigResult(*check_all("Eigenvalues did not converge", good, w, v))
 
 
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues, complex, also where NumPy gives reals.  Source: NumPy and Array API, `linalg.eigvals`."""
     array = _finite(squares("eigvals", a))
     (w,) = lapack.eig(array, compute_left_eigenvectors=False, compute_right_eigenvectors=False)
-    return checked("Eigenvalues did not converge", free_of_nan(w), w)[0]
+    return check_all("Eigenvalues did not converge", free_of_nan(w), w)[0]
 
 
 def _finite(array: Array) -> Array:
     finite = lax.reduce_and(isfinite(array), (array.ndim - 2, array.ndim - 1))
-    return checked("Array must not contain infs or NaNs", finite, array)[0]
+    return check_all("Array must not contain infs or NaNs", finite, array)[0]

@@ -75,7 +75,7 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Any 
         default = max(array.shape[-2:]) * epsilon(array)
         rcond = 1e-15 if rtol is NO_VALUE else default if rtol is None else rtol
     u, s, vh = svd(array, full_matrices=False, hermitian=hermitian)
-    return matmul(adjoint(vh), _scaled(_reciprocals(s, _times_largest("pinv", s, rcond)), adjoint(u)))
+    return matmul(adjoint(vh), _scale_rows(_reciprocals(s, _times_largest("pinv", s, rcond)), adjoint(u)))
 
 
 def _reciprocals(s: Array, bounds: Array) -> Array:
@@ -85,7 +85,7 @@ def _reciprocals(s: Array, bounds: Array) -> Array:
     return lax.select(is_large, lax.div(scalar(1, s), safe), lax.full_like(s, 0))
 
 
-def _scaled(factors: Array, rows: Array) -> Array:
+def _scale_rows(factors: Array, rows: Array) -> Array:
     """Each row of each matrix times its factor."""
     return lax.mul(convert(spread(factors, rows.shape), rows.dtype), rows)
 
@@ -114,7 +114,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array
     factor = epsilon(left) * max(left.shape) if rcond is None else epsilon(left) if rcond < 0 else rcond
     bounds = _times_largest("lstsq", s, factor)
     rank = convert(total(lax.gt(s, bounds)), np.dtype(np.int32))
-    x = matmul(adjoint(vh), _scaled(_reciprocals(s, bounds), matmul(adjoint(u), right)))
+    x = matmul(adjoint(vh), _scale_rows(_reciprocals(s, bounds), matmul(adjoint(u), right)))
     residuals = _residuals(left, x, right, rank)
     return lax.squeeze(x, (1,)) if is_vector else x, residuals, rank, s
 

@@ -12,7 +12,7 @@ from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, integer
-from xarr.linalg._arguments import axes_of, checked, pair, square, squares, with_batch
+from xarr.linalg._arguments import axes_of, check_all, pair, square, squares, with_batch
 from xarr.numpy_api.creation.matrices import diagonal_matrix
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def regular(a: Array, b: Array) -> Array:
     """The x with a x = b; LinAlgError where a is singular."""
     x, singular = lapack.solve(a, b)
-    return checked("Singular matrix", lax.bitwise_not(singular), x)[0]
+    return check_all("Singular matrix", lax.bitwise_not(singular), x)[0]
 
 
 def inv(a: ArrayLike) -> Array:

@@ -55,7 +55,7 @@ def _from_host(value: Any, device: Device | None = None) -> Any:
     if isinstance(value, np.ndarray | np.inexact | np.integer):
         return asarray(value, device=device)
     if type(value) in _CLASSES:
-        return _CLASSES[type(value)]._of(value)
+        return _CLASSES[type(value)]._wrap(value)
     if isinstance(value, list | tuple):
         return type(value)([_from_host(each, device) for each in value])
     return value
@@ -95,7 +95,7 @@ class Series:
         self._host = self._kind(*[_on_host(name, each) for each in (coef, domain, window)], symbol)
 
     @classmethod
-    def _of(cls, host: Any) -> Any:
+    def _wrap(cls, host: Any) -> Any:
         instance = cls.__new__(cls)
         instance._host = host
         return instance
@@ -125,7 +125,7 @@ class Series:
         return iter(self.coef)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self)._of, (self._host,)
+        return type(self)._wrap, (self._host,)
 
     def __str__(self) -> str:
         return str(self._host)
@@ -137,7 +137,7 @@ class Series:
         return repr(self._host)
 
     def __neg__(self) -> Any:
-        return self._of(-self._host)
+        return self._wrap(-self._host)
 
     def __pos__(self) -> Any:
         return self

@@ -48,7 +48,7 @@ def poisson(
     mean = spread_to("poisson", lam, sizes, _F32)
     is_small = lax.bitwise_or(lax.ne(mean, mean), lax.lt(mean, _F32.type(10)))
     small = _knuth(single, lax.select(is_small, mean, lax.full_like(mean, 0)), element)
-    large = _rejected(single, lax.select(is_small, lax.full_like(mean, 1e5), mean), element)
+    large = _sample_by_rejection(single, lax.select(is_small, lax.full_like(mean, 1e5), mean), element)
     counts = lax.select(is_small, small, large)
     return lax.select(lax.eq(mean, _F32.type(0)), lax.full_like(counts, 0), counts)
 
@@ -74,7 +74,7 @@ def _knuth(single: Key, mean: Array, dtype: DType) -> Array:
     return lax.sub(lax.while_loop(is_open, step, first)[0], dtype.type(1))
 
 
-def _rejected(single: Key, mean: Array, dtype: DType) -> Array:
+def _sample_by_rejection(single: Key, mean: Array, dtype: DType) -> Array:
     """Transformed rejection."""
     x = _Arithmetic(_F32)
     logarithm = lax.log(mean)
@@ -157,7 +157,7 @@ def _binomial(single: Key, count: Array, p: Array) -> Array:
     inverting = lax.bitwise_or(bad_count, lax.le(x.mul(count, q), x.of(10)))
     count = lax.floor(count)
     few = _inversion(single, lax.select(inverting, count, lax.full_like(count, 0)), q)
-    many = _transformed(
+    many = _sample_by_transformed_rejection(
         single,
         lax.select(inverting, lax.full_like(count, 1e4), count),
         lax.select(inverting, lax.full_like(q, 0.5), q),
@@ -191,7 +191,7 @@ def _inversion(single: Key, count: Array, q: Array) -> Array:
     return x.sub(lax.while_loop(is_open, step, first)[0], 1)
 
 
-def _transformed(single: Key, count: Array, q: Array) -> Array:
+def _sample_by_transformed_rejection(single: Key, count: Array, q: Array) -> Array:
     """Transformed rejection with squeeze (Hörmann, 1993)."""
     x = _Arithmetic(q.dtype)
     deviation = lax.sqrt(x.mul(x.mul(count, q), x.sub(1, q)))

@@ -68,7 +68,7 @@ def _gamma(name: str, single: Key, a: Array, is_log: bool) -> Array:
     keys, boosting = split_each(split(single, sizes))
     is_large = lax.ge(a, one)
     d = lax.sub(lax.select(is_large, a, lax.add(a, one)), third)
-    v = _accepted(keys, d, lax.div(third, lax.sqrt(d)))
+    v = _draw_accepted(keys, d, lax.div(third, lax.sqrt(d)))
     # gamma(a) is gamma(a + 1) times a uniform number to the power 1 / a.
     u = draw_uniform(name, boosting, sizes, dtype)
     if is_log:
@@ -80,7 +80,7 @@ def _gamma(name: str, single: Key, a: Array, is_log: bool) -> Array:
     return lax.mul(lax.mul(d, v), boost)
 
 
-def _accepted(keys: Key, d: Array, c: Array) -> Array:
+def _draw_accepted(keys: Key, d: Array, c: Array) -> Array:
     """(1 + c x)**3 of a normal x that passes Marsaglia's test, for each key."""
     sizes, dtype = d.shape, d.dtype
     one, half, squeeze = (number(value, dtype) for value in (1, 0.5, 0.0331))

@@ -19,8 +19,8 @@ from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir.ops.ciphers import U32, U64, Pair, words
-from xarr.ir.ops.formula import Term, filled, spread
-from xarr.ir.ops.random import places
+from xarr.ir.ops.formula import Term, fill, spread
+from xarr.ir.ops.random import row_major_indices
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.numpy_api.creation.arrays import asarray
 from xarr.numpy_api.manipulation import shapes as manipulation
@@ -101,7 +101,7 @@ class Key:
 
     def reshape(self, *shape: Any) -> Key:
         """The keys in another shape, of which one size may be -1.  Raises ShapeError."""
-        return self._by(manipulation.reshape, shape[0] if len(shape) == 1 else shape)
+        return self._rearrange(manipulation.reshape, shape[0] if len(shape) == 1 else shape)
 
     def ravel(self) -> Key:
         """The keys in one dimension."""
@@ -111,11 +111,11 @@ class Key:
 
     def squeeze(self, axis: Any = None) -> Key:
         """The keys without dimensions of size 1.  Raises ShapeError, AxisError."""
-        return self._by(manipulation.squeeze, axis)
+        return self._rearrange(manipulation.squeeze, axis)
 
     def transpose(self, *axes: Any) -> Key:
         """The keys with permuted dimensions.  Raises ShapeError, AxisError."""
-        return self._by(manipulation.transpose, axes or None)
+        return self._rearrange(manipulation.transpose, axes or None)
 
     def copy(self) -> Key:
         """New keys that are equal to these."""
@@ -139,7 +139,7 @@ class Key:
             )
         return self._like(asarray(self.data, device=device, copy=copy))
 
-    def _by(self, function: Callable[..., Array], *args: Any) -> Key:
+    def _rearrange(self, function: Callable[..., Array], *args: Any) -> Key:
         arranged: Key = self._arrange(function, (self, *args), {})
         return arranged
 
@@ -303,7 +303,7 @@ def key(seed: ArrayLike, *, impl: Impl = None, dtype: Impl = None) -> Key:
     ValueRangeError for an int beyond int64.  Source: jax.random.key.
     """
     prng = _resolve("key", impl, dtype)
-    return Key(_seeded("key", seed, prng), prng.name)
+    return Key(_seed_key("key", seed, prng), prng.name)
 
 
 def PRNGKey(seed: ArrayLike, *, impl: Impl = None) -> Array:
@@ -312,10 +312,10 @@ def PRNGKey(seed: ArrayLike, *, impl: Impl = None) -> Array:
     Words do not say which generator they are of: functions take them for keys of `config.default_prng_impl`.
     Source: jax.random.PRNGKey.
     """
-    return _seeded("PRNGKey", seed, _resolve("PRNGKey", impl))
+    return _seed_key("PRNGKey", seed, _resolve("PRNGKey", impl))
 
 
-def _seeded(name: str, seed: ArrayLike, prng: PRNG) -> Array:
+def _seed_key(name: str, seed: ArrayLike, prng: PRNG) -> Array:
     both = _seed_words(name, seed)
     if prng.name == "threefry2x32":
         return both
@@ -460,7 +460,7 @@ def random_bits(key: Key, width: int, shape: tuple[int, ...]) -> Array:
     """`width` random bits in each element, from a single key, or from a key for each element."""
     data, prng = key.data, PRNGS[key.impl]
     if key.ndim:
-        zero = filled(0, shape, U32)
+        zero = fill(0, shape, U32)
         drawn = prng.bits(_columns(data), (zero, zero), width)
     elif prng.is_one_stream:
         return lax.rng_bit_generator(data, shape, np.dtype(f"uint{width}"))[1]
@@ -472,8 +472,8 @@ def random_bits(key: Key, width: int, shape: tuple[int, ...]) -> Array:
 def split_each(keys: Key, count: int = 2) -> tuple[Key, ...]:
     """`count` new keys from each of many."""
     data, shape = keys.data, keys.shape
-    own, high = _columns(data), filled(0, shape, U32)
-    columns = [PRNGS[keys.impl].split(own, (high, filled(number, shape, U32))) for number in range(count)]
+    own, high = _columns(data), fill(0, shape, U32)
+    columns = [PRNGS[keys.impl].split(own, (high, fill(number, shape, U32))) for number in range(count)]
     return tuple([keys._like(_words_together(each, shape)) for each in columns])
 
 
@@ -485,7 +485,11 @@ def _words_together(columns: Words, shape: tuple[int, ...]) -> Array:
 def _numbers_of(shape: tuple[int, ...]) -> Pair:
     """The row-major number of each element, in two words."""
     is_short = prod(shape) <= 2**32
-    return (filled(0, shape, U32), places(shape, U32)) if is_short else words(places(shape, U64))
+    return (
+        (fill(0, shape, U32), row_major_indices(shape, U32))
+        if is_short
+        else words(row_major_indices(shape, U64))
+    )
 
 
 def _columns(data: Array) -> Words:

@@ -19,7 +19,7 @@ from xarr.base.records import record
 from xarr.ir.ops.ciphers import (
     U32,
     Pair,
-    joined,
+    join_words,
     philox2x32,
     philox4x32,
     threefry2x32,
@@ -27,7 +27,7 @@ from xarr.ir.ops.ciphers import (
     threefry_bits,
     words,
 )
-from xarr.ir.ops.formula import Term, filled
+from xarr.ir.ops.formula import Term, fill
 from xarr.ir.ops.random import philox_words
 
 Words = tuple[Term, ...]
@@ -86,7 +86,7 @@ class _Cipher(PRNG):
 
     def bits(self, key: Words, number: Pair, width: int) -> Term:
         drawn = self.encrypt(key, (*number, *[_zero(key[0])] * (self.block - 2)))
-        return joined(*self.wide(drawn)) if width == 64 else _narrow(reduce(xor, drawn), width)
+        return join_words(*self.wide(drawn)) if width == 64 else _narrow(reduce(xor, drawn), width)
 
     def wide(self, drawn: Words) -> Pair:
         """The halves of 64 bits."""
@@ -131,23 +131,23 @@ class _BitGenerator(PRNG):
 
     def bits(self, key: Words, number: Pair, width: int) -> Term:
         low, high, *_ = philox_words(key, number)
-        return joined(high, low) if width == 64 else _narrow(low, width)
+        return join_words(high, low) if width == 64 else _narrow(low, width)
 
 
 class _UnsafeBitGenerator(_BitGenerator):
     """Philox as above, but keys are what the generator itself gives, every tenth block of four words."""
 
     def split(self, key: Words, number: Pair) -> Words:
-        return philox_words(key, words(joined(*number) * 10))
+        return philox_words(key, words(join_words(*number) * 10))
 
     def fold_in(self, key: Words, data: Term) -> Words:
         zero = _zero(data)
-        last = philox_words(self.seed(zero, data), (zero, filled(9, data.node.shape, U32)))
+        last = philox_words(self.seed(zero, data), (zero, fill(9, data.node.shape, U32)))
         return tuple(starmap(xor, zip(key, last, strict=True)))
 
 
 def _zero(like: Term) -> Term:
-    return filled(0, like.node.shape, U32)
+    return fill(0, like.node.shape, U32)
 
 
 def _narrow(word: Term, width: int) -> Term:

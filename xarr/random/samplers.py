@@ -100,7 +100,7 @@ def _randint(single: Key, shape: Sizes, dtype: DType, low: Any, high: Any) -> Ar
     if isinstance(low, int) and isinstance(high, int):
         return _randint_between(single, shape, dtype, low, high)
     greatest, width = int(info(dtype).max), 8 * dtype.itemsize
-    beyond = _beyond(high, greatest, shape)
+    beyond = _exceeds_type(high, greatest, shape)
     low, high = (_integers(value, greatest, shape, dtype) for value in (low, high))
     unsigned = np.dtype(f"uint{width}")
     first, second = (random_bits(words, width, shape) for words in pair(single))
@@ -131,7 +131,7 @@ def _randint_between(single: Key, shape: Sizes, dtype: DType, low: int, high: in
     return lax.add(dtype.type(low), lax.convert_element_type(offset, dtype))
 
 
-def _beyond(high: Any, greatest: int, shape: Sizes) -> Array:
+def _exceeds_type(high: Any, greatest: int, shape: Sizes) -> Array:
     """Whether the bound is beyond the greatest number of the type."""
     if isinstance(high, int):
         return lax.full(shape, high > greatest, np.bool_)
@@ -236,7 +236,7 @@ def lognormal(
 # --- by inverting the distribution -------------------------------------------------------------------
 
 
-def _drawn(
+def _draw_uniform(
     name: str, key: KeyLike, shape: Shape, dtype: DTypeLike | None, low: str | float = 0.0
 ) -> tuple[Array, DType]:
     """Uniform numbers from `low`, a number or the name of one that finfo knows, up to 1."""
@@ -247,7 +247,7 @@ def _drawn(
 
 def exponential(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density exp(-x), x >= 0.  Source: jax.random.exponential."""
-    u, _ = _drawn("exponential", key, shape, dtype)
+    u, _ = _draw_uniform("exponential", key, shape, dtype)
     return lax.neg(log1p(lax.neg(u)))
 
 
@@ -280,19 +280,19 @@ def _check_mode(name: str, mode: Any) -> None:
 def laplace(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density exp(-|x|) / 2.  Source: jax.random.laplace."""
     element = float_type("laplace", dtype)
-    u, _ = _drawn("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
+    u, _ = _draw_uniform("laplace", key, shape, element, -1.0 + float(info(element).epsneg))
     return lax.mul(lax.sign(u), log1p(lax.neg(lax.abs(u))))
 
 
 def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers whose distribution function is 1 / (1 + exp(-x)).  Source: jax.random.logistic."""
-    u, _ = _drawn("logistic", key, shape, dtype, "tiny")
+    u, _ = _draw_uniform("logistic", key, shape, dtype, "tiny")
     return lax.sub(lax.log(u), log1p(lax.neg(u)))
 
 
 def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density 1 / (pi (1 + x²)).  Source: jax.random.cauchy."""
-    u, element = _drawn("cauchy", key, shape, dtype, "eps")
+    u, element = _draw_uniform("cauchy", key, shape, dtype, "eps")
     return lax.tan(lax.mul(number(math.pi, element), lax.sub(u, number(0.5, element))))
 
 
@@ -327,7 +327,7 @@ def rayleigh(
     """Numbers of the density x / scale² exp(-x² / (2 scale²)), x >= 0.  Source: jax.random.rayleigh."""
     element = float_type("rayleigh", dtype)
     sizes = shape_like("rayleigh", shape, scale=scale)
-    u, _ = _drawn("rayleigh", key, sizes, element)
+    u, _ = _draw_uniform("rayleigh", key, sizes, element)
     root = lax.sqrt(lax.mul(lax.log(u), number(-2, element)))
     return lax.mul(spread_to("rayleigh", scale, sizes, element), root)
 
@@ -348,7 +348,7 @@ def triangular(
     sizes = shape_like("triangular", shape, left=left, mode=mode, right=right)
     a, c, b = (spread_to("triangular", value, sizes, element) for value in (left, mode, right))
     top = lax.div(lax.sub(c, a), lax.sub(b, a))
-    u, _ = _drawn("triangular", key, sizes, element)
+    u, _ = _draw_uniform("triangular", key, sizes, element)
     rest = lax.sub(number(1, element), u)
     rising = lax.add(a, lax.sqrt(lax.mul(lax.mul(u, lax.sub(b, a)), lax.sub(c, a))))
     falling = lax.sub(b, lax.sqrt(lax.mul(lax.mul(rest, lax.sub(b, a)), lax.sub(b, c))))
@@ -383,18 +383,18 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
     """
     single = one_key("permutation", key)
     if is_weak(x):
-        return _shuffled(single, lax.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
+        return _shuffle(single, lax.iota(_INT64, max(integer("permutation", "x", x), 0)), 0)
     array = argument(x)
     if not array.ndim:
         raise InputError("permutation: wanted an int or an array with dimensions, got an array of rank 0")
     along = normalize_axis(axis, array.ndim)
     refuse_dynamic("permutation", array, "sort_key_val with random numbers as keys", (along,))
     if independent or array.ndim == 1:
-        return _shuffled(single, array, along)
-    return lax.take(array, _shuffled(single, lax.iota(_INT64, array.shape[along]), 0), axis=along)
+        return _shuffle(single, array, along)
+    return lax.take(array, _shuffle(single, lax.iota(_INT64, array.shape[along]), 0), axis=along)
 
 
-def _shuffled(single: Key, x: Array, axis: int) -> Array:
+def _shuffle(single: Key, x: Array, axis: int) -> Array:
     """Sorted by random numbers, as often as it takes to make equal ones unlikely."""
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):

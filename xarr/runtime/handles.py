@@ -272,7 +272,7 @@ def commit(array: Array, device: Device | None = None) -> Array:
     if node.value is not None:
         assert node.device is not None
         return move(array, committed)
-    return wrap(Node(node.op, node.operands, node.type, node._place, committed))
+    return wrap(Node(node.op, node.operands, node.type, node._location, committed))
 
 
 def current_device() -> Device:

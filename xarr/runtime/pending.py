@@ -161,7 +161,7 @@ def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Grap
     Every other node is a copy, also one that depends on no leaf: settling must not touch what a program
     holds.
     """
-    new = {leaf: parameter(leaf.type, place=()) for leaf in leaves}
+    new = {leaf: parameter(leaf.type, location=()) for leaf in leaves}
     literals: dict[Op, Node] = {leaf.op: new[leaf] for leaf in reversed(leaves) if type(leaf.op) is Constant}
     for node in order:
         if node not in new:

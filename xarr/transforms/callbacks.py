@@ -38,12 +38,12 @@ def side_effect(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
         call(*[np.asarray(array) for array in arrays])
         return
 
-    def called(token: Any, *operands: Any) -> Any:
+    def invoke(token: Any, *operands: Any) -> Any:
         call(*operands)
         return token
 
     nodes = argument_nodes("debug.callback", arrays)
-    op = ops.CustomCall("xarr.debug_callback", (TOKEN,), has_side_effect=True, function=called)
+    op = ops.CustomCall("xarr.debug_callback", (TOKEN,), has_side_effect=True, function=invoke)
     add_effect(results_of(op, (last_effect(), *nodes), 1)[0])
 
 
@@ -73,7 +73,7 @@ def pure_callback(
     types = tuple([_type(each) for each in declared])
     call, arrays = _on_host(callback, args, kwargs)
 
-    def called(*operands: Any) -> tuple[Any, ...]:
+    def invoke(*operands: Any) -> tuple[Any, ...]:
         leaves, own = tree.flatten(call(*operands))
         if own != structure:
             raise EvaluationError(
@@ -84,9 +84,9 @@ def pure_callback(
             [scalar(each, type.dtype) if is_weak(each) else np.asarray(each) for each, type in pairs]
         )
 
-    called.__name__ = _name(callback)
+    invoke.__name__ = _name(callback)
     nodes = argument_nodes("pure_callback", arrays)
-    op = ops.CustomCall("xarr.pure_callback", types, function=called)
+    op = ops.CustomCall("xarr.pure_callback", types, function=invoke)
     return tree.unflatten(structure, results_of(op, nodes, len(types)))
 
 

@@ -190,7 +190,7 @@ class Jitted(Generic[P, R]):
     def __call__(self, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             result = self._replay(args, kwargs)
-            return self._missed(args, kwargs) if result is MISSED else result  # type: ignore[no-any-return]
+            return self._call_after_miss(args, kwargs) if result is MISSED else result  # type: ignore[no-any-return]
         except XarrError as error:
             shorten(error)
             raise
@@ -254,7 +254,7 @@ class Jitted(Generic[P, R]):
         Shapes such as "f32[2,3]" and ShapeDtypeStructs may stand for arrays.  Source: jax.stages.Wrapped.trace.
         """
         call = self._call(args, kwargs, _stand_in)
-        return Stage(self.__name__, self._traced(call), call.signature, self._call)
+        return Stage(self.__name__, self._trace_call(call), call.signature, self._call)
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """The function for such arguments as a graph, for each stage up to the program; nothing is run.
@@ -272,7 +272,7 @@ class Jitted(Generic[P, R]):
 
     # --- a call ------------------------------------------------------------------------------------
 
-    def _missed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_after_miss(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call for which the latest replay function is not made."""
         for each in self._replays:
             result = each(args, kwargs)
@@ -282,7 +282,7 @@ class Jitted(Generic[P, R]):
         if observers or config.debugging():
             return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
-        traced = self._traced(call)
+        traced = self._trace_call(call)
         if traces.is_tracing():
             return inline_call(traced, call)
         result = traced.run(call.leaves)
@@ -302,7 +302,7 @@ class Jitted(Generic[P, R]):
                 others.append((key, label, tree.map(convert, value) if convert else value))
         return call_of(self.__name__, statics, others)
 
-    def _traced(self, call: Call) -> Traced:
+    def _trace_call(self, call: Call) -> Traced:
         """The function recorded for the signature of `call`, by this call if by none before."""
         traced = self._look_up(call.signature)
         if traced is not None:
@@ -468,7 +468,7 @@ class _Method(Jitted[..., Any]):
         self._refresh()
         try:
             result = self._replay(args, kwargs)
-            return self._missed(args, kwargs) if result is MISSED else result
+            return self._call_after_miss(args, kwargs) if result is MISSED else result
         except XarrError as error:
             shorten(error)
             raise

@@ -46,7 +46,7 @@ _LARGE: Final = 2**16
 MISSED: Final = object()
 
 
-def apart(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
+def unshare(backend: AbstractBackend, value: Any, lent: tuple[np.ndarray[Any, Any], ...]) -> Any:
     """A result as a buffer that shares no memory with arrays of the caller, who may write to them.
 
     Of a backend whose buffers lie in the memory of the host.
@@ -72,9 +72,9 @@ def has_fast_path(call: Call) -> bool:
 def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
     """The function for calls that look like `call`, which gives MISSED for any other, and its text."""
     known = traced.texts.get(call.sources)
-    text, constants = traced.texts[call.sources] = known or _Writer(traced, call).written()
+    text, constants = traced.texts[call.sources] = known or _Writer(traced, call).write()
     settings, overridden = config.state()
-    compiled = traced.compiled()
+    compiled = traced.compile()
     values = {
         "program": compiled.program,
         "explain": lambda error: explain(error, compiled),
@@ -110,7 +110,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "config": config.__dict__,
     "overrides": config._overrides.get,
     "MISSED": MISSED,
-    "apart": apart,
+    "unshare": unshare,
     "claim": claim,
     "release": handles.release,
     "exact": exact,
@@ -135,10 +135,10 @@ class _Writer:
         self.containers = 0
         #: The program as one call, if it is that and gives nothing away.
         self.direct = (
-            None if traced.donation.leaves else traced.owner.backend.direct_call(traced.compiled().program)
+            None if traced.donation.leaves else traced.owner.backend.direct_call(traced.compile().program)
         )
 
-    def written(self) -> tuple[str, dict[str, Any]]:
+    def write(self) -> tuple[str, dict[str, Any]]:
         self._arguments()
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
         self._buffers()
@@ -311,7 +311,7 @@ class _Writer:
                 self.lines.append(f"v{index} = {make}({arguments})")
 
     def _call(self) -> None:
-        compiled = self.traced.compiled()
+        compiled = self.traced.compile()
         buffers = [f"b{index}" for index in self.traced.arrays]
         buffers += [f"c{index}" for index in range(len(self.traced.numbers))]
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
@@ -337,7 +337,7 @@ class _Writer:
         lent = "".join([f"x{index}, " for index in self.traced.arrays if self._is_lent(index)])
         if lent:
             for index in range(len(self.traced.graph.results)):
-                self.lines.append(f"v{index} = apart(backend, v{index}, ({lent.strip()}))")
+                self.lines.append(f"v{index} = unshare(backend, v{index}, ({lent.strip()}))")
 
     def _is_lent(self, index: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
@@ -401,11 +401,11 @@ class _Writer:
                 f"{m}.device = device",
                 f"{m}.exposed = {self.traced.is_exposed(index)}",
                 f"{m}.handles = 1",
-                f"{m}._place = {self._name('P', node._place)}",
+                f"{m}._location = {self._name('P', node._location)}",
                 f"{y} = new(Array)",
                 f"{y}._node = {m}",
             ]
-        compiled = self.traced.compiled()
+        compiled = self.traced.compile()
         if compiled.checks is not None:
             nodes = "".join([f"m{number}, " for number in range(len(self.traced.result_numbers))])
             keep = self._name("F", partial(attach_results, compiled.checks, self.traced.result_numbers))

@@ -22,13 +22,13 @@ from xarr.runtime.effects import START, add_effect, last_effect
 from xarr.runtime.handles import Handle
 from xarr.transforms.signature import Argument, Call, Signature, Static
 from xarr.transforms.traced import Converted, Donation, Traced
-from xarr.transforms.weak import Number, Numbers, computed, defined
+from xarr.transforms.weak import Number, Numbers, compute, define
 
 
 def record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:
     """Call `function` once, on arguments without values, and keep what it does as a graph.
 
-    donated: the places of the arguments that are given away.  Raises InputError for a result that is no
+    donated: the positions of the arguments that are given away.  Raises InputError for a result that is no
     array, TracedValueError for an argument that is changed in place, EndlessCallError for a function that calls
     itself, and for functions that call one another, until Python's recursion limit.
     """
@@ -199,9 +199,9 @@ def inline_call(traced: Traced, call: Call) -> Any:
     leaves, graph = call.leaves, traced.graph
     # What another call of the same signature was made with says nothing about this one.
     device = join_devices(call.signature.device, traced.device if traced.captured else None)
-    values = defined(traced.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
+    values = define(traced.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
     operands = [_node(leaves[index], device) for index in traced.arrays]
-    operands += [_number(computed(each.text, values), each.dtype) for each in traced.numbers]
+    operands += [_number(compute(each.text, values), each.dtype) for each in traced.numbers]
     operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
     if not operands or _is_scalar(graph):
         results = [lazy.wrap(node) for node in graph.inline(*operands)]

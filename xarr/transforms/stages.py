@@ -66,4 +66,4 @@ class _Lowered(Lowered):
     def compile(self) -> Compiled:
         """The program as a function of the arguments that it was lowered for.  Source: jax.stages.Lowered.compile."""
         assert self.origin is not None
-        return Compiled(self.origin.run, self.origin.traced.compiled().program.text)
+        return Compiled(self.origin.run, self.origin.traced.compile().program.text)

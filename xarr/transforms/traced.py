@@ -23,7 +23,7 @@ from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
-from xarr.transforms.weak import Definitions, computed, defined
+from xarr.transforms.weak import Definitions, compute, define
 from xarr.tree import Structure
 
 
@@ -103,7 +103,7 @@ class Traced:
         arrays = self.arrays
         return tuple([arrays.index(leaf) for leaf in self.donation.leaves if leaf in arrays])
 
-    def compiled(self) -> CompiledTrace:
+    def compile(self) -> CompiledTrace:
         """The program; compiled when it is first wanted."""
         if self._compiled is None:
             with self._lock:
@@ -121,10 +121,10 @@ class Traced:
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
-        compiled, owner = self.compiled(), self.owner
-        names = defined(self.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
+        compiled, owner = self.compile(), self.owner
+        names = define(self.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
         numbers = [
-            owner.backend.from_number(scalar(computed(each.text, names), each.dtype)) for each in self.numbers
+            owner.backend.from_number(scalar(compute(each.text, names), each.dtype)) for each in self.numbers
         ]
         read = {index: leaf._node for index, leaf in enumerate(leaves) if isinstance(leaf, Handle)}
         for node in read.values():
@@ -165,8 +165,8 @@ class Traced:
 
     def exposes(self, number: int) -> bool:
         """Whether results of the program may share the memory of this one among the arrays of the arguments."""
-        return self.compiled().exposed_parameters[number]
+        return self.compile().exposed_parameters[number]
 
     def is_exposed(self, number: int) -> bool:
         """Whether others may see the memory of a result of the graph."""
-        return self.compiled().exposed_results[number] or self.result_numbers.count(number) > 1
+        return self.compile().exposed_results[number] or self.result_numbers.count(number) > 1

@@ -221,15 +221,15 @@ class Number(Array):
 Number.__name__ = Number.__qualname__ = Array.__name__
 
 
-def computed(text: str, values: dict[str, Any]) -> Any:
+def compute(text: str, values: dict[str, Any]) -> Any:
     """The value of an expression for these arguments; again a Number if one of them is."""
     return eval(
         text, {"abs": abs, "complex": complex, "float": float, "round": round, "__builtins__": {}}, values
     )
 
 
-def defined(definitions: Definitions, values: dict[str, Any]) -> dict[str, Any]:
+def define(definitions: Definitions, values: dict[str, Any]) -> dict[str, Any]:
     """These arguments, and the values of the expressions that have names."""
     for name, text in definitions:
-        values[name] = computed(text, values)
+        values[name] = compute(text, values)
     return values

@@ -81,7 +81,7 @@ def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state:
     """`while_loop` as one step of a program that shows how far it is."""
     while cond(*state)[0]:
         state = body(*state)
-        bar.turn()
+        bar.count_iterations()
     return state
 
 
@@ -102,7 +102,7 @@ def native_loop_watched(
     bar: ProgressBar, loop: Function, wanted: Numbers, free: Numbers, *state: Any
 ) -> tuple[Any, ...]:
     """`native_loop` as one step of a program that shows how far it is."""
-    return loop(wanted, free, bar.turn, *state)
+    return loop(wanted, free, bar.count_iterations, *state)
 
 
 def custom_call(target: Any, attributes: Any, declared: Any, *operands: Any) -> tuple[Any, ...]:

@@ -184,7 +184,7 @@ def test_a_call_that_fails_has_taken_its_argument() -> None:
         step = xarr.jit(lambda x: x * 2, donate_argnums=0)
         step(computed(np.ones(SIZE)))
         traced = next(iter(step._cache.values()))
-        object.__setattr__(traced, "_compiled", replace(traced.compiled(), program=refuse))
+        object.__setattr__(traced, "_compiled", replace(traced.compile(), program=refuse))
         x = computed(np.ones(SIZE))
         with pytest.raises(RuntimeError, match="no"):
             traced.run([x])

@@ -11,7 +11,7 @@ from tests.xla import parse, run_stablehlo
 from xarr.dtypes import TABLE, element_type
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
-from xarr.ir.stablehlo.literals import dense, ints, quoted
+from xarr.ir.stablehlo.literals import dense, ints, quote
 
 NAMES = [str(row.dtype) for row in TABLE]
 #: XLA ends the process at types of 6 bits.
@@ -139,4 +139,4 @@ def test_shapes_of_literals() -> None:
 def test_ints_and_strings() -> None:
     assert ints((1, np.int64(2))) == "[1, 2]"
     assert ints(()) == "[]"
-    assert quoted('a\\b"\né') == r'"a\5Cb\22\0A\C3\A9"'
+    assert quote('a\\b"\né') == r'"a\5Cb\22\0A\C3\A9"'

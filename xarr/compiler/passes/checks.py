@@ -22,7 +22,7 @@ from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops.custom import CHECKED_INDICES
-from xarr.ir.ops.formula import Term, filled, where
+from xarr.ir.ops.formula import Term, fill, where
 from xarr.ir.source import Source
 from xarr.ir.types import TensorType, TupleType
 
@@ -160,7 +160,7 @@ def counted_from_start(call: Node, index: Node) -> Node:
 
 def _none() -> State:
     """No check has failed."""
-    return filled(-1, (), _INT64), filled(0, (), _INT64)
+    return fill(-1, (), _INT64), fill(0, (), _INT64)
 
 
 def _first(states: Sequence[State]) -> State:
@@ -183,7 +183,7 @@ def _reduce_all(array: Term, op: Op, initial: int) -> Term:
         return array
     a, b = (parameter(TensorType((), array.dtype)) for _ in range(2))
     combiner = Graph((a, b), [Node(op, (a, b))], "combiner")
-    start = filled(initial, (), array.dtype).node
+    start = fill(initial, (), array.dtype).node
     return Term(Node(ops.Reduce(tuple(range(len(array.node.shape))), combiner), (array.node, start)))
 
 
@@ -231,7 +231,7 @@ class _Flagger:
             return result, None
         has_failed, value = failure
         self.checks.append(FlaggedCheck(node, outermost))
-        number = where(has_failed, filled(len(self.checks) - 1, (), _INT64), -1)
+        number = where(has_failed, fill(len(self.checks) - 1, (), _INT64), -1)
         return result, (number, value)
 
     # --- computations ----------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class _Flagger:
             flagged = Node(
                 ops.Case(tuple([self._flag_graph(branch, outermost) for branch in op.graphs])), operands
             )
-        flagged._place = node._place
+        flagged._location = node._location
         count = len(op.results(node))
         elements = [Node(ops.GetTupleElement(k), (flagged,)) for k in range(count + 2)]
         results = (
@@ -325,5 +325,5 @@ def _first_false(good: Node) -> tuple[Term, Term] | None:
         return None
     flat = Term(Node(ops.Reshape((size,)), (good,)))
     indices = Term(Node(ops.Iota(TensorType((size,), _INT64), 0)))
-    first = _reduce_all(where(flat, filled(size, (size,), _INT64), indices), ops.Minimum(), size)
+    first = _reduce_all(where(flat, fill(size, (size,), _INT64), indices), ops.Minimum(), size)
     return first < size, first

@@ -14,9 +14,9 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import FUNCTION, operation
 from xarr.ir.ops.control import Call, GetTupleElement
 from xarr.ir.ops.elementwise import Elementwise
-from xarr.ir.ops.formula import Term, filled
+from xarr.ir.ops.formula import Term, fill
 from xarr.ir.ops.systems import Composite
-from xarr.ir.stablehlo.literals import quoted
+from xarr.ir.stablehlo.literals import quote
 from xarr.ir.types import Ints, TensorType, Type
 
 U32: Final = np.dtype(np.uint32)
@@ -59,7 +59,7 @@ def threefry_graph(shape: tuple[int, ...]) -> Graph:
 
     @cache
     def number(value: int) -> Term:
-        return filled(value, shape, U32)
+        return fill(value, shape, U32)
 
     key0, key1, x0, x1 = map(Term, parameters)
     keys = (key0, key1, key0 ^ key1 ^ number(THREEFRY_PARITY))
@@ -91,7 +91,7 @@ def philox_graph(shape: tuple[int, ...]) -> Graph:
 
     @cache
     def number(value: int, dtype: np.dtype[np.generic] = U32) -> Term:
-        return filled(value, shape, dtype)
+        return fill(value, shape, dtype)
 
     def product(x: Term, factor: int) -> Pair:
         wide = x.convert(U64) * number(factor, U64)
@@ -119,9 +119,9 @@ def _threefry4x32_graph(shape: tuple[int, ...]) -> Graph:
 
     @cache
     def number(value: int) -> Term:
-        return filled(value, shape, U32)
+        return fill(value, shape, U32)
 
-    def mixed(x: Term, y: Term, rotation: int) -> Pair:
+    def mix(x: Term, y: Term, rotation: int) -> Pair:
         x = x + y
         return x, ((y << number(rotation)) | (y >> number(32 - rotation))) ^ x
 
@@ -132,8 +132,8 @@ def _threefry4x32_graph(shape: tuple[int, ...]) -> Graph:
     for step in range(20):
         first, second = _WIDE_ROTATIONS[step % 8]
         one, three = (1, 3) if step % 2 == 0 else (3, 1)
-        x[0], x[one] = mixed(x[0], x[one], first)
-        x[2], x[three] = mixed(x[2], x[three], second)
+        x[0], x[one] = mix(x[0], x[one], first)
+        x[2], x[three] = mix(x[2], x[three], second)
         if step % 4 == 3:
             injection = step // 4 + 1
             x = [x[at] + keys[(injection + at) % 5] for at in range(4)]
@@ -150,7 +150,7 @@ def philox2x32(key: Term, counter: Pair) -> Words:
 def _philox2x32_graph(shape: tuple[int, ...]) -> Graph:
     parameters = [parameter(TensorType(shape, U32)) for _ in range(3)]
     key, x0, x1 = map(Term, parameters)
-    multiplier, weyl = filled(_NARROW_MULTIPLIER, shape, U64), filled(PHILOX_WEYL[0], shape, U32)
+    multiplier, weyl = fill(_NARROW_MULTIPLIER, shape, U64), fill(PHILOX_WEYL[0], shape, U32)
     for step in range(10):
         key = key + weyl if step else key
         high, low = words(x0.convert(U64) * multiplier)
@@ -168,7 +168,7 @@ def words(x: Term) -> Pair:
     return (x >> 32).convert(U32), x.convert(U32)
 
 
-def joined(high: Term, low: Term) -> Term:
+def join_words(high: Term, low: Term) -> Term:
     """The uint64 of two words."""
     return (high.convert(U64) << 32) | low.convert(U64)
 
@@ -229,10 +229,10 @@ class ThreefryBits(_Cipher):
         first, second = results
         if self.form == "xor":
             return first ^ second
-        return joined(first, second) if self.form == "joined" else joined(second, first)
+        return join_words(first, second) if self.form == "joined" else join_words(second, first)
 
     def composite_attributes(self) -> str:
-        return f"form = {quoted(self.form)}"
+        return f"form = {quote(self.form)}"
 
 
 _FORMS: Final = ("xor", "joined", "swapped")

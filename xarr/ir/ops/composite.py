@@ -22,7 +22,7 @@ _WORKING: Final = np.dtype(np.float32)
 __all__ = ["Clamp", "Logistic", "Rsqrt", "Sign"]
 
 
-def _widened(x: Term) -> Term:
+def _widen(x: Term) -> Term:
     return x.convert(_WORKING) if x.dtype in FLOAT and x.dtype.itemsize < _WORKING.itemsize else x
 
 
@@ -69,7 +69,7 @@ class Logistic(Unary):
         if operand.dtype in COMPLEX:
             return (1 / (1 + exp(-operand))).node
         # Below 0 as exp(x) / (1 + exp(x)), since exp(-x) might overflow.
-        x = _widened(operand)
+        x = _widen(operand)
         small = exp(-abs(x))
         return (where(x < 0, small, 1) / (1 + small)).convert(operand.dtype).node
 
@@ -86,7 +86,7 @@ class Rsqrt(Unary):
         (operand,) = map(Term, operands)
         if operand.dtype in COMPLEX:
             return None
-        return (1 / sqrt(_widened(operand))).convert(operand.dtype).node
+        return (1 / sqrt(_widen(operand))).convert(operand.dtype).node
 
 
 @operation
@@ -101,5 +101,5 @@ class Sign(Unary):
         (operand,) = map(Term, operands)
         if operand.dtype in COMPLEX:
             return None
-        x = _widened(operand)  # A float8 may have no zero to compare with.
+        x = _widen(operand)  # A float8 may have no zero to compare with.
         return where(x > 0, 1, where(x < 0, -1, x)).convert(operand.dtype).node

@@ -15,9 +15,9 @@ from xarr.ir.ops.creation import Constant
 from xarr.ir.ops.elementwise import Compare
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
-from xarr.ir.stablehlo.literals import ints, quoted
-from xarr.ir.stablehlo.printer import joined
-from xarr.ir.types import TensorType, TupleType, Type, packed
+from xarr.ir.stablehlo.literals import ints, quote
+from xarr.ir.stablehlo.printer import join_types
+from xarr.ir.types import TensorType, TupleType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -92,7 +92,7 @@ class OptimizationBarrier(Op):
         return False
 
     def infer(self, *operands: Type) -> Type:
-        return packed(self.tensors(operands))
+        return pack_types(self.tensors(operands))
 
     def decompose(self, *operands: Node) -> Node:
         return _together(operands)
@@ -103,7 +103,7 @@ class OptimizationBarrier(Op):
     def assembly(self, node: Node, printer: Printer) -> str:
         if not node.operands:
             return f"{self.name}()"
-        return f"{self.name} {printer.names(node.operands)} : {joined(self.results(node))}"
+        return f"{self.name} {printer.names(node.operands)} : {join_types(self.results(node))}"
 
 
 @operation
@@ -124,7 +124,7 @@ class Call(Op):
 
     def infer(self, *operands: Type) -> Type:
         check_signature(self, "C1", self.computation, operands, self.computation.result_types)
-        return packed(self.computation.result_types)
+        return pack_types(self.computation.result_types)
 
     def decompose(self, *operands: Node) -> Node:
         return _together(self.computation.inline(*operands))
@@ -163,7 +163,7 @@ class Map(Op):
         scalars = tuple(TensorType((), array.dtype) for array in arrays)
         results = self.computation.result_types
         if len(results) != 1 or not isinstance(results[0], TensorType) or results[0].shape:
-            self.fail("C3", f"wanted a computation with one scalar result, got {packed(results).short()}")
+            self.fail("C3", f"wanted a computation with one scalar result, got {pack_types(results).short()}")
         check_signature(self, "C3", self.computation, scalars, results)
         return arrays[0].with_dtype(results[0].dtype)
 
@@ -182,7 +182,7 @@ class Map(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         attributes = f"dimensions = array<i64{': ' if self.dimensions else ''}{ints(self.dimensions)[1:-1]}>"
-        return printer.generic(node, attributes, [printer.labelled(self.computation)], node.operands)
+        return printer.generic(node, attributes, [printer.labelled_region(self.computation)], node.operands)
 
 
 @record
@@ -200,7 +200,7 @@ class Progress:
 
     def attributes(self) -> str:
         """As MLIR attributes, whose values must be texts."""
-        label = f"{self.prefix}.progress = {quoted(self.label)}"
+        label = f"{self.prefix}.progress = {quote(self.label)}"
         if self.counter is None:
             return label
         index, end = self.counter
@@ -238,7 +238,7 @@ class While(Op):
         _refuse_tuples(self, operands)
         check_signature(self, "C1", self.cond, operands, (PREDICATE_SCALAR,), "cond")
         check_signature(self, "C2", self.body, operands, operands, "body")
-        return packed(operands)
+        return pack_types(operands)
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return self.body.result_types
@@ -263,7 +263,7 @@ class While(Op):
         _, body = printer.region(self.body, "iterArg")
         pairs = zip(names, node.operands, strict=True)
         carried = ", ".join(f"{name} = {printer.name(operand)}" for name, operand in pairs)
-        types = f" : {joined(self.results(node))}" if node.operands else ""
+        types = f" : {join_types(self.results(node))}" if node.operands else ""
         if self.progress is not None:
             types += f" attributes {{mhlo.frontend_attributes = {{{self.progress.attributes()}}}}}"
         line = f"{self.name}({carried}){types}"
@@ -359,9 +359,10 @@ def _infer_branches(op: If | Case, operands: tuple[Type, ...]) -> Type:
         check_signature(op, "C2", graph, operands, graph.result_types, "branch")
         if graph.result_types != results:
             op.fail(
-                "C3", f"branches differ: {packed(results).short()} and {packed(graph.result_types).short()}"
+                "C3",
+                f"branches differ: {pack_types(results).short()} and {pack_types(graph.result_types).short()}",
             )
-    return packed(results)
+    return pack_types(results)
 
 
 def _branches(op: If | Case, node: Node, printer: Printer) -> str:

@@ -26,7 +26,7 @@ class Convolution(Op):
     """Sums of products of a kernel with the windows of an array.
 
     Operands: lhs, the array, and rhs, the kernel.  result[n, o, w] = Σ over c and k of
-    lhs[n, c, place of element k of window w] rhs[o, c, k]: n runs over the batch, c over the input features,
+    lhs[n, c, position of element k of window w] rhs[o, c, k]: n runs over the batch, c over the input features,
     o over the output features, w and k over the spatial dimensions.  An element of a window that lies in
     padding or in a hole adds nothing, as if it were 0.
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.ir.op import Op, operation
-from xarr.ir.stablehlo.literals import float64, quoted, reference, symbol
-from xarr.ir.types import Type, packed
+from xarr.ir.stablehlo.literals import float64, quote, reference, symbol
+from xarr.ir.types import Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
@@ -23,7 +23,7 @@ CHECKED_INDICES: Final = "xarr.checked_indices"
 class CustomCall(Op):
     """The results of a registered function, or of `function` itself, of the types declared here.
 
-    Text has the name alone, and whoever reads it needs a function that is registered under that.
+    Text has the name alone, and its reader needs a function that is registered under that.
 
     * C0: the operands are arrays.
     * R1, R2: the function returns results of these types (checked when it runs).
@@ -47,7 +47,7 @@ class CustomCall(Op):
 
     def infer(self, *operands: Type) -> Type:
         self.tensors(operands)
-        return packed(self.tensors(self.result_types))
+        return pack_types(self.tensors(self.result_types))
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return self.result_types
@@ -71,4 +71,4 @@ def _attribute(value: AttributeValue) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return f"{value} : i64"
-    return quoted(value) if isinstance(value, str) else f"{float64(value)} : f64"
+    return quote(value) if isinstance(value, str) else f"{float64(value)} : f64"

@@ -34,17 +34,17 @@ from xarr.ir.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather, Scatt
 from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort
 from xarr.ir.ops.windows import ReduceWindow, SelectAndScatter
-from xarr.ir.types import Ints, TensorType, TupleType, Type, packed
+from xarr.ir.types import Ints, TensorType, TupleType, Type, pack_types
 
 Types = tuple[TensorType, ...]
 
 
-def marked(result: Type, dimensions: Iterable[int]) -> Type:
+def mark_dynamic(result: Type, dimensions: Iterable[int]) -> Type:
     """`result`, an array or a tuple of arrays, with these dynamic dimensions."""
     dims = tuple(dimensions)
     if isinstance(result, TensorType):
         return result.with_dynamic(dims)
-    return TupleType(tuple([marked(element, dims) for element in result.elements]))
+    return TupleType(tuple([mark_dynamic(element, dims) for element in result.elements]))
 
 
 def dynamic_in_any(types: Iterable[TensorType]) -> Ints:
@@ -53,11 +53,11 @@ def dynamic_in_any(types: Iterable[TensorType]) -> Ints:
 
 
 def _same_dimensions(op: Op, types: Types, result: Type) -> Type:
-    return marked(result, dynamic_in_any(types))
+    return mark_dynamic(result, dynamic_in_any(types))
 
 
 def _first_operand(op: Op, types: Types, result: Type) -> Type:
-    return marked(result, types[0].dynamic_dimensions)
+    return mark_dynamic(result, types[0].dynamic_dimensions)
 
 
 def _bitcast(op: BitcastConvert, types: Types, result: TensorType) -> Type:
@@ -66,7 +66,7 @@ def _bitcast(op: BitcastConvert, types: Types, result: TensorType) -> Type:
         op.fail(
             "D3", f"the last dimension of {operand.short()} becomes part of {op.dtype} and must be static"
         )
-    return marked(result, operand.dynamic_dimensions)
+    return mark_dynamic(result, operand.dynamic_dimensions)
 
 
 def _broadcast(op: BroadcastInDim, types: Types, result: TensorType) -> Type:
@@ -79,24 +79,24 @@ def _broadcast(op: BroadcastInDim, types: Types, result: TensorType) -> Type:
                 f"dimension {dim} of {operand.short()} may be empty and stretches to no size "
                 f"{result.shape[target]}; set_dimension_size(x, 1, {dim}) makes it static",
             )
-    return marked(result, [op.broadcast_dimensions[dim] for dim in operand.dynamic_dimensions])
+    return mark_dynamic(result, [op.broadcast_dimensions[dim] for dim in operand.dynamic_dimensions])
 
 
 def _transpose(op: Transpose, types: Types, result: Type) -> Type:
-    return marked(result, [op.permutation.index(dim) for dim in types[0].dynamic_dimensions])
+    return mark_dynamic(result, [op.permutation.index(dim) for dim in types[0].dynamic_dimensions])
 
 
 def _slice(op: Slice, types: Types, result: TensorType) -> Type:
     """A single element of a dynamic dimension is a static one, as in XLA; the whole stays as it is."""
     sizes = zip(types[0].shape, result.shape, strict=True)
     kept = [whole == size or size != 1 for whole, size in sizes]
-    return marked(result, [dim for dim in types[0].dynamic_dimensions if kept[dim]])
+    return mark_dynamic(result, [dim for dim in types[0].dynamic_dimensions if kept[dim]])
 
 
 def _reduce(op: Reduce, types: Types, result: Type) -> Type:
     kept = [dim for dim in range(types[0].rank) if dim not in op.dimensions]
     dynamic = dynamic_in_any(types[: len(types) // 2])
-    return marked(result, [position for position, dim in enumerate(kept) if dim in dynamic])
+    return mark_dynamic(result, [position for position, dim in enumerate(kept) if dim in dynamic])
 
 
 def dot_sources(op: DotGeneral, types: Types) -> list[list[tuple[int, int]]]:
@@ -112,7 +112,7 @@ def dot_sources(op: DotGeneral, types: Types) -> list[list[tuple[int, int]]]:
 
 def _dot_general(op: DotGeneral, types: Types, result: Type) -> Type:
     dynamic = {(side, dim) for side, type in enumerate(types) for dim in type.dynamic_dimensions}
-    return marked(
+    return mark_dynamic(
         result, [k for k, sources in enumerate(dot_sources(op, types)) if dynamic.intersection(sources)]
     )
 
@@ -146,7 +146,7 @@ def regroupings(before: Ints, after: Ints) -> Iterator[Regrouping]:
 def _reshape(op: Reshape, types: Types, result: TensorType) -> Type:
     (operand,) = types
     if operand.shape == result.shape:
-        return marked(result, operand.dynamic_dimensions)
+        return mark_dynamic(result, operand.dynamic_dimensions)
     if not operand.size or any(operand.shape[dim] == 1 for dim in operand.dynamic_dimensions):
         _refuse_reshape(op, operand, "a bound of 0 or 1 does not say where the dimension goes")
     dimensions: list[int] = []
@@ -156,7 +156,7 @@ def _reshape(op: Reshape, types: Types, result: TensorType) -> Type:
             sizes = [operand.shape[dim] for dim in group.before], [result.shape[dim] for dim in group.after]
             _refuse_reshape(op, operand, f"sizes {sizes[0]} and {sizes[1]} share no dimension")
         dimensions += group.after[:1] if dynamic else ()
-    return marked(result, dimensions)
+    return mark_dynamic(result, dimensions)
 
 
 def _refuse_reshape(op: Reshape, operand: TensorType, why: str) -> None:
@@ -187,7 +187,9 @@ def _gather(op: Gather, types: Types, result: TensorType) -> Type:
         for position, dim in zip(windows.window_dims, windows.kept_dims, strict=True)
         if dim in operand.dynamic_dimensions and operand.shape[dim] == op.slice_sizes[dim]
     ]
-    return marked(result, [*whole, *_batch_dims(op, indices, windows.batch_dims, operand, windows.batching)])
+    return mark_dynamic(
+        result, [*whole, *_batch_dims(op, indices, windows.batch_dims, operand, windows.batching)]
+    )
 
 
 def _batch_dims(
@@ -207,7 +209,9 @@ def _batch_dims(
 def _dynamic_slice(op: DynamicSlice, types: Types, result: TensorType) -> Type:
     """A whole dynamic dimension stays one; a part of it has the size that was asked for, as in XLA."""
     operand = types[0]
-    return marked(result, [d for d in operand.dynamic_dimensions if operand.shape[d] == result.shape[d]])
+    return mark_dynamic(
+        result, [d for d in operand.dynamic_dimensions if operand.shape[d] == result.shape[d]]
+    )
 
 
 def _scatter(op: Scatter, types: Types, result: Type) -> Type:
@@ -224,7 +228,7 @@ def _scatter(op: Scatter, types: Types, result: Type) -> Type:
                 f"window dimension {position} of updates {updates[0].short()} is dynamic, so it must be as large as "
                 f"dimension {dim} of {inputs[0].short()}, and no index may place it",
             )
-    return marked(result, dynamic_in_any(inputs))
+    return mark_dynamic(result, dynamic_in_any(inputs))
 
 
 # --- sliding windows --------------------------------------------------------------------------------------
@@ -239,7 +243,7 @@ def _select_and_scatter(op: SelectAndScatter, types: Types, result: TensorType) 
                 f"windows slide along dimension {dim} of {operand.short()}, which must be static, and so must that "
                 f"of the source {source.short()}",
             )
-    return marked(result, operand.dynamic_dimensions)
+    return mark_dynamic(result, operand.dynamic_dimensions)
 
 
 def _convolution(op: Convolution, types: Types, result: TensorType) -> Type:
@@ -256,7 +260,7 @@ def _convolution(op: Convolution, types: Types, result: TensorType) -> Type:
         op.fail("D8", f"a kernel for groups is static, got {rhs.short()}")
     targets = convolved_dimensions(op)
     dynamic = [(0, dim) for dim in lhs.dynamic_dimensions] + [(1, dim) for dim in rhs.dynamic_dimensions]
-    return marked(result, [targets[source] for source in dynamic if source in targets])
+    return mark_dynamic(result, [targets[source] for source in dynamic if source in targets])
 
 
 def convolved_dimensions(op: Convolution) -> dict[tuple[int, int], int]:
@@ -280,7 +284,7 @@ DYNAMIC_RULES.update(
         Elementwise: _same_dimensions,
         Gather: _gather,
         Map: _same_dimensions,
-        OptimizationBarrier: lambda op, types, result: packed(types),
+        OptimizationBarrier: lambda op, types, result: pack_types(types),
         Pad: _first_operand,
         Reduce: _reduce,
         ReduceWindow: _same_dimensions,

@@ -242,7 +242,7 @@ class Convert(Op):
         (operand,) = self.tensors(operands, 1)
         return operand.with_dtype(self.dtype)
 
-    def spelled(self, node: Node) -> Node | None:
+    def printed_form(self, node: Node) -> Node | None:
         """`x != 0` for complex x as bool, of which XLA would drop the imaginary part first."""
         (operand,) = node.operands
         if self.dtype != PREDICATE or operand.dtype not in COMPLEX:

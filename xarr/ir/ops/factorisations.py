@@ -13,7 +13,7 @@ import numpy as np
 
 from xarr.dtypes import COMPLEX, complex_of, real_part_of
 from xarr.ir.op import Op, operation
-from xarr.ir.types import Ints, TensorType, TupleType, Type, packed
+from xarr.ir.types import Ints, TensorType, TupleType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
@@ -114,7 +114,7 @@ class Lu(Factorisation):
 class Geqrf(Factorisation):
     """(factors, taus) with Q R = a: R on and above the diagonal, below it the vectors of reflections.
 
-    Q = H_1 H_2 … with H_i = 1 - tau_i v v*, where v is 0 above place i, 1 there, and column i of the factors
+    Q = H_1 H_2 … with H_i = 1 - tau_i v v*, where v is 0 above index i, 1 there, and column i of the factors
     below.
 
     * C1, C2: as for all factorisations.
@@ -247,7 +247,7 @@ class Eig(Factorisation):
         w = TensorType((*batch, size), a.dtype)
         v = a.with_dtype(complex_of(a.dtype))
         values = (w,) if a.dtype in COMPLEX else (w, w)
-        return packed((*values, v, v, TensorType(batch, _INT32)))
+        return pack_types((*values, v, v, TensorType(batch, _INT32)))
 
     def letters(self) -> dict[str, str]:
         return {

@@ -59,22 +59,22 @@ class Term:
         """`value` in this term's type: a number everywhere."""
         if isinstance(value, Term):
             return value
-        return filled(value, self.node.tensor_type.shape, self.dtype)
+        return fill(value, self.node.tensor_type.shape, self.dtype)
 
-    def _with(self, op: Op, other: Operand) -> Term:
+    def _apply(self, op: Op, other: Operand) -> Term:
         return Term(Node(op, (self.node, self.constant(other).node)))
 
     def __add__(self, other: Operand) -> Term:
-        return self._with(Add(), other)
+        return self._apply(Add(), other)
 
     def __sub__(self, other: Operand) -> Term:
-        return self._with(Subtract(), other)
+        return self._apply(Subtract(), other)
 
     def __mul__(self, other: Operand) -> Term:
-        return self._with(Multiply(), other)
+        return self._apply(Multiply(), other)
 
     def __truediv__(self, other: Operand) -> Term:
-        return self._with(Divide(), other)
+        return self._apply(Divide(), other)
 
     def __radd__(self, other: Operand) -> Term:
         return self.constant(other) + self
@@ -89,35 +89,35 @@ class Term:
         return self.constant(other) / self
 
     def __and__(self, other: Operand) -> Term:
-        return self._with(And(), other)
+        return self._apply(And(), other)
 
     def __or__(self, other: Operand) -> Term:
-        return self._with(Or(), other)
+        return self._apply(Or(), other)
 
     def __xor__(self, other: Operand) -> Term:
-        return self._with(Xor(), other)
+        return self._apply(Xor(), other)
 
     def __lshift__(self, other: Operand) -> Term:
-        return self._with(ShiftLeft(), other)
+        return self._apply(ShiftLeft(), other)
 
     def __rshift__(self, other: Operand) -> Term:
         """The logical shift."""
-        return self._with(ShiftRightLogical(), other)
+        return self._apply(ShiftRightLogical(), other)
 
     def __lt__(self, other: Operand) -> Term:
-        return self._with(Compare("LT"), other)
+        return self._apply(Compare("LT"), other)
 
     def __le__(self, other: Operand) -> Term:
-        return self._with(Compare("LE"), other)
+        return self._apply(Compare("LE"), other)
 
     def __gt__(self, other: Operand) -> Term:
-        return self._with(Compare("GT"), other)
+        return self._apply(Compare("GT"), other)
 
     def __ge__(self, other: Operand) -> Term:
-        return self._with(Compare("GE"), other)
+        return self._apply(Compare("GE"), other)
 
     def eq(self, other: Operand) -> Term:
-        return self._with(Compare("EQ"), other)
+        return self._apply(Compare("EQ"), other)
 
     def __neg__(self) -> Term:
         return Term(Node(Negate(), (self.node,)))
@@ -137,7 +137,7 @@ class Term:
         return Term(Node(BitcastConvert(dtype), (self.node,)))
 
 
-def filled(value: complex, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Term:
+def fill(value: complex, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Term:
     """The number everywhere in an array of this type."""
     scalar = Node(Constant.of(np.array(value, dtype)))
     return Term(Node(BroadcastInDim(shape, ()), (scalar,)) if shape else scalar)
@@ -163,11 +163,11 @@ sqrt = _unary(Sqrt())
 
 
 def maximum(x: Term, y: Operand) -> Term:
-    return x._with(Maximum(), y)
+    return x._apply(Maximum(), y)
 
 
 def minimum(x: Term, y: Operand) -> Term:
-    return x._with(Minimum(), y)
+    return x._apply(Minimum(), y)
 
 
 def where(condition: Term, x: Operand, y: Operand) -> Term:

@@ -15,7 +15,7 @@ from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.types import Ints, TensorType, Type, packed
+from xarr.ir.types import Ints, TensorType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
@@ -374,7 +374,7 @@ class Scatter(Op):
         self._check_updates(first, indices, updates[0])
         scalars = tuple(TensorType((), array.dtype) for array in inputs)
         check_signature(self, "C23", self.update_computation, scalars * 2, scalars)
-        return packed(inputs)
+        return pack_types(inputs)
 
     def _groups(
         self, tensors: tuple[TensorType, ...]
@@ -459,7 +459,9 @@ class Scatter(Op):
             f"scatter_dimension_numbers = {numbers}, "
             f"unique_indices = {_boolean(self.unique_indices)}"
         )
-        return printer.generic(node, attributes, [printer.labelled(self.update_computation)], node.operands)
+        return printer.generic(
+            node, attributes, [printer.labelled_region(self.update_computation)], node.operands
+        )
 
 
 def _check_starts(

@@ -20,7 +20,7 @@ from xarr.ir.ops.formula import Term, sqrt
 from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import Reduce
 from xarr.ir.stablehlo.literals import float32
-from xarr.ir.types import TensorType, TupleType, Type, packed
+from xarr.ir.types import TensorType, TupleType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -39,7 +39,7 @@ class BatchNorm(Op):
     epsilon: float
     feature_index: int
 
-    def checked(self, operands: tuple[Type, ...], count: int) -> tuple[TensorType, TensorType]:
+    def check_operands(self, operands: tuple[Type, ...], count: int) -> tuple[TensorType, TensorType]:
         """The types of the operand and of a vector of features; `count` vectors follow the operand."""
         x, *vectors = self.tensors(operands)
         if not 0 <= self.feature_index < x.rank:
@@ -116,8 +116,8 @@ class BatchNormTraining(BatchNorm):
         return ("output", "batch_mean", "batch_var")
 
     def infer(self, *operands: Type) -> Type:
-        x, feature = self.checked(operands, 2)
-        return packed((x, feature, feature))
+        x, feature = self.check_operands(operands, 2)
+        return pack_types((x, feature, feature))
 
     def decompose(self, *operands: Node) -> Node:
         x, scale, offset = self.terms(operands)
@@ -140,7 +140,7 @@ class BatchNormInference(BatchNorm):
     lax_name = "batch_norm_inference"
 
     def infer(self, *operands: Type) -> Type:
-        return self.checked(operands, 4)[0]
+        return self.check_operands(operands, 4)[0]
 
     def decompose(self, *operands: Node) -> Node:
         x, scale, offset, mean, variance = self.terms(operands)
@@ -164,10 +164,10 @@ class BatchNormGrad(BatchNorm):
         return ("grad_operand", "grad_scale", "grad_offset")
 
     def infer(self, *operands: Type) -> Type:
-        x, feature = self.checked(operands, 3)
+        x, feature = self.check_operands(operands, 3)
         if operands[4] is not x:
             self.fail("C4", f"wanted a grad_output {x.short()}, got {operands[4].short()}")
-        return packed((x, feature, feature))
+        return pack_types((x, feature, feature))
 
     def decompose(self, *operands: Node) -> Node:
         x, scale, mean, variance, grad = self.terms(operands)

@@ -10,10 +10,10 @@ import numpy as np
 from xarr.dtypes import FLOAT, INTEGER, PREDICATE
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, operation
-from xarr.ir.ops.ciphers import U32, U64, Pair, joined, philox4x32, threefry_bits, words
+from xarr.ir.ops.ciphers import U32, U64, Pair, join_words, philox4x32, threefry_bits, words
 from xarr.ir.ops.control import Tuple
 from xarr.ir.ops.creation import Iota
-from xarr.ir.ops.formula import Term, filled, spread, where
+from xarr.ir.ops.formula import Term, fill, spread, where
 from xarr.ir.ops.movement import Concatenate, Reshape, Slice
 from xarr.ir.types import Ints, TensorType, TupleType, Type
 
@@ -146,7 +146,7 @@ def _halved_dimension(shape: Ints) -> int:
 def _threefry_numbers(form: str, state: Node, shape: Ints) -> tuple[Node, Term]:
     """The state after them, and two words for each element of an array, as one number in a form of ThreefryBits."""
     key, counter = _entry(state, 0), _entry(state, 1)
-    counters = spread(counter, shape) + places(shape, U64)
+    counters = spread(counter, shape) + row_major_indices(shape, U64)
     high, low = words(counters)
     key_high, key_low = words(key)
     pair: Pair = (spread(key_low, shape), spread(key_high, shape))
@@ -164,19 +164,19 @@ def _philox_bits(state: Node, shape: Ints, width: int) -> tuple[Node, Term]:
     key, low = _entry(state, 0), _entry(state, 1)
     longer = state.tensor_type.shape[0] == 3
     high = _entry(state, 2) if longer else key  # as XLA completes the shorter state
-    lows, highs = _advanced(spread(low, (count,)), spread(high, (count,)), places((count,), U64))
-    cipher_key, high_words = _scrambled(key, highs)
+    lows, highs = _advance(spread(low, (count,)), spread(high, (count,)), row_major_indices((count,), U64))
+    cipher_key, high_words = _scramble(key, highs)
     low_high, low_low = words(lows)
     encrypted = philox4x32(cipher_key, (low_low, low_high, *high_words))
-    flat = _interleaved(encrypted)
+    flat = _interleave(encrypted)
     flat = flat if width == 64 else _halves(flat)
     bits = Node(Reshape(shape), (_cut(flat.node, (size,)),))
-    new_low, new_high = _advanced(low, high, filled(count, (), U64))
+    new_low, new_high = _advance(low, high, fill(count, (), U64))
     parts = (key, new_low, new_high) if longer else (key, new_low)
     return _vector(*parts), Term(bits)
 
 
-def _scrambled(key: Term, highs: Term) -> tuple[Pair, Pair]:
+def _scramble(key: Term, highs: Term) -> tuple[Pair, Pair]:
     """The key of the cipher, and the upper words of its counters."""
     shape = highs.node.tensor_type.shape
     high_high, high_low = words(highs)
@@ -189,21 +189,23 @@ def philox_words(state: tuple[Term, ...], number: Pair) -> tuple[Term, ...]:
 
     number: its high and low word.  All terms are of one shape.
     """
-    key, start = joined(state[1], state[0]), joined(state[3], state[2])
-    low, high = _advanced(start, key, joined(*number))  # the upper half of the counter is the key, as above
+    key, start = join_words(state[1], state[0]), join_words(state[3], state[2])
+    low, high = _advance(
+        start, key, join_words(*number)
+    )  # the upper half of the counter is the key, as above
     counter = [word for part in (low, high) for word in words(part)[::-1]]
     pairs = philox4x32((state[0], state[1]), tuple(counter))
     return tuple([word for pair in pairs for word in words(pair)[::-1]])
 
 
-def _interleaved(pairs: Pair) -> Term:
+def _interleave(pairs: Pair) -> Term:
     """The pairs of words, as uint64, in the order of their counters."""
     count = pairs[0].node.tensor_type.shape[0]
     columns = [Node(Reshape((count, 1)), (pair.node,)) for pair in pairs]
     return Term(Node(Reshape((count * 2,)), (Node(Concatenate(1), tuple(columns)),)))
 
 
-def _advanced(low: Term, high: Term, by: Term) -> Pair:
+def _advance(low: Term, high: Term, by: Term) -> Pair:
     """The 128-bit number (low, high) plus a 64-bit one."""
     total = low + by
     return total, where(total < low, high + 1, high)
@@ -212,7 +214,7 @@ def _advanced(low: Term, high: Term, by: Term) -> Pair:
 # --- shared ------------------------------------------------------------------------------------------
 
 
-def places(shape: Ints, dtype: np.dtype[np.generic]) -> Term:
+def row_major_indices(shape: Ints, dtype: np.dtype[np.generic]) -> Term:
     """0, 1, 2 … in row-major order."""
     counts = Node(Iota(TensorType((prod(shape),), dtype), 0))
     return Term(Node(Reshape(shape), (counts,)))

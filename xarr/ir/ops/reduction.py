@@ -14,8 +14,8 @@ from xarr.ir.ops.creation import Constant
 from xarr.ir.ops.elementwise import Convert
 from xarr.ir.ops.movement import BroadcastInDim, Transpose
 from xarr.ir.stablehlo.literals import ints
-from xarr.ir.stablehlo.printer import typed
-from xarr.ir.types import Ints, TensorType, Type, packed
+from xarr.ir.stablehlo.printer import name_with_types
+from xarr.ir.types import Ints, TensorType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -68,7 +68,7 @@ class Reduce(Op):
             self.fail("C3", f"wanted distinct dimensions in [0, {rank}), got {self.dimensions}")
         check_signature(self, "C4", self.computation, scalars * 2, scalars)
         kept = tuple(size for axis, size in enumerate(arrays[0].shape) if axis not in self.dimensions)
-        return packed(tuple(array.with_shape(kept) for array in arrays))
+        return pack_types(tuple(array.with_shape(kept) for array in arrays))
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
@@ -78,15 +78,17 @@ class Reduce(Op):
         pairs = zip(node.operands[:count], node.operands[count:], strict=True)
         head = ", ".join(f"({printer.name(array)} init: {printer.name(value)})" for array, value in pairs)
         tail = f"across dimensions = {ints(self.dimensions)} : {printer.signature(node)}"
-        applied = self._applied()
+        applied = self._applied_op()
         if applied:
             return f"{self.name}{head} applies {applied} {tail}"
         names, body = printer.region(self.computation)
         parameters = self.computation.parameters
-        reducer = " ".join(f"({typed(names[k::count], parameters[k::count])})" for k in range(count))
+        reducer = " ".join(
+            f"({name_with_types(names[k::count], parameters[k::count])})" for k in range(count)
+        )
         return f"{self.name}{head} {tail}\n{printer.indent} reducer{reducer}  {{\n{body}{printer.indent}}}"
 
-    def _applied(self) -> str | None:
+    def _applied_op(self) -> str | None:
         nodes = self.computation.nodes
         if len(nodes) != 1 or nodes[0].op.name not in _APPLIED:
             return None
@@ -218,7 +220,7 @@ class DotGeneral(Op):
 
 
 def _spread(operand: Node, dtype: np.dtype[Any], permutation: Ints, positions: Ints, shape: Ints) -> Node:
-    """The operand as `dtype` with its dimensions in another order, repeated to `shape` from these `places`."""
+    """The operand as `dtype` with its dimensions in another order, repeated to `shape` from these `positions`."""
     converted = Node(Convert(dtype), (operand,))
     return Node(BroadcastInDim(shape, positions), (Node(Transpose(permutation), (converted,)),))
 
@@ -252,7 +254,7 @@ class Sort(Op):
         check_signature(
             self, "C3", self.comparator, pairs, (TensorType((), np.dtype(np.bool_)),), "comparator"
         )
-        return packed(arrays)
+        return pack_types(arrays)
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
@@ -260,4 +262,4 @@ class Sort(Op):
     def assembly(self, node: Node, printer: Printer) -> str:
         stable = "true" if self.is_stable else "false"
         attributes = f"dimension = {self.dimension} : i64, is_stable = {stable}"
-        return printer.generic(node, attributes, [printer.labelled(self.comparator)], node.operands)
+        return printer.generic(node, attributes, [printer.labelled_region(self.comparator)], node.operands)

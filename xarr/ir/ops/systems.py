@@ -19,12 +19,12 @@ from xarr.ir.ops.binary import Add, Complex, Multiply
 from xarr.ir.ops.control import GetTupleElement, Tuple, While
 from xarr.ir.ops.creation import Iota
 from xarr.ir.ops.factorisations import LETTERS, Lu, squares
-from xarr.ir.ops.formula import Term, filled, log, where
+from xarr.ir.ops.formula import Term, fill, log, where
 from xarr.ir.ops.indexing import DynamicSlice, Gather
 from xarr.ir.ops.linear_algebra import TriangularSolve
 from xarr.ir.ops.movement import BroadcastInDim, Reshape
 from xarr.ir.ops.reduction import Reduce
-from xarr.ir.stablehlo.literals import quoted
+from xarr.ir.stablehlo.literals import quote
 from xarr.ir.types import Ints, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Composite(Op):
         own = self.composite_attributes()
         attributes = f"composite_attributes = {{{own}}}, " if own else ""
         return (
-            f"stablehlo.composite {quoted(self.name)} {printer.names(node.operands)} "
+            f"stablehlo.composite {quote(self.name)} {printer.names(node.operands)} "
             f"{{{attributes}decomposition = @{symbol}}} : {printer.signature(node)}"
         )
 
@@ -97,7 +97,7 @@ class Solve(Composite):
         x = Node(TriangularSolve(True, True, True), (factors, rows_of(b, rows)))
         x = Node(TriangularSolve(True, False, False), (factors, x))
         singular = ~Term(info).eq(0)
-        wide = _over(singular, b.tensor_type.shape)
+        wide = _broadcast_leading(singular, b.tensor_type.shape)
         return Node(Tuple(), (where(wide, np.nan, Term(x)).node, singular.node))
 
     definition = decompose
@@ -127,15 +127,15 @@ class LogDeterminant(Composite):
         shape, dtype = a.tensor_type.shape, a.dtype
         axis = len(shape) - 2
         row, column = (Term(Node(Iota(TensorType(shape, _INT32), axis + back))) for back in (0, 1))
-        diagonal = Term(_reduced(Add(), where(row.eq(column), Term(factors), 0).node, axis, 0))
+        diagonal = Term(_reduce(Add(), where(row.eq(column), Term(factors), 0).node, axis, 0))
         size = abs(diagonal)
         rows = Term(Node(Iota(TensorType(shape[:-1], _INT32), axis))) + 1
         kept = Term(pivots).eq(rows)
         real = where(kept, size.constant(1), size.constant(-1))
-        direction = diagonal / _as(size, dtype) * _as(real, dtype)
+        direction = diagonal / _convert_reals(size, dtype) * _convert_reals(real, dtype)
         singular = ~Term(info).eq(0)
-        sign = Term(_reduced(Multiply(), direction.node, axis, 1))
-        total = Term(_reduced(Add(), log(size).node, axis, 0))
+        sign = Term(_reduce(Multiply(), direction.node, axis, 1))
+        total = Term(_reduce(Add(), log(size).node, axis, 0))
         return Node(Tuple(), (where(singular, 0, sign).node, where(singular, -np.inf, total).node))
 
     definition = decompose
@@ -169,7 +169,7 @@ class Check(Composite):
         return LinAlgError(f"{self.message}{where}")
 
     def composite_attributes(self) -> str:
-        return f"message = {quoted(self.message)}"
+        return f"message = {quote(self.message)}"
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -179,13 +179,13 @@ def _parts(node: Node) -> tuple[Node, ...]:
     return tuple([Node(GetTupleElement(index), (node,)) for index in range(len(node.op.results(node)))])
 
 
-def _reduced(op: Op, node: Node, axis: int, initial: int) -> Node:
+def _reduce(op: Op, node: Node, axis: int, initial: int) -> Node:
     a, b = (parameter(TensorType((), node.dtype)) for _ in range(2))
     combiner = Graph((a, b), [Node(op, (a, b))], "combiner")
-    return Node(Reduce((axis,), combiner), (node, filled(initial, (), node.dtype).node))
+    return Node(Reduce((axis,), combiner), (node, fill(initial, (), node.dtype).node))
 
 
-def _as(real: Term, dtype: np.dtype[Any]) -> Term:
+def _convert_reals(real: Term, dtype: np.dtype[Any]) -> Term:
     """Reals as elements of `dtype`, which may be complex."""
     if dtype not in COMPLEX:
         return real
@@ -201,28 +201,28 @@ def permutation(pivots: Node, size: int) -> Node:
         return order
     step, seen, rows = (parameter(each) for each in (TensorType((), _INT32), pivots.type, type))
     position = Term(order)
-    here = position.eq(_over(Term(step), type.shape))
-    there = position.eq(_over(Term(_at(seen, step)) - 1, type.shape))
-    first = Term(_at(rows, step))
-    second = Term(_reduced(Add(), where(there, Term(rows), 0).node, len(batch), 0))
-    swapped = where(here, _over(second, type.shape), Term(rows))
-    swapped = where(there, _over(first, type.shape), swapped)
+    here = position.eq(_broadcast_leading(Term(step), type.shape))
+    there = position.eq(_broadcast_leading(Term(_index_last(seen, step)) - 1, type.shape))
+    first = Term(_index_last(rows, step))
+    second = Term(_reduce(Add(), where(there, Term(rows), 0).node, len(batch), 0))
+    swapped = where(here, _broadcast_leading(second, type.shape), Term(rows))
+    swapped = where(there, _broadcast_leading(first, type.shape), swapped)
     more = Graph((step, seen, rows), [(Term(step) < count).node], "cond")
     body = Graph((step, seen, rows), [(Term(step) + 1).node, seen, swapped.node], "body")
-    loop = Node(While(more, body), (filled(0, (), _INT32).node, pivots, order))
+    loop = Node(While(more, body), (fill(0, (), _INT32).node, pivots, order))
     return Node(GetTupleElement(2), (loop,))
 
 
-def _over(term: Term, shape: Ints) -> Term:
+def _broadcast_leading(term: Term, shape: Ints) -> Term:
     """A term of the leading dimensions everywhere in an array of `shape`."""
     own = tuple(range(len(term.node.tensor_type.shape)))
     return Term(Node(BroadcastInDim(shape, own), (term.node,)))
 
 
-def _at(array: Node, index: Node) -> Node:
+def _index_last(array: Node, index: Node) -> Node:
     """array[..., index]"""
     *batch, _ = array.tensor_type.shape
-    zero = filled(0, (), _INT32).node
+    zero = fill(0, (), _INT32).node
     column = Node(DynamicSlice((*batch, 1)), (array, *[zero] * len(batch), index))
     return Node(Reshape(tuple(batch)), (column,))
 

@@ -13,7 +13,7 @@ from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import array_literal, dense
-from xarr.ir.types import Ints, TensorType, Type, packed
+from xarr.ir.types import Ints, TensorType, Type, pack_types
 from xarr.ir.windows import Pairs, Window, check_entries, check_extents, check_padding
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ReduceWindow(Op):
         self._check_window(arrays[0])
         check_signature(self, "C13", self.computation, scalars * 2, scalars)
         shape = self.window.output_shape(arrays[0].shape)
-        return packed(tuple(array.with_shape(shape) for array in arrays))
+        return pack_types(tuple(array.with_shape(shape) for array in arrays))
 
     def _check_window(self, operand: TensorType) -> None:
         where = operand.short()
@@ -114,7 +114,7 @@ class ReduceWindow(Op):
             f"window_dimensions = {array_literal(self.window_dimensions)}, "
             f"window_strides = {array_literal(self.window_strides)}"
         )
-        return printer.generic(node, attributes, [printer.labelled(self.computation)], node.operands)
+        return printer.generic(node, attributes, [printer.labelled_region(self.computation)], node.operands)
 
 
 @operation
@@ -124,7 +124,7 @@ class SelectAndScatter(Op):
     Operands: array, source, scalar initial value.  The result has the operand's shape.  It begins with the
     initial value everywhere.  For each window, in row-major order, the elements of the operand in it are
     gone through in row-major order: the chosen one, at first the first, stays chosen as long as
-    select(chosen, next) holds, otherwise the next one takes its place.  There the source's element is
+    select(chosen, next) holds, otherwise the next one is chosen instead.  There the source's element is
     combined in: result = scatter(result, source).  Padding is never chosen, and a window of nothing but
     padding takes no part.
 
@@ -192,5 +192,5 @@ class SelectAndScatter(Op):
             f"window_dimensions = {array_literal(self.window_dimensions)}, "
             f"window_strides = {array_literal(self.window_strides)}"
         )
-        regions = [printer.labelled(self.select), printer.labelled(self.scatter)]
+        regions = [printer.labelled_region(self.select), printer.labelled_region(self.scatter)]
         return printer.generic(node, attributes, regions, node.operands)

@@ -47,7 +47,7 @@ def constant_only(node: Node) -> np.ndarray[Any, Any]:
 
 
 class Scope:
-    """The values that have names at one place of the text."""
+    """The values that have names at one point of the text."""
 
     def __init__(self, source: SourceModule) -> None:
         self._source = source
@@ -134,17 +134,17 @@ class Builder:
     # --- what is refused before anything is built ---
 
     def _refuse_unsupported(self) -> None:
-        refusals = list(self._unsupported())
+        refusals = list(self._list_unsupported())
         if not refusals:
             return
         text = self.source.text
-        lines = [f"  {what}, at {text.place(position)}" for what, position in refusals[:_MOST_REPORTED]]
+        lines = [f"  {what}, at {text.location(position)}" for what, position in refusals[:_MOST_REPORTED]]
         if len(refusals) > _MOST_REPORTED:
             lines.append(f"  … and {len(refusals) - _MOST_REPORTED} more")
         listing = "\n".join(lines)
         raise text.error(f"this module uses what xarr does not support:\n{listing}", refusals[0][1])
 
-    def _unsupported(self) -> Iterator[tuple[str, int]]:
+    def _list_unsupported(self) -> Iterator[tuple[str, int]]:
         for function in self.source.functions.values():
             yield from self._types(function.result_types, function.position)
             for argument in function.arguments:
@@ -221,7 +221,7 @@ class Builder:
 
     def _graph(self, function: Function, types: Sequence[Type] | None = None) -> Graph:
         position = function.position
-        own = types or [self._known(argument.type, argument.position) for argument in function.arguments]
+        own = types or [self._known_type(argument.type, argument.position) for argument in function.arguments]
         nodes = [parameter(type) for type in own]
         results = self.inline(function, nodes)
         name = self.source.name if function.name == "main" and self.source.name else function.name
@@ -230,7 +230,7 @@ class Builder:
         except XarrError as error:
             raise self.source.text.error(str(error), position) from error
 
-    def _known(self, type: ReadType, position: int) -> Type:
+    def _known_type(self, type: ReadType, position: int) -> Type:
         if isinstance(type, TensorType | TupleType):
             return type
         raise self.source.text.error(f"expected a type of known sizes, got {type}", position)
@@ -255,13 +255,13 @@ class Builder:
             site.fail(f"@{name} takes {len(wanted)} arguments, got {len(site.operands)}")
         self._check("argument", wanted, site.operands, f"@{name}", site.operation.position)
         if name in self._graphs:
-            return unpacked(Node(Call(self._graphs[name]), site.operands), len(function.result_types))
+            return unpack(Node(Call(self._graphs[name]), site.operands), len(function.result_types))
         self._inlined += len(function.body.operations)
         if self._inlined > _MOST_INLINED:
             site.fail(f"calls repeat more than {_MOST_INLINED} operations of functions of unknown sizes")
         return tuple(self.inline(function, site.operands))
 
-    def named(self, name: str) -> Graph | None:
+    def function_graph(self, name: str) -> Graph | None:
         """The function `name` as a graph, if it has known types and a body."""
         return self._graphs.get(name)
 
@@ -277,7 +277,7 @@ class Builder:
         """
         seen = dict.fromkeys(outer.get(value) for region in regions for value in region.free)
         captured = tuple(node for node in seen if node.traced)
-        return [self._closed(region, outer, captured, carried) for region in regions], captured
+        return [self._close_region(region, outer, captured, carried) for region in regions], captured
 
     def loop(
         self, regions: Sequence[Region], operands: Sequence[Node], outer: Scope
@@ -285,14 +285,14 @@ class Builder:
         """`close` of the condition and the body of a loop that starts with `operands`."""
         return self.close(regions, outer, carried_values(regions[-1], operands))
 
-    def _closed(
+    def _close_region(
         self, region: Region, outer: Scope, captured: tuple[Node, ...], carried: Sequence[Carried]
     ) -> Graph:
         scope = Scope(self.source)
         known = dict(enumerate(carried))
         own = [
-            self._argument(argument, scope, known.get(place))
-            for place, argument in enumerate(region.arguments)
+            self._argument(argument, scope, known.get(number))
+            for number, argument in enumerate(region.arguments)
         ]
         extra = {node: parameter(node.type) for node in captured}
         for value in region.free:
@@ -304,7 +304,7 @@ class Builder:
         if carried is not None and _agree(argument.type, carried.first.type):
             node = parameter(carried.first.type)
         else:
-            node = parameter(self._known(argument.type, argument.position))
+            node = parameter(self._known_type(argument.type, argument.position))
         is_constant = carried is not None and carried.is_kept and not carried.first.traced
         scope.define(argument.name, [carried.first if carried and is_constant else node], argument.position)
         return node
@@ -344,7 +344,7 @@ class Builder:
             raise self.source.text.error(str(error), operation.position) from error
         if isinstance(results, Node):
             # What a loop captures is among its results, after those that are written.
-            results = unpacked(results, min(len(operation.result_types), len(results.op.results(results))))
+            results = unpack(results, min(len(operation.result_types), len(results.op.results(results))))
         self._check("result", operation.result_types, results, operation.name, operation.position)
         return results
 
@@ -372,7 +372,7 @@ def _agree(written: ReadType, type: Type) -> bool:
     return written.fits(type) if isinstance(written, DynamicType) else written is type
 
 
-def unpacked(node: Node, count: int) -> tuple[Node, ...]:
+def unpack(node: Node, count: int) -> tuple[Node, ...]:
     """The first `count` results of an op."""
     if count == 1 and len(node.op.results(node)) == 1:
         return (node,)

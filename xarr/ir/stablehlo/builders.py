@@ -137,7 +137,7 @@ def _clamp(site: Site) -> Built:
 
 
 def _spread(site: Site, positions: tuple[int, ...], like: int) -> tuple[Node, ...]:
-    """Three operands, the scalars among `places` broadcast to the shape of another: StableHLO allows them."""
+    """Three operands, the scalars at `positions` broadcast to the shape of another: StableHLO allows them."""
     operands = list(site.take(3))
     shape = operands[like].shape
     for position in positions:
@@ -226,7 +226,7 @@ def _select_and_scatter(site: Site) -> Built:
 
 def _convolution(site: Site) -> Built:
     operands = site.take(2)
-    return _convolved(site, operands, site.pairs("padding", [(0, 0)] * (operands[0].tensor_type.rank - 2)))
+    return _convolve(site, operands, site.pairs("padding", [(0, 0)] * (operands[0].tensor_type.rank - 2)))
 
 
 def _dynamic_conv(site: Site) -> Built:
@@ -234,10 +234,10 @@ def _dynamic_conv(site: Site) -> Built:
     literal = site.value(padding)
     if literal.ndim != 2 or literal.shape[1] != 2:
         site.fail(f"expected a padding of shape [N, 2], got {list(literal.shape)}")
-    return _convolved(site, operands, [(low, high) for low, high in literal.tolist()])
+    return _convolve(site, operands, [(low, high) for low, high in literal.tolist()])
 
 
-def _convolved(site: Site, operands: Sequence[Node], padding: Sequence[tuple[int, int]]) -> Built:
+def _convolve(site: Site, operands: Sequence[Node], padding: Sequence[tuple[int, int]]) -> Built:
     numbers = site.record("dimension_numbers")
     lhs_spec, rhs_spec, out_spec = (
         _spec(site, numbers, array, *names)
@@ -429,7 +429,7 @@ def _batch_norm(op: type[BatchNorm], arity: int) -> Callable[[Site], Built]:
 
 
 def _sharding(site: Site) -> Built:
-    """Says where values live; here they live in one place."""
+    """Says where values live; here they all live together."""
     return site.take(1)
 
 

@@ -16,7 +16,7 @@ _INT32 = np.dtype(np.int32)
 
 def _shape(site: Site, operand: Node) -> Ints:
     """The result's shape: as it is written, or else the value of the operand that holds it."""
-    declared = site.declared()
+    declared = site.declared_type()
     return declared.shape if isinstance(declared, TensorType) else static_sizes(site, operand)
 
 
@@ -42,7 +42,7 @@ def set_dimension_size(site: Site) -> Node:
     operand, size = site.take(2)
     dimension = site.integer("dimension")
     dynamic = Node(ops.SetDimensionSize(dimension), (operand, size))
-    declared = site.declared()
+    declared = site.declared_type()
     if not isinstance(declared, TensorType) or dimension in declared.dynamic_dimensions:
         return dynamic
     if operand.shape[dimension] != int(site.value(size)):
@@ -54,7 +54,7 @@ def set_dimension_size(site: Site) -> Node:
 
 def _with_sizes(site: Site, node: Node, sizes: Node) -> Node:
     """`node`, of the bounds, with the sizes that the operand `sizes` gives to what is declared dynamic."""
-    declared = site.declared()
+    declared = site.declared_type()
     for dim in declared.dynamic_dimensions if isinstance(declared, TensorType) else ():
         if dim not in node.tensor_type.dynamic_dimensions:
             one = Node(ops.Slice((dim,), (dim + 1,), (1,)), (sizes,))

@@ -81,7 +81,7 @@ def _bools(raw: bytes, size: int) -> bytes:
 
 
 def _from_list(literal: Literal, type: TensorType, text: Text) -> Elements:
-    items, shape = _nested(literal, text)
+    items, shape = _flatten_literal(literal, text)
     is_splat = shape is None
     if not is_splat and shape != type.shape and not (shape == () and not type.size):
         got = shape if shape is None or len(shape) <= _MOST_LISTED else f"lists that nest {len(shape)} deep"
@@ -89,7 +89,7 @@ def _from_list(literal: Literal, type: TensorType, text: Text) -> Elements:
     if is_splat and not type.size:
         return Elements(type, b"", False)
     try:
-        raw = _converted(items, type.dtype).tobytes()
+        raw = _convert(items, type.dtype).tobytes()
     except ValueError as error:
         if isinstance(error, ParseError):
             raise
@@ -97,7 +97,7 @@ def _from_list(literal: Literal, type: TensorType, text: Text) -> Elements:
     return Elements(type, raw, is_splat and type.size > 1)
 
 
-def _nested(literal: Literal, text: Text) -> tuple[list[str], tuple[int, ...] | None]:
+def _flatten_literal(literal: Literal, text: Text) -> tuple[list[str], tuple[int, ...] | None]:
     """The elements in order and the shape of the lists: None for one element, () for none at all."""
     body = _COMMENT.sub("", literal.body) if "//" in literal.body else literal.body
     items: list[str] = []
@@ -169,7 +169,7 @@ class _Lists:
 # --- elements of one type ---------------------------------------------------------------------------
 
 
-def _converted(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
+def _convert(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
     if dtype in COMPLEX:
         parts = [part.strip() for item in items for part in _pair(item)]
         return _floats(parts, real_part_of(dtype)).view(dtype)
@@ -211,7 +211,7 @@ def _floats(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
         [float(item) if good else 0.0 for item, good in zip(items, decimal, strict=True)], np.float64
     )
     with np.errstate(over="ignore"):
-        result = _narrowed(values, dtype)
+        result = _narrow(values, dtype)
     bits = result.view(f"u{dtype.itemsize}")
     for index, item in enumerate(items):
         if not decimal[index]:
@@ -221,7 +221,7 @@ def _floats(items: Sequence[str], dtype: DType) -> np.ndarray[Any, Any]:
     return result
 
 
-def _narrowed(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
+def _narrow(values: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """float64 rounded once, where ml_dtypes would go through float32 and round twice."""
     if dtype in (np.dtype(np.float64), np.dtype(np.float32), np.dtype(np.float16)):
         return values.astype(dtype)

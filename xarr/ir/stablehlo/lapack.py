@@ -18,7 +18,7 @@ from xarr.ir import ops
 from xarr.ir.computations import combiner
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.ops.formula import Term, filled, maximum, where
+from xarr.ir.ops.formula import Term, fill, maximum, where
 from xarr.ir.stablehlo.composites import Builder, op_builder
 from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType, Type
@@ -48,12 +48,12 @@ def _potrf(site: Site) -> tuple[Node, ...]:
     (a,) = site.take(1)
     lower = _letter(site, "uplo", "LU") == "L"
     factor = Term(Node(ops.Cholesky(lower), (a,)))
-    row, column = _places(a)
+    row, column = _row_and_column(a)
     kept = where(row >= column if lower else row <= column, factor, Term(a))
     return kept.node, _info(a, _fails(factor), lower)
 
 
-def _places(a: Node) -> tuple[Term, Term]:
+def _row_and_column(a: Node) -> tuple[Term, Term]:
     """Row and column of each element of matrices."""
     shape = a.tensor_type.shape
     row, column = (Term(Node(ops.Iota(TensorType(shape, _INT32), len(shape) - axis))) for axis in (2, 1))
@@ -65,7 +65,7 @@ def _fails(factor: Term) -> Term:
     shape = factor.node.tensor_type.shape
     batch = shape[:-2]
     if not shape[-1]:
-        return filled(0, batch, np.dtype(np.bool_))
+        return fill(0, batch, np.dtype(np.bool_))
     ends = (*batch, 1, 1)
     corner = Node(ops.Slice((0,) * len(shape), ends, (1,) * len(shape)), (factor.node,))
     first = abs(Term(Node(ops.Reshape(batch), (corner,))))
@@ -78,12 +78,12 @@ def _info(a: Node, failed: Term, lower: bool) -> Node:
     truth = np.dtype(np.bool_)
     anywhere = Node(
         ops.Reduce(tuple(range(len(batch))), combiner(ops.Or(), truth)),
-        (failed.node, filled(0, (), truth).node),
+        (failed.node, fill(0, (), truth).node),
     )
     branches = []
     for seek in (_failing_minor, None):
         matrices, failures = parameter(a.type), parameter(failed.node.type)
-        info = seek(matrices, Term(failures), lower) if seek else filled(0, batch, _INT32)
+        info = seek(matrices, Term(failures), lower) if seek else fill(0, batch, _INT32)
         branches.append(Graph((matrices, failures), [info.node], "seek" if seek else "none"))
     return Node(ops.If(*branches), (anywhere, a, failed.node))
 
@@ -91,9 +91,9 @@ def _info(a: Node, failed: Term, lower: bool) -> Node:
 def _failing_minor(a: Node, failed: Term, lower: bool) -> Term:
     """By halving: the leading minor of `fine` rows has a factor, that of `bad` rows has none."""
     batch, size = a.tensor_type.shape[:-2], a.tensor_type.shape[-1]
-    row, column = _places(a)
+    row, column = _row_and_column(a)
     identity = row.eq(column).convert(a.tensor_type.dtype)
-    fine, bad = filled(0, batch, _INT32), filled(size, batch, _INT32)
+    fine, bad = fill(0, batch, _INT32), fill(size, batch, _INT32)
     for _ in range((size - 1).bit_length()):
         rows = (fine + bad) / 2
         wide = Term(Node(ops.BroadcastInDim(a.tensor_type.shape, tuple(range(len(batch)))), (rows.node,)))

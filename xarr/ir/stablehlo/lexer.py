@@ -56,13 +56,13 @@ class Text:
         """`message` with the line and column of `position`, the line itself and a caret under it."""
         return ParseError(f"{message}\n{self.excerpt(position)}")
 
-    def place(self, position: int) -> str:
+    def location(self, position: int) -> str:
         """`file:line:column`, counted from 1."""
         line = self.content.count("\n", 0, position) + 1
         return f"{self.filename}:{line}:{position - self.content.rfind(chr(10), 0, position)}"
 
     def excerpt(self, position: int) -> str:
-        """The place, the line and the caret.  Of a long line, the part around the position."""
+        """The location, the line and the caret.  Of a long line, the part around the position."""
         start = self.content.rfind("\n", 0, position) + 1
         end = self.content.find("\n", position)
         end = len(self.content) if end < 0 else end
@@ -71,7 +71,7 @@ class Text:
         before, after = "…" if first > start else "", "…" if last < end else ""
         shown = "".join(c if c.isprintable() else " " for c in self.content[first:last]).rstrip()
         caret = " " * (position - first + len(before)) + "^"
-        return f"  at {self.place(position)}\n    {before}{shown}{after}\n    {caret}"
+        return f"  at {self.location(position)}\n    {before}{shown}{after}\n    {caret}"
 
 
 class Lexer:
@@ -156,12 +156,12 @@ class Lexer:
 
     def string(self, what: str = "a string") -> str:
         """The contents of a string, which must come now."""
-        return unquoted(self.take("string", what).text)
+        return unquote(self.take("string", what).text)
 
     def symbol(self, what: str = "a name that starts with @") -> str:
         """A symbol's name without the `@`."""
         name = self.take("symbol", what).text[1:]
-        return unquoted(name) if name.startswith('"') else name
+        return unquote(name) if name.startswith('"') else name
 
     def fail(self, expected: str) -> NoReturn:
         """Refuse the current token."""
@@ -196,12 +196,12 @@ class Lexer:
                 return self.text.content[start : token.start + 1]
 
 
-def unquoted(text: str) -> str:
+def unquote(text: str) -> str:
     """The contents of a string literal with its escapes undone."""
     inside = text[1:-1]
-    return _ESCAPE.sub(_unescaped, inside) if "\\" in inside else inside
+    return _ESCAPE.sub(_unescape, inside) if "\\" in inside else inside
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code = match.group(1)
     return chr(int(code, 16)) if len(code) == 2 else _NAMED.get(code, code)

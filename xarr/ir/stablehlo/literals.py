@@ -30,7 +30,7 @@ def array_literal(values: Iterable[int]) -> str:
     return f"array<i64: {listed}>" if listed else "array<i64>"
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """`text` as an MLIR string: everything but printable ASCII becomes two hexadecimal digits."""
     raw = text.encode(errors="surrogateescape")
     return '"' + "".join(chr(b) if 32 <= b < 127 and b not in b'"\\' else f"\\{b:02X}" for b in raw) + '"'
@@ -44,7 +44,7 @@ def symbol(name: str) -> str:
 
 def reference(name: str) -> str:
     """A reference to the symbol `name`, whatever characters it has."""
-    return f"@{name}" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else f"@{quoted(name)}"
+    return f"@{name}" if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_$.]*", name) else f"@{quote(name)}"
 
 
 def float64(value: float) -> str:
@@ -66,10 +66,10 @@ def dense(type: TensorType, raw: bytes) -> str:
         return f"dense<{_elements(TensorType((1,), type.dtype), raw[:width])[0]}>"
     if type.size > _LONGEST_LIST:
         return f'dense<"0x{raw.hex().upper()}">'
-    return f"dense<{nested(_elements(type, raw), type.shape)}>"
+    return f"dense<{nest_lists(_elements(type, raw), type.shape)}>"
 
 
-def nested(items: list[str], shape: tuple[int, ...]) -> str:
+def nest_lists(items: list[str], shape: tuple[int, ...]) -> str:
     """`items` in row-major order as nested lists, one level for each dimension; no size may be 0."""
     for size in reversed(shape):
         items = [f"[{', '.join(items[start : start + size])}]" for start in range(0, len(items), size)]
@@ -102,19 +102,19 @@ def _floats(array: Bits) -> list[str]:
 
 def _finite(value: float, convert: Callable[[float], Any], digits: int) -> str:
     """Six digits if they name the value (always, in a type of 16 bits or fewer), else `digits`, which do."""
-    short = float(_rounded(value, 6))
+    short = float(_round(value, 6))
     if float(convert(short)) == value:
         mantissa, exponent = f"{short:.5e}".split("e")
         return f"{mantissa}0e{exponent}"
-    return _shortened(value, digits)
+    return _shorten(value, digits)
 
 
-def _rounded(value: float, digits: int) -> str:
+def _round(value: float, digits: int) -> str:
     # LLVM's APFloat rounds a decimal half up, Python's formatting half to even.
     return str(Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal_from_float(value))
 
 
-def _shortened(value: float, precision: int) -> str:
+def _shorten(value: float, precision: int) -> str:
     """As APFloat::toString lays digits out: up to three zeros on either side, more as an exponent.
 
     MLIR itself gives up on whole numbers here, as 123456789.0, and writes their bits; we stay readable.

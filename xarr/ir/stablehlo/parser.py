@@ -515,7 +515,7 @@ class _Reader:
         key, value = read_named(lexer, self.aliases)
         operation.attributes[key] = value
         self._tail(operation)
-        operation.regions.append(self._applied(operation, applied) if applied else self._reducer())
+        operation.regions.append(self._read_applied_op(operation, applied) if applied else self._reducer())
 
     def _reducer(self) -> Region:
         self.lexer.expect("reducer", "and the computation")
@@ -527,7 +527,7 @@ class _Reader:
                 raise self.text.error("expected two arguments", position)
         return self.region([pair[side] for side in range(2) for pair in pairs])
 
-    def _applied(self, operation: Operation, name: Token) -> Region:
+    def _read_applied_op(self, operation: Operation, name: Token) -> Region:
         """The computation that consists of one operation."""
         types = operation.operand_types or ()
         if name.kind != "word" or len(types) != 2 or not isinstance(types[0], TensorType | DynamicType):

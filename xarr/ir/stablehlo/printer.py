@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from xarr.ir.stablehlo.literals import quoted, symbol
+from xarr.ir.stablehlo.literals import quote, symbol
 from xarr.ir.types import Type
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class Module:
         self._locations: dict[tuple[int, int], str] | None = {} if locations else None
         self._code: list[CodeType] = []
         self._symbols: dict[Graph | int, str] = {}
-        self._taken = {"main"}
+        self._names_in_use = {"main"}
         self._counters: dict[str, Iterator[int]] = {}
         self._queue: list[tuple[str, Graph]] = []
         self._captures: dict[int, tuple[Node, ...]] = {}
@@ -61,9 +61,9 @@ class Module:
 
     def _unique(self, base: str) -> str:
         name = base
-        while name in self._taken:
+        while name in self._names_in_use:
             name = f"{base}_{next(self._counters.setdefault(base, count()))}"
-        self._taken.add(name)
+        self._names_in_use.add(name)
         return name
 
     def pending(self) -> Iterator[tuple[str, Graph]]:
@@ -98,7 +98,7 @@ class Module:
             self._code.append(source.code)  # alive, so that no other code gets its id
             line, column, _ = source.position
             shown = 0 if column is None else column + 1
-            self._locations[key] = f" loc({quoted(source.filename)}:{line}:{shown})"
+            self._locations[key] = f" loc({quote(source.filename)}:{line}:{shown})"
         return self._locations[key]
 
     def function(self, header: str, graph: Graph) -> str:
@@ -109,7 +109,7 @@ class Module:
         typed = (
             f"{name}: {node.type}{self.location(node)}" for name, node in zip(names, arguments, strict=True)
         )
-        results = f" -> {_listed(graph.result_types)}" if graph.results else ""
+        results = f" -> {_list_types(graph.result_types)}" if graph.results else ""
         text = body.block(graph, "return")
         return f"{_STEP}func.func {header}({', '.join(typed)}){results} {{\n{text}{_STEP}}}\n"
 
@@ -129,7 +129,7 @@ class Printer:
         self._names: dict[Node, str] = {}
         # Nodes with several results: what stands left of `=`, and the name of each result.
         self._packs: dict[Node, tuple[str, list[str]]] = {}
-        # What is written in the place of a node.
+        # The nodes that are written instead of a node.
         self._spellings: dict[Node, Node] = {}
         self._values: int = outer._values if outer else 0
         self._arguments: int = outer._arguments if outer else 0
@@ -151,7 +151,7 @@ class Printer:
         types = [operand.type for operand in node.operands]
         same = all(type is node.type for type in types)
         if node.op.name.startswith("chlo."):
-            tail = f"{joined(types)} -> {node.type}"
+            tail = f"{join_types(types)} -> {node.type}"
         else:
             tail = str(node.type) if same else function_type(types, (node.type,))
         return f"{self._head(node, attributes)} : {tail}"
@@ -192,10 +192,10 @@ class Printer:
         types = function_type([operand.type for operand in operands], node.op.results(node))
         return f'"{node.op.name}"({self.names(operands)}){properties} ({bodies}) : {types}'
 
-    def labelled(self, graph: Graph) -> str:
+    def labelled_region(self, graph: Graph) -> str:
         """A computation as a region that starts with `^bb0(%arg0: type):`."""
         names, body = self.region(graph)
-        return f"{self.indent}^bb0({typed(names, graph.parameters)}):\n{body}"
+        return f"{self.indent}^bb0({name_with_types(names, graph.parameters)}):\n{body}"
 
     def call(self, node: Node, graph: Graph) -> str:
         """A call of `graph`, which the module then holds as a private function."""
@@ -220,16 +220,18 @@ class Printer:
     def block(self, graph: Graph, terminator: str) -> str:
         """The lines of the block, whose arguments are bound."""
         tuples = _used_whole(graph)
-        nodes = [each for node in graph.nodes if node not in self._names for each in self._spelled(node)]
+        nodes = [
+            each for node in graph.nodes if node not in self._names for each in self._printed_nodes(node)
+        ]
         for node in nodes:
             self._number(node, node in tuples)
         lines = [line for node in nodes if node.op.result_number(node) is None for line in self._lines(node)]
-        lines.append(_returned(terminator, self.names(graph.results), graph.result_types))
+        lines.append(_return_line(terminator, self.names(graph.results), graph.result_types))
         return "".join([f"{self.indent}{line}\n" for line in lines])
 
-    def _spelled(self, node: Node) -> Iterator[Node]:
-        """`node`, or the nodes that are written in its place, which is where the user built it."""
-        form = node.op.spelled(node)
+    def _printed_nodes(self, node: Node) -> Iterator[Node]:
+        """`node`, or the nodes that are written instead, at its source location, which is where the user built it."""
+        form = node.op.printed_form(node)
         if form is not None:
             yield from _parts(form, node.operands)
             self._spellings[node] = form
@@ -280,7 +282,7 @@ class Printer:
         pack, names = self._packs[node]
         yield f"{pack} = {text}" if pack else text
         if node in self._names:
-            # Somebody wants the tuple of the results; in MLIR there is none until it is made.
+            # An op uses the tuple of the results; in MLIR there is none until it is made.
             whole = f"{self._names[node]} = stablehlo.tuple {', '.join(names)} : {node.type}"
             yield " ".join(whole.split())
 
@@ -302,24 +304,24 @@ def _used_whole(graph: Graph) -> set[Node]:
     return used
 
 
-def _returned(terminator: str, names: str, types: Sequence[Type]) -> str:
-    return f"{terminator} {names} : {joined(types)}" if types else terminator
+def _return_line(terminator: str, names: str, types: Sequence[Type]) -> str:
+    return f"{terminator} {names} : {join_types(types)}" if types else terminator
 
 
-def joined(types: Iterable[Type]) -> str:
+def join_types(types: Iterable[Type]) -> str:
     """`type, type`."""
     return ", ".join(map(str, types))
 
 
-def _listed(types: Sequence[Type]) -> str:
-    return str(types[0]) if len(types) == 1 else f"({joined(types)})"
+def _list_types(types: Sequence[Type]) -> str:
+    return str(types[0]) if len(types) == 1 else f"({join_types(types)})"
 
 
 def function_type(operands: Sequence[Type], results: Sequence[Type]) -> str:
     """`(types) -> type`, with parentheses on the right unless there is one result."""
-    return f"({joined(operands)}) -> {_listed(results)}"
+    return f"({join_types(operands)}) -> {_list_types(results)}"
 
 
-def typed(names: Iterable[str], nodes: Iterable[Node]) -> str:
+def name_with_types(names: Iterable[str], nodes: Iterable[Node]) -> str:
     """`%a: type, %b: type`."""
     return ", ".join(f"{name}: {node.type}" for name, node in zip(names, nodes, strict=True))

@@ -52,7 +52,7 @@ class Site:
 
     # --- types ---
 
-    def declared(self, index: int = 0) -> ReadType:
+    def declared_type(self, index: int = 0) -> ReadType:
         """The type of a result as it is written, unknown sizes included."""
         if index >= len(self.operation.result_types):
             self.fail(f"expected {index + 1} results, got {len(self.operation.result_types)}")
@@ -61,14 +61,14 @@ class Site:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The element type of the first result."""
-        declared = self.declared()
+        declared = self.declared_type()
         if not isinstance(declared, TensorType | DynamicType):
             self.fail(f"expected an array as result, got {declared}")
         return declared.dtype
 
     def type(self, index: int = 0) -> TensorType:
         """The type of a result, which must be an array of known sizes."""
-        declared = self.declared(index)
+        declared = self.declared_type(index)
         if not isinstance(declared, TensorType):
             self.fail(f"expected an array of known sizes as result, got {declared}")
         return declared
@@ -208,7 +208,7 @@ class Site:
     def called_computation(self) -> Graph:
         """The function of known types that `called_computations` names."""
         names = self.words("called_computations", ())
-        graph = self._builder.named(names[0]) if len(names) == 1 else None
+        graph = self._builder.function_graph(names[0]) if len(names) == 1 else None
         if graph is None:
             self.fail(f"expected a function of known types in called_computations, got {names}")
         return graph

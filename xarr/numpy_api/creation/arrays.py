@@ -424,7 +424,7 @@ def counted_range(first: Any, last: Any, step: ArrayLike | None = 1, wanted: DTy
     element = default if wanted is None else wanted
     size = range_length(first, last, delta)
     if wanted is None and isinstance(first, int) and isinstance(delta, int) and size > 1:
-        check_fits(first + (size - 1) * delta, element, given=True)
+        check_fits(first + (size - 1) * delta, element, is_requested=True)
     if element in COMPLEX or element == PREDICATE:
         return unusual_range(first, delta, size, element)
     values = integer_range if element in INTEGER else float_range
