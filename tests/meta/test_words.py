@@ -22,7 +22,6 @@ LEFT: dict[str, tuple[int, int, int]] = {
     "xarr/compiler/passes": (1, 0, 0),
     "xarr/dtypes.py": (0, 0, 1),
     "xarr/errors.py": (0, 0, 1),
-    "backends/xarr_numpy": (0, 0, 3),
 }
 
 Check = Callable[[Iterable[Path]], list[str]]

@@ -15,7 +15,7 @@ from xarr.dtypes import COMPLEX, FLOAT, real_part_of
 from xarr.errors import XarrError
 from xarr.ir.stablehlo.elements import read_elements
 from xarr.ir.stablehlo.parser import read_module
-from xarr.ir.stablehlo.records import Function, Literal, Operation, SourceModule
+from xarr.ir.stablehlo.records import Literal, ParsedFunction, ParsedOperation, SourceModule
 from xarr.ir.types import TensorType
 from xarr.stablehlo import Module, run
 
@@ -117,18 +117,18 @@ def is_close(actual: HostArray, expected: HostArray) -> bool:
     return error <= SUM_TOLERANCE.get(real_part_of(actual.dtype), 0.0) * scale
 
 
-def _operations(function: Function) -> list[Operation]:
+def _operations(function: ParsedFunction) -> list[ParsedOperation]:
     return function.body.operations if function.body else []
 
 
-def _target(operation: Operation) -> str:
+def _target(operation: ParsedOperation) -> str:
     called = (
         operation.attributes.get("call_target_name", "") if operation.name == "stablehlo.custom_call" else ""
     )
     return called or operation.name
 
 
-def _is_check(operation: Operation) -> bool:
+def _is_check(operation: ParsedOperation) -> bool:
     return _target(operation).startswith("check.expect_")
 
 
@@ -147,7 +147,7 @@ def _expose(source: SourceModule, name: str) -> list[Check]:
     return [_check(operation) for operation in checks]
 
 
-def _check(operation: Operation) -> Check:
+def _check(operation: ParsedOperation) -> Check:
     target, attributes = _target(operation), operation.attributes
     kind = target.removeprefix("check.expect_").removesuffix("_const")
     absolute = 1e-3 if operation.name == "stablehlo.custom_call" else 1e-4

@@ -25,7 +25,7 @@ from xarr.calls.operands import (
     observers,
     promoted_type,
 )
-from xarr.calls.ufuncs import Binary, Unary, attach, with_options
+from xarr.calls.ufuncs import BinaryUFunc, UnaryUFunc, attach, with_options
 from xarr.dtypes import (
     ANY,
     BOOL,
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 Rule = Callable[[str, DType], DType]
-UnaryFunction = Unary["Array"]
-BinaryFunction = Binary["Array"]
+UnaryFunction = UnaryUFunc["Array"]
+BinaryFunction = BinaryUFunc["Array"]
 
 
 # --- which element type a function computes in ------------------------------------------------------

@@ -171,13 +171,13 @@ class UFunc(Protocol):
         _methods.at(self, a, indices, b)
 
 
-class Unary(UFunc, Protocol[R]):
+class UnaryUFunc(UFunc, Protocol[R]):
     """(x) -> Array, or two of them."""
 
     def __call__(self, x: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]) -> R: ...
 
 
-class Binary(UFunc, Protocol[R]):
+class BinaryUFunc(UFunc, Protocol[R]):
     """(x1, x2) -> Array, or two of them."""
 
     def __call__(
@@ -250,9 +250,9 @@ def is_ufunc(function: Callable[..., Any]) -> bool:
 
 
 @overload
-def ufunc(function: Callable[[ArrayLike], R]) -> Unary[R]: ...
+def ufunc(function: Callable[[ArrayLike], R]) -> UnaryUFunc[R]: ...
 @overload
-def ufunc(function: Callable[[ArrayLike, ArrayLike], R]) -> Binary[R]: ...
+def ufunc(function: Callable[[ArrayLike, ArrayLike], R]) -> BinaryUFunc[R]: ...
 
 
 def ufunc(function: Callable[..., Any]) -> Any:
@@ -264,9 +264,9 @@ def ufunc(function: Callable[..., Any]) -> Any:
 
 
 @overload
-def pair_ufunc(function: Callable[[ArrayLike], R]) -> Unary[R]: ...
+def pair_ufunc(function: Callable[[ArrayLike], R]) -> UnaryUFunc[R]: ...
 @overload
-def pair_ufunc(function: Callable[[ArrayLike, ArrayLike], R]) -> Binary[R]: ...
+def pair_ufunc(function: Callable[[ArrayLike, ArrayLike], R]) -> BinaryUFunc[R]: ...
 
 
 def pair_ufunc(function: Callable[..., Any]) -> Any:

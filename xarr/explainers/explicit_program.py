@@ -128,7 +128,7 @@ def _program(function: Callable[..., Any], arguments: Sequence[Any]) -> Explicit
     names += [f"captured_{i}" for i in range(len(lowered.captured))]
     called = getattr(function, "__name__", "")
     name = _safe(called, names) if type(called) is str and _is_name(called) else "program"
-    writer = _Writer()
+    writer = _ProgramWriter()
     graph = OncePerGraph(_with_definitions)(lowered.graph)
     lines = writer.define(name, graph, names)
     captured = tuple(wrap(node) for node in lowered.captured)
@@ -163,7 +163,7 @@ _USED: Final = re.compile(r"[vf]\d+|f\d+_\d+|(captured|constant)_\d+")
 
 
 @dataclass
-class _Writer:
+class _ProgramWriter:
     """Writes graphs as Python functions; large literals become names in `constants`."""
 
     constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)

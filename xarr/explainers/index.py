@@ -20,8 +20,8 @@ from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.arrays import vectors_of
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions, expand_ellipsis, items_of
-from xarr.indexing.layout import Layout, Token, layout_of
-from xarr.indexing.region import Region
+from xarr.indexing.layout import IndexPlan, ShapePart, layout_of
+from xarr.indexing.region import BasicIndex
 from xarr.ir.types import Ints
 from xarr.runtime.handles import Handle, common_device
 from xarr.runtime.materialisation import to_host
@@ -114,7 +114,7 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
     whole = expand_ellipsis(items, shape)
     layout = layout_of(whole, shape, Mode.ERROR)
     batch, separated = None, False
-    if isinstance(layout, Layout):
+    if isinstance(layout, IndexPlan):
         batch, separated = vectors_of("explain_index", array, layout, Mode.ERROR).batch, layout.separated
     # After that, since masks have their values now.
     facts = tuple(_item_facts(written, items, whole, k, shape) for k, written in enumerate(index_items))
@@ -216,11 +216,11 @@ def _concrete_values(item: Any) -> Any:
 
 
 def _axes(
-    items: Sequence[Any], whole: Sequence[Any], layout: Region | Layout, batch: Ints | None
+    items: Sequence[Any], whole: Sequence[Any], layout: BasicIndex | IndexPlan, batch: Ints | None
 ) -> Iterator[AxisFacts]:
     """The dimensions of the result in order."""
     kept = _kept_axes(items, whole, layout)
-    if isinstance(layout, Region):
+    if isinstance(layout, BasicIndex):
         yield from kept
         return
     assert batch is not None
@@ -228,14 +228,14 @@ def _axes(
         AxisFacts(size, f"dimension {number} of the index arrays", None, True)
         for number, size in enumerate(batch)
     ]
-    before = layout.tokens.index(Token.BATCH)
+    before = layout.tokens.index(ShapePart.BATCH)
     yield from (*kept[:before], *arrays, *kept[before:])
 
 
-def _kept_axes(items: Sequence[Any], whole: Sequence[Any], layout: Region | Layout) -> list[AxisFacts]:
+def _kept_axes(items: Sequence[Any], whole: Sequence[Any], layout: BasicIndex | IndexPlan) -> list[AxisFacts]:
     """The dimensions that slices, `...` and None make."""
     axes: list[AxisFacts] = []
-    region = layout if isinstance(layout, Region) else layout.region
+    region = layout if isinstance(layout, BasicIndex) else layout.region
     sources = _sources(items, whole)
     dim = 0
     for item, source in zip(whole, sources, strict=True):

@@ -25,7 +25,7 @@ _VALUES_SHOWN = 64
 
 
 @dataclass(frozen=True)
-class Step:
+class ProgramStep:
     """One implicit broadcast of a program and the source line that made it."""
 
     explanation: OpExplanation
@@ -51,7 +51,7 @@ class ProgramExplanation:
     each.  `e.error` is the BroadcastError that ended the program, if one did.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ProgramStep, ...]
     error: BroadcastError | None = None
 
     def text(self) -> str:
@@ -99,7 +99,7 @@ def explain(
         return explain_text(function)
     if not callable(function):
         raise InputError(f"explain wants a function such as lambda: x - y, got {type(function).__name__}")
-    steps: list[Step] = []
+    steps: list[ProgramStep] = []
     error: BroadcastError | None = None
     with watching(lambda broadcast: _note(steps, broadcast)):
         try:
@@ -109,7 +109,7 @@ def explain(
             explanation = getattr(raised, "explanation", None)
             if explanation is None:
                 raise
-            steps.append(Step(explanation, None))
+            steps.append(ProgramStep(explanation, None))
     return ProgramExplanation(tuple(steps), error)
 
 
@@ -155,10 +155,10 @@ def _shape_and_dtype(operand: object) -> tuple[Sequence[SupportsIndex], str | No
     return None
 
 
-def _note(steps: list[Step], event: ImplicitBroadcast | MatrixProduct) -> None:
+def _note(steps: list[ProgramStep], event: ImplicitBroadcast | MatrixProduct) -> None:
     if isinstance(event, MatrixProduct):
         names = operand_names(event.source, 2) if event.source else None
-        steps.append(Step(explain_product("matmul", event.shapes, names, event.dtypes), event.source))
+        steps.append(ProgramStep(explain_product("matmul", event.shapes, names, event.dtypes), event.source))
         return
     broadcast = event
     shapes = broadcast.alignment.operands
@@ -168,7 +168,7 @@ def _note(steps: list[Step], event: ImplicitBroadcast | MatrixProduct) -> None:
     explanation = explain_shapes(
         *shapes, op=op, names=names, dtypes=broadcast.dtypes, values=_values(broadcast.nodes)
     )
-    steps.append(Step(explanation, broadcast.source))
+    steps.append(ProgramStep(explanation, broadcast.source))
 
 
 def _values(nodes: Sequence[Node]) -> list[Any] | None:

@@ -26,7 +26,7 @@ from xarr.explanation.facts import BroadcastFacts, Operand, apply_to_values
 from xarr.explanation.html import render_html
 from xarr.explanation.operators import operator_named
 from xarr.explanation.spelling import (
-    Step,
+    AlignmentStep,
     explicit_ops,
     loop_body,
     loop_variables,
@@ -71,7 +71,7 @@ class BroadcastExplanation(BroadcastFacts):
         return render_svg(self)
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[AlignmentStep, ...]:
         """Align, insert new axes, stretch, compute; only the first if the operands do not fit."""
         return steps(self)
 

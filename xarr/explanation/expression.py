@@ -72,7 +72,7 @@ class Operation:
 
 def read_operation(text: str) -> Operation:
     """An expression of one op or several, with Python's precedence and parentheses; raises ParseError."""
-    return _Reader(text).operations()
+    return _ExpressionReader(text).operations()
 
 
 def parse_expression(text: str) -> tuple[str, tuple[Shape, ...]]:
@@ -86,19 +86,19 @@ def parse_expression(text: str) -> tuple[str, tuple[Shape, ...]]:
 
 def read_expression(text: str) -> Expression:
     """Like `parse_expression`, and keeps the dtypes of operands written as `f32[5,1]`."""
-    return _Reader(text).expression()
+    return _ExpressionReader(text).expression()
 
 
 def read_operand(text: str) -> tuple[Shape, str | None]:
     """The shape and the dtype name of one operand such as `f32[5,1]` or `(5,1)`; raises ParseError."""
-    reader = _Reader(text)
+    reader = _ExpressionReader(text)
     operand = reader.operand()
     if reader.at < len(reader.text):
         raise reader.error("the end")
     return operand
 
 
-class _Reader:
+class _ExpressionReader:
     def __init__(self, text: str) -> None:
         self.text = "".join(c if c.isprintable() else " " for c in text)
         self.at = 0

@@ -7,7 +7,7 @@ from html import escape
 
 from xarr.explanation.facts import BroadcastFacts
 from xarr.explanation.spelling import (
-    Step,
+    AlignmentStep,
     Suggestion,
     explicit_ops,
     loop_nest,
@@ -116,7 +116,7 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     ]
 
 
-def _shapes(facts: BroadcastFacts, step: Step) -> str:
+def _shapes(facts: BroadcastFacts, step: AlignmentStep) -> str:
     """The shapes after a step, with a dot for an axis that an operand lacks."""
     names = ("result",) if step.name == "compute" else facts.names
     shapes = (", ".join("\N{MIDDLE DOT}" if size is None else str(size) for size in s) for s in step.shapes)

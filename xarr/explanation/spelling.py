@@ -30,7 +30,7 @@ _LETTERS = "ijklmnpqrstuvw"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AlignmentStep:
     """One step of the alignment: its name, what it does, and the operands' shapes after it."""
 
     name: str
@@ -310,19 +310,23 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
 # --- step by step ---------------------------------------------------------------------------------
 
 
-def steps(facts: BroadcastFacts) -> tuple[Step, ...]:
+def steps(facts: BroadcastFacts) -> tuple[AlignmentStep, ...]:
     """Align, insert new axes, stretch, compute; only the first if the operands do not align."""
     alignment = facts.alignment
     if alignment is None:
-        return (Step("align", "the axes clash" if facts.has_table else facts.problem or "", facts.shapes),)
+        return (
+            AlignmentStep(
+                "align", "the axes clash" if facts.has_table else facts.problem or "", facts.shapes
+            ),
+        )
     aligned = tuple(tuple(cell.size for cell in row) for row in facts.rows)
     inserted = tuple(tuple(1 if cell.size is None else cell.size for cell in row) for row in facts.rows)
     stretched = (alignment.result,) * len(facts.operands)
     return (
-        Step("align", "each axis of an operand meets an axis of the result", aligned),
-        Step("new axes", _axes_text(facts, "new"), inserted),
-        Step("stretch", _axes_text(facts, "stretched"), stretched),
-        Step("compute", loop_body(facts, loop_variables(facts)), (alignment.result,)),
+        AlignmentStep("align", "each axis of an operand meets an axis of the result", aligned),
+        AlignmentStep("new axes", _axes_text(facts, "new"), inserted),
+        AlignmentStep("stretch", _axes_text(facts, "stretched"), stretched),
+        AlignmentStep("compute", loop_body(facts, loop_variables(facts)), (alignment.result,)),
     )
 
 

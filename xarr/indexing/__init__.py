@@ -17,9 +17,9 @@ from xarr.errors import ArgumentError, BroadcastError, counted
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import IndexArray, expand_ellipsis, items_of
-from xarr.indexing.layout import Layout, Token, layout_of
+from xarr.indexing.layout import IndexPlan, ShapePart, layout_of
 from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
-from xarr.indexing.region import Region, write_region
+from xarr.indexing.region import BasicIndex, write_region
 from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -42,7 +42,7 @@ def _sizes(array: Array, what: str = "x[…]", instead: str = _READS) -> tuple[i
     return type.shape
 
 
-def _parse(shape: tuple[int, ...], index: Any, mode: Mode) -> Region | Layout:
+def _parse(shape: tuple[int, ...], index: Any, mode: Mode) -> BasicIndex | IndexPlan:
     return layout_of(expand_ellipsis(items_of(index), shape), shape, mode)
 
 
@@ -53,9 +53,9 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
     the index has no values before), TracedValueError for a mask of a traced function.
     """
     shape = _sizes(array)
-    region = Region.lookup(index, shape) if mode is Mode.ERROR else None
+    region = BasicIndex.lookup(index, shape) if mode is Mode.ERROR else None
     target = region or _parse(shape, index, mode)
-    if isinstance(target, Region):
+    if isinstance(target, BasicIndex):
         return target.read(array)
     return read_arrays(array, target, mode, fill_value)
 
@@ -63,13 +63,13 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 def read_part(array: Array, index: Any) -> Array:
     """array[index], which where NumPy would make a view a part of `array` (`xarr.runtime.parts`).  Raises as `read`."""
     shape = _sizes(array)
-    region = Region.lookup(index, shape)
+    region = BasicIndex.lookup(index, shape)
     if region is not None:
         # A single element is a number in NumPy, unless there is an ellipsis.
         is_view = region.shape or index is ... or (type(index) is tuple and ... in index)
         return mark(array, region.read(array), INDEX, index) if is_view else region.read(array)
     target = _parse(shape, index, Mode.ERROR)
-    if not isinstance(target, Region):
+    if not isinstance(target, BasicIndex):
         return read_arrays(array, target, Mode.ERROR, None)
     items = index if isinstance(index, tuple) else (index,)
     part = target.read(array)
@@ -85,7 +85,7 @@ def take_slices(
     shape = array.shape
     items = expand_ellipsis([*[slice(None)] * axis, item], shape)
     layout = layout_of(items, shape, mode)
-    assert isinstance(layout, Layout)
+    assert isinstance(layout, IndexPlan)
     return read_arrays(array, layout, mode, fill_value)
 
 
@@ -99,9 +99,9 @@ def update(
     kind.
     """
     shape = _sizes(array, "x[…] = v", _WRITES)
-    region = Region.lookup(index, shape) if mode is Mode.ERROR else None
+    region = BasicIndex.lookup(index, shape) if mode is Mode.ERROR else None
     target = region or _parse(shape, index, mode)
-    if isinstance(target, Layout):
+    if isinstance(target, IndexPlan):
         value = value if is_weak(value) else as_array(value)
         _refuse_matrix(target, index, value)
         mask = only_mask(target)
@@ -116,7 +116,7 @@ def update(
     return write_region(array, target, values)
 
 
-def _refuse_dimensions(region: Region, index: Any, value: Any) -> None:
+def _refuse_dimensions(region: BasicIndex, index: Any, value: Any) -> None:
     """BroadcastError for a list with more dimensions than what is written, and for any vector into one element."""
     shape = np.shape(value)
     is_element = not region.shape and not _has_ellipsis(index)
@@ -129,11 +129,11 @@ def _refuse_dimensions(region: Region, index: Any, value: Any) -> None:
         )
 
 
-def _refuse_matrix(layout: Layout, index: Any, value: ArrayLike) -> None:
+def _refuse_matrix(layout: IndexPlan, index: Any, value: ArrayLike) -> None:
     """ArgumentError for a matrix, whatever its sizes, as the elements that a mask alone selects: they are a vector."""
     mask = only_mask(layout)
     rank = 0 if is_weak(value) else len(value.shape)
-    is_alone = layout.tokens == (Token.BATCH,) and not (isinstance(index, tuple) and len(index) > 1)
+    is_alone = layout.tokens == (ShapePart.BATCH,) and not (isinstance(index, tuple) and len(index) > 1)
     if rank > 1 and mask is not None and is_alone and not layout.scalars:
         raise ArgumentError(
             f"x[mask] = v: wanted a number or a vector for the elements that the mask selects, got {value.shape}; "
@@ -148,7 +148,7 @@ def _has_ellipsis(index: Any) -> bool:
 def apply(array: Array, index: Any, function: Callable[[Any], Any], mode: Mode = Mode.ERROR) -> Array:
     """`array` with `function` applied to what is at the index, once for each time that an element is meant."""
     target = _parse(_sizes(array, "x.at", _WRITES), index, mode)
-    if isinstance(target, Region):
+    if isinstance(target, BasicIndex):
         return write_region(array, target, fit_value(array, function(target.read(array)), target.shape))
     mask = only_mask(target)
     if mask is not None:

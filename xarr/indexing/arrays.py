@@ -17,7 +17,7 @@ from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
 from xarr.indexing.bounds import Mode, bring_host_into_bounds, bring_into_bounds
 from xarr.indexing.items import IndexArray, Mask
-from xarr.indexing.layout import Layout
+from xarr.indexing.layout import IndexPlan
 from xarr.indexing.region import write_region
 from xarr.indexing.values import fit_value
 from xarr.ir.graph import Node, parameter
@@ -46,7 +46,7 @@ class Vectors:
     batch: Ints
     arrays: tuple[Array, ...]
 
-    def clip(self, windows: Windows) -> Vectors:
+    def clip(self, windows: SelectedWindows) -> Vectors:
         """Clip every value into its dimension."""
         sizes = [windows.layout.folded_shape[dim] for dim in windows.axes]
         pairs = zip(self.arrays, sizes, strict=True)
@@ -73,7 +73,7 @@ def _int64(array: Array) -> Array:
     return array if array.dtype == np.int64 else lax.convert_element_type(array, np.int64)
 
 
-def vectors_of(name: str, array: Array, layout: Layout, mode: Mode) -> Vectors:
+def vectors_of(name: str, array: Array, layout: IndexPlan, mode: Mode) -> Vectors:
     """The index arrays of `layout` for `array`, masks as the indices where they hold.
 
     Raises IndexingError for known values out of bounds, if the mode is "error", and for shapes that do not
@@ -161,10 +161,10 @@ def indices_in_mask(mask: Mask, device: Device | None) -> Array:
 
 
 @record(eq=False)
-class Windows:
+class SelectedWindows:
     """The elements that the arrays of a layout select from its region, one window for each index vector."""
 
-    layout: Layout
+    layout: IndexPlan
     vectors: Vectors
 
     @property
@@ -280,12 +280,12 @@ def _reshape(array: Array, shape: Ints) -> Array:
     return array if array.shape == shape else lax.reshape(array, shape)
 
 
-def _fold(array: Array, layout: Layout) -> Array:
+def _fold(array: Array, layout: IndexPlan) -> Array:
     inner = array if layout.region.is_whole(array.shape) else layout.region.read(array)
     return _reshape(inner, layout.folded_shape)
 
 
-def _reaches_nothing(layout: Layout, batch: Ints, mode: Mode) -> bool:
+def _reaches_nothing(layout: IndexPlan, batch: Ints, mode: Mode) -> bool:
     """Whether index vectors go into a dimension without elements; IndexingError unless the mode is "fill"."""
     if 0 in batch:
         return False
@@ -297,7 +297,7 @@ def _reaches_nothing(layout: Layout, batch: Ints, mode: Mode) -> bool:
     return False
 
 
-def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike | None) -> Array:
+def read_arrays(array: Array, layout: IndexPlan, mode: Mode, fill_value: ArrayLike | None) -> Array:
     """Read the elements of `array` that the index of `layout` selects."""
     vectors = vectors_of("getitem", array, layout, mode)
     batch = vectors.batch
@@ -307,11 +307,11 @@ def read_arrays(array: Array, layout: Layout, mode: Mode, fill_value: ArrayLike 
     folded = _fold(array, layout)
     if not vectors.arrays:
         return _take_all_or_nothing(folded, layout, batch)
-    windows = Windows(layout, vectors).read(folded, mode, fill_value)
+    windows = SelectedWindows(layout, vectors).read(folded, mode, fill_value)
     return _reshape(windows, layout.result(batch))
 
 
-def _take_all_or_nothing(folded: Array, layout: Layout, batch: Ints) -> Array:
+def _take_all_or_nothing(folded: Array, layout: IndexPlan, batch: Ints) -> Array:
     """All of the region or nothing, for bools without dimensions."""
     whole = lax.reshape(folded, layout.result_without_new((1,)))
     if batch == (0,):
@@ -320,7 +320,7 @@ def _take_all_or_nothing(folded: Array, layout: Layout, batch: Ints) -> Array:
 
 
 def write_arrays(
-    array: Array, layout: Layout, value: ArrayLike, combine: Combine | None, mode: Mode
+    array: Array, layout: IndexPlan, value: ArrayLike, combine: Combine | None, mode: Mode
 ) -> Array:
     """`array` with `value` where the index of `layout` says, or `combine(old, value)` there.
 
@@ -334,14 +334,14 @@ def write_arrays(
     values = _reshape(values, layout.result_without_new(batch))
     folded = _fold(array, layout)
     if vectors.arrays:
-        folded = Windows(layout, vectors).write(folded, values, combine, mode)
+        folded = SelectedWindows(layout, vectors).write(folded, values, combine, mode)
     else:
         new = _reshape(values, layout.folded_shape)
         folded = new if combine is None else combine(folded, new).astype(array.dtype)
     return write_region(array, layout.region, _reshape(folded, layout.inner))
 
 
-def apply_arrays(array: Array, layout: Layout, function: Callable[[Any], Any], mode: Mode) -> Array:
+def apply_arrays(array: Array, layout: IndexPlan, function: Callable[[Any], Any], mode: Mode) -> Array:
     """`array` with `function`, of scalars, applied to each element that is meant, each time that it is."""
     return write_arrays(array, layout, _nothing(array), lambda old, _: as_array(function(old)), mode)
 

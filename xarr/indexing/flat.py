@@ -11,7 +11,7 @@ from xarr.errors import ShapeError, counted
 from xarr.indexing.arrays import write_arrays
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
-from xarr.indexing.layout import Layout, layout_of
+from xarr.indexing.layout import IndexPlan, layout_of
 from xarr.indexing.values import convert_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -42,7 +42,7 @@ def put(array: Array, indices: ArrayLike, values: ArrayLike, mode: Mode) -> Arra
     new, flat = convert_value(array, values), flatten(array)
     item = item_of_integers("put", indices, from_end=mode is not Mode.CLIP)
     layout = layout_of([item], flat.shape, mode)
-    assert isinstance(layout, Layout)
+    assert isinstance(layout, IndexPlan)
     if new.size:
         spread = lax.reshape(repeat_values(new, prod(item.shape)), item.shape)
         flat = write_arrays(flat, layout, spread, None, mode)

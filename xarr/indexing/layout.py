@@ -17,11 +17,11 @@ from xarr.base.records import record
 from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions
-from xarr.indexing.region import Region
+from xarr.indexing.region import BasicIndex
 from xarr.ir.types import Ints
 
 
-class Token(Enum):
+class ShapePart(Enum):
     """A part of the result's shape: a new dimension, one of the array, or all those of the batch."""
 
     NEW = "new"
@@ -30,7 +30,7 @@ class Token(Enum):
 
 
 @record(eq=False)
-class Layout:
+class IndexPlan:
     """The way of an index with arrays through the dimensions of an array of `shape`.
 
     * `region` - what its ints and slices leave of the array; dimensions with arrays stay whole,
@@ -42,13 +42,13 @@ class Layout:
     """
 
     shape: Ints
-    region: Region
+    region: BasicIndex
     groups: tuple[Ints, ...]
     indexed: tuple[int | None, ...]
     arrays: tuple[IndexArray | Mask, ...]
     scalars: tuple[Mask, ...]
     axes: Ints
-    tokens: tuple[Token, ...]
+    tokens: tuple[ShapePart, ...]
     separated: bool
 
     @property
@@ -70,7 +70,7 @@ class Layout:
     @property
     def batch_position(self) -> int:
         """The number of kept dimensions before those of the batch."""
-        return self.tokens[: self.tokens.index(Token.BATCH)].count(Token.KEPT)
+        return self.tokens[: self.tokens.index(ShapePart.BATCH)].count(ShapePart.KEPT)
 
     def result_without_new(self, batch: Ints) -> Ints:
         """The shape of the result without new dimensions."""
@@ -81,7 +81,7 @@ class Layout:
         kept = iter(self.kept_sizes)
         sizes: list[int] = []
         for token in self.tokens:
-            sizes += batch if token is Token.BATCH else (1,) if token is Token.NEW else (next(kept),)
+            sizes += batch if token is ShapePart.BATCH else (1,) if token is ShapePart.NEW else (next(kept),)
         return tuple(sizes)
 
 
@@ -92,14 +92,14 @@ def _product(sizes: Sequence[int]) -> int:
     return total
 
 
-def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region:
+def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> IndexPlan | BasicIndex:
     """The layout of items that name every dimension of `shape`; a Region if no array is among them.
 
     Raises IndexingError for an int out of bounds, if the mode is "error", and a mask of another shape.
     """
     items = _arrays_for_ints_out_of_bounds(items, shape, mode)
     if not any(isinstance(item, IndexArray | Mask) for item in items):
-        return Region.of(items, shape)  # type: ignore[arg-type]
+        return BasicIndex.of(items, shape)  # type: ignore[arg-type]
     axis = 0
     for item in items:
         if isinstance(item, Mask):
@@ -109,7 +109,7 @@ def layout_of(items: Sequence[Item], shape: Ints, mode: Mode) -> Layout | Region
     scalars = tuple([item for item in items if isinstance(item, Mask) and not item.shape])
     forms = tuple([_form(item) for item in items])
     region, groups, indexed, axes, tokens, separated = _without_values(forms, shape)
-    return Layout(shape, region, groups, indexed, arrays, scalars, axes, tokens, separated)
+    return IndexPlan(shape, region, groups, indexed, arrays, scalars, axes, tokens, separated)
 
 
 #: An item without its values, to be looked up: a slice as its three parts, an array as how many dimensions it is about.
@@ -143,7 +143,7 @@ def _bound(item: slice, part: Any) -> int | None:
 @lru_cache(maxsize=4096)
 def _without_values(
     forms: tuple[Form, ...], shape: Ints
-) -> tuple[Region, tuple[Ints, ...], tuple[int | None, ...], Ints, tuple[Token, ...], bool]:
+) -> tuple[BasicIndex, tuple[Ints, ...], tuple[int | None, ...], Ints, tuple[ShapePart, ...], bool]:
     """The fields of a layout that depend on no values, in order."""
     basic: list[slice | int] = []
     groups: list[Ints] = []
@@ -165,7 +165,7 @@ def _without_values(
             indexed.append(len(axes) - 1)
             dim += count
     tokens, separated = _tokens(forms)
-    return Region.of(basic, shape), tuple(groups), tuple(indexed), tuple(axes), tokens, separated
+    return BasicIndex.of(basic, shape), tuple(groups), tuple(indexed), tuple(axes), tokens, separated
 
 
 def _dimensions(form: str | None) -> int:
@@ -202,15 +202,15 @@ def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
         )
 
 
-def _tokens(forms: Sequence[Form]) -> tuple[tuple[Token, ...], bool]:
+def _tokens(forms: Sequence[Form]) -> tuple[tuple[ShapePart, ...], bool]:
     is_array = [isinstance(form, int) or (isinstance(form, str) and form != "...") for form in forms]
     first = is_array.index(True)
     count = sum(is_array)
     separated = not all(is_array[first : first + count])
-    tokens: list[Token] = []
+    tokens: list[ShapePart] = []
     for position, form in enumerate(forms):
         if position == first and not separated:
-            tokens.append(Token.BATCH)
+            tokens.append(ShapePart.BATCH)
         if form is None or isinstance(form, tuple):
-            tokens.append(Token.KEPT if form is not None else Token.NEW)
-    return tuple([Token.BATCH, *tokens] if separated else tokens), separated
+            tokens.append(ShapePart.KEPT if form is not None else ShapePart.NEW)
+    return tuple([ShapePart.BATCH, *tokens] if separated else tokens), separated

@@ -8,7 +8,7 @@ from xarr import lax
 from xarr.calls.operands import as_array, fresh, is_weak
 from xarr.indexing.arrays import Combine
 from xarr.indexing.items import Mask
-from xarr.indexing.layout import Layout, Token
+from xarr.indexing.layout import IndexPlan, ShapePart
 from xarr.indexing.region import write_region
 from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
@@ -17,20 +17,22 @@ if TYPE_CHECKING:
     from xarr.arrays.array import Array
 
 
-def only_mask(layout: Layout) -> Mask | None:
+def only_mask(layout: IndexPlan) -> Mask | None:
     """The mask of an index that has no other array."""
     arrays = (*layout.arrays, *layout.scalars)
     return arrays[0] if len(arrays) == 1 and isinstance(arrays[0], Mask) else None
 
 
-def is_same_for_each(value: ArrayLike, layout: Layout) -> bool:
+def is_same_for_each(value: ArrayLike, layout: IndexPlan) -> bool:
     """Whether the value is the same for all elements of the mask, however many there are."""
     shape = () if is_weak(value) else value.shape
-    from_end = len(layout.tokens) - layout.tokens.index(Token.BATCH)
+    from_end = len(layout.tokens) - layout.tokens.index(ShapePart.BATCH)
     return len(shape) < from_end or shape[-from_end] == 1
 
 
-def write_mask(array: Array, layout: Layout, mask: Mask, value: ArrayLike, combine: Combine | None) -> Array:
+def write_mask(
+    array: Array, layout: IndexPlan, mask: Mask, value: ArrayLike, combine: Combine | None
+) -> Array:
     """`array` with `value`, the same for each element of the mask, or `combine(old, value)` where it holds."""
     inner = array if layout.region.is_whole(array.shape) else layout.region.read(array)
     values = lax.reshape(fit_value(array, value, layout.result((1,))), layout.kept_sizes)

@@ -1,6 +1,6 @@
 """Basic indices (ints, slices, `...`, `None`) as slice, reverse and reshape.
 
-A basic index is read once into a `Region`: which elements, in which order, under which shape.  Reading takes
+A basic index is read once into a `BasicIndex`: which elements, in which order, under which shape.  Reading takes
 the region out of an array; writing lays values over it.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Region:
+class BasicIndex:
     """The elements that a basic index selects from an array of some shape.
 
     Per dimension of the array: `start`, `limit` and `stride` of an increasing slice, and in `reversed`
@@ -48,7 +48,7 @@ class Region:
     shape: Ints
 
     @classmethod
-    def lookup(cls, index: Any, shape: Ints) -> Region | None:
+    def lookup(cls, index: Any, shape: Ints) -> BasicIndex | None:
         """The region of an index of plain ints, slices, `...` and None; None for any other index.
 
         Raises IndexingError for an index that is out of bounds or has too many items.
@@ -62,7 +62,7 @@ class Region:
         return None
 
     @classmethod
-    def of(cls, items: Sequence[slice | int | EllipsisType | None], shape: Ints) -> Region:
+    def of(cls, items: Sequence[slice | int | EllipsisType | None], shape: Ints) -> BasicIndex:
         """The region of items that name every dimension of `shape`."""
         rows: list[tuple[int, int, int, bool]] = []
         result: list[int] = []
@@ -130,7 +130,7 @@ class Region:
         return lax.pad(values, filler, config)
 
 
-def write_region(array: Array, region: Region, values: Array) -> Array:
+def write_region(array: Array, region: BasicIndex, values: Array) -> Array:
     """`array` with `values`, which have the shape of the region, on it."""
     if region.is_whole(array.shape):
         return values
@@ -151,9 +151,9 @@ _CACHED = (int, slice, type(None), type(Ellipsis))
 
 
 @lru_cache(maxsize=4096)
-def _cached_region(key: tuple[Any, ...], shape: Ints) -> Region:
+def _cached_region(key: tuple[Any, ...], shape: Ints) -> BasicIndex:
     items = tuple([slice(*item) if type(item) is tuple else item for item in key])
-    return Region.of(expand_ellipsis(items, shape), shape)
+    return BasicIndex.of(expand_ellipsis(items, shape), shape)
 
 
 def _length(row: tuple[int, int, int, bool]) -> int:

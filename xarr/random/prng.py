@@ -67,7 +67,7 @@ class PRNG(ABC):
 
 
 @record
-class _Cipher(PRNG):
+class _CipherPRNG(PRNG):
     """Encrypts counters of `block` words; further words of a counter tell keys and bits apart."""
 
     block: int
@@ -93,7 +93,7 @@ class _Cipher(PRNG):
         return drawn[0], drawn[1]
 
 
-class _Threefry2x32(_Cipher):
+class _Threefry2x32(_CipherPRNG):
     def seed(self, high: Term, low: Term) -> Words:
         return high, low
 
@@ -102,7 +102,7 @@ class _Threefry2x32(_Cipher):
         return drawn if width == 64 else _narrow(drawn, width)
 
 
-class _Threefry4x32(_Cipher):
+class _Threefry4x32(_CipherPRNG):
     def seed(self, high: Term, low: Term) -> Words:
         zero = _zero(low)
         return self.encrypt((high, low, zero, zero), (zero,) * 4)
@@ -169,10 +169,10 @@ PRNGS: Final = {
     for each in (
         _Threefry2x32("threefry2x32", "fry", 2, 2, _encrypt_pair),
         _Threefry4x32("threefry4x32", "fry4", 4, 4, threefry4x32),
-        _Cipher(
+        _CipherPRNG(
             "philox2x32", "phx2", 1, 2, lambda key, counter: philox2x32(key[0], (counter[0], counter[1]))
         ),
-        _Cipher("philox4x32", "phx4", 2, 4, _encrypt_four),
+        _CipherPRNG("philox4x32", "phx4", 2, 4, _encrypt_four),
         _BitGenerator("rbg", "rbg", 4),
         _UnsafeBitGenerator("unsafe_rbg", "urbg", 4),
     )

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from xarr.runtime.handles import Handle
 
 
-class Step(Enum):
+class PartStep(Enum):
     """A way to make a part of another Array; beside it stands the argument of the step."""
 
     INDEX = "x[index]"
@@ -46,19 +46,19 @@ class Step(Enum):
 
 
 # Names of their own, since looking up a member of an enumeration takes as long as the rest of `mark`.
-INDEX: Final = Step.INDEX
-TRANSPOSE: Final = Step.TRANSPOSE
-RESHAPE: Final = Step.RESHAPE
-FLIP: Final = Step.FLIP
-BROADCAST: Final = Step.BROADCAST
-DIAGONAL: Final = Step.DIAGONAL
-REAL: Final = Step.REAL
-IMAG: Final = Step.IMAG
-EINSUM: Final = Step.EINSUM
-VIEW: Final = Step.VIEW
+INDEX: Final = PartStep.INDEX
+TRANSPOSE: Final = PartStep.TRANSPOSE
+RESHAPE: Final = PartStep.RESHAPE
+FLIP: Final = PartStep.FLIP
+BROADCAST: Final = PartStep.BROADCAST
+DIAGONAL: Final = PartStep.DIAGONAL
+REAL: Final = PartStep.REAL
+IMAG: Final = PartStep.IMAG
+EINSUM: Final = PartStep.EINSUM
+VIEW: Final = PartStep.VIEW
 
 #: What a part was made of, how, and what that was a part of itself.
-Part = tuple[Callable[[], "Handle | None"], Step, Any, Any]
+Part = tuple[Callable[[], "Handle | None"], PartStep, Any, Any]
 #: What is written, for messages: a method of `x.at[…]`, an index or ALL, a value, or its text with "{part}" in it.
 Write = tuple[str, Any, Any]
 ALL: Final = ...
@@ -70,7 +70,7 @@ _MOST_STEPS: Final = 32
 H = TypeVar("H", bound="Handle")
 
 
-def mark(array: Handle, part: H, step: Step, argument: Any) -> H:
+def mark(array: Handle, part: H, step: PartStep, argument: Any) -> H:
     """`part`, which a function of NumPy's made of `array` by `step` and nobody else holds yet."""
     try:
         outer = array._part
@@ -115,11 +115,11 @@ def _nobody() -> None:
 # --- looking at parts -----------------------------------------------------------------------------------------
 
 
-def _lineage(part: Part) -> tuple[Handle, list[tuple[Step, Any]]] | None:
+def _lineage(part: Part) -> tuple[Handle, list[tuple[PartStep, Any]]] | None:
     """The outermost Array still alive that this is a part of, and the steps from it; None if there is none."""
     whole: Handle | None = None
-    steps: list[tuple[Step, Any]] = []
-    known: list[tuple[Step, Any]] = []
+    steps: list[tuple[PartStep, Any]] = []
+    known: list[tuple[PartStep, Any]] = []
     one: Part | None = part
     while one is not None:
         reference, step, argument, one = one
@@ -130,7 +130,7 @@ def _lineage(part: Part) -> tuple[Handle, list[tuple[Step, Any]]] | None:
     return None if whole is None else (whole, steps)
 
 
-_REPLAYS: Final[dict[Step, Callable[[Any, Any], Any]]] = {
+_REPLAYS: Final[dict[PartStep, Callable[[Any, Any], Any]]] = {
     TRANSPOSE: np.transpose,
     FLIP: np.flip,
     BROADCAST: np.broadcast_to,
@@ -143,7 +143,7 @@ _REPLAYS: Final[dict[Step, Callable[[Any, Any], Any]]] = {
 }
 
 
-def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any, Any]] | None:
+def _views(whole: Handle, steps: list[tuple[PartStep, Any]]) -> list[np.ndarray[Any, Any]] | None:
     """NumPy's views after each step, the first of all of `whole`, none of which may be read; None for no view."""
     shape, dtype = whole._node.shape, whole._node.dtype
     memory = np.empty(1, dtype)
@@ -168,7 +168,7 @@ def _views(whole: Handle, steps: list[tuple[Step, Any]]) -> list[np.ndarray[Any,
 
 #: Texts by the line that wrote, where the part was made, and how but for the index: a loop over x[i] has one, which
 #: Python shows once.
-_texts: Final[dict[tuple[Source, tuple[CodeType, Any] | None, tuple[tuple[Step, Any], ...]], str]] = {}
+_texts: Final[dict[tuple[Source, tuple[CodeType, Any] | None, tuple[tuple[PartStep, Any], ...]], str]] = {}
 _MOST_TEXTS: Final = 1024
 #: The frame, the variable here, and the argument of getrefcount.
 _REFERENCES_TO_SHOWN: Final = 3
@@ -258,7 +258,7 @@ _SET: Final[Write] = ("set", ALL, None)
 
 def _message(
     handle: Handle,
-    lineage: tuple[Handle, list[tuple[Step, Any]]],
+    lineage: tuple[Handle, list[tuple[PartStep, Any]]],
     write: Write,
     is_written: bool,
     frame: FrameType,
@@ -307,7 +307,7 @@ def _variables(frame: FrameType) -> dict[str, Any]:
 # --- spelling -------------------------------------------------------------------------------------------------
 
 
-def _spell(text: str, steps: list[tuple[Step, Any]]) -> str:
+def _spell(text: str, steps: list[tuple[PartStep, Any]]) -> str:
     """The expression for what the steps make of `text`."""
     for step, argument in steps:
         text = _SPELLINGS[step](text, argument)
@@ -343,7 +343,7 @@ def _order(order: str) -> str:
     return ', order="F"' if order == "F" else ""
 
 
-_SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
+_SPELLINGS: Final[dict[PartStep, Callable[[str, Any], str]]] = {
     INDEX: lambda text, index: f"{text}[{_index(index)}]",
     TRANSPOSE: _spell_transpose,
     RESHAPE: _spell_reshape,
@@ -357,7 +357,7 @@ _SPELLINGS: Final[dict[Step, Callable[[str, Any], str]]] = {
 }
 #: The whole `text` with the new value of what the step makes of it; not of BROADCAST and DIAGONAL, which are never
 #: written to.
-_INVERSES: Final[dict[Step, Callable[[str, Any, str], str]]] = {
+_INVERSES: Final[dict[PartStep, Callable[[str, Any, str], str]]] = {
     INDEX: lambda text, index, new: f"{text}.at[{_index(index)}].set({new})",
     TRANSPOSE: lambda text, order, new: _spell_transpose(new, tuple(np.argsort(order).tolist())),
     RESHAPE: lambda text, argument, new: f"{new}.reshape({text}.shape{_order(argument[1])})",
@@ -373,7 +373,7 @@ _INVERSES: Final[dict[Step, Callable[[str, Any, str], str]]] = {
 _VALUES: Final = (bool, int, float, complex, np.generic)
 
 
-def _rewrite(whole: str, steps: list[tuple[Step, Any]], write: Write) -> str | None:
+def _rewrite(whole: str, steps: list[tuple[PartStep, Any]], write: Write) -> str | None:
     """The new value of `whole` for a write to what the steps make of it; None where NumPy could not."""
     if any(step not in _INVERSES for step, _ in steps):
         return None

@@ -25,7 +25,7 @@ from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inline_call, record
-from xarr.transforms.signature import Call, Signature, call_of, static
+from xarr.transforms.signature import BoundCall, Signature, call_of, static
 from xarr.transforms.stages import Stage
 from xarr.transforms.traced import Traced
 
@@ -212,10 +212,10 @@ class Jitted(Generic[P, R]):
             return self
         known = self._methods.get(id(instance))
         if known is not None and known[0]() is instance:
-            return _Held(known[1], instance)
+            return _HeldMethod(known[1], instance)
         if tree.flatten(instance)[1].container is not None:
             return _Bound(self, instance)
-        return _Held(self._method_of(instance), instance)
+        return _HeldMethod(self._method_of(instance), instance)
 
     def __repr__(self) -> str:
         return f"<jitted {self.__name__}: {len(self._cache)} signatures, {self._compilations} compilations>"
@@ -291,7 +291,9 @@ class Jitted(Generic[P, R]):
             self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])
         return result
 
-    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None) -> Call:
+    def _call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], convert: Function | None = None
+    ) -> BoundCall:
         arguments: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
         statics, others = [], []
         for key, value in arguments:
@@ -302,7 +304,7 @@ class Jitted(Generic[P, R]):
                 others.append((key, label, tree.map(convert, value) if convert else value))
         return call_of(self.__name__, statics, others)
 
-    def _trace_call(self, call: Call) -> Traced:
+    def _trace_call(self, call: BoundCall) -> Traced:
         """The function recorded for the signature of `call`, by this call if by none before."""
         traced = self._look_up(call.signature)
         if traced is not None:
@@ -499,7 +501,7 @@ def _stand_in(leaf: Any) -> Any:
     return handles.wrap(parameter(argument_type(leaf))) if is_shape else leaf
 
 
-class _Held:
+class _HeldMethod:
     """A jitted method of an object that is no pytree, which lives as long as the method is in use."""
 
     __slots__ = ("__self__", "_jitted")
@@ -518,7 +520,7 @@ class _Held:
         return repr(self._jitted)
 
 
-class _Bound(_Held):
+class _Bound(_HeldMethod):
     """A jitted method of a pytree, which is the first argument."""
 
     __slots__ = ()

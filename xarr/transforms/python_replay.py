@@ -35,7 +35,7 @@ from xarr.runtime import handles, traces
 from xarr.runtime.check_flags import attach_results, flags_of, unread
 from xarr.runtime.evaluation import explain
 from xarr.transforms.donation import claim
-from xarr.transforms.signature import Argument, Call, Static, exact
+from xarr.transforms.signature import BoundCall, Static, TracedArgument, exact
 from xarr.transforms.traced import Converted, Traced
 from xarr.tree import Structure, flatten, unflatten
 
@@ -64,15 +64,15 @@ def static_types(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
     return static if is_static else None
 
 
-def has_fast_path(call: Call) -> bool:
+def has_fast_path(call: BoundCall) -> bool:
     """Whether `replay` can be made for calls like this one."""
     return "other" not in call.sources
 
 
-def replay(traced: Traced, call: Call) -> tuple[Replay, str]:
+def replay(traced: Traced, call: BoundCall) -> tuple[Replay, str]:
     """The function for calls that look like `call`, which gives MISSED for any other, and its text."""
     known = traced.texts.get(call.sources)
-    text, constants = traced.texts[call.sources] = known or _Writer(traced, call).write()
+    text, constants = traced.texts[call.sources] = known or _ReplayWriter(traced, call).write()
     settings, overridden = config.state()
     compiled = traced.compile()
     values = {
@@ -122,10 +122,10 @@ _SCOPE: Final[dict[str, Any]] = {
 }
 
 
-class _Writer:
+class _ReplayWriter:
     """Writes the text of one replay function and collects the objects that it refers to."""
 
-    def __init__(self, traced: Traced, call: Call) -> None:
+    def __init__(self, traced: Traced, call: BoundCall) -> None:
         self.traced = traced
         self.call = call
         self.lines: list[str] = []
@@ -180,7 +180,7 @@ class _Writer:
         if count:
             self.lines.append(f"{', '.join([values[index] for index in range(count)])}, = args")
         for argument in arguments:
-            if isinstance(argument, Argument):
+            if isinstance(argument, TracedArgument):
                 self._unpack(argument.structure, values[argument.key])
             else:
                 self._static(argument, values[argument.key])
@@ -191,7 +191,7 @@ class _Writer:
         leaves = 0
         for argument in self.call.signature.arguments:
             key = argument.key
-            structure = argument.structure if isinstance(argument, Argument) else None
+            structure = argument.structure if isinstance(argument, TracedArgument) else None
             if isinstance(key, str):
                 values[key] = f"kwargs[{_key(key, self._name)}]"
             else:

@@ -20,7 +20,7 @@ from xarr.lax.tracing import results_of
 from xarr.runtime import handles as lazy, tracing
 from xarr.runtime.effects import START, add_effect, last_effect
 from xarr.runtime.handles import Handle
-from xarr.transforms.signature import Argument, Call, Signature, Static
+from xarr.transforms.signature import BoundCall, Signature, Static, TracedArgument
 from xarr.transforms.traced import Converted, Donation, Traced
 from xarr.transforms.weak import Number, Numbers, compute, define
 
@@ -153,7 +153,7 @@ def _refuse_changed(name: str, signature: Signature, leaves: Sequence[Any], befo
 
 def _paths(signature: Signature) -> Iterator[str]:
     for argument in signature.arguments:
-        if isinstance(argument, Argument):
+        if isinstance(argument, TracedArgument):
             yield from argument.structure.paths(argument.label)
 
 
@@ -182,7 +182,7 @@ def _donation(name: str, signature: Signature, donated: Set[int | str]) -> Donat
     leaves: list[int] = []
     start = 0
     for argument in signature.arguments:
-        if isinstance(argument, Argument):
+        if isinstance(argument, TracedArgument):
             end = start + argument.structure.count
             leaves += range(start, end) if argument.key in donated else ()
             start = end
@@ -190,7 +190,7 @@ def _donation(name: str, signature: Signature, donated: Set[int | str]) -> Donat
     return Donation(tuple(leaves), f"{name}{f', first called at {line}' if line else ''}")
 
 
-def inline_call(traced: Traced, call: Call) -> Any:
+def inline_call(traced: Traced, call: BoundCall) -> Any:
     """The result of a call inside of another traced function: a call in its graph.
 
     What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what

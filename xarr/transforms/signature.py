@@ -25,7 +25,7 @@ _SETTINGS: Final = ("broadcasting", "default_dtype", "default_prng_impl", "backe
 
 
 @dataclass(frozen=True)
-class Argument:
+class TracedArgument:
     """An argument that is traced: a pytree of arrays and numbers.
 
     key: its position, or its keyword; label: what it is called in messages.
@@ -42,7 +42,7 @@ class Argument:
             text = text.replace("*", shown_type(leaf), 1)
         return f"{self.label}: {text}"
 
-    def changes(self, other: Argument) -> Iterator[str]:
+    def changes(self, other: TracedArgument) -> Iterator[str]:
         """Describe how this one differs from `other`, an earlier one of the same key."""
         if self.structure != other.structure:
             yield f"{self.label} was {other.structure} and is {self.structure}"
@@ -78,14 +78,14 @@ class Signature:
     device: that of the argument Arrays, None if none is committed.
     """
 
-    arguments: tuple[Argument | Static, ...]
+    arguments: tuple[TracedArgument | Static, ...]
     settings: tuple[tuple[str, Any], ...]
     device: Device | None
 
     @property
     def types(self) -> tuple[LeafType, ...]:
         """Those of all leaves of traced arguments, in order."""
-        return tuple([t for each in self.arguments if isinstance(each, Argument) for t in each.types])
+        return tuple([t for each in self.arguments if isinstance(each, TracedArgument) for t in each.types])
 
     @property
     def keys(self) -> tuple[Signature, ...]:
@@ -120,7 +120,7 @@ class Signature:
 
 
 @dataclass(frozen=True)
-class Call:
+class BoundCall:
     """The arguments of one call, taken apart.
 
     leaves: an Array, a NumPy array (a copy, which nobody else can change) or a number for each leaf;
@@ -172,22 +172,22 @@ def static(name: str, key: int | str, label: str, value: Any) -> Static:
     return Static(key, label, exact(value), value)
 
 
-def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | str, str, Any]]) -> Call:
+def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | str, str, Any]]) -> BoundCall:
     """A call with these static arguments and these others: (key, label, value)."""
-    arguments: list[Argument | Static] = list(statics)
+    arguments: list[TracedArgument | Static] = list(statics)
     leaves: list[Any] = []
     sources: list[str] = []
     for key, label, value in traced:
         below, structure = tree.flatten(value)
         _refuse_unhashable(name, label, structure)
         kinds = [_leaf(name, path, leaf) for path, leaf in zip(structure.paths(label), below, strict=True)]
-        arguments.append(Argument(key, label, structure, tuple([kind for kind, _, _ in kinds])))
+        arguments.append(TracedArgument(key, label, structure, tuple([kind for kind, _, _ in kinds])))
         leaves += [leaf for _, leaf, _ in kinds]
         sources += [source for _, _, source in kinds]
     device = common_device(leaves)
     if device is not None and not device.is_committed:
         device = None
-    return Call(Signature(tuple(arguments), settings(device), device), tuple(leaves), tuple(sources))
+    return BoundCall(Signature(tuple(arguments), settings(device), device), tuple(leaves), tuple(sources))
 
 
 def _refuse_unhashable(name: str, label: str, structure: Structure) -> None:

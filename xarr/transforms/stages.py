@@ -10,7 +10,7 @@ from xarr.base.records import record
 from xarr.errors import InputError
 from xarr.ir.graph import Graph
 from xarr.transforms.lowering import Compiled, Lowered, ShapeDtypeStruct
-from xarr.transforms.signature import Call, Signature
+from xarr.transforms.signature import BoundCall, Signature
 from xarr.transforms.traced import Traced
 
 
@@ -21,7 +21,7 @@ class Stage:
     fun_name: str
     traced: Traced
     signature: Signature
-    call: Callable[[tuple[Any, ...], dict[str, Any]], Call]
+    call: Callable[[tuple[Any, ...], dict[str, Any]], BoundCall]
 
     @property
     def graph(self) -> Graph:

@@ -14,15 +14,15 @@ from xarr.ir.ops import Call, Constant, GetTupleElement
 from xarr.ir.stablehlo.builders import BUILDERS, is_built
 from xarr.ir.stablehlo.lexer import DEEPEST
 from xarr.ir.stablehlo.records import (
-    Argument,
     DynamicType,
-    Function,
-    Operation,
+    ParsedArgument,
+    ParsedFunction,
+    ParsedOperation,
+    ParsedRegion,
+    ParsedValue,
     ReadType,
-    Region,
     SourceModule,
     UnsupportedType,
-    Value,
     walk,
 )
 from xarr.ir.stablehlo.site import Site
@@ -59,13 +59,13 @@ class Scope:
             raise self._source.text.error(f"{name} is defined a second time", position)
         self._nodes[name] = list(nodes)
 
-    def bind(self, value: Value, node: Node) -> None:
+    def bind(self, value: ParsedValue, node: Node) -> None:
         """Let an outer value be seen here as `node`."""
         nodes = self._nodes.setdefault(value.name, [])
         nodes.extend([node] * (value.index + 1 - len(nodes)))
         nodes[value.index] = node
 
-    def get(self, value: Value) -> Node:
+    def get(self, value: ParsedValue) -> Node:
         nodes = self._nodes.get(value.name, [])
         if value.index >= len(nodes):
             what = f"has {len(nodes)} results" if nodes else "is not defined before this"
@@ -74,7 +74,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Carried:
+class LoopValue:
     """A value that a loop carries, as far as it is known: the first one, and whether no iteration changes it.
 
     A size that a loop carries along is as constant inside as it is outside.
@@ -84,7 +84,7 @@ class Carried:
     is_kept: bool
 
 
-def carried_values(region: Region, operands: Sequence[Node]) -> list[Carried]:
+def carried_values(region: ParsedRegion, operands: Sequence[Node]) -> list[LoopValue]:
     """The values that a loop with the body `region` carries, where sizes in it are unknown; nothing otherwise."""
     types = [type for operation in walk(region) for type in operation.result_types]
     if not any(isinstance(type, DynamicType) for type in (*types, *(each.type for each in region.arguments))):
@@ -94,7 +94,7 @@ def carried_values(region: Region, operands: Sequence[Node]) -> list[Carried]:
     if not len(names) == len(region.arguments) == len(operands):
         return []
     return [
-        Carried(operand, name == argument.name)
+        LoopValue(operand, name == argument.name)
         for operand, name, argument in zip(operands, names, region.arguments, strict=True)
     ]
 
@@ -152,7 +152,7 @@ class Builder:
             for operation in walk(function.body) if function.body else ():
                 yield from self._in_operation(operation)
 
-    def _in_operation(self, operation: Operation) -> Iterator[tuple[str, int]]:
+    def _in_operation(self, operation: ParsedOperation) -> Iterator[tuple[str, int]]:
         if operation.name not in _RETURNS and not is_built(operation):
             target = operation.attributes.get("call_target_name")
             called = ""
@@ -173,7 +173,7 @@ class Builder:
 
     # --- functions ---
 
-    def _calls(self, function: Function) -> Iterator[str]:
+    def _calls(self, function: ParsedFunction) -> Iterator[str]:
         for operation in walk(function.body) if function.body else ():
             called = operation.attributes.get(_CALLS.get(operation.name, ""))
             reducers = operation.attributes.get("called_computations", ())
@@ -212,14 +212,14 @@ class Builder:
             position = self.source.functions[name].position
             raise self.source.text.error(f"calls nest deeper than {DEEPEST} functions", position)
 
-    def _needs_caller(self, function: Function) -> bool:
+    def _needs_caller(self, function: ParsedFunction) -> bool:
         """Whether sizes in the body depend on what is passed: then there is a graph for each call only."""
         if function.name == "main":
             return False
         operations = walk(function.body) if function.body else ()
         return any(isinstance(type, DynamicType) for each in operations for type in each.result_types)
 
-    def _graph(self, function: Function, types: Sequence[Type] | None = None) -> Graph:
+    def _graph(self, function: ParsedFunction, types: Sequence[Type] | None = None) -> Graph:
         position = function.position
         own = types or [self._known_type(argument.type, argument.position) for argument in function.arguments]
         nodes = [parameter(type) for type in own]
@@ -235,7 +235,7 @@ class Builder:
             return type
         raise self.source.text.error(f"expected a type of known sizes, got {type}", position)
 
-    def inline(self, function: Function, arguments: Sequence[Node]) -> list[Node]:
+    def inline(self, function: ParsedFunction, arguments: Sequence[Node]) -> list[Node]:
         """The results of `function` as nodes over `arguments`."""
         assert function.body is not None
         scope = Scope(self.source)
@@ -268,7 +268,7 @@ class Builder:
     # --- regions ---
 
     def close(
-        self, regions: Sequence[Region], outer: Scope, carried: Sequence[Carried] = ()
+        self, regions: Sequence[ParsedRegion], outer: Scope, carried: Sequence[LoopValue] = ()
     ) -> tuple[list[Graph], tuple[Node, ...]]:
         """Regions as graphs with one common list of captured values after their own arguments, and that list.
 
@@ -280,13 +280,13 @@ class Builder:
         return [self._close_region(region, outer, captured, carried) for region in regions], captured
 
     def loop(
-        self, regions: Sequence[Region], operands: Sequence[Node], outer: Scope
+        self, regions: Sequence[ParsedRegion], operands: Sequence[Node], outer: Scope
     ) -> tuple[list[Graph], tuple[Node, ...]]:
         """`close` of the condition and the body of a loop that starts with `operands`."""
         return self.close(regions, outer, carried_values(regions[-1], operands))
 
     def _close_region(
-        self, region: Region, outer: Scope, captured: tuple[Node, ...], carried: Sequence[Carried]
+        self, region: ParsedRegion, outer: Scope, captured: tuple[Node, ...], carried: Sequence[LoopValue]
     ) -> Graph:
         scope = Scope(self.source)
         known = dict(enumerate(carried))
@@ -300,7 +300,7 @@ class Builder:
             scope.bind(value, extra.get(node, node))
         return Graph([*own, *extra.values()], self._block(region, scope), "computation")
 
-    def _argument(self, argument: Argument, scope: Scope, carried: Carried | None) -> Node:
+    def _argument(self, argument: ParsedArgument, scope: Scope, carried: LoopValue | None) -> Node:
         if carried is not None and _agree(argument.type, carried.first.type):
             node = parameter(carried.first.type)
         else:
@@ -309,7 +309,7 @@ class Builder:
         scope.define(argument.name, [carried.first if carried and is_constant else node], argument.position)
         return node
 
-    def _block(self, region: Region, scope: Scope) -> list[Node]:
+    def _block(self, region: ParsedRegion, scope: Scope) -> list[Node]:
         self._depth += 1
         if self._depth > DEEPEST + 1:
             raise self.source.text.error(
@@ -319,7 +319,7 @@ class Builder:
         self._depth -= 1
         return results
 
-    def _operations(self, region: Region, scope: Scope) -> list[Node]:
+    def _operations(self, region: ParsedRegion, scope: Scope) -> list[Node]:
         for operation in region.operations:
             operands = tuple([scope.get(value) for value in operation.operands])
             if operation.operand_types is not None:
@@ -348,7 +348,7 @@ class Builder:
         self._check("result", operation.result_types, results, operation.name, operation.position)
         return results
 
-    def _define(self, operation: Operation, results: Sequence[Node], scope: Scope) -> None:
+    def _define(self, operation: ParsedOperation, results: Sequence[Node], scope: Scope) -> None:
         start = 0
         for name, count in operation.results:
             scope.define(name, results[start : start + count], operation.position)

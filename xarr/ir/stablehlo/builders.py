@@ -34,7 +34,7 @@ from xarr.ir.stablehlo.dynamic import (
     static_sizes,
 )
 from xarr.ir.stablehlo.lapack import LAPACK_CALLS
-from xarr.ir.stablehlo.records import Operation
+from xarr.ir.stablehlo.records import ParsedOperation
 from xarr.ir.stablehlo.site import Site
 
 #: What a builder gives: the node of an op, or the results one by one where they are several nodes.
@@ -509,7 +509,7 @@ CUSTOM_CALLS: Final[Builders] = {
 }
 
 
-def is_built(operation: Operation) -> bool:
+def is_built(operation: ParsedOperation) -> bool:
     """Whether there is a row for an operation."""
     if operation.name == "stablehlo.custom_call":
         target = operation.attributes.get("call_target_name")

@@ -26,7 +26,7 @@ _HEADER: Final = 4
 _MOST_LISTED: Final = 64
 
 
-class Elements:
+class LiteralElements:
     """The elements of a constant: `raw` holds all of them, or the single one of a splat."""
 
     def __init__(self, type: TensorType, raw: bytes, is_splat: bool) -> None:
@@ -42,7 +42,9 @@ class Elements:
         return np.frombuffer(self.all(), self.type.dtype).reshape(self.type.shape)
 
 
-def read_elements(literal: Literal, type: TensorType, text: Text, resources: dict[str, str]) -> Elements:
+def read_elements(
+    literal: Literal, type: TensorType, text: Text, resources: dict[str, str]
+) -> LiteralElements:
     """The elements of `literal`, which must be those of an array of `type`.
 
     Nothing is allocated beyond the length of the text.  Raises ParseError for another number of elements, for
@@ -58,7 +60,7 @@ def read_elements(literal: Literal, type: TensorType, text: Text, resources: dic
     return _from_bytes(literal, type, resources[literal.body][2 * _HEADER :], text)
 
 
-def _from_bytes(literal: Literal, type: TensorType, digits: str, text: Text) -> Elements:
+def _from_bytes(literal: Literal, type: TensorType, digits: str, text: Text) -> LiteralElements:
     if len(digits) % 2:
         raise text.error("expected two hexadecimal digits for each byte", literal.position)
     raw = bytes.fromhex(digits)
@@ -67,9 +69,9 @@ def _from_bytes(literal: Literal, type: TensorType, digits: str, text: Text) -> 
     if type.dtype in SUB_BYTE:  # the lower bits of a byte each; the others do not count
         raw = bytes(byte & 2 ** element_type(type.dtype).bits - 1 for byte in raw)
     if len(raw) == type.nbytes:
-        return Elements(type, raw, False)
+        return LiteralElements(type, raw, False)
     if len(raw) == type.dtype.itemsize and literal.style == "hex":
-        return Elements(type, raw, True)
+        return LiteralElements(type, raw, True)
     raise text.error(f"expected {type.nbytes} bytes for {type}, got {len(raw)}", literal.position)
 
 
@@ -80,21 +82,21 @@ def _bools(raw: bytes, size: int) -> bytes:
     return np.unpackbits(np.frombuffer(raw, np.uint8), count=size, bitorder="little").tobytes()
 
 
-def _from_list(literal: Literal, type: TensorType, text: Text) -> Elements:
+def _from_list(literal: Literal, type: TensorType, text: Text) -> LiteralElements:
     items, shape = _flatten_literal(literal, text)
     is_splat = shape is None
     if not is_splat and shape != type.shape and not (shape == () and not type.size):
         got = shape if shape is None or len(shape) <= _MOST_LISTED else f"lists that nest {len(shape)} deep"
         raise text.error(f"expected elements of shape {type.shape}, got {got}", literal.position)
     if is_splat and not type.size:
-        return Elements(type, b"", False)
+        return LiteralElements(type, b"", False)
     try:
         raw = _convert(items, type.dtype).tobytes()
     except ValueError as error:
         if isinstance(error, ParseError):
             raise
         raise text.error(f"an element that {type.dtype} cannot hold: {error}", literal.position) from None
-    return Elements(type, raw, is_splat and type.size > 1)
+    return LiteralElements(type, raw, is_splat and type.size > 1)
 
 
 def _flatten_literal(literal: Literal, text: Text) -> tuple[list[str], tuple[int, ...] | None]:

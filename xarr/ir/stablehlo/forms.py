@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xarr.errors import ValueRangeError
-from xarr.ir.stablehlo.records import Attribute, Operation, ReadType
+from xarr.ir.stablehlo.records import Attribute, ParsedOperation, ReadType
 
 Items = dict[str, Attribute]
 Types = tuple[ReadType, ...]
@@ -38,7 +38,7 @@ class Form:
     results: str = "one"
     same: bool = True
 
-    def apply(self, operation: Operation, unnamed: list[Attribute]) -> None:
+    def apply(self, operation: ParsedOperation, unnamed: list[Attribute]) -> None:
         """Give the attributes of `operation` their generic names."""
         items = operation.attributes
         items.update(zip(self.positional, unnamed, strict=False))
@@ -48,7 +48,7 @@ class Form:
         if self.adjust is not None:
             self.adjust(items)
 
-    def set_types(self, operation: Operation, left: Types, right: Types | None) -> None:
+    def set_types(self, operation: ParsedOperation, left: Types, right: Types | None) -> None:
         """Set the types of `operation` from those before and after the arrow (None: there is no arrow)."""
         count = len(operation.operands)
         if right is not None:

@@ -14,16 +14,16 @@ from xarr.ir.stablehlo.attribute_syntax import (
 from xarr.ir.stablehlo.forms import UNNAMED, form
 from xarr.ir.stablehlo.lexer import Lexer, Text, Token
 from xarr.ir.stablehlo.records import (
-    Argument,
     Attribute,
     DynamicType,
-    Function,
     FunctionType,
-    Operation,
+    ParsedArgument,
+    ParsedFunction,
+    ParsedOperation,
+    ParsedRegion,
+    ParsedValue,
     ReadType,
-    Region,
     SourceModule,
-    Value,
 )
 from xarr.ir.stablehlo.type_syntax import Aliases, read_function_type, read_type, read_types
 from xarr.ir.types import TensorType
@@ -38,10 +38,10 @@ def read_module(content: str, filename: str = "<stablehlo>") -> SourceModule:
 
     Raises ParseError with line and column for anything that is not MLIR, and for several modules in one text.
     """
-    return _Reader(Text(content, filename)).module()
+    return _Parser(Text(content, filename)).module()
 
 
-class _Reader:
+class _Parser:
     def __init__(self, text: Text) -> None:
         self.lexer = Lexer(text)
         self.text = text
@@ -172,7 +172,7 @@ class _Reader:
         self._location()
         return True
 
-    def _pretty_function(self) -> Function:
+    def _pretty_function(self) -> ParsedFunction:
         lexer = self.lexer
         position = lexer.advance().start
         if lexer.at("public", "private", "nested"):
@@ -186,7 +186,7 @@ class _Reader:
             self._braces()
         body = self.region(arguments) if lexer.at("{") else None
         self._location()
-        return Function(name, arguments, results, body, position)
+        return ParsedFunction(name, arguments, results, body, position)
 
     def _function_results(self) -> tuple[ReadType, ...]:
         if not self.lexer.accept("("):
@@ -201,7 +201,7 @@ class _Reader:
         self.lexer.expect(")", "after the types of the results")
         return tuple(types)
 
-    def _generic_function(self, operation: Operation) -> Function:
+    def _generic_function(self, operation: ParsedOperation) -> ParsedFunction:
         name, type = operation.attributes.get("sym_name"), operation.attributes.get("function_type")
         if not isinstance(name, str) or not isinstance(type, FunctionType) or len(operation.regions) != 1:
             message = "expected func.func with sym_name, function_type and one region"
@@ -210,25 +210,25 @@ class _Reader:
         arguments = region.arguments
         if not region.operations:
             numbered = enumerate(type.parameters)
-            arguments = [Argument(f"%{index}", each, operation.position) for index, each in numbered]
+            arguments = [ParsedArgument(f"%{index}", each, operation.position) for index, each in numbered]
         if tuple(argument.type for argument in arguments) != type.parameters:
             raise self.text.error("the arguments differ from the function_type", operation.position)
-        return Function(
+        return ParsedFunction(
             name, arguments, type.results, region if region.operations else None, operation.position
         )
 
-    def _arguments(self) -> list[Argument]:
+    def _arguments(self) -> list[ParsedArgument]:
         """`(%a: type {attributes} loc(…), …)`; a declaration may leave the names out."""
         lexer = self.lexer
         lexer.expect("(", "before the arguments")
-        arguments: list[Argument] = []
+        arguments: list[ParsedArgument] = []
         while not lexer.at(")"):
             token = lexer.token
             name = f"%{len(arguments)}"
             if token.kind == "value":
                 name = lexer.advance().text
                 lexer.expect(":", f"after {name}")
-            arguments.append(Argument(name, read_type(lexer, self.aliases), token.start))
+            arguments.append(ParsedArgument(name, read_type(lexer, self.aliases), token.start))
             if lexer.at("{"):
                 self._braces()
             self._location()
@@ -257,7 +257,7 @@ class _Reader:
 
     # --- regions ---
 
-    def region(self, arguments: list[Argument] | None = None) -> Region:
+    def region(self, arguments: list[ParsedArgument] | None = None) -> ParsedRegion:
         """`{ ^bb0(%a: type): operations }`; with `arguments`, the block has these and no label."""
         lexer = self.lexer
         position = lexer.expect("{", "before the operations").start
@@ -275,11 +275,11 @@ class _Reader:
                     )
                 operations.append(self.operation())
         lexer.advance()
-        return Region(own, operations, position)
+        return ParsedRegion(own, operations, position)
 
     # --- operations ---
 
-    def operation(self) -> Operation:
+    def operation(self) -> ParsedOperation:
         """One operation with its results."""
         lexer = self.lexer
         results = self._results()
@@ -316,14 +316,14 @@ class _Reader:
             raise self.text.error(f"expected a name without #, got {token.text!r}", token.start)
         return token.text
 
-    def _value(self) -> Value:
+    def _value(self) -> ParsedValue:
         token = self.lexer.take("value", "a value that starts with %")
         name, _, index = token.text.partition("#")
         if len(index) > 9:
             raise self.text.error(f"there is no result number {index[:20]}", token.start)
-        return Value(name, int(index or 0), token.start)
+        return ParsedValue(name, int(index or 0), token.start)
 
-    def _values(self) -> list[Value]:
+    def _values(self) -> list[ParsedValue]:
         """`(%a, %b)`."""
         self.lexer.expect("(", "before the operands")
         values = []
@@ -334,11 +334,11 @@ class _Reader:
         self.lexer.expect(")", "after the operands")
         return values
 
-    def _generic(self) -> Operation:
+    def _generic(self) -> ParsedOperation:
         """`"name"(%a) <{properties}> ({ region }) {attributes} : (types) -> types`."""
         lexer = self.lexer
         position = lexer.token.start
-        operation = Operation(lexer.string(), position, self._values())
+        operation = ParsedOperation(lexer.string(), position, self._values())
         if lexer.at("["):
             lexer.skip_group()
         operation.attributes.update(self._properties())
@@ -353,22 +353,22 @@ class _Reader:
         self._signature(operation)
         return operation
 
-    def _signature(self, operation: Operation) -> None:
+    def _signature(self, operation: ParsedOperation) -> None:
         types = read_function_type(self.lexer, self.aliases)
         self._check_count(operation, len(types.parameters))
         operation.operand_types, operation.result_types = types.parameters, types.results
 
-    def _check_count(self, operation: Operation, count: int) -> None:
+    def _check_count(self, operation: ParsedOperation, count: int) -> None:
         if count != len(operation.operands):
             message = f"{operation.name} has {len(operation.operands)} operands but {count} types of operands"
             raise self.text.error(message, operation.position)
 
-    def _pretty(self) -> Operation:
+    def _pretty(self) -> ParsedOperation:
         token = self.lexer.advance()
         name = _SHORT.get(token.text, token.text)
         if "." not in name:
             raise self.text.error(f"expected an operation with its dialect, got {name!r}", token.start)
-        operation = Operation(name, token.start)
+        operation = ParsedOperation(name, token.start)
         special = _SPECIAL.get(name)
         if special is not None:
             special(self, operation)
@@ -376,7 +376,7 @@ class _Reader:
             self._regular(operation)
         return operation
 
-    def _regular(self, operation: Operation) -> None:
+    def _regular(self, operation: ParsedOperation) -> None:
         unnamed: list[Attribute] = []
         self._items(operation, unnamed)
         if self.lexer.at("{"):
@@ -388,7 +388,7 @@ class _Reader:
         if self.lexer.at("{"):
             operation.attributes.update(self._braces())
 
-    def _finish(self, operation: Operation, unnamed: list[Attribute]) -> None:
+    def _finish(self, operation: ParsedOperation, unnamed: list[Attribute]) -> None:
         row = form(operation.name)
         if len(unnamed) == 1 and not row.positional:
             operation.attributes[UNNAMED] = unnamed[0]
@@ -399,7 +399,7 @@ class _Reader:
         except XarrError as error:
             raise self.text.error(f"{operation.name}: {error}", operation.position) from None
 
-    def _items(self, operation: Operation, unnamed: list[Attribute]) -> None:
+    def _items(self, operation: ParsedOperation, unnamed: list[Attribute]) -> None:
         """Operands and attributes, with commas between most of them."""
         lexer = self.lexer
         while not lexer.at(*_END_OF_HEAD) and not (lexer.at("loc") and lexer.follows("(")):
@@ -419,7 +419,7 @@ class _Reader:
             ):
                 return
 
-    def _item(self, operation: Operation, unnamed: list[Attribute]) -> None:
+    def _item(self, operation: ParsedOperation, unnamed: list[Attribute]) -> None:
         lexer = self.lexer
         if lexer.token.kind == "value":
             operation.operands.append(self._value())
@@ -429,7 +429,7 @@ class _Reader:
         else:
             unnamed.append(read_untyped(lexer, self.aliases))
 
-    def _types(self, operation: Operation) -> None:
+    def _types(self, operation: ParsedOperation) -> None:
         lexer = self.lexer
         position = lexer.token.start
         is_group = lexer.at("(")
@@ -445,7 +445,7 @@ class _Reader:
 
     # --- operations with a form of their own ---
 
-    def _slice(self, operation: Operation) -> None:
+    def _slice(self, operation: ParsedOperation) -> None:
         """`stablehlo.slice %a [0:2, 1:9:2] : (type) -> type`."""
         lexer = self.lexer
         operation.operands.append(self._value())
@@ -463,14 +463,14 @@ class _Reader:
         operation.attributes.update({name: tuple(row[k] for row in rows) for k, name in enumerate(names)})
         self._tail(operation)
 
-    def _tail(self, operation: Operation) -> None:
+    def _tail(self, operation: ParsedOperation) -> None:
         """`{attributes} : (types) -> types`."""
         if self.lexer.at("{"):
             operation.attributes.update(self._braces())
         self.lexer.expect(":", f"before the types of {operation.name}")
         self._signature(operation)
 
-    def _while(self, operation: Operation) -> None:
+    def _while(self, operation: ParsedOperation) -> None:
         """`stablehlo.while(%x = %a) : type attributes {…} cond { … } do { … }`."""
         lexer = self.lexer
         lexer.expect("(", "before the carried values")
@@ -492,16 +492,16 @@ class _Reader:
         pairs = list(zip(names, types, strict=True))
         for word in ("cond", "do"):
             lexer.expect(word, "before a region of the loop")
-            arguments = [Argument(self._plain(name), type, name.start) for name, type in pairs]
+            arguments = [ParsedArgument(self._plain(name), type, name.start) for name, type in pairs]
             operation.regions.append(self.region(arguments))
 
-    def _reduce(self, operation: Operation) -> None:
+    def _reduce(self, operation: ParsedOperation) -> None:
         """`stablehlo.reduce(%a init: %b) applies stablehlo.add across dimensions = [0] : (types) -> type`.
 
         Or, with a computation: `… across dimensions = [0] : (types) -> type reducer(%x: t, %y: t) { … }`.
         """
         lexer = self.lexer
-        initial: list[Value] = []
+        initial: list[ParsedValue] = []
         while not initial or lexer.accept(","):
             lexer.expect("(", "before an operand")
             operation.operands.append(self._value())
@@ -517,7 +517,7 @@ class _Reader:
         self._tail(operation)
         operation.regions.append(self._read_applied_op(operation, applied) if applied else self._reducer())
 
-    def _reducer(self) -> Region:
+    def _reducer(self) -> ParsedRegion:
         self.lexer.expect("reducer", "and the computation")
         pairs = []
         while self.lexer.at("("):
@@ -527,21 +527,25 @@ class _Reader:
                 raise self.text.error("expected two arguments", position)
         return self.region([pair[side] for side in range(2) for pair in pairs])
 
-    def _read_applied_op(self, operation: Operation, name: Token) -> Region:
+    def _read_applied_op(self, operation: ParsedOperation, name: Token) -> ParsedRegion:
         """The computation that consists of one operation."""
         types = operation.operand_types or ()
         if name.kind != "word" or len(types) != 2 or not isinstance(types[0], TensorType | DynamicType):
             raise self.text.error("expected the name of an operation that combines one array", name.start)
         scalar = TensorType((), types[0].dtype)
-        arguments = [Argument(f"%{side}", scalar, name.start) for side in ("lhs", "rhs")]
-        values = [Value(argument.name, 0, name.start) for argument in arguments]
-        combine = Operation(name.text, name.start, values, {}, [], (scalar, scalar), (scalar,), [("%0", 1)])
-        result = Operation("stablehlo.return", name.start, [Value("%0", 0, name.start)], {}, [], (scalar,))
-        return Region(arguments, [combine, result], name.start)
+        arguments = [ParsedArgument(f"%{side}", scalar, name.start) for side in ("lhs", "rhs")]
+        values = [ParsedValue(argument.name, 0, name.start) for argument in arguments]
+        combine = ParsedOperation(
+            name.text, name.start, values, {}, [], (scalar, scalar), (scalar,), [("%0", 1)]
+        )
+        result = ParsedOperation(
+            "stablehlo.return", name.start, [ParsedValue("%0", 0, name.start)], {}, [], (scalar,)
+        )
+        return ParsedRegion(arguments, [combine, result], name.start)
 
 
 _SPECIAL: Final = {
-    "stablehlo.slice": _Reader._slice,
-    "stablehlo.while": _Reader._while,
-    "stablehlo.reduce": _Reader._reduce,
+    "stablehlo.slice": _Parser._slice,
+    "stablehlo.while": _Parser._while,
+    "stablehlo.reduce": _Parser._reduce,
 }

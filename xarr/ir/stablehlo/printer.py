@@ -32,13 +32,13 @@ def print_module(graph: Graph, locations: bool = False) -> str:
     Leaves that hold data, and stray parameters of other graphs, become arguments of `main` after those of
     the graph.  With `locations`, every operation says where in the user's program it was built.
     """
-    module = Module(locations)
+    module = ModuleNames(locations)
     functions = [module.function(_MAIN, graph)]
     functions += [module.function(f"private @{name}", body) for name, body in module.pending()]
     return f"module @{symbol(graph.name)} {{\n{''.join(functions)}}}"
 
 
-class Module:
+class ModuleNames:
     """Names and captures that the functions of a module share: symbols, and the leaves of each computation."""
 
     def __init__(self, locations: bool) -> None:
@@ -121,7 +121,7 @@ class Printer:
     """
 
     def __init__(
-        self, module: Module, indent: str, outer: Printer | None = None, is_function: bool = False
+        self, module: ModuleNames, indent: str, outer: Printer | None = None, is_function: bool = False
     ) -> None:
         self.module = module
         self.indent = indent

@@ -71,7 +71,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Value:
+class ParsedValue:
     """A use of result number `index` of the operation that defines `name`, or of an argument."""
 
     name: str
@@ -87,7 +87,7 @@ class Value:
 
 
 @dataclass
-class Operation:
+class ParsedOperation:
     """One operation, whichever of its forms it was written in.
 
     `attributes` go by the names of the generic form.  `operand_types` is None where the form does not
@@ -96,16 +96,16 @@ class Operation:
 
     name: str
     position: int
-    operands: list[Value] = field(default_factory=list)
+    operands: list[ParsedValue] = field(default_factory=list)
     attributes: dict[str, Attribute] = field(default_factory=dict)
-    regions: list[Region] = field(default_factory=list)
+    regions: list[ParsedRegion] = field(default_factory=list)
     operand_types: tuple[ReadType, ...] | None = None
     result_types: tuple[ReadType, ...] = ()
     results: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass
-class Argument:
+class ParsedArgument:
     """An argument of a function or a block."""
 
     name: str
@@ -114,18 +114,18 @@ class Argument:
 
 
 @dataclass
-class Region:
+class ParsedRegion:
     """One block: its arguments and operations, of which the last returns."""
 
-    arguments: list[Argument]
-    operations: list[Operation]
+    arguments: list[ParsedArgument]
+    operations: list[ParsedOperation]
     position: int
 
     @cached_property
-    def free(self) -> tuple[Value, ...]:
+    def free(self) -> tuple[ParsedValue, ...]:
         """The outer values that are used here, in the order of their first use, each once."""
         own = {argument.name for argument in self.arguments}
-        values: dict[tuple[str, int], Value] = {}
+        values: dict[tuple[str, int], ParsedValue] = {}
         for operation in self.operations:
             used = [*operation.operands, *(value for inner in operation.regions for value in inner.free)]
             for value in used:
@@ -136,13 +136,13 @@ class Region:
 
 
 @dataclass
-class Function:
+class ParsedFunction:
     """`body` is None for a declaration."""
 
     name: str
-    arguments: list[Argument]
+    arguments: list[ParsedArgument]
     result_types: tuple[ReadType, ...]
-    body: Region | None
+    body: ParsedRegion | None
     position: int
 
     @property
@@ -157,12 +157,12 @@ class SourceModule:
 
     text: Text
     name: str | None = None
-    functions: dict[str, Function] = field(default_factory=dict)
+    functions: dict[str, ParsedFunction] = field(default_factory=dict)
     #: The bytes of each `dense_resource`, as hexadecimal digits.
     resources: dict[str, str] = field(default_factory=dict)
 
 
-def walk(region: Region) -> Iterator[Operation]:
+def walk(region: ParsedRegion) -> Iterator[ParsedOperation]:
     """Every operation of a region and of the regions inside."""
     stack = list(reversed(region.operations))
     while stack:

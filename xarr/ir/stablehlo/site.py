@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from xarr.ir.graph import Graph, Node
-from xarr.ir.stablehlo.elements import Elements, read_elements
-from xarr.ir.stablehlo.records import Attribute, DynamicType, Literal, Operation, ReadType, Value
+from xarr.ir.stablehlo.elements import LiteralElements, read_elements
+from xarr.ir.stablehlo.records import Attribute, DynamicType, Literal, ParsedOperation, ParsedValue, ReadType
 from xarr.ir.types import Ints, TensorType
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Site:
     """
 
     def __init__(
-        self, builder: Builder, operation: Operation, operands: tuple[Node, ...], scope: Scope
+        self, builder: Builder, operation: ParsedOperation, operands: tuple[Node, ...], scope: Scope
     ) -> None:
         self.operation = operation
         self.operands = operands
@@ -163,7 +163,7 @@ class Site:
         """A list of integers in a record; MLIR leaves empty ones out."""
         return self.as_integers(name, record.get(name, ()))
 
-    def elements(self, name: str, value: Attribute, type: TensorType | None = None) -> Elements:
+    def elements(self, name: str, value: Attribute, type: TensorType | None = None) -> LiteralElements:
         """The elements of a literal: of the type that stands with it, or else of `type`."""
         if not isinstance(value, Literal):
             self.fail(f"expected dense<…> for {name}, got {value!r}")
@@ -186,7 +186,7 @@ class Site:
             self.fail(f"the computation uses {name}, but may use nothing but its arguments and constants")
         return graph
 
-    def _is_traced(self, value: Value) -> bool:
+    def _is_traced(self, value: ParsedValue) -> bool:
         return self._scope.get(value).traced
 
     def capturing(self, *indices: int) -> tuple[list[Graph], tuple[Node, ...]]:

@@ -153,7 +153,7 @@ def _lend(
     return capsule
 
 
-class _Held:
+class _HeldCapsule:
     """A capsule as something that NumPy reads."""
 
     def __init__(self, capsule: object, device: tuple[int, int]) -> None:
@@ -191,10 +191,10 @@ def import_memory(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, An
     code = tensor.code
     dtype = _BY_CODE.get((code, tensor.bits))
     if dtype is None:
-        return np.from_dlpack(_Held(capsule, device))
+        return np.from_dlpack(_HeldCapsule(capsule, device))
     tensor.code = _UNSIGNED
     try:
-        values = np.from_dlpack(_Held(capsule, device))
+        values = np.from_dlpack(_HeldCapsule(capsule, device))
     except BaseException:
         tensor.code = code  # a capsule that was not taken goes back as it came, to be read or freed by others
         raise

@@ -106,7 +106,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike = int, sparse: bool = Fa
     return commit(stack([lax.broadcasted_iota(wanted, shape, k) for k in range(len(shape))]))
 
 
-class _Grid:
+class _MeshGrid:
     """The class of `mgrid` and `ogrid`."""
 
     def __init__(self, sparse: bool) -> None:
@@ -143,9 +143,9 @@ def _range(part: Any) -> Array:
 
 #: mgrid[0:2, 0:3]: the components of each index of a grid, in one array of shape (2, 2, 3).
 #: Slices are those of `arange`, or with an imaginary step `linspace`.  Source: NumPy, `mgrid`.
-mgrid: Final = _Grid(sparse=False)
+mgrid: Final = _MeshGrid(sparse=False)
 #: ogrid[0:2, 0:3]: the same as a tuple of arrays with size 1 in every dimension but their own.
-ogrid: Final = _Grid(sparse=True)
+ogrid: Final = _MeshGrid(sparse=True)
 
 
 class _Concatenation:

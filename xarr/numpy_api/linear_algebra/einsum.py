@@ -33,7 +33,7 @@ _NARROW: Final = 4
 
 
 @record
-class Expression:
+class Subscripts:
     """The labels of each operand, and of the result."""
 
     inputs: tuple[Labels, ...]
@@ -98,7 +98,7 @@ def _number(name: str, label: Any) -> int:
     return number
 
 
-def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]:
+def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Subscripts, list[Any]]:
     terms, output, values = _split_operands(name, operands)
     if len(terms) != len(values):
         raise ShapeError(f"{name}: the subscripts are of {counted(len(terms), 'operand')}, got {len(values)}")
@@ -108,7 +108,7 @@ def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Expression, list[Any]]
         for number, (term, array) in enumerate(zip(terms, arrays, strict=True))
     )
     dots = sorted({label for labels in inputs for label in labels if isinstance(label, int)})
-    return Expression(inputs, _result(name, inputs, output, dots)), arrays
+    return Subscripts(inputs, _result(name, inputs, output, dots)), arrays
 
 
 def _name_dimensions(name: str, number: int, term: list[Any], rank: int) -> Labels:
@@ -154,7 +154,7 @@ def _result(name: str, inputs: tuple[Labels, ...], output: list[Any] | None, dot
     return chosen
 
 
-def _sizes(name: str, expression: Expression, arrays: Sequence[Array]) -> dict[Any, int]:
+def _sizes(name: str, expression: Subscripts, arrays: Sequence[Array]) -> dict[Any, int]:
     """The size of each label; sizes of 1 broadcast, within what `config.broadcasting` allows."""
     sizes: dict[Any, int] = {}
     for number, (labels, array) in enumerate(zip(expression.inputs, arrays, strict=True)):
@@ -185,37 +185,39 @@ def _quote(label: Any) -> str:
 
 
 @record(eq=False)
-class Term:
+class LabelledArray:
     """An array with a label for each dimension."""
 
     array: Array
     labels: Labels
 
-    def without_repeats(self) -> Term:
+    def without_repeats(self) -> LabelledArray:
         """The diagonal of dimensions with one label."""
         term = self
         for label in dict.fromkeys(self.labels):
             while term.labels.count(label) > 1:
                 first, second = [axis for axis, each in enumerate(term.labels) if each == label][:2]
                 rest = [each for axis, each in enumerate(term.labels) if axis not in (first, second)]
-                term = Term(diagonal(term.array, 0, first, second), (*rest, label))
+                term = LabelledArray(diagonal(term.array, 0, first, second), (*rest, label))
         return term
 
-    def without_ones(self, sizes: dict[Any, int]) -> Term:
+    def without_ones(self, sizes: dict[Any, int]) -> LabelledArray:
         """Without the dimensions of size 1 whose label has another size elsewhere."""
         ones = [a for a, label in enumerate(self.labels) if self.array.shape[a] == 1 != sizes[label]]
         kept = tuple(label for axis, label in enumerate(self.labels) if axis not in ones)
-        return Term(lax.squeeze(self.array, ones), kept) if ones else self
+        return LabelledArray(lax.squeeze(self.array, ones), kept) if ones else self
 
-    def sum_over(self, labels: Iterable[Any]) -> Term:
+    def sum_over(self, labels: Iterable[Any]) -> LabelledArray:
         """Sum over the labels that are not among `labels`."""
         axes = [axis for axis, label in enumerate(self.labels) if label not in labels]
         if not axes:
             return self
-        return Term(_sum(self.array, axes), tuple(label for label in self.labels if label in labels))
+        return LabelledArray(_sum(self.array, axes), tuple(label for label in self.labels if label in labels))
 
-    def transpose(self, labels: Labels) -> Term:
-        return Term(lax.transpose(self.array, [self.labels.index(label) for label in labels]), labels)
+    def transpose(self, labels: Labels) -> LabelledArray:
+        return LabelledArray(
+            lax.transpose(self.array, [self.labels.index(label) for label in labels]), labels
+        )
 
 
 def _sum(array: Array, axes: Sequence[int]) -> Array:
@@ -225,7 +227,7 @@ def _sum(array: Array, axes: Sequence[int]) -> Array:
     return convert(lax.reduce_sum(convert(array, wide), axes), array.dtype)
 
 
-def _contract(left: Term, right: Term, labels: Iterable[Any]) -> Term:
+def _contract(left: LabelledArray, right: LabelledArray, labels: Iterable[Any]) -> LabelledArray:
     """Multiply two terms and sum over the labels that both have and that are not in `labels`."""
     wanted = set(labels)
     left, right = left.sum_over(wanted.union(right.labels)), right.sum_over(wanted.union(left.labels))
@@ -237,12 +239,12 @@ def _contract(left: Term, right: Term, labels: Iterable[Any]) -> Term:
     )
     array = product(left.array, right.array, contracting, own)
     free = [label for term in (left, right) for label in term.labels if label not in both]
-    return Term(array, (*batch, *free))
+    return LabelledArray(array, (*batch, *free))
 
 
-def _evaluate(expression: Expression, arrays: Sequence[Array], sizes: dict[Any, int], path: Any) -> Array:
+def _evaluate(expression: Subscripts, arrays: Sequence[Array], sizes: dict[Any, int], path: Any) -> Array:
     terms = [
-        Term(array, labels).without_repeats().without_ones(sizes)
+        LabelledArray(array, labels).without_repeats().without_ones(sizes)
         for array, labels in zip(arrays, expression.inputs, strict=True)
     ]
     for step in path:
@@ -258,7 +260,7 @@ def _evaluate(expression: Expression, arrays: Sequence[Array], sizes: dict[Any, 
     return _spread(result, expression.output, sizes)
 
 
-def _spread(term: Term, output: Labels, sizes: dict[Any, int]) -> Array:
+def _spread(term: LabelledArray, output: Labels, sizes: dict[Any, int]) -> Array:
     """The result with all of its labels, also those that every operand has in size 1 or not at all."""
     own = term.transpose(tuple(label for label in output if label in term.labels))
     shape = tuple(sizes[label] for label in output)
@@ -307,7 +309,7 @@ def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kw
     return result
 
 
-def _part(operand: Any, expression: Expression, result: Array) -> Array:
+def _part(operand: Any, expression: Subscripts, result: Array) -> Array:
     """Mark `result` as a part of the one operand, unless dimensions of it were added up or stretched."""
     (labels,), output = expression.inputs, expression.output
     if not isinstance(operand, Handle) or set(labels) != set(output):
@@ -351,7 +353,7 @@ def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = Fa
 
 
 def _numpys(
-    expression: Expression, shapes: Sequence[tuple[int, ...]], optimize: Any
+    expression: Subscripts, shapes: Sequence[tuple[int, ...]], optimize: Any
 ) -> tuple[list[Any], str]:
     text = _text(expression)
     stand_ins = [np.broadcast_to(np.float64(0), shape) for shape in shapes]
@@ -364,7 +366,7 @@ def _numpys(
     return list(path), report
 
 
-def _text(expression: Expression) -> str:
+def _text(expression: Subscripts) -> str:
     """The subscripts, with a letter for each dimension."""
     letters = _unused_letters(expression)
     every = [*expression.inputs, expression.output]
@@ -372,7 +374,7 @@ def _text(expression: Expression) -> str:
     return f"{','.join(terms)}->{output}"
 
 
-def _unused_letters(expression: Expression) -> dict[Any, str]:
+def _unused_letters(expression: Subscripts) -> dict[Any, str]:
     """Letters for the dimensions that an ellipsis stands for."""
     every = {label for labels in expression.inputs for label in labels}
     numbers = sorted(label for label in every if isinstance(label, int))
@@ -382,7 +384,7 @@ def _unused_letters(expression: Expression) -> dict[Any, str]:
     return dict(zip(numbers, letters, strict=False))
 
 
-def _path(expression: Expression, sizes: dict[Any, int], arrays: Sequence[Array], optimize: Any) -> list[Any]:
+def _path(expression: Subscripts, sizes: dict[Any, int], arrays: Sequence[Array], optimize: Any) -> list[Any]:
     """The steps; with one or two operands there is nothing to choose."""
     count = len(arrays)
     if count <= 2 and isinstance(optimize, str | bool):
