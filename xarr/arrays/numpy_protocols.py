@@ -206,7 +206,7 @@ class HostMemory(Handle):
                 "__array_interface__ is for memory of the host that NumPy has a code for and that is dense"
             )
         memory = host.ravel(order="K")  # where the dimensions lie in another order no copy either
-        if not np.may_share_memory(memory, host):
+        if memory.base is None:  # a copy: no order of the dimensions makes them dense
             host = memory = np.ascontiguousarray(host)
             memory.flags.writeable = False
         # With strides, since without them PIL wants a buffer.
