@@ -336,8 +336,10 @@ def test_unexpected_variable_is_refused() -> None:
 def test_conftest_imports_no_xarr() -> None:
     """It sets variables of the environment that xarr reads when it is imported."""
     code = "import sys, tests.conftest; print('xarr' in sys.modules)"
+    # PYTHONSAFEPATH, which CI sets, would keep `tests` off the path.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code], cwd=CHECKOUT, env=env, capture_output=True, text=True, check=True
     )
     assert ran.stdout == "False\n"
 
