@@ -198,6 +198,11 @@ def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return SUB_BYTE.get(dtype, dtype)
 
 
+def accumulator_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that accumulates elements of `dtype`: float32 for narrower floats, as NumPy and XLA do it."""
+    return np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
+
+
 def canonical(dtype: DTypeLike | None) -> np.dtype[Any]:
     """`dtype` as a native-endian element type; accepts whatever `np.dtype` accepts.
 

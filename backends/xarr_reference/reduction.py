@@ -7,13 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from xarr.dtypes import FLOAT
+from xarr.dtypes import accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
 from xarr_reference.elementwise import add, convert, multiply
-from xarr_reference.scalars import DType
 from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, join_index, pack
 
 Row = tuple[Array, ...]
@@ -57,7 +56,7 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
     rank, middle = len(op.lhs_batching_dimensions), len(i_dims)
     contracted = _sizes(lhs.shape, op.lhs_contracting_dimensions)
     sums = op.sum_dtype(lhs.dtype)
-    dtype = _accumulator(sums)
+    dtype = accumulator_dtype(sums)
     for index in indices(result.shape):
         b, i, j = index[:rank], index[rank : rank + middle], index[rank + middle :]
         total = convert(np.False_, dtype)
@@ -71,10 +70,6 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
             total = add(total, multiply(convert(x, dtype), convert(y, dtype)))
         result[index] = convert(convert(total, sums), result.dtype)
     return result
-
-
-def _accumulator(dtype: DType) -> DType:
-    return np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
 
 
 def sort(node: Node, comparator: Computation, *arrays: Array) -> Value:

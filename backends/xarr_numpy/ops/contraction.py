@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from xarr.compiler.plan.records import Step
-from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
+from xarr.dtypes import BOOL, INTEGER, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.types import Ints
 from xarr_numpy import blas
@@ -203,7 +203,7 @@ def _accumulator(operand: np.dtype[Any], result: np.dtype[Any]) -> np.dtype[Any]
 def _widen(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype in BOOL:
         return np.dtype(np.int8)
-    return np.dtype(np.float32) if dtype in EXTENDED_FLOAT or dtype == np.float16 else dtype
+    return accumulator_dtype(dtype)
 
 
 def _integer_matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:

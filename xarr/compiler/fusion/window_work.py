@@ -12,7 +12,7 @@ import numpy as np
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.scalars import DType
 from xarr.compiler.target import Target
-from xarr.dtypes import BOOL, FLOAT
+from xarr.dtypes import BOOL, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op
@@ -150,7 +150,7 @@ def window_of(node: Node) -> Window:
 
 def sum_dtype(operand: DType, result: DType) -> DType:
     """In which products and sums are formed: the wider of the two, float32 for narrower floats."""
-    wide = [np.dtype(np.float32) if d in FLOAT and d.itemsize < 4 else d for d in (operand, result)]
+    wide = [accumulator_dtype(dtype) for dtype in (operand, result)]
     if all(dtype.kind in "iu" for dtype in wide):
         return max(wide, key=lambda dtype: dtype.itemsize)
     return np.promote_types(*wide)

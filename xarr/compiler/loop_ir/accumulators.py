@@ -13,20 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
 
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, apply_graph, register_dtype
 from xarr.compiler.loop_ir.loops import Accumulator
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, real_part_of
+from xarr.dtypes import COMPLEX, FLOAT, accumulator_dtype, real_part_of
 from xarr.ir import ops
 from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
-
-SINGLE: Final[DType] = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class Combination:
         """The types of what is accumulated, one for each array."""
         if self.in_order:
             return tuple(register_dtype(array.dtype) for array in self.arrays)
-        return tuple(SINGLE if _is_narrow(array.dtype) else array.dtype for array in self.arrays)
+        return tuple(accumulator_dtype(array.dtype) for array in self.arrays)
 
     def _whole(self, parts: Sequence[Value]) -> tuple[Value, ...]:
         """The accumulated values, one for each array: complex numbers of their parts."""
@@ -227,10 +224,6 @@ def _convert(value: Value, dtype: DType, wanted: DType) -> Value:
     converted = apply_elementwise(ops.Convert(wanted), (dtype,), (value,))
     assert converted is not None, f"no loop converts {dtype} to {wanted}"
     return converted
-
-
-def _is_narrow(dtype: DType) -> bool:
-    return dtype in EXTENDED_FLOAT or dtype == np.float16
 
 
 def _extremum(direction: str, left: Sequence[Value], right: Sequence[Value]) -> tuple[Value, ...]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from xarr.compiler.fusion.scan_windows import scan_axis
 from xarr.compiler.loop_ir.accumulators import Combination, combination
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Store
-from xarr.compiler.loop_ir.scalars import DType
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
 from xarr.compiler.schedules.serial.windows import reduce_window
-from xarr.dtypes import COMPLEX, FLOAT
+from xarr.dtypes import COMPLEX, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
@@ -68,7 +65,7 @@ def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
     scan, monoid = scan_axis(node), monoids(node.op.graphs[0])
     if scan is None or monoid is None or node.dtype in COMPLEX:
         return reduce_window(loops, node)
-    (axis, reverse), shape, dtype = scan, node.shape, _accumulator_dtype(node.dtype)
+    (axis, reverse), shape, dtype = scan, node.shape, accumulator_dtype(node.dtype)
     array, initial = node.operands
     total = loops.new(dtype, (*shape[:axis], 1, *shape[axis + 1 :]))
     results = loops.results_of(node)
@@ -87,8 +84,3 @@ def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
     )
     loops.phase(shape, add, [axis])
     return sources_of(results)
-
-
-def _accumulator_dtype(dtype: DType) -> DType:
-    """In which type totals are held."""
-    return np.dtype(np.float32) if dtype in FLOAT and dtype.itemsize < 4 else dtype
