@@ -15,6 +15,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.programs import run
+from tests.support.fuzz import refuses
 from tests.support.graphs import convolution, graph, node, tensor
 from tests.xla import run_stablehlo
 from xarr import lax
@@ -175,14 +176,6 @@ def spoilt(random: Random) -> Case:
         lambda: replace(case, padding="FULL"),
     ]
     return random.choice(changes)()
-
-
-def refuses(apply: Callable[[], object], *errors: type[Exception]) -> bool:
-    try:
-        apply()
-    except errors:
-        return True
-    return False
 
 
 def test_what_jax_refuses_is_refused() -> None:
