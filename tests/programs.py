@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import get
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type
@@ -31,7 +31,7 @@ def run(op: Op, *arrays: Any, backend: str = "reference") -> Any:
     """The value of one op for these operands as a host array, or a tuple of them for several results."""
     found, parameters = get(backend), [parameter(type_of(array)) for array in arrays]
     graph = Graph(parameters, [Node(op, tuple(parameters))]).verify()
-    (value,) = compile_graph(graph, found)(*[found.from_host(np.asarray(array)) for array in arrays])
+    (value,) = make_program(graph, found).program(*[found.from_host(np.asarray(array)) for array in arrays])
     return tuple(map(found.to_host, value)) if isinstance(value, tuple) else found.to_host(value)
 
 

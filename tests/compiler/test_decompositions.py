@@ -12,7 +12,7 @@ from tests.support.completeness import classes_in
 from tests.support.graphs import CASES, F32, S32, M, V, add, constant, graph, node, part, scalars, tensor
 from tests.support.operations import own_operations
 from xarr.backend import get
-from xarr.compiler.pipeline import compile_graph, lower
+from xarr.compiler.pipeline import lower, make_program
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -52,7 +52,10 @@ def test_both_forms_agree(op: type[Op], name: str) -> None:
     assert op in classes_in(kept)
     lacking = Without(op)
     assert op not in classes_in(lower(kept, lacking))
-    whole, apart = compile_graph(kept, backend)(*case.inputs), compile_graph(kept, lacking)(*case.inputs)
+    whole, apart = (
+        make_program(kept, backend).program(*case.inputs),
+        make_program(kept, lacking).program(*case.inputs),
+    )
     for one, other in zip(whole, apart, strict=True):
         assert_same(np.asarray(other), np.asarray(one), ulp=APART.get(name, 0))
 
@@ -74,8 +77,8 @@ def test_special_values(op: type[Op], dtype: np.dtype[Any]) -> None:
         x = SPECIAL.astype(dtype)
     operands = (x[::-1].copy(), x, np.roll(x, 1)) if op is ops.Clamp else (x,)
     program = graph(lambda *nodes: node(op(), *nodes), *[tensor(dtype, x.size)] * len(operands))
-    (whole,) = compile_graph(program, get("reference"))(*operands)
-    (apart,) = compile_graph(program, Without(op))(*operands)
+    (whole,) = make_program(program, get("reference")).program(*operands)
+    (apart,) = make_program(program, Without(op)).program(*operands)
     assert_same(apart, whole, ulp={ops.Logistic: 2, ops.Rsqrt: 1}.get(op, 0))
 
 
@@ -105,8 +108,8 @@ def test_products_of_any_rank(shapes: Any, dimensions: Any, dtype: str) -> None:
     x, y = (rng.integers(-5, 5, shape).astype(dtype) for shape in shapes)
     op = ops.DotGeneral(*dimensions, np.dtype(dtype))
     program = graph(lambda a, b: node(op, a, b), tensor(dtype, *x.shape), tensor(dtype, *y.shape))
-    (whole,) = compile_graph(program, get("reference"))(x, y)
-    (apart,) = compile_graph(program, Without(ops.DotGeneral))(x, y)
+    (whole,) = make_program(program, get("reference")).program(x, y)
+    (apart,) = make_program(program, Without(ops.DotGeneral)).program(x, y)
     assert_same(apart, whole)
 
 
@@ -123,7 +126,7 @@ def test_results_of_calls_and_barriers_need_no_tuples() -> None:
     program = graph(function, V, V)
     assert classes_in(lower(program, lacking)) == {ops.Add}
     x, y = np.float32([1, 2, 3]), np.float32([4, 5, 6])
-    for one, other in zip(compile_graph(program, lacking)(x, y), (y, x + x, x), strict=True):
+    for one, other in zip(make_program(program, lacking).program(x, y), (y, x + x, x), strict=True):
         assert_same(one, other)
 
 
@@ -147,4 +150,4 @@ def test_what_a_computation_calls_is_inlined_too() -> None:
     cond = scalars(lambda x: node(ops.Compare("LT"), x, constant(100, S32)), S32)
     program = graph(lambda x: node(ops.While(cond, body), x), tensor(S32))
     assert ops.Call not in classes_in(lower(program, Without(ops.Call)))
-    assert compile_graph(program, Without(ops.Call))(np.array(3, S32))[0] == 192
+    assert make_program(program, Without(ops.Call)).program(np.array(3, S32))[0] == 192

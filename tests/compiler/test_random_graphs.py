@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.support.random_graphs import Bound, Sample, check, sample
 from xarr.backend import get
 from xarr.base.configuration import current as config
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 
 Array = np.ndarray[Any, Any]
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -22,7 +22,7 @@ seeds = st.integers(0, 2**32)
 def results(sample: Sample, fusion: str = "off", backend: str = "numpy") -> list[Array]:
     found = get(backend)
     with config(fusion=fusion):
-        program = compile_graph(sample.graph, found)
+        program = make_program(sample.graph, found).program
         values = program(*[found.from_host(array) for array in sample.inputs])
     return [np.asarray(found.to_host(value)) for value in values]
 

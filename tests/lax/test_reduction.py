@@ -15,7 +15,7 @@ from tests.compare import assert_same
 from tests.xla import run_stablehlo
 from xarr import lax
 from xarr.backend import get
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import arg_extremum
@@ -155,7 +155,7 @@ def program_text(op: Any, operand: Any, iota: bool = False) -> str:
         arrays.append(Node(ops.Iota(TensorType(operand.shape, np.dtype(np.int64)), 1)))
         starts.append(parameter(TensorType((), np.dtype(np.int64))))
     graph = Graph((values, *starts), [Node(op, (*arrays, *starts))])
-    program: Any = compile_graph(graph, get("numpy"))
+    program: Any = make_program(graph, get("numpy")).program
     return str(program.text)
 
 

@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.passes.simplify import simplify
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir.computations import arg_extremum, lexicographic
 from xarr.ir.types import TensorType
@@ -196,7 +196,7 @@ def test_known_comparators_become_numpy_sorts_and_survive_simplification() -> No
     def text(function: Any) -> str:
         graph, _ = trace(function, [type_of(np.ones((4, 5)))])
         with xarr.config(fusion="auto"):
-            program: Any = compile_graph(graph, get("numpy"))
+            program: Any = make_program(graph, get("numpy")).program
         return str(program.text)
 
     assert "sort_keys(" in text(lambda x: [lax.sort(x)])

@@ -13,7 +13,7 @@ from tests.programs import graph, type_of
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.passes.checks import with_flags
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 from xarr.ir.graph import Graph
 from xarr.lax import lapack
 
@@ -32,7 +32,7 @@ def flagged_outcome(whole: Graph, arguments: Sequence[np.ndarray[Any, Any]]) -> 
     found = with_flags(whole)
     assert "checked_indices" not in str(found.graph) and "xarr.check" not in str(found.graph)
     found.graph.verify()
-    values = compile_graph(found.graph, get("reference"))(*arguments)
+    values = make_program(found.graph, get("reference")).program(*arguments)
     count = len(whole.results)
     flags = [values[count + number] for number in dict.fromkeys(found.flags) if number is not None]
     failed = [flag for flag in flags if flag[0] >= 0]
@@ -83,7 +83,7 @@ def test_the_flags_say_what_the_checks_raise(function: Callable[..., Any], index
 
 def check_outcome(whole: Graph, arguments: Sequence[np.ndarray[Any, Any]]) -> Any:
     """The outcome of the graph itself, which that of the flagged one has to be."""
-    wanted = outcome(lambda: compile_graph(whole, get("reference"))(*arguments))
+    wanted = outcome(lambda: make_program(whole, get("reference")).program(*arguments))
     found = flagged_outcome(whole, arguments)
     if isinstance(wanted, tuple):
         assert found == wanted

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from xarr import backend
-from xarr.compiler.pipeline import compile_graph
+from xarr.compiler.pipeline import make_program
 from xarr.ir import graph as graphs, ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
@@ -66,7 +66,7 @@ def scalars(function: Callable[..., Any], *dtypes: Any, name: str = "main") -> G
 
 def on_numpy(graph: Graph, *inputs: Array) -> list[Array]:
     """The results of the NumPy backend."""
-    return [np.asarray(value) for value in compile_graph(graph, backend.get("numpy"))(*inputs)]
+    return [np.asarray(value) for value in make_program(graph, backend.get("numpy")).program(*inputs)]
 
 
 @dataclass(frozen=True)

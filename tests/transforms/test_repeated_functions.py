@@ -56,7 +56,7 @@ def test_a_function_that_is_called_again_and_again_is_compiled_once() -> None:
     module = stablehlo.parse(doubling(12))
     (result,) = stablehlo.run(module, np.array([1, 2], np.int32), backend="numpy")
     assert np.asarray(result).tolist() == [4097, 4098]
-    program = pipeline.compile_graph(module.main, backends.get("numpy"))
+    program = pipeline.make_program(module.main, backends.get("numpy")).program
     assert len(re.findall("^def ", program.text, re.MULTILINE)) <= 14
 
 

@@ -16,7 +16,7 @@ from tests.support.operations import own_operations
 from xarr import lax
 from xarr.backend import AbstractBackend, get
 from xarr.compiler import pipeline
-from xarr.compiler.pipeline import STAGE_NAMES, STAGES, compile_graph, lower
+from xarr.compiler.pipeline import STAGE_NAMES, STAGES, lower, make_program
 from xarr.compiler.plan import records
 from xarr.compiler.plan.loop_programs import LoopPrograms
 from xarr.compiler.plan.planner import plan_for
@@ -220,7 +220,7 @@ def test_a_backend_fuses_what_is_decomposed_and_compiles_what_it_fused() -> None
     assert backend.given == []
     assert "multiply" in lower(doubled(), backend, "fused").to_text()
     assert backend.given == [decomposed]
-    assert "multiply" in compile_graph(doubled(), backend).text
+    assert "multiply" in make_program(doubled(), backend).program.text
 
 
 @pytest.mark.usefixtures("unfused")

@@ -8,7 +8,7 @@ import pytest
 from tests.programs import graph, scalar
 from xarr import lax
 from xarr.backend import available, get, use_backend
-from xarr.compiler.pipeline import compile_graph, lower
+from xarr.compiler.pipeline import lower, make_program
 from xarr.dtypes import FLOAT
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -32,14 +32,14 @@ class Invented(ops.Unary):
 def test_it_takes_every_operation_whole() -> None:
     assert all(get("null").supports(op) for op in (*TABLE, Invented))
     x = parameter(VECTOR)
-    program = compile_graph(Graph([x], [Node(Invented(), (x,))]), get("null"))
+    program = make_program(Graph([x], [Node(Invented(), (x,))]), get("null")).program
     assert "%0 = test.invented %arg0 : tensor<3xf32>" in program.text
 
 
 def test_the_text_is_the_stablehlo_of_what_would_run() -> None:
     traced = graph(lambda x: [lax.add(lax.exp(x), 1)], VECTOR)
-    assert compile_graph(traced, get("null")).text == lower(traced, get("null")).to_text()
-    assert "stablehlo.exponential" in str(compile_graph(traced, get("null")))
+    assert make_program(traced, get("null")).program.text == lower(traced, get("null")).to_text()
+    assert "stablehlo.exponential" in str(make_program(traced, get("null")).program)
 
 
 def test_a_program_refuses_to_run() -> None:

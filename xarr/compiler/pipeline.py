@@ -189,8 +189,3 @@ def stage_of(
     if name == "plan":
         return plan_for(lower(graph, backend, hot=hot), backend, donated)
     return lower(graph, backend, name, hot)
-
-
-def compile_graph(graph: Graph, backend: AbstractBackend, hot: bool = False) -> Program:
-    """The program that `backend` runs for `graph`: what comes after the last stage."""
-    return make_program(graph, backend, hot).program

@@ -19,7 +19,7 @@ from tests.support.random_graphs import check, sample
 from xarr import lax
 from xarr.backend import get
 from xarr.base import interpreter
-from xarr.compiler.pipeline import compile_graph, lower
+from xarr.compiler.pipeline import lower, make_program
 from xarr.compiler.plan.planner import peak, plan
 from xarr.errors import DonationError
 from xarr.ir.graph import Graph
@@ -346,7 +346,7 @@ def test_random_programs_write_over_arguments(seed: int) -> None:
     found = sample(Random(seed), most=40_000)
     backend = get("numpy")
     with xarr.config(fusion="off"):
-        wanted = compile_graph(found.graph, backend)(*found.inputs)
+        wanted = make_program(found.graph, backend).program(*found.inputs)
     with xarr.config(fusion="compiled"):
         graph = lower(found.graph, backend)
         program = backend.compile_owning(graph, range(len(graph.parameters)))
