@@ -13,15 +13,13 @@ import numpy as np
 
 from xarr.base.absent import missing
 from xarr.base.names import public_names
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import look_at
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.creation.arrays import argument
 from xarr.numpy_api.mathematics import elementwise
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["arccos", "arcsin", "arctanh", "log", "log2", "log10", "logn", "power", "sqrt"]
 

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.absent import missing
 from xarr.base.names import public_names as _public_names
+from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
@@ -27,9 +28,6 @@ from xarr.lax.core import ArrayLike, integer, integers, real_number
 from xarr.numpy_api.manipulation.shapes import roll
 from xarr.runtime.handles import commit
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = [
     "fft",

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from xarr import backend as backends
 from xarr.backend import AbstractBackend
 from xarr.base.host import host_array
 from xarr.base.names import public_names as _public_names
+from xarr.base.typing import Array
 from xarr.compiler.pipeline import make_program
 from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.ir.device import Device
@@ -34,9 +35,6 @@ from xarr.runtime.evaluation import execute, results_of
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Shape
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class Module:

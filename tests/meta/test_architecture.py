@@ -122,7 +122,7 @@ def test_sound_tree_has_no_problems(tmp_path: Path) -> None:
         tmp_path,
         xarr="from .arrays.array import Array",
         xarr__shapes="from xarr.errors import ShapeError",
-        xarr__errors="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.arrays.array import Array",
+        xarr__errors="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.shapes import Shape",
         xarr_toy="import xarr.shapes\nfrom xarr.errors import ShapeError",
         xarr_toy__gpu="def device():\n    import cupy\n    return cupy.cuda.Device()",
         **{"xarr/arrays__array": "from xarr import errors\nfrom .. import shapes"},
@@ -201,10 +201,15 @@ def test_cycle_of_packages_is_found(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("name", "problems"), [("lax", 1), ("arrays.array", 0)])
-def test_upward_import_of_a_type_is_found(name: str, problems: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("importer", "name", "problems"),
+    [("shapes", "lax", 1), ("shapes", "arrays.array", 1), ("base/typing", "arrays.array", 0)],
+)
+def test_upward_import_of_a_type_is_found(importer: str, name: str, problems: int, tmp_path: Path) -> None:
     line = f"from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from xarr.{name} import Array"
-    tree = made_up_tree(tmp_path, **{"xarr__lax": "", "xarr/arrays__array": "", "xarr__shapes": line})
+    folder, _, module = f"xarr/{importer}".rpartition("/")
+    source = {f"{folder}__{module}": line}
+    tree = made_up_tree(tmp_path, **{"xarr__lax": "", "xarr/arrays__array": "", **source})
     assert architecture.upward_imports(tree) == []
     assert len(architecture.upward_type_imports(tree)) == problems
 

@@ -80,7 +80,13 @@ OPEN_TO_BACKENDS = (
 
 # Imports for annotations alone that go up: the class of handles, which lower floors return and cannot import, and
 # plans and schedules, which a backend is asked for by what runs them.
-TYPES_FROM_ABOVE = ("arrays.array", "compiler.plan.records", "compiler.schedule")
+TYPES_FROM_ABOVE = (
+    *(
+        ("base.typing", "arrays.array"),
+        ("backend", "compiler.plan.records"),
+        ("backend", "compiler.schedule"),
+    ),
+)
 
 # Which modules ask how much broadcasting may stay unsaid: where implicit becomes explicit, and nowhere else.
 READ_BROADCASTING = (
@@ -306,7 +312,8 @@ def upward_type_imports(tree: Tree, layers: Sequence[Sequence[str]] = LAYERS) ->
     for one in tree.type_imports:
         low, high = layer_of(one.importer, layers), layer_of(one.imported, layers)
         inside = _package(one.importer) == _package(one.imported) == FRONTEND
-        allowed = not inside or _matches(one.imported, TYPES_FROM_ABOVE)
+        pair = one.importer.removeprefix(f"{FRONTEND}."), one.imported.removeprefix(f"{FRONTEND}.")
+        allowed = not inside or pair in TYPES_FROM_ABOVE
         if not allowed and low is not None and high is not None and low < high:
             problems.append(f"{one} for its types, which lies {high - low} layer(s) higher")
     return problems

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xarr import indexing
 from xarr.base.configuration import current as config
+from xarr.base.typing import Array
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.mathematics import elementwise
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class At:

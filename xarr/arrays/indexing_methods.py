@@ -9,6 +9,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
 from xarr.indexing import update
@@ -26,8 +27,6 @@ from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
-
-    from xarr.arrays.array import Array
 
 
 class IndexingMethods(Handle):

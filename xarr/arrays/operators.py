@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.runtime.handles import Handle
 from xarr.runtime.parts import ALL
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Function = Callable[[Any, Any], "Array"]
 Method = Callable[["Array", Any], "Array"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from xarr.base.typing import Array
 from xarr.numpy_api.sorting import searching
 from xarr.numpy_api.statistics import reductions as statistical
 from xarr.runtime.handles import Handle
@@ -11,7 +12,6 @@ from xarr.runtime.handles import Handle
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from xarr.arrays.array import Array
 
 Axis = int | tuple[int, ...] | None
 

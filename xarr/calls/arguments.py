@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.base.host import scalar
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
@@ -21,9 +22,6 @@ from xarr.ir.ops import Constant
 from xarr.lax.core import ArrayLike, broadcast_node, integer
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, commit, current_device, weak_kind, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")

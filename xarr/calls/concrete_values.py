@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.errors import TracedValueError
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import values_at_hand
 from xarr.runtime.materialisation import to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def is_known(*arrays: Array) -> bool:

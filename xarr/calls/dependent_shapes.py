@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.concrete_values import look_at
 from xarr.lax.core import put
 from xarr.shapes import check_sizes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Host = np.ndarray[Any, Any]
 INT64 = np.dtype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from xarr import lax
 from xarr.base.broadcasting import Alignment
 from xarr.base.configuration import current as config
 from xarr.base.host import host_array, scalar_kind
+from xarr.base.typing import Array
 from xarr.calls.operands import (
     DType,
     align,
@@ -49,9 +50,6 @@ from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.traces import recording
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Rule = Callable[[str, DType], DType]
 UnaryFunction = UnaryUFunc["Array"]

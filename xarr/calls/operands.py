@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from xarr.base.configuration import current as config
 from xarr.base.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.base.records import record
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.dtypes import default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.late import broadcast_error, explain_shapes
@@ -28,9 +29,6 @@ from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import BoundArguments, Parameter, signature
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import fits_into
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, convert, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
@@ -23,9 +24,6 @@ from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.lax.core import ArrayLike
 from xarr.runtime import parts
 from xarr.runtime.handles import Handle
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,17 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import Parameter, Signature
 from types import MethodType, ModuleType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Final, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Axes = int | tuple[int, ...] | None
 R = TypeVar("R", covariant=True)

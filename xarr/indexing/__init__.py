@@ -8,10 +8,11 @@ bounds is in bounds.py, writes through a mask in masks.py.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array, is_weak
 from xarr.errors import ArgumentError, BroadcastError, counted
 from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
@@ -25,9 +26,6 @@ from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle
 from xarr.runtime.parts import INDEX, mark
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: What reads and writes arrays of dynamic sizes.
 _READS: Final = "lax.slice, lax.dynamic_slice or lax.gather"

@@ -11,6 +11,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.records import record
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array, broadcast_operands
 from xarr.calls.ufuncs import is_ufunc
 from xarr.dtypes import info
@@ -31,7 +32,6 @@ from xarr.runtime.handles import wrap
 from xarr.runtime.materialisation import to_host
 
 if TYPE_CHECKING:
-    from xarr.arrays.array import Array
     from xarr.ir.device import Device
 
 Combine = Callable[[Any, Any], Any]

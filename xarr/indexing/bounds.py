@@ -13,6 +13,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.custom_calls import register_custom_call
+from xarr.base.typing import Array
 from xarr.dtypes import SIGNED, info
 from xarr.errors import IndexingError, ValueRangeError
 from xarr.ir.graph import Node
@@ -23,7 +24,6 @@ from xarr.lax.ranges import range_of
 from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:
-    from xarr.arrays.array import Array
     from xarr.ir.device import Device
 
 HostArray = np.ndarray[Any, Any]

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from dis import opmap
 from functools import lru_cache
 from types import CodeType, FrameType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import ref
 
+from xarr.base.typing import Array
 from xarr.errors import DroppedUpdateWarning
 from xarr.ir.source import Source, warn_at
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 _POP_TOP: Final = opmap["POP_TOP"]
 _CACHE: Final = opmap.get("CACHE", 0)

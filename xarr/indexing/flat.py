@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xarr import indexing, lax
+from xarr.base.typing import Array
 from xarr.errors import ShapeError, counted
 from xarr.indexing.arrays import write_arrays
 from xarr.indexing.bounds import Mode
@@ -15,9 +16,6 @@ from xarr.indexing.layout import IndexPlan, layout_of
 from xarr.indexing.values import convert_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def flatten(array: Array) -> Array:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from xarr.base.host import host_array
 from xarr.base.records import record
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueError
@@ -19,9 +20,6 @@ from xarr.ir.types import Ints
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import values_at_hand
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 HostArray = np.ndarray[Any, Any]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array, fresh, is_weak
 from xarr.indexing.arrays import Combine
 from xarr.indexing.items import Mask
@@ -12,9 +11,6 @@ from xarr.indexing.layout import IndexPlan, ShapePart
 from xarr.indexing.region import write_region
 from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def only_mask(layout: IndexPlan) -> Mask | None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.records import record
+from xarr.base.typing import Array
 from xarr.dtypes import PREDICATE
 from xarr.errors import IndexTypeError, SliceStepError, TracedValueError
 from xarr.indexing.bounds import out_of_bounds
@@ -26,9 +27,6 @@ from xarr.ir.types import Ints
 from xarr.ir.windows import dilate_size
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 @record

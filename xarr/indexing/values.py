@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from xarr import lax
 from xarr.base.broadcasting import explain_misfit, fits_into
 from xarr.base.host import host_array
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import BroadcastError, DTypeError, InputError, RaggedError, ValueRangeError
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.runtime.handles import Handle, common_device, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def convert_value(array: Array, value: ArrayLike) -> Array:

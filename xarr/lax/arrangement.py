@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import CodeType
-from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.ir.graph import Node
@@ -27,9 +27,6 @@ from xarr.lax.movement import (
 )
 from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

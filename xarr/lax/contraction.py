@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from numpy.typing import DTypeLike
 
+from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.lax.core import ArrayLike, integers, operands
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 DotDimensionNumbers: TypeAlias = tuple[

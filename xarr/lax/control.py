@@ -7,11 +7,12 @@ return pytrees, and may use outer arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import tree
+from xarr.base.typing import Array
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -32,9 +33,6 @@ from xarr.lax.tracing import (
 )
 from xarr.runtime.handles import wrap
 from xarr.tree import LEAF
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Function = Callable[..., Any]
 

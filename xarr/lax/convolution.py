@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from numpy.typing import DTypeLike
 
+from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
@@ -16,9 +17,6 @@ from xarr.ir.windows import PADDINGS, dilate_size, named_padding
 from xarr.lax.contraction import precisions
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Pairs = tuple[tuple[int, int], ...]
 

@@ -7,12 +7,13 @@ import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from xarr import backend as backends
 from xarr.base.host import SCALARS, host_array, scalar, scalar_kind
+from xarr.base.typing import Array
 from xarr.dtypes import PREDICATE, default_of, promote_weak
 from xarr.errors import ArgumentError, DTypeError, InputError, TracedValueError
 from xarr.ir.device import Device
@@ -22,9 +23,6 @@ from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
 from xarr.runtime.traces import recording
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
 from xarr.base.host import is_weak, scalar, scalar_kind
+from xarr.base.typing import Array
 from xarr.dtypes import canonical, default_of
 from xarr.ir import ops
 from xarr.ir.device import Device
@@ -19,9 +19,6 @@ from xarr.lax.elementwise import convert_element_type
 from xarr.lax.movement import broadcast_in_dim
 from xarr.runtime.handles import commit, wrap
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
 from xarr.ir.constants import constant
@@ -16,9 +17,6 @@ from xarr.ir.ops.dynamic_sizes import SIZE
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integer, operands
 from xarr.runtime.handles import Handle, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:

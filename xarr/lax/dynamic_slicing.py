@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.dtypes import SIGNED, info
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
@@ -18,9 +19,6 @@ from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
 from xarr.runtime.handles import Handle, wrap
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def dynamic_slice(

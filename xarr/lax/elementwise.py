@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike
 from xarr.base.broadcasting import Alignment, align_xla, stretching_refusal
 from xarr.base.configuration import current as config
 from xarr.base.host import SCALARS
+from xarr.base.typing import Array
 from xarr.dtypes import (
     COMPLEX,
     FLOAT,
@@ -48,9 +49,6 @@ from xarr.lax.core import (
     scalar_node,
 )
 from xarr.runtime.handles import Handle, weak_kind, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = [
     "RoundingMethod",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.dtypes import BOOL, COMPLEX, INTEGER, complex_of
 from xarr.errors import InputError
 from xarr.ir import ops
@@ -15,9 +15,6 @@ from xarr.ir.graph import Node
 from xarr.ir.ops.fourier import FFT_TYPES
 from xarr.lax.core import ArrayLike, integers, operands, text
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class FftType(Enum):

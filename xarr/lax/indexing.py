@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from xarr import tree
+from xarr.base.typing import Array
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, info
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
@@ -37,9 +38,6 @@ from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes
 from xarr.tree import Structure
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class GatherDimensionNumbers(NamedTuple):

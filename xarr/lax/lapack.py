@@ -5,17 +5,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from xarr.base.typing import Array
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.lax.core import ArrayLike, apply, flag, operands, text
 from xarr.lax.tracing import results_of
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def _apply(op: Op, *values: ArrayLike) -> tuple[Array, ...]:

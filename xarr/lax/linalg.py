@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr.base.absent import missing
+from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -29,9 +30,6 @@ from xarr.lax.lapack import (
 )
 from xarr.lax.movement import expand_dims, pad, slice, squeeze, transpose
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import tree
 from xarr.base.host import is_weak, scalar
+from xarr.base.typing import Array
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -39,9 +40,6 @@ from xarr.lax.tracing import (
 from xarr.runtime.effects import add_effect, last_effect
 from xarr.runtime.handles import weak_kind, wrap
 from xarr.tree import LEAF, Structure
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Function = Callable[..., Any]
 #: `progress=`: a bar that is called so, or by the loop's name if True.

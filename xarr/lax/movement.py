@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING
 
+from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.lax.core import ArrayLike, apply, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def _shape(name: str, operand: ArrayLike) -> tuple[int, ...]:

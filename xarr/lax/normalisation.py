@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.errors import InputError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.lax.core import ArrayLike, integer, operands
 from xarr.lax.tracing import results_of
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def batch_norm_training(

@@ -8,10 +8,11 @@ default; `padding` is "VALID", "SAME", "SAME_LOWER" or a pair (low, high) for ea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
@@ -25,9 +26,6 @@ from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
 from xarr.lax.reduction import initial_value
 from xarr.lax.windows import Padding, padtype_to_pads
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def max_pool(

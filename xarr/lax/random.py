@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
@@ -18,9 +19,6 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integers, operands, text
 from xarr.lax.tracing import results_of
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class RandomAlgorithm(Enum):

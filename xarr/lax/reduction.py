@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import tree
+from xarr.base.typing import Array
 from xarr.dtypes import (
     BOOL,
     COMPLEX,
@@ -30,9 +31,6 @@ from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
 from xarr.shapes import normalize_axis
 from xarr.tree import Structure
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.dtypes import highest, lowest
 from xarr.errors import IndexingError, ShapeError
 from xarr.ir.constants import constant
@@ -25,9 +26,6 @@ from xarr.lax.indexing import (
 )
 from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def take(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
@@ -19,9 +20,6 @@ from xarr.lax.movement import slice_in_dim
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 _INT32: Final = np.dtype(np.int32)
 

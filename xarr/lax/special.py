@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.errors import DTypeError
 from xarr.ir import ops
 from xarr.ir.ops.formula import Term
@@ -13,9 +12,6 @@ from xarr.ir.ops.special import ACCEPTED, bessel_i0e as formula_of_bessel_i0e
 from xarr.lax.core import ArrayLike, operands
 from xarr.lax.elementwise import unary
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 bessel_i1e = unary(ops.BesselI1e(), __name__)
 digamma = unary(ops.Digamma(), __name__)

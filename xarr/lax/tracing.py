@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from xarr import tree
 from xarr.base import records
 from xarr.base.host import host_array, is_weak, scalar, scalar_kind
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.dtypes import default_of
 from xarr.errors import InputError, ShapeError, XarrError, counted
 from xarr.ir.computations import combiner
@@ -27,9 +28,6 @@ from xarr.runtime.effects import add_effect, last_effect
 from xarr.runtime.handles import Handle, wrap
 from xarr.runtime.tracing import trace
 from xarr.tree import LEAF, Structure
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 @records.record

@@ -6,17 +6,15 @@ Python's own tuples need none of this; these make one value of the graph, as XLA
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xarr.base.typing import Array
 from xarr.errors import InputError
 from xarr.ir.graph import Node
 from xarr.ir.ops import GetTupleElement, Tuple
 from xarr.ir.types import TensorType, TupleType
 from xarr.lax.core import ArrayLike, integer, operands
 from xarr.runtime.handles import Handle, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class TupleValue(Handle):

@@ -8,11 +8,12 @@ as the size divided by the stride, rounded up) or "SAME_LOWER" (the same, an odd
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from xarr import tree
+from xarr.base.typing import Array
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -26,9 +27,6 @@ from xarr.lax.reduction import combiner_graph, initial_value, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 

@@ -10,6 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.absent import missing
 from xarr.base.names import public_names
+from xarr.base.typing import Array
 from xarr.calls.arguments import fill, is_listed
 from xarr.calls.operands import as_array, fresh
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
@@ -18,9 +19,6 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import from_host
 from xarr.runtime.materialisation import device_of
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["as_strided", "sliding_window_view"]
 

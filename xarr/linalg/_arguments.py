@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill
 from xarr.calls.operands import DType, align_observed, as_array, common_dtype, promote_operands
 from xarr.dtypes import BOOL, INTEGER, real_part_of
@@ -19,9 +20,6 @@ from xarr.runtime.handles import wrap
 from xarr.runtime.materialisation import read_checks
 from xarr.runtime.traces import is_tracing
 from xarr.shapes import normalize_axes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: The default of an argument that may be None as well, as NumPy has it.
 NO_VALUE: Final = np._NoValue

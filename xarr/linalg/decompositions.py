@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint
 from xarr.errors import ValueRangeError
 from xarr.lax import linalg as lapack
@@ -12,9 +13,6 @@ from xarr.lax.core import ArrayLike, flag
 from xarr.linalg._arguments import check_all, free_of_nan, in_order, matrices, spread, squares, swap_last_axes
 from xarr.numpy_api.creation.matrices import tril, triu
 from xarr.numpy_api.mathematics.elementwise import isfinite
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class EigResult(NamedTuple):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint, convert, truth
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
 from xarr.dtypes import real_part_of
@@ -16,9 +17,6 @@ from xarr.linalg._arguments import NO_VALUE, epsilon, matrices, pair, scalar, sp
 from xarr.linalg.decompositions import svd
 from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.numpy_api.statistics.reductions import sum as total
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def matrix_rank(A: ArrayLike, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
@@ -21,9 +22,6 @@ from xarr.linalg.decompositions import svdvals
 from xarr.linalg.systems import identities
 from xarr.numpy_api.statistics import reductions as statistics
 from xarr.runtime.handles import Handle
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:

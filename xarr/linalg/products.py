@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
 from xarr.errors import MatrixShapeError, ShapeError
@@ -19,9 +20,6 @@ from xarr.linalg.systems import identities, inv
 from xarr.numpy_api.indexing_routines import diagonals
 from xarr.numpy_api.linear_algebra import further_products, products as linear_algebra_functions
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["cross", "diagonal", "matrix_power", "multi_dot", "outer", "tensordot", "trace"]
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
@@ -14,9 +15,6 @@ from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, integer
 from xarr.linalg._arguments import axes_of, check_all, pair, square, squares, with_batch
 from xarr.numpy_api.creation.matrices import diagonal_matrix
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class SlogdetResult(NamedTuple):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.host import is_weak
+from xarr.base.typing import Array
 from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of
 from xarr.errors import DTypeError, ShapeError
 from xarr.lax.core import ArrayLike
@@ -25,9 +26,6 @@ from xarr.random.draws import (
     widest_float,
 )
 from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, sizes_of, split
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 _F32: Final = np.dtype(np.float32)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.host import is_weak
+from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, FLOAT, canonical, default_float, info
 from xarr.errors import DTypeError
 from xarr.explanation.late import broadcast_error
@@ -20,9 +21,6 @@ from xarr.lax.core import ArrayLike
 from xarr.numpy_api.creation.arrays import argument
 from xarr.random.keys import Key, Shape, check_fits, random_bits, sizes_of, split
 from xarr.runtime.handles import wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 DType = np.dtype[Any]
 Sizes = tuple[int, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.creation.arrays import argument
@@ -32,9 +32,6 @@ from xarr.random.keys import (
     split_each,
 )
 from xarr.random.samplers import exponential, rademacher
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: Words of keys, and arrays with an element for each.
 State = tuple["Array", ...]

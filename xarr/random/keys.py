@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -15,6 +15,7 @@ from xarr import lax, tree
 from xarr.base.configuration import current as config
 from xarr.base.host import is_weak
 from xarr.base.names import did_you_mean
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
@@ -27,9 +28,6 @@ from xarr.numpy_api.manipulation import shapes as manipulation
 from xarr.numpy_api.mathematics import elementwise
 from xarr.random.prng import PRNG, PRNGS, Words
 from xarr.runtime.handles import Handle, wrap
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Shape = int | Sequence[int]
 #: The name of a generator, or the element type of its keys.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.host import is_weak
+from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, FLOAT, INTEGER, canonical, default_float, default_of, info, real_part_of
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, counted
 from xarr.lax.core import ArrayLike, flag, integer
@@ -32,9 +33,6 @@ from xarr.random.draws import (
 )
 from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, random_bits, sizes_of
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 _INT64: Final = np.dtype(np.int64)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.late import broadcast_error
 from xarr.lax.core import ArrayLike
@@ -27,9 +26,6 @@ from xarr.random.draws import (
 )
 from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
 from xarr.random.samplers import normal, rademacher
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def multivariate_normal(

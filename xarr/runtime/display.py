@@ -7,18 +7,16 @@ values.  `str(x)`, `print(x)` and `np.asarray(x)` ask for the values and compute
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.errors import counted
 from xarr.ir.graph import Node
 from xarr.ir.ops import Concatenate, Slice
 from xarr.ir.types import TensorType
 from xarr.runtime import handles, materialisation
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: As many elements may be computed to show an array: some tens of milliseconds.
 LARGEST: Final = 10**7

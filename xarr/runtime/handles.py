@@ -17,6 +17,7 @@ from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.base.host import is_weak, scalar_kind
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.errors import TracedValueError, ValueRangeError, XarrError
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Donated, Node, data
@@ -30,7 +31,6 @@ from xarr.runtime.traces import Trace, innermost, recording
 if TYPE_CHECKING:
     import numpy as np
 
-    from xarr.arrays.array import Array
 
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from xarr import backend as backends, tree
 from xarr.base.tracebacks import shorten
+from xarr.base.typing import Array
 from xarr.errors import InputError, XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
@@ -18,7 +19,6 @@ from xarr.runtime.live_values import live_part
 if TYPE_CHECKING:
     import numpy as np
 
-    from xarr.arrays.array import Array
 
 Tree = TypeVar("Tree")
 

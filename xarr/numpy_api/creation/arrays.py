@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.broadcasting import explain_misfit, fits_into
 from xarr.base.host import SCALARS, host_array, only_numbers, scalar_kind
+from xarr.base.typing import Array
 from xarr.calls.arguments import (
     MOST_DIMENSIONS,
     DeviceLike,
@@ -65,9 +66,6 @@ from xarr.numpy_api.creation.ranges import (
 )
 from xarr.runtime.handles import Handle, commit, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Shape = int | Sequence[int]
 INT64 = np.dtype(np.int64)

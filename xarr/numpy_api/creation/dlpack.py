@@ -8,16 +8,14 @@ Source: DLPack 1.1, `dlpack.h`.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import ml_dtypes
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.errors import InputError
 from xarr.runtime.materialisation import device_of, read_checks, to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: `kDLCPU` and the number of the device.
 CPU: Final = (1, 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, check_order, convert, fill, stretch, traced_integer
 from xarr.calls.operands import DType, as_array
 from xarr.dtypes import canonical
@@ -20,9 +21,6 @@ from xarr.numpy_api.creation.ranges import INT64
 from xarr.runtime.handles import commit, wrap
 from xarr.runtime.parts import DIAGONAL, mark
 from xarr.shapes import check_sizes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: The number of a diagonal, which in a traced function may be an argument of it.
 Diagonal: TypeAlias = "int | Array"

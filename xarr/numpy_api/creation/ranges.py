@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill
 from xarr.calls.operands import DType
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, SUB_BYTE, check_fits, info, widened
@@ -18,9 +19,6 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.runtime.handles import Handle, wrap
 from xarr.shapes import check_sizes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 INT64 = np.dtype(np.int64)
 

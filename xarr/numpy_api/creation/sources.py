@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, convert, fill
 from xarr.calls.operands import as_array, broadcast_operands, fresh, promote_operands
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, canonical, promote, promote_weak, with_byte_order
@@ -23,9 +24,6 @@ from xarr.numpy_api.statistics.reductions import any as any_of
 from xarr.runtime.handles import Handle, commit, common_device
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = [
     "asanyarray",

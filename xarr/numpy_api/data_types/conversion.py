@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.host import scalar_kind
+from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, check_casting, convert, fill, move_to_device
 from xarr.calls.operands import DType, as_array, common_dtype, fresh, is_weak
 from xarr.dtypes import (
@@ -34,9 +35,6 @@ from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.explanation.late import broadcast_error
 from xarr.lax.core import ArrayLike
 from xarr.shapes import check_sizes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> Array:

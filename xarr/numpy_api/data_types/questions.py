@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy import isscalar, mintypecode
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.typing import Array
 from xarr.calls.arguments import fill
 from xarr.calls.operands import DType, as_array, promote_operands
 from xarr.dtypes import (
@@ -32,9 +33,6 @@ from xarr.numpy_api.statistics.reductions import all as all_of
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = [
     "array_equiv",

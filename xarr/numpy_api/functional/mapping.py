@@ -14,12 +14,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import align_observed, as_array, broadcast_operands
@@ -41,9 +42,6 @@ from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.materialisation import evaluate, to_host
 from xarr.shapes import normalize_axis
 from xarr.tree import LEAF
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["apply_along_axis", "apply_over_axes", "broadcast", "vectorize"]
 

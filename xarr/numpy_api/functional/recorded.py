@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from xarr import lax
 from xarr.base.host import host_array
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.ir.device import Device
 from xarr.lax.core import put
 from xarr.numpy_api.creation.arrays import argument
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def results_as_arrays(result: Any) -> Any:

@@ -6,11 +6,12 @@ return None, as NumPy's.  With `inplace=False` they leave it and return the new 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import indexing, lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import truth, with_size
 from xarr.calls.concrete_values import refuse_traced
 from xarr.calls.operands import as_array, broadcast_operands
@@ -24,9 +25,6 @@ from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.indexing_routines.selection import axis_of_indices, compress
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["extract", "fill_diagonal", "place", "put", "put_along_axis", "putmask"]
 

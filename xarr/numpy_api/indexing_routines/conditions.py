@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.host import is_weak
+from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, fill, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh, promote_operands
 from xarr.calls.outputs import cast_for_writing
@@ -19,9 +20,6 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import unstack
 from xarr.runtime.handles import Handle, weak_kind
 from xarr.runtime.parts import ALL
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["copyto", "piecewise", "select"]
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
 from xarr.errors import AxisError, ShapeError
@@ -15,9 +14,6 @@ from xarr.numpy_api.creation.matrices import diag, diagonal_of_last_two
 from xarr.numpy_api.statistics.reductions import sum as total
 from xarr.runtime.parts import DIAGONAL, mark
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:

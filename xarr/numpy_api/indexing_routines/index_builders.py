@@ -10,6 +10,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.layouts import MAX_SIZE
+from xarr.base.typing import Array
 from xarr.calls.arguments import as_device, is_column_major, is_listed
 from xarr.calls.operands import as_array, broadcast_operands
 from xarr.dtypes import BOOL, INTEGER, canonical
@@ -38,7 +39,6 @@ from xarr.shapes import check_sizes
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
-    from xarr.arrays.array import Array
 
 __all__ = [
     "c_",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy import ndindex
 
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.errors import InputError
 from xarr.indexing.element_loops import count
@@ -23,9 +24,6 @@ from xarr.numpy_api.creation.through_numpy import call_guarded
 from xarr.numpy_api.functional.mapping import common_shape
 from xarr.runtime.handles import Handle, common_device
 from xarr.runtime.materialisation import evaluate, to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["ndenumerate", "ndindex", "nditer"]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import stretch, truth, with_size
 from xarr.calls.operands import (
     DType,
@@ -30,9 +30,6 @@ from xarr.lax.core import ArrayLike
 from xarr.lax.indexing import GatherDimensionNumbers, default_fill
 from xarr.numpy_api.sorting.searching import nonzero
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 @takes_out(THERE_AND_BACK)

@@ -6,13 +6,14 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from tokenize import TokenError
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from zipfile import BadZipFile
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import ArgumentError, InputError, ParseError
@@ -20,9 +21,6 @@ from xarr.lax.core import ArrayLike
 from xarr.numpy_api.creation.arrays import asarray
 from xarr.numpy_api.creation.through_numpy import call_guarded, read
 from xarr.runtime.materialisation import to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed"]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.records import record
+from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, check_order, convert, is_listed
 from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import DType, align_observed, as_array, fresh, promote_operands
@@ -21,9 +22,6 @@ from xarr.numpy_api.indexing_routines.diagonals import diagonal
 from xarr.numpy_api.linear_algebra.products import product
 from xarr.runtime.handles import Handle
 from xarr.runtime.parts import EINSUM, TRANSPOSE, mark
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["einsum", "einsum_path"]
 

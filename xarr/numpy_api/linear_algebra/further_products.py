@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import conjugate_complex
 from xarr.calls.operands import broadcast_operands, promote_operands
 from xarr.calls.ufuncs import gufunc
@@ -13,9 +12,6 @@ from xarr.errors import DTypeError, ShapeError
 from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy, refusal
 from xarr.base.configuration import current as config
+from xarr.base.typing import Array
 from xarr.calls.arguments import conjugate_complex, convert
 from xarr.calls.operands import align_observed, promote_operands
 from xarr.calls.outputs import takes_out
@@ -25,9 +26,6 @@ from xarr.explanation.late import product_error
 from xarr.ir.source import written_operands
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Axes = int | Sequence[int]
 Contraction = tuple[tuple[int, ...], tuple[int, ...]]

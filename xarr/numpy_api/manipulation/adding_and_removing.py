@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth, with_size
 from xarr.calls.concrete_values import look_at, refuse_traced
 from xarr.calls.dependent_shapes import INT64, Host
@@ -24,9 +25,6 @@ from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
 from xarr.runtime.parts import INDEX, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["append", "block", "delete", "insert", "resize", "rollaxis", "trim_zeros"]
 

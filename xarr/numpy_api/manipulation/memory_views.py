@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.operands import DType, fresh
 from xarr.dtypes import BOOL, COMPLEX, SUB_BYTE, canonical, element_type, real_part_of
@@ -18,9 +19,6 @@ from xarr.numpy_api.creation.arrays import asarray, empty
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import device_of, to_host
 from xarr.runtime.parts import INDEX, VIEW, mark
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 _BYTE = np.dtype(np.uint8)
 

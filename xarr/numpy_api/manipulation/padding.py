@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.host import host_array
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth, with_size
 from xarr.calls.operands import DType, as_array, fresh
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
@@ -26,9 +27,6 @@ from xarr.numpy_api.statistics.reductions import max as max_of, mean, min as min
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["pad"]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import fresh
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError, ShapeError, TracedValueError
@@ -14,9 +15,6 @@ from xarr.lax.core import put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def repeat_uniformly(array: Array, count: int, axis: int) -> Array:

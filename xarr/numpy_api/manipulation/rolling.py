@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import is_listed, traced_integer
 from xarr.errors import ShapeError
 from xarr.lax.core import integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: An int, or without a value an int64 scalar.
 Shift = Any

@@ -10,7 +10,7 @@ import builtins
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.layouts import items_of
+from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
     check_casting,
@@ -38,9 +39,6 @@ from xarr.numpy_api.manipulation.rolling import roll_axes, shifts_of
 from xarr.runtime.handles import Handle
 from xarr.runtime.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Shape = int | Sequence[int]
 Axes = int | Sequence[int]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth
 from xarr.calls.factories import integer_type
 from xarr.calls.operands import as_array
@@ -16,9 +17,6 @@ from xarr.dtypes import BOOL, INTEGER, SIGNED
 from xarr.errors import DTypeError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["bitwise_count", "packbits", "unpackbits"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan, with_size
 from xarr.calls.operands import as_array, broadcast_operands, fresh, promote_operands
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, promote_weak
@@ -15,9 +16,6 @@ from xarr.numpy_api.mathematics import elementwise
 from xarr.numpy_api.statistics.reductions import all as all_of
 from xarr.runtime.handles import weak_kind
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def _is_finite(x: Array) -> Array:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from xarr import lax
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
+from xarr.base.typing import Array
 
 
 def complex_expm1(result: Array, x: Array) -> Array:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype
@@ -23,9 +24,6 @@ from xarr.numpy_api.statistics import reductions as statistical
 from xarr.numpy_api.statistics.lines import repeat_vector
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 

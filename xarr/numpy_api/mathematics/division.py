@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, widen_narrow
 from xarr.calls.factories import real_number
 from xarr.calls.operands import common_dtype, prepare_operands
@@ -13,9 +13,6 @@ from xarr.calls.ufuncs import pair_ufunc, ufunc
 from xarr.dtypes import FLOAT, UNSIGNED
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.mathematics.elementwise import copysign
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["divmod", "floor_divide", "fmod", "mod", "remainder"]
 

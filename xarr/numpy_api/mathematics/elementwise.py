@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import check_common_casting, convert, widen_narrow
 from xarr.calls.factories import (
     BinaryFunction,
@@ -48,9 +49,6 @@ from xarr.ir import ops
 from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.mathematics.complex_limits import complex_expm1, complex_sign
 from xarr.runtime.parts import IMAG, REAL, mark
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 # --- the regular rows ------------------------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.factories import to_real_float
 from xarr.calls.operands import DType, as_array, broadcast_operands
@@ -16,9 +17,6 @@ from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import DTypeError
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.mathematics import elementwise
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["frexp", "ldexp", "modf", "spacing"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch, widen_narrow
 from xarr.calls.concrete_values import look_at
 from xarr.calls.factories import common_real_float
@@ -17,9 +18,6 @@ from xarr.dtypes import COMPLEX, FLOAT, INTEGER, UNSIGNED, default_complex, defa
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.mathematics import elementwise
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = [
     "angle",

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
 from xarr.dtypes import COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError
 from xarr.lax.core import ArrayLike
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["iscomplex", "iscomplexobj", "isneginf", "isposinf", "isreal", "isrealobj"]
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.lax.core import ArrayLike, whole
 from xarr.numpy_api.creation.arrays import counted_range, ones, zeros
@@ -18,9 +18,6 @@ from xarr.numpy_api.mathematics.elementwise import cos, sqrt
 from xarr.numpy_api.mathematics.further_elementwise import i0
 from xarr.numpy_api.sorting.searching import where
 from xarr.runtime.handles import commit
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 

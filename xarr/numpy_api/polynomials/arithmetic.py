@@ -6,11 +6,12 @@ Leading zeros count in none of them.  Where leaving them out decides the shape o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, stretch
 from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import as_array, broadcast_operands, fresh, promote_operands
@@ -21,9 +22,6 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.mathematics import elementwise
 from xarr.numpy_api.statistics.correlations import convolve
 from xarr.numpy_api.statistics.lines import repeat_vector
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval"]
 

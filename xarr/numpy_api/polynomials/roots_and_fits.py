@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint, convert, fill
 from xarr.calls.concrete_values import is_known, look_at
 from xarr.calls.operands import DType, as_array, promote_operands
@@ -17,9 +18,6 @@ from xarr.numpy_api.creation.matrices import diagonal_matrix
 from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.numpy_api.statistics.lines import repeat_vector
 from xarr.runtime.materialisation import to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["poly", "polyfit", "roots"]
 

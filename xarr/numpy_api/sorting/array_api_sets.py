@@ -10,9 +10,10 @@ Source: Array API 2025.12, set functions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array, promote_operands
 from xarr.dtypes import PREDICATE
 from xarr.errors import ValueRangeError
@@ -22,9 +23,6 @@ from xarr.numpy_api.sorting.searching import searchsorted
 from xarr.numpy_api.sorting.sets import unique_elements
 from xarr.numpy_api.sorting.sorting import sort
 from xarr.shapes import check_sizes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 class UniqueAll(NamedTuple):

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.lax.dynamic_sizes import refuse_dynamic
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def sort_by_keys(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import arranges_elements, truth
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
 from xarr.calls.outputs import THERE_AND_BACK, takes_out
@@ -18,9 +19,6 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.sorting.order import insertion_points
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 @overload

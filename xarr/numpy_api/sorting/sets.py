@@ -8,11 +8,12 @@ ones `size` must say how many elements to return, as in jax.numpy: the first one
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan
 from xarr.calls.concrete_values import is_known, refuse_traced
 from xarr.calls.dependent_shapes import INT64, count_mask, indices_where
@@ -26,9 +27,6 @@ from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.numpy_api.sorting.sorting import sort
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["intersect1d", "setdiff1d", "setxor1d", "union1d", "unique"]
 

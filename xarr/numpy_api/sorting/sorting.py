@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.errors import ArgumentError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 _KINDS: Final = ("quicksort", "mergesort", "heapsort", "stable")
 

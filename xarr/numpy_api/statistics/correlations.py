@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import conjugate_complex, convert, fill, truth
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import DType, as_array, promote_operands
@@ -22,9 +23,6 @@ from xarr.numpy_api.linear_algebra.products import matmul
 from xarr.numpy_api.mathematics.elementwise import clip, isfinite
 from xarr.numpy_api.statistics.lines import repeat_vector
 from xarr.runtime.materialisation import to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.concrete_values import is_known, look_at
 from xarr.calls.operands import as_array, common_dtype, promote_operands
@@ -25,9 +26,6 @@ from xarr.numpy_api.statistics import reductions as statistical
 from xarr.numpy_api.statistics.lines import repeat_vector
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import evaluate, to_host
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["bincount", "digitize", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 

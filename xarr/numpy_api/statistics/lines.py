@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.records import record
+from xarr.base.typing import Array
 from xarr.calls.arguments import is_nan, stretch
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.shapes import normalize_axes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Axis = int | Sequence[int] | None
 

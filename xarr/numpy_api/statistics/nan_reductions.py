@@ -8,12 +8,13 @@ slices in which all is NaN.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, is_nan, mask_for
 from xarr.calls.operands import DType, as_array
 from xarr.calls.outputs import THERE_AND_BACK, takes_out
@@ -24,9 +25,6 @@ from xarr.numpy_api.sorting import searching
 from xarr.numpy_api.statistics import reductions as statistical
 from xarr.numpy_api.statistics.lines import Axis, Lines
 from xarr.numpy_api.statistics.quantiles import Quantiles, weighted_quantiles
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = [
     "nanargmax",

@@ -6,11 +6,12 @@ Everything is sorted as a whole, in O(n log n); NaN, in either part of a complex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_listed, is_nan
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
@@ -24,9 +25,6 @@ from xarr.numpy_api.statistics.quantiles import Quantiles, weighted_quantiles
 from xarr.numpy_api.statistics.reductions import mean
 from xarr.runtime.handles import Handle, common_device
 from xarr.shapes import normalize_axis
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 __all__ = ["argpartition", "lexsort", "median", "partition", "percentile", "quantile", "sort_complex"]
 

@@ -7,12 +7,13 @@ taken.  Source: Hyndman and Fan, "Sample quantiles in statistical packages", 199
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.records import record
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan, stretch
 from xarr.calls.concrete_values import is_known, values_of
 from xarr.calls.operands import DType, as_array
@@ -25,9 +26,6 @@ from xarr.numpy_api.statistics.lines import Axis, Lines, repeat_vector
 from xarr.runtime.handles import weak_kind
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: (n, q) -> virtual index.
 Rule = Callable[[Any, Any], Any]

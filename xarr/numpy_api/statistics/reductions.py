@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.typing import Array
 from xarr.calls.arguments import apply_mask, convert, fill, initial_value, mask_for, stretch, truth, with_size
 from xarr.calls.operands import DType, as_array
 from xarr.calls.outputs import show, takes_out, target_of
@@ -24,9 +25,6 @@ from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counte
 from xarr.explanation.late import broadcast_error
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 Axis = int | Sequence[int] | None
 INT64 = np.dtype(np.int64)

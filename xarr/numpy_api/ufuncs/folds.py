@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xarr import indexing, lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill
 from xarr.calls.operands import as_array
 from xarr.dtypes import FLOAT, INTEGER
 from xarr.errors import IndexingError, ShapeError, counted
 from xarr.indexing.bounds import Mode
 from xarr.lax.dynamic_sizes import refuse_dynamic
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 
 def leading(x: Array, axes: tuple[int, ...]) -> Array:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import indexing, lax
+from xarr.base.typing import Array
 from xarr.calls.arguments import apply_mask, check_casting, check_order, convert, mask_for, stretch, truth
 from xarr.calls.operands import DType, as_array, promote_operands
 from xarr.calls.outputs import show, target_of
@@ -24,9 +25,6 @@ from xarr.numpy_api.manipulation.shapes import moveaxis
 from xarr.numpy_api.ufuncs import folds
 from xarr.runtime.handles import Handle, weak_kind
 from xarr.shapes import normalize_axes
-
-if TYPE_CHECKING:
-    from xarr.arrays.array import Array
 
 #: Commutative functions: the reduction of numbers, and that of bools.
 _NATIVE: Final[dict[str, tuple[Callable[..., Array], Callable[..., Array]]]] = {
