@@ -1,0 +1,273 @@
+// CUDA C++ on the host, for tests: what the text of a kernel may use, for g++.
+//
+// Only headers of C: those of C++ take g++ 0.2 seconds each.  A launch runs its threads one after the other.  Where the
+// text has barriers (USES_BARRIERS) each has a stack of its own, and a barrier hands over to the next one.  A pointer
+// that a kernel gets is a Span, which knows its bounds.  The first fault ends the launch, with a message that says which
+// thread of which block.
+#include <setjmp.h>
+#include <stdio.h>
+#include <string.h>
+#ifdef USES_BARRIERS
+#include <ucontext.h>
+#endif
+
+#define __global__
+#define __device__ static
+#define __forceinline__ inline
+#define __restrict__ __restrict
+#define __launch_bounds__(...)
+#define XARR_EMULATED 1
+
+struct dim3 { unsigned x, y, z; };
+static dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+// --- faults ------------------------------------------------------------------------------------------------------
+
+static char *message;
+static jmp_buf ends_launch;
+static bool in_fiber;
+static bool failed;
+static void leave_fiber();
+
+static void fault(const char *format, ...) {
+  char text[200];
+  __builtin_va_list arguments;
+  __builtin_va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  __builtin_va_end(arguments);
+  snprintf(message, 400, "%s, block (%u, %u, %u), thread (%u, %u, %u)", text, blockIdx.x, blockIdx.y, blockIdx.z,
+           threadIdx.x, threadIdx.y, threadIdx.z);
+  failed = true;
+  if (in_fiber) leave_fiber();
+  longjmp(ends_launch, 1);
+}
+
+// --- memory --------------------------------------------------------------------------------------------------------
+
+struct Argument { void *start; long long nbytes; };
+
+template <class T> struct Span {
+  T *start;
+  long long size;
+  const char *name;
+  T &operator[](long long at) const {
+    if (at < 0 || at >= size) fault("%s[%lld] is outside of its %lld elements", name, at, size);
+    return start[at];
+  }
+  T &operator*() const { return (*this)[0]; }
+  Span operator+(long long count) const { return {start + count, size - count, name}; }
+};
+
+template <class T> static Span<T> span(Argument argument, const char *name) {
+  if ((unsigned long long)argument.start % sizeof(T)) fault("%s is not aligned to %d bytes", name, (int)sizeof(T));
+  return {(T *)argument.start, argument.nbytes / (long long)sizeof(T), name};
+}
+
+// What a block shares.  No element has a value before a thread writes it.
+static char shared_memory[48 << 10] __attribute__((aligned(16)));
+template <class T> static Span<T> shared(int offset, int size, const char *name) {
+  if (offset + size * sizeof(T) > sizeof shared_memory) fault("%s does not fit into shared memory", name);
+  return {(T *)(shared_memory + offset), size, name};
+}
+
+// --- barriers --------------------------------------------------------------------------------------------------------
+
+static unsigned linear_thread() { return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z); }
+static void enter_thread(unsigned number) {
+  threadIdx = {number % blockDim.x, number / blockDim.x % blockDim.y, number / (blockDim.x * blockDim.y)};
+}
+
+static unsigned order_seed;
+static unsigned random_number(unsigned below) {
+  order_seed = order_seed * 1664525u + 1013904223u;
+  return (unsigned)((unsigned long long)order_seed * below >> 32);
+}
+// The numbers below `count` in order 0, forward; 1, backward; or 2, at random.
+static void fill_order(unsigned *order, unsigned count, int kind) {
+  for (unsigned k = 0; k < count; k++) order[k] = kind == 1 ? count - 1 - k : k;
+  for (unsigned k = count; kind == 2 && k > 1; k--) {
+    unsigned other = random_number(k), kept = order[k - 1];
+    order[k - 1] = order[other];
+    order[other] = kept;
+  }
+}
+
+static void (*kernel_call)(Argument *);
+static Argument *kernel_arguments;
+
+#ifdef USES_BARRIERS
+enum State { READY, AT_BLOCK_BARRIER, AT_WARP_BARRIER, DONE };
+struct Fiber { ucontext_t context; State state; int line; unsigned mask; unsigned long long slot[2]; };
+static Fiber fibers[1024];
+static char stacks[1024][1 << 16] __attribute__((aligned(16)));
+static ucontext_t scheduler;
+static unsigned current;
+
+static void leave_fiber() { setcontext(&scheduler); }
+static void run_fiber() {
+  kernel_call(kernel_arguments);
+  fibers[current].state = DONE;
+  setcontext(&scheduler);
+}
+static void wait_at(State state, int line, unsigned mask) {
+  Fiber &own = fibers[current];
+  if (state == AT_WARP_BARRIER && !(mask >> current % 32 & 1))
+    fault("lane %u is not in the mask %08x of line %d", current % 32, mask, line);
+  own.state = state;
+  own.line = line;
+  own.mask = mask;
+  swapcontext(&own.context, &scheduler);
+}
+
+static bool release_warps(unsigned count) {
+  bool released = false;
+  for (unsigned k = 0; k < count; k++) {
+    if (fibers[k].state != AT_WARP_BARRIER) continue;
+    unsigned first = k / 32 * 32, mask = fibers[k].mask;
+    bool complete = true;
+    for (unsigned lane = 0; lane < 32 && first + lane < count; lane++) {
+      Fiber &other = fibers[first + lane];
+      if (!(mask >> lane & 1)) continue;
+      if (other.state == DONE) { enter_thread(k); fault("line %d waits for lane %u, which has returned", fibers[k].line, lane); }
+      complete = complete && other.state == AT_WARP_BARRIER && other.mask == mask && other.line == fibers[k].line;
+    }
+    if (!complete) continue;
+    for (unsigned lane = 0; lane < 32 && first + lane < count; lane++)
+      if (mask >> lane & 1) fibers[first + lane].state = READY;
+    released = true;
+  }
+  return released;
+}
+
+static void release_block(unsigned count) {
+  unsigned waiting = 0, first = 0;
+  for (unsigned k = 0; k < count; k++) {
+    if (fibers[k].state != AT_BLOCK_BARRIER) continue;
+    if (!waiting++) first = k;
+    else if (fibers[k].line != fibers[first].line) {
+      enter_thread(k);
+      fault("divergent barrier: a thread waits at line %d, another at line %d", fibers[k].line, fibers[first].line);
+    }
+  }
+  enter_thread(first);
+  if (waiting != count) fault("the barrier of line %d is reached by %u of %u threads", fibers[first].line, waiting, count);
+  for (unsigned k = 0; k < count; k++) fibers[k].state = READY;
+}
+
+static void run_block(unsigned count, int kind) {
+  static unsigned order[1024];
+  unsigned live = count;
+  for (unsigned k = 0; k < count; k++) {
+    fibers[k].state = READY;
+    getcontext(&fibers[k].context);
+    fibers[k].context.uc_stack.ss_sp = stacks[k];
+    fibers[k].context.uc_stack.ss_size = sizeof stacks[k];
+    fibers[k].context.uc_link = &scheduler;
+    makecontext(&fibers[k].context, run_fiber, 0);
+  }
+  while (live) {
+    fill_order(order, count, kind);
+    for (unsigned k = 0; k < count; k++) {
+      current = order[k];
+      if (fibers[current].state != READY) continue;
+      enter_thread(current);
+      in_fiber = true;
+      swapcontext(&scheduler, &fibers[current].context);
+      in_fiber = false;
+      if (failed) longjmp(ends_launch, 1);
+      live -= fibers[current].state == DONE;
+    }
+    if (live && !release_warps(count)) release_block(count);
+  }
+}
+
+template <class T> static T exchange(int line, unsigned mask, T value, unsigned source) {
+  static_assert(sizeof(T) <= sizeof fibers[0].slot, "a value of a shuffle has 16 bytes at most");
+  memcpy(fibers[current].slot, &value, sizeof value);
+  wait_at(AT_WARP_BARRIER, line, mask);
+  if (!(mask >> source % 32 & 1)) fault("line %d reads lane %u, which is not in the mask %08x", line, source % 32, mask);
+  memcpy(&value, fibers[current / 32 * 32 + source % 32].slot, sizeof value);
+  wait_at(AT_WARP_BARRIER, line, mask);
+  return value;
+}
+static unsigned lane_below(unsigned delta) { unsigned lane = current % 32; return lane + delta < 32 ? lane + delta : lane; }
+static unsigned lane_above(unsigned delta) { unsigned lane = current % 32; return lane >= delta ? lane - delta : lane; }
+#define __syncthreads() wait_at(AT_BLOCK_BARRIER, __LINE__, 0)
+#define __syncwarp(...) wait_at(AT_WARP_BARRIER, __LINE__, 0xffffffffu)
+#define __shfl_sync(mask, value, lane) exchange(__LINE__, mask, value, lane)
+#define __shfl_down_sync(mask, value, delta) exchange(__LINE__, mask, value, lane_below(delta))
+#define __shfl_up_sync(mask, value, delta) exchange(__LINE__, mask, value, lane_above(delta))
+#define __shfl_xor_sync(mask, value, other) exchange(__LINE__, mask, value, current % 32 ^ (other))
+#else
+static void leave_fiber() {}
+static void run_block(unsigned count, int kind) {
+  static unsigned order[1024];
+  fill_order(order, count, kind);
+  for (unsigned k = 0; k < count; k++) {
+    enter_thread(order[k]);
+    kernel_call(kernel_arguments);
+  }
+}
+#endif
+
+// Grid and block are three sizes each; then the order of threads and blocks, and its seed.  1 if a message was written.
+static int run_grid(void (*call)(Argument *), const unsigned *sizes, Argument *arguments, char *text) {
+  message = text;
+  failed = false;
+  in_fiber = false;
+  kernel_call = call;
+  kernel_arguments = arguments;
+  gridDim = {sizes[0], sizes[1], sizes[2]};
+  blockDim = {sizes[3], sizes[4], sizes[5]};
+  blockIdx = threadIdx = {0, 0, 0};
+  order_seed = sizes[7];
+  if (setjmp(ends_launch)) return 1;
+  unsigned count = blockDim.x * blockDim.y * blockDim.z, blocks = gridDim.x * gridDim.y * gridDim.z;
+  if (count > 1024) fault("a block of %u threads", count);
+  static unsigned order[1 << 16];
+  if (blocks > 1 << 16) fault("a grid of %u blocks", blocks);
+  fill_order(order, blocks, (int)sizes[6]);
+  for (unsigned k = 0; k < blocks; k++) {
+    unsigned block = order[k];
+    blockIdx = {block % gridDim.x, block / gridDim.x % gridDim.y, block / (gridDim.x * gridDim.y)};
+    memset(shared_memory, 0xff, sizeof shared_memory);
+    run_block(count, (int)sizes[6]);
+  }
+  return 0;
+}
+
+// --- atomics, of exactly the types that CUDA has them for ------------------------------------------------------------
+
+#define ATOMIC(name, T, expression) \
+  static inline T name(T *at, T value) { T old = *at; *at = expression; return old; }
+#define ATOMIC_INTEGER(T) \
+  ATOMIC(atomicMin, T, old < value ? old : value) ATOMIC(atomicMax, T, old > value ? old : value) \
+  ATOMIC(atomicAnd, T, old & value) ATOMIC(atomicOr, T, old | value) ATOMIC(atomicXor, T, old ^ value)
+ATOMIC_INTEGER(int)
+ATOMIC_INTEGER(unsigned)
+ATOMIC_INTEGER(long long)
+ATOMIC_INTEGER(unsigned long long)
+ATOMIC(atomicAdd, int, (int)((unsigned)old + (unsigned)value))
+ATOMIC(atomicAdd, unsigned, old + value)
+ATOMIC(atomicAdd, unsigned long long, old + value)
+ATOMIC(atomicAdd, float, old + value)
+ATOMIC(atomicAdd, double, old + value)
+#define COMPARE_AND_SWAP(T) \
+  static inline T atomicCAS(T *at, T wanted, T value) { T old = *at; if (old == wanted) *at = value; return old; }
+COMPARE_AND_SWAP(int)
+COMPARE_AND_SWAP(unsigned)
+COMPARE_AND_SWAP(unsigned long long)
+COMPARE_AND_SWAP(unsigned short)
+
+// --- functions -----------------------------------------------------------------------------------------------------
+
+#define ONE(name) extern "C" float name##f(float) noexcept; extern "C" double name(double) noexcept;
+#define TWO(name) extern "C" float name##f(float, float) noexcept; extern "C" double name(double, double) noexcept;
+ONE(sqrt) ONE(rint) ONE(floor) ONE(ceil) ONE(trunc) ONE(fabs)
+TWO(fmod) TWO(copysign)
+extern "C" float fmaf(float, float, float) noexcept;
+extern "C" double fma(double, double, double) noexcept;
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
+static inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
+static inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
