@@ -2,7 +2,7 @@
 
 A backend is a package `xarr_<name>` with a class `Backend`, or an entry point `<name>` of the group
 `xarr.backends` that loads such a class; it is imported when first used.  The backends in this
-repository are found by the same rule as anybody else's.
+repository are looked up by the same rule as any other.
 """
 
 from __future__ import annotations

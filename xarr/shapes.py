@@ -400,7 +400,7 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
     """The array of size `dimensions` that lies in linear `memory` under `layout`: a new C-ordered array.
 
     What the padding holds is not looked at.  Raises ShapeError if `memory` is not 1-d, has not exactly
-    `layout.allocated_size(dimensions)` places, or the layout does not fit the dimensions.
+    `layout.allocated_size(dimensions)` elements, or the layout does not fit the dimensions.
     """
     sizes = layout.check(dimensions)
     count = layout.allocated_size(sizes)
@@ -457,7 +457,7 @@ def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 
 def _holds(padding: np.ndarray[Any, Any], value: Any) -> bool:
-    """Whether `padding` is `value`; floats may round, but not turn into inf or nan."""
+    """Whether `padding` is `value`; floats may round, but not become inf or nan."""
     if padding.dtype.kind in "US":
         return str(padding.astype(str)) == str(value)
     if padding.dtype.kind in "biu":

@@ -33,7 +33,7 @@ _threads_before = 0
 @cache
 def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
     """Functions to set and ask for the number of threads of NumPy's BLAS; None where it cannot be done."""
-    # Symbols of the libraries that an extension module was linked with are found through it.
+    # Symbols of the libraries that an extension module was linked with can be reached through it.
     module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
     if module is None:
         return None

@@ -40,7 +40,7 @@ def available() -> bool:
     return importlib.util.find_spec("llvmlite") is not None
 
 
-def chosen() -> str:
+def active_engine() -> str:
     """The engine in use: "compiled" or "off".
 
     Raises BackendError if `config.fusion` wants the compiler and it is not installed.
@@ -75,7 +75,7 @@ def description() -> str:
 
 def fuse(graph: Graph, hot: bool) -> Graph:
     """`graph` with groups that run as one."""
-    if chosen() == "off":
+    if active_engine() == "off":
         return graph
     # Under jit a call of a kernel costs no more than one of NumPy's functions.
     return stage.fuse(graph, PROCESSOR, schedule, hot or config.fusion != "auto")
@@ -101,7 +101,7 @@ def kernel(program: Kernel, results: tuple[TensorType, ...]) -> CompiledKernel:
 
 def sequential(computation: Graph, steps: int) -> bool:
     """Whether a computation of scalars that must run so often in order is compiled."""
-    if chosen() != "compiled" or (config.fusion == "auto" and steps < PROCESSOR.min_sequential_steps):
+    if active_engine() != "compiled" or (config.fusion == "auto" and steps < PROCESSOR.min_sequential_steps):
         return False
     is_compiled: bool = sequential_module().computes(computation)
     return is_compiled

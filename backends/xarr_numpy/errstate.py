@@ -29,7 +29,7 @@ def switches(variable: object) -> Switches:
 
 
 def numpy_variable() -> object:
-    """NumPy's context variable; None if it is not where NumPy 2 has it, since its place is private."""
+    """NumPy's context variable; None if it is not where NumPy 2 has it, since its name is private."""
     umath = getattr(getattr(np, "_core", None), "umath", None)
     return getattr(umath, "_extobj_contextvar", None)
 

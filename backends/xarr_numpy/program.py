@@ -1,7 +1,7 @@
 """From a plan to the source of a Python function that runs it, one line a step.
 
 The function leaves memory to NumPy: it lets go of a buffer after its last use, and writes over one where the plan
-says so.  Offsets in the plan's arena, workspaces, and the states of loops that take turns are NumPy's own affair.
+says so.  Offsets in the plan's arena, workspaces, and the alternating states of loops are NumPy's own affair.
 
     def program(a0, a1):
         v0 = np.exp(a0)
@@ -302,7 +302,7 @@ class Emitter:
         start = self.plan.buffers[number].start
         # Nothing else shares the memory of what a kernel has made.
         is_fresh = start >= 0 and isinstance(self.plan.steps[start], Launch)
-        return f"{'sealed' if is_fresh else 'finish'}({self.value(number)})"
+        return f"{'seal' if is_fresh else 'finish'}({self.value(number)})"
 
     def _compile(self, arguments: str) -> NumpyProgram:
         head = f"def {self.name}({arguments}):"

@@ -1,8 +1,8 @@
-"""Run the turns of a loop on several processors.
+"""Run the iterations of a loop on several processors.
 
 Python handles Ctrl-C between any two instructions of the main thread.  So the thread that shares a loop waits for the
 threads whatever is raised meanwhile; and should the very waiting be interrupted, the threads themselves hold
-the memory and the machine code that they use, until they are done with the turns they have.
+the memory and the machine code that they use, until they are done with the iterations they have.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Phase = Callable[[int, int, int], object]
 
 #: Elements below which handing work to another thread costs more than it saves.
 WORTH_A_THREAD: Final = 2**18
-#: Turns of the outermost loop that are handed out together are a multiple of this: whole registers.
+#: Iterations of the outermost loop that are handed out together are a multiple of this: whole registers.
 GRAIN: Final = 256
-#: Ranges of turns for each thread, so that one which comes late has less to do.
+#: Ranges of iterations for each thread, so that one which comes late has less to do.
 PIECES: Final = 8
 
 
@@ -115,7 +115,7 @@ def run(
     least: int = 2,
     held: object = None,
 ) -> None:
-    """Run all turns of a phase, whose turns compute `cost` elements each.
+    """Run all iterations of a phase, which compute `cost` elements each.
 
     Each thread gets about `pieces_each` ranges of them; with fewer than `least` threads there is one range.
     held: what owns the memory at `buffers` and the code of the phase, where the phase itself does not.
@@ -144,7 +144,7 @@ def _present() -> _Pool:
 def _share(
     pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int, held: object
 ) -> None:
-    """Cut the turns into pieces, of which every thread takes the next until there is none."""
+    """Cut the iterations into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1
     piece = max(1, WORTH_A_THREAD // 2 // max(1, cost), -(-extent // (threads * pieces_each)))
     if piece > GRAIN:

@@ -268,7 +268,7 @@ def test_in_place_refuses_another_shape() -> None:
     x = xarr.asarray([1.0, 2.0])
     with pytest.raises(ShapeError, match=r"cannot change shape \(2,\) to \(3, 2\)"):
         x += np.ones((3, 2))
-    with pytest.raises(DTypeError, match="cannot turn int64 into float64; write x = x"):
+    with pytest.raises(DTypeError, match="cannot convert int64 to float64; write x = x"):
         y = xarr.asarray([1])
         y /= 2
     assert_same(x, np.array([1.0, 2.0]))

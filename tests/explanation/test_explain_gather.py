@@ -241,9 +241,9 @@ def test_indices_without_values_are_drawn_as_an_example() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lambda: xarr.asarray(np.zeros(3)), "wanted one gather to explain, found 0"),
+        (lambda: xarr.asarray(np.zeros(3)), "wanted one gather to explain, got 0"),
         (3, "wanted operand, indices and dimension numbers, or a function; got 3"),
-        (lambda: [lax.gather_rows(np.zeros((2, 2)), np.array([0])) for _ in range(2)], "found 2"),
+        (lambda: [lax.gather_rows(np.zeros((2, 2)), np.array([0])) for _ in range(2)], "got 2"),
     ],
     ids=["none", "no function", "two"],
 )

@@ -39,11 +39,19 @@ RETIRED_PARTS = {
 
 # Those that comments and docstrings have no other use for.
 RETIRED_TEXT = {
-    **{word: RETIRED_PARTS[word] for word in ("thin", "thrift", "seams")},
+    **{word: RETIRED_PARTS[word] for word in ("place", "places", "thin", "thrift", "seams")},
+    "turn": RETIRED_NAMES["turn"],
+    "turns": RETIRED_NAMES["turns"],
     "nobody wants": "unused",
     "somebody": "the role: the caller, the user, a backend",
     "whoever": "the role: the caller, the user, a backend",
 }
+
+# Phrases of English that have them, and NumPy's function.
+_PHRASES = re.compile(
+    r"\bin[ -]place\b|\btakes? place\b|\b(decimal|last) places?\b|\bin turn\b|`(numpy\.|np\.|xarr\.)?place`",
+    re.IGNORECASE,
+)
 
 _OPENING = re.compile(r"(The same\b|What\b|Whoever\b|How\b)")
 
@@ -150,6 +158,7 @@ def _bound_name(node: ast.AST) -> str | None:
 
 def _text_in(path: Path) -> Iterator[str]:
     for line, text in [*_comments(path), *_docstrings(path)]:
+        text = _PHRASES.sub("", text)
         for word, advice in RETIRED_TEXT.items():
             if re.search(rf"\b{word}\b", text, re.IGNORECASE):
                 yield f"{path}:{line} {word!r} in a comment or docstring: say {advice}"

@@ -32,7 +32,7 @@ def test_without_the_compiler_nothing_is_fused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(engine, "available", lambda: False)
     large = graph(lambda x: node(ops.Exponential(), node(ops.Add(), x, x)), tensor("f4", 10**7))
     with xarr.config(fusion="auto"):
-        assert engine.chosen() == "off"
+        assert engine.active_engine() == "off"
         fused = lower(large, get("numpy"), "fused", True)
         assert not any(isinstance(n.op, ops.Fusion) for n in fused.nodes)
 
@@ -41,7 +41,7 @@ def test_the_compiler_is_not_replaced_in_silence(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(engine, "available", lambda: False)
     with xarr.config(fusion="compiled"):
         with pytest.raises(BackendError, match=r"wants llvmlite.*pip install 'xarr\[jit\]'"):
-            engine.chosen()
+            engine.active_engine()
         assert "pip install 'xarr[jit]'" in engine.description()
 
 

@@ -396,7 +396,7 @@ class Array(
             loses_imaginary = result.dtype in COMPLEX and self.dtype not in COMPLEX
             if loses_imaginary or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 raise DTypeError(
-                    f"an in-place operation cannot turn {self.dtype} into {result.dtype}; "
+                    f"an in-place operation cannot convert {self.dtype} to {result.dtype}; "
                     "write x = x + y instead"
                 )
             result = result.astype(self.dtype)

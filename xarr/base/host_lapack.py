@@ -326,7 +326,7 @@ def _double_step(t: Array, q: Array, first: int, last: int, trace: float, determ
 
 
 def _standardise(t: Array, q: Array, k: int) -> None:
-    """Turn the block of rows k and k + 1: triangular if its eigenvalues are real, else with equal diagonal elements.
+    """Rotate the block of rows k and k + 1: triangular if its eigenvalues are real, else with equal diagonal elements.
 
     Source: LAPACK, lanv2.
     """

@@ -201,7 +201,7 @@ def _the_node(name: str, kind: type[Gather | Scatter], what: Any) -> Node:
     matches: list[Node] = [node for node in postorder(nodes) if isinstance(node.op, kind)]
     if len(matches) != 1:
         raise InputError(
-            f"{name}: wanted one {kind.lax_name} to explain, found {len(matches)}; give a function that makes "
+            f"{name}: wanted one {kind.lax_name} to explain, got {len(matches)}; give a function that makes "
             "one, such as lambda: lax.take(x, i) (an Array that was evaluated no longer knows what made it)"
         )
     return matches[0]

@@ -1,7 +1,7 @@
 """Indices as NumPy has them: reads, writes by value, and `x.at`.
 
 An index of ints, slices, `...` and None is a *region* (region.py).  One with arrays is read into *items*
-(items.py), a *layout* of dimensions (layout.py) and *vectors* that place windows (arrays.py); what is out of
+(items.py), a *layout* of dimensions (layout.py) and *vectors* at which windows start (arrays.py); what is out of
 bounds is in bounds.py, writes through a mask in masks.py.
 """
 

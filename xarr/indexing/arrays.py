@@ -169,7 +169,7 @@ class SelectedWindows:
 
     @property
     def axes(self) -> Ints:
-        """The dimensions of the folded region that index vectors place windows in."""
+        """The dimensions of the folded region that index vectors index."""
         return tuple([dim for dim, array in enumerate(self.layout.indexed) if array is not None])
 
     @property

@@ -163,7 +163,7 @@ def _slice_row(item: slice, size: int) -> tuple[int, int, int, bool]:
     try:
         chosen = range(*item.indices(size))
     except ValueError:
-        raise SliceStepError("a slice step cannot be zero; x[::-1] turns a dimension round") from None
+        raise SliceStepError("a slice step cannot be zero; x[::-1] reverses a dimension") from None
     except TracedValueError:
         raise
     except TypeError:

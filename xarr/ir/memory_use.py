@@ -1,4 +1,4 @@
-"""Bytes of values, as text for people, and in the error for a program that finds no memory."""
+"""Bytes of values, as text to read, and in the error for a program that runs out of memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nbytes(type: Type) -> int:
 
 
 def out_of_memory(error: MemoryError, node: Node | None) -> TooLargeError:
-    """The error for a program that found no memory: it names the array of `node` and the line that built it."""
+    """The error for a program that ran out of memory: it names the array of `node` and the line that built it."""
     if node is None:
         return TooLargeError(f"out of memory: {error}")
     return TooLargeError(

@@ -1,4 +1,4 @@
-"""The user's source line that built a node, found when the node is built and read only when shown."""
+"""The user's source line that built a node, located when the node is built and read only when shown."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         return ()
     first = index_in_dim(x, 0, along, keepdims=False)
     squeezed, location = first._node, caller()
-    # The others have the same types, which need not be found again.
+    # The others have the same types, which need not be inferred again.
     parts = _parts(node, along, squeezed.operands[0].type, location)
     return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, location)) for part in parts]
 

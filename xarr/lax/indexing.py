@@ -45,7 +45,7 @@ class GatherDimensionNumbers(NamedTuple):
 
     * `offset_dims` - dimensions of the result that run over the window, in increasing order,
     * `collapsed_slice_dims` - dimensions of the operand, of window size 1, that the result has not,
-    * `start_index_map` - for each component of an index vector, the operand dimension that it places,
+    * `start_index_map` - for each component of an index vector, the operand dimension that it indexes,
     * `operand_batching_dims`, `start_indices_batching_dims` - dimensions that run along in both.
     """
 
@@ -61,7 +61,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
     * `update_window_dims` - dimensions of the updates that run over the window, in increasing order,
     * `inserted_window_dims` - dimensions of the operand, of window size 1, that the updates have not,
-    * `scatter_dims_to_operand_dims` - for each component of an index vector, the dimension that it places,
+    * `scatter_dims_to_operand_dims` - for each component of an index vector, the dimension that it indexes,
     * `operand_batching_dims`, `scatter_indices_batching_dims` - dimensions that run along in both.
     """
 
@@ -76,7 +76,7 @@ class GatherScatterMode(Enum):
     """The rule for windows that do not lie in the operand as a whole.  Source: jax.lax.
 
     * `CLIP` - they are moved to the nearest start where they do,
-    * `FILL_OR_DROP` - a gathered one is filled with a constant, a scattered one is left out,
+    * `FILL_OR_DROP` - in a gather they are filled with a constant, in a scatter left out,
     * `PROMISE_IN_BOUNDS` - there are none; if there are, XLA's rule holds: gather clips, scatter drops.
     """
 

@@ -18,7 +18,7 @@ def claim(node: Node, device: Device, taker: str) -> None:
     Not if another Array shows the node, another call reads it, or its memory is exposed.  The caller has counted
     itself among the readers, and has read the value: another caller who comes to the node after this finds it donated.
 
-    Counts are right only while threads take turns, so that without a global lock no memory is written over;
+    Counts are right only while one thread runs at a time, so that without a global lock no memory is written over;
     `python -m xarr doctor` says so.
     """
     own = node.device

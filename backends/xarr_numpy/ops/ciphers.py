@@ -36,7 +36,7 @@ DType = np.dtype[Any]
 _TILE: Final = 2**15
 #: The same for Philox, which needs six, twice as wide.
 _PHILOX_TILE: Final = 2**13
-#: Passes over a tile, of about a tenth of a loop's turn each; a thread hands Python's lock over at each.
+#: Passes over a tile, of about a tenth of a loop iteration each; a thread hands Python's lock over at each.
 _COST: Final = 10
 
 

@@ -218,7 +218,7 @@ def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
         loop = f"while_loop_watched(bar, {functions}"
     elif progress is not None:
         loop = f"while_loop_shown({emitter.constant(progress)}, {functions}"
-    elif engine.chosen() == "compiled":
+    elif engine.active_engine() == "compiled":
         loop = f"while_loop_then({emitter.constant(step.op)}, {functions}"
     call = f"{', '.join(filter(None, [loop, state]))})"
     return _next_state(emitter, step, names, step.state, call)

@@ -1,6 +1,6 @@
 """Convolution: windows laid out as rows of a matrix, in blocks that fit in the cache, times the kernel.
 
-Base dilation is taken apart first: windows that start at the same place between two elements of the base meet
+Base dilation is taken apart first: windows that start at the same offset between two elements of the base meet
 the same elements of the kernel, so each such class is a convolution of its own without holes.
 
 Beside the result and the kernel in the type of the sums, no more than 100 MB are held at a time, or twice
@@ -46,9 +46,9 @@ _RUN: Final = 16
 
 
 class Line(NamedTuple):
-    """Windows along one dimension: element k of window w is at the place first + w stride + k step.
+    """Windows along one dimension: element k of window w is at index first + w stride + k step.
 
-    There are no holes between places; what is outside of the base adds nothing.
+    There are no holes between elements of the base; what is outside of the base adds nothing.
     """
 
     first: int
@@ -56,12 +56,12 @@ class Line(NamedTuple):
     step: int
 
     def reads(self, windows: int, elements: int) -> range:
-        """All places from the first that is read to the last."""
+        """All indices from the first that is read to the last."""
         last = self.first + (windows - 1) * self.stride + (elements - 1) * self.step
         return range(self.first, last + 1)
 
     def meeting(self, element: int, windows: int, size: int) -> tuple[slice, slice]:
-        """The windows whose `element` lies in a base of this size, and the places where it does."""
+        """The windows whose `element` lies in a base of this size, and the indices at which it does."""
         position = self.first + element * self.step
         low = max(0, -(position // self.stride))
         count = max(0, min(windows - 1, (size - 1 - position) // self.stride) + 1 - low)

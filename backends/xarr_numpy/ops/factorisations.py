@@ -55,7 +55,7 @@ def lu(a: Array) -> Arrays:
 def _factorise(matrices: Array, pivots: Array) -> Array:
     """Factor matrices with no more columns than rows in place, by halves, so that most of it is products.
 
-    Writes the row that changed places with each, from 0, and returns which row each has become.
+    Writes the row that was swapped with each, from 0, and returns which row each has become.
 
     Source: Toledo, "Locality of reference in LU decomposition with partial pivoting", 1997.
     """

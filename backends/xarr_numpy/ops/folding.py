@@ -4,7 +4,7 @@ A window of several dimensions is folded along the last one, then along the one 
 row-major order of its elements, so the computation need only be associative.  Along one dimension the way depends
 on how windows lie:
 
-* each is what comes before (or after) some place: a running total,
+* each is a prefix (or a suffix) of the dimension: a running total,
 * they are few and small: one operation for each further element of a window,
 * they do not overlap: blocks, reduced in pairs,
 * otherwise: totals of 1, 2, 4, 8 … neighbours, of which two or a few make up any window; for ufuncs in tiles
@@ -76,7 +76,7 @@ def _in_axis(values: Array, axis: int, rank: int) -> Array:
 
 
 def part(x: Array, axis: int, indices: slice) -> Array:
-    """x[…, places, …] along `axis`."""
+    """x[…, indices, …] along `axis`."""
     return x[(slice(None),) * axis + (indices,)]
 
 
@@ -105,7 +105,7 @@ def _fold_axis(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimen
 
 @dataclass(frozen=True)
 class Run:
-    """Windows along one dimension of which each is all that comes before some place, or all that comes after.
+    """Windows along one dimension, all of them prefixes of it, or all suffixes.
 
     Window k has clip(first + k * step, 0, size) elements.
     """

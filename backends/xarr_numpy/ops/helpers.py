@@ -47,7 +47,7 @@ def finish(value: Any) -> Any:
     return array
 
 
-def sealed(array: Array) -> Array:
+def seal(array: Array) -> Array:
     """A result whose memory is all its own, as an array that nothing can write to."""
     array.flags.writeable = False
     return array
@@ -63,7 +63,7 @@ def compact(value: Any) -> Any:
     return array.copy() if wasteful or (array.size > 1 and 0 in array.strides) else array
 
 
-def unsigned(x: Array) -> Array:
+def unsigned_bits(x: Array) -> Array:
     """The bits of x as an unsigned integer of the same width."""
     return np.asarray(x).view(_UNSIGNED[x.dtype.itemsize])
 
@@ -179,7 +179,7 @@ def _odd_float32(x: Array) -> Array:
     if x.dtype in FLOAT | BOOL and x.dtype != np.float64:
         return x.astype(np.float32)
     if x.dtype in INTEGER and x.dtype.itemsize == 8:
-        # float64 has no place for the last 11 bits; one bit tells whether any of the last 12 is set.
+        # float64 has no bits for the last 11; one bit tells whether any of the last 12 is set.
         last = x.dtype.type(0xFFF)
         large = (x > 2**53) if x.dtype.kind == "u" else (x > 2**53) | (x < -(2**53))
         x = np.where(large, (x & ~last) | (((x & last) != 0).astype(x.dtype) << x.dtype.type(11)), x)
@@ -313,7 +313,7 @@ def round_away(x: Array) -> Array:
 def total_order(x: Array) -> Array:
     """Signed integers that are ordered as the floats are: -NaN < -inf < … < -0 < +0 < … < inf < NaN."""
     if x.dtype == float8_e8m0fnu:
-        return unsigned(x)
+        return unsigned_bits(x)
     bits = np.asarray(x).view(_SIGNED[x.dtype.itemsize])
     turned = bits >> bits.dtype.type(8 * bits.itemsize - 1)
     turned &= np.iinfo(bits.dtype).max
@@ -331,7 +331,7 @@ def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     mantissa = int(info(x.dtype).nmant)
     exponent = width - 1 - mantissa
     kind: Any = _UNSIGNED[x.dtype.itemsize]
-    bits = unsigned(x)
+    bits = unsigned_bits(x)
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
         rounding = bits >> kind(dropped)
@@ -495,7 +495,7 @@ def shift_left(x: Array, count: Array) -> Array:
 
 
 def shift_right_logical(x: Array, count: Array) -> Array:
-    result: Array = np.right_shift(unsigned(x), unsigned(count)).view(x.dtype)
+    result: Array = np.right_shift(unsigned_bits(x), unsigned_bits(count)).view(x.dtype)
     return result
 
 
@@ -507,12 +507,12 @@ def shift_right_arithmetic(x: Array, count: Array) -> Array:
 
 def popcnt(x: Array) -> Array:
     """Number of set bits, in the type of x."""
-    return np.bitwise_count(unsigned(x)).astype(x.dtype)
+    return np.bitwise_count(unsigned_bits(x)).astype(x.dtype)
 
 
 def count_leading_zeros(x: Array) -> Array:
     """Number of zero bits above the highest set one, in the type of x."""
-    bits = unsigned(x)
+    bits = unsigned_bits(x)
     width = x.dtype.itemsize * 8
     step = 1
     while step < width:
@@ -529,7 +529,7 @@ SCOPE: Final[dict[str, Any]] = {
         for function in (
             compact,
             finish,
-            sealed,
+            seal,
             iota,
             pad,
             bitcast,

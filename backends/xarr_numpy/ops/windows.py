@@ -21,7 +21,7 @@ from xarr.ir.types import Ints
 from xarr.ir.windows import Window
 from xarr_numpy.ops.extremes import settle_zeros
 from xarr_numpy.ops.folding import Arrays, Monoid, element_ranges, fold
-from xarr_numpy.ops.helpers import unsigned
+from xarr_numpy.ops.helpers import unsigned_bits
 from xarr_numpy.ops.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.ops.reductions import COMBINERS, ufunc_of
 from xarr_numpy.ops.rows import Rows
@@ -169,7 +169,7 @@ def select_and_scatter(
 
 
 def _chosen_in_order(select: Function, operand: Array, window: Window) -> Array:
-    """The flat place that each window chooses, -1 in one of nothing but padding."""
+    """The flat index that each window chooses, -1 in one of nothing but padding."""
     shape = window.output_shape(operand.shape)
     value, number = np.zeros(shape, operand.dtype), np.full(shape, -1, np.int16)
     everywhere = False
@@ -182,7 +182,7 @@ def _chosen_in_order(select: Function, operand: Array, window: Window) -> Array:
         np.maximum(best_number, np.multiply(passed, element, dtype=np.int16), out=best_number)
         everywhere = everywhere or best.shape == shape
     strides = strides_of(operand.shape)
-    # Without dilation, places within a window are at the same distances in each.
+    # Without dilation, elements of a window are at the same distances in each.
     positions = np.take(offsets(window.sizes, strides).reshape(-1), number)
     rows = zip(window.dimensions, shape, strides, strict=True)
     for axis, (dimension, count, stride) in enumerate(rows):
@@ -196,7 +196,7 @@ def _replace(target: Array, new: Array, where: Any) -> None:
     if target.dtype.itemsize > 8:
         np.copyto(target, new, where=where)
         return
-    bits, other = unsigned(target), unsigned(new)
+    bits, other = unsigned_bits(target), unsigned_bits(new)
     np.bitwise_xor(bits, np.multiply(bits ^ other, where, dtype=bits.dtype), out=bits)
 
 

@@ -68,7 +68,7 @@ def sort_by_columns(
 ) -> Arrays:
     """Stable by the columns that `key` computes.
 
-    Plain orders do not place NaN: then elements go where `merged`, the merge sort of the definition, has them.
+    Plain orders say nothing of NaN: then elements go where `merged`, the merge sort of the definition, has them.
     """
     rows = tuple(np.moveaxis(x, axis, -1) for x in arrays)
     if rows[0].shape[-1] < 2 or not rows[0].size:

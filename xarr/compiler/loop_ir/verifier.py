@@ -203,7 +203,7 @@ class _Checker:
         self._check_owned(store.buffer)
         _demand("L5", store.buffer.role != "in", f"the input {store.buffer.name} is written")
         _alike(f"what {store.buffer.name} gets", (store.buffer.dtype,), (store.value,))
-        _alike("a place", (INT64,) * len(store.offset.terms), [value for value, _ in store.offset.terms])
+        _alike("an offset", (INT64,) * len(store.offset.terms), [value for value, _ in store.offset.terms])
         is_new = store.atomic is not None and store.buffer not in self.written
         _demand("L6", not is_new, f"{store.buffer.name} is combined with before it is written")
         self.written.add(store.buffer)

@@ -136,7 +136,7 @@ class LaunchLoop(Step):
     * `carried` - the number of the carried value that each output is.
 
     Outputs whose `end` is their `start` are not wanted.  In the workspace lie, as those of `Launch`, a second buffer
-    for each carried value that a group computes, which takes turns with the output, and then the group's scratch.
+    for each carried value that a group computes, which alternates with the output, and then the group's scratch.
     The checks of the loop follow as steps.
     """
 
@@ -259,7 +259,7 @@ class LoopStep(Step):
     input that is the base of its output is there already.
     Body and condition take the buffers `state` as their arguments.  The body writes its result k over argument k
     where that is donated; otherwise to the spare at `spares[k]`, in bytes from the start of the workspace, which is
-    the state of the next iteration: the two take turns, or are copied.  All results of an iteration count as
+    the state of the next iteration: the two alternate, or are copied.  All results of an iteration count as
     written at once.  The condition's bool lies at `spares[-1]`.
     """
 

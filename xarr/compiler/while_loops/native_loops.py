@@ -9,7 +9,7 @@ or a row of n of them.  Such a loop can be turned inside out, steps inside and p
 * that and `any` of a mask of the points, provided that a step changes nothing of a point whose mask is false.
   Then a point is finished when its mask is false, and the loop has as many steps as the last of them takes.
 
-That a step changes nothing of a point is proved from its expressions: with false in the place of the mask,
+That a step changes nothing of a point is proved from its expressions: with false in place of the mask,
 each must fold to the carried value itself.  The mask must not depend on scalars that change.  By the same
 proof, with all masks that selects in the body choose by, a point is left early that no step changes any more.
 

@@ -10,7 +10,7 @@ and has one row for each row here.
 * D3: what must be known to lay out the result is static: index vectors of gather and scatter, and the
   last dimension of a bitcast to a wider type.
 * D4: a dynamic window dimension of the updates of a scatter covers that dimension of the operand, which no
-  index places.
+  component of an index vector indexes.
 * D7: select_and_scatter slides its windows along static dimensions alone.
 * D8: the spatial dimensions of a kernel are static, and so is all that falls into groups in a convolution.
 * D6: the bound of a dynamic dimension is an int32.
@@ -226,7 +226,7 @@ def _scatter(op: Scatter, types: Types, result: Type) -> Type:
             op.fail(
                 "D4",
                 f"window dimension {position} of updates {updates[0].short()} is dynamic, so it must be as large as "
-                f"dimension {dim} of {inputs[0].short()}, and no index may place it",
+                f"dimension {dim} of {inputs[0].short()}, and no component of an index vector may index it",
             )
     return mark_dynamic(result, dynamic_in_any(inputs))
 

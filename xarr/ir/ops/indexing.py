@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @record
 class Windows:
-    """Where vectors of start indices place windows in an operand: what gather and scatter share.
+    """Windows of an operand that start at index vectors: the dimensions that gather and scatter share.
 
     The *batch* is the start indices without their index vector dimension: one window for each index of it.
     *Windowed* are the arrays that hold the windows, the result of a gather or the updates of a scatter.
@@ -32,7 +32,7 @@ class Windows:
     * `operand_shape`, `sizes` - the operand and the window in it, in the operand's dimensions,
     * `kept_dims` - the operand dimensions that windowed arrays have, each in `window_dims` there,
     * `batch_shape`, `batch_dims` - the sizes of the batch, and its dimensions in windowed arrays,
-    * `index_map` - the operand dimension that component k of an index vector places,
+    * `index_map` - the operand dimension that component k of an index vector indexes,
     * `index_vector_dim` - where the components stand; the rank of the start indices if they are scalars,
     * `batching` - pairs of an operand dimension and the position in the batch that it runs along with.
     """
@@ -96,7 +96,7 @@ def _check_range(op: Op, label: str, name: str, dims: Ints, rank: int) -> None:
 def _check_index_vectors(
     op: Op, labels: tuple[str, str], indices: TensorType, vector_dim: int, name: str, map_: Ints
 ) -> None:
-    """Integers, along a dimension that there is, one for each dimension that they place."""
+    """Check that they are integers, along a dimension that there is, one for each dimension that they index."""
     if indices.dtype not in INTEGER:
         op.fail_dtype("I2", f"wanted integer indices, got {indices.short()}; convert_element_type them")
     if not 0 <= vector_dim <= indices.rank:

@@ -1,6 +1,6 @@
 """The meaning of each mnemonic: a table from names to the functions that build their nodes.
 
-To add an operation, add one row.  An element-wise op without attributes needs none: it is found by its class.
+To add an operation, add one row.  An element-wise op without attributes needs none: it is looked up by its class.
 """
 
 from __future__ import annotations

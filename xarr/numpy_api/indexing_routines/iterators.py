@@ -160,6 +160,6 @@ def _refuse_writing(position: int, flags: tuple[str, ...]) -> None:
     if asked:
         raise InputError(
             f"nditer: operand {position} is an Array, whose elements are not written one by one, but its flags say "
-            f"{asked[0]!r}; give None in its place and read it.operands[{position}], or a NumPy array, "
+            f"{asked[0]!r}; give None instead and read it.operands[{position}], or a NumPy array, "
             "or write an expression of whole arrays"
         )

@@ -241,7 +241,7 @@ def _of_rank(name: str, a: ArrayLike, rank: int) -> Array:
 
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """k quarter turns from the first of `axes` towards the second.
+    """Rotate by k times 90 degrees, from the first of `axes` towards the second.
 
     Raises ShapeError unless there are two axes, AxisError if they are the same.  Source: NumPy, `rot90`.
     """

@@ -1,6 +1,6 @@
 """Loops that repeat one group of fused operations, as native loops over its kernel.
 
-Two arrays for each carried one take turns as what a step reads and what it writes.  A small group runs step
+Two arrays for each carried one alternate as input and output of a step.  A small group runs step
 after step.  The rows of a large grid go through several steps while they lie in a processor's cache: behind
 the front of the first step, `radius` rows later, follows that of the second, and so on.  That needs that a step
 reads rows at most `radius` away from those that it writes, and that what lies around the rows stays as it is.

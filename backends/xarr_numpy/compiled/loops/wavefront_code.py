@@ -1,6 +1,6 @@
 """What repeats a kernel, as LLVM IR: step after step, or rows of it through several steps.
 
-    void steps(ptr ab, ptr ba, i64 count)               all phases, `count` times, the tables in turn
+    void steps(ptr ab, ptr ba, i64 count)               all phases, `count` times, with alternating tables
     void ranges(ptr arguments, i64 begin, i64 end)          these ranges of rows, without what is next to boundaries
     void boundaries(ptr arguments, i64 begin, i64 end)      what is next to the boundaries between ranges
 
