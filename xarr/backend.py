@@ -96,7 +96,8 @@ class AbstractBackend(ABC):
 
     #: The numbers of its machine, by which groups are formed, loops laid out and plans made.
     target: ClassVar[Target] = Target()
-    #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion" or none.
+    #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion" or none.  Their
+    #: values are a part of the keys by which programs are kept.
     options: ClassVar[tuple[str, ...]] = ()
     #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and
     #: code that builds a graph may look at values that are there; elsewhere only who asks for a value copies it.
@@ -108,10 +109,6 @@ class AbstractBackend(ABC):
 
     def __repr__(self) -> str:
         return f"<backend {self.name} on {', '.join(self.devices())}>"
-
-    def settings(self) -> tuple[Any, ...]:
-        """The values of its `options`, a part of the keys by which programs are kept."""
-        return tuple([getattr(config, name) for name in self.options])
 
     @abstractmethod
     def supports(self, op: type[Op]) -> bool:

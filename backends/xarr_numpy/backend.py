@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from xarr.backend import AbstractBackend, DirectCall, Program, read_only
-from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.compiler.target import Target
@@ -38,10 +37,6 @@ class NumpyBackend(AbstractBackend):
 
     target: ClassVar[Target] = PROCESSOR
     options: ClassVar[tuple[str, ...]] = ("fusion",)
-
-    def settings(self) -> tuple[Any, ...]:
-        # Not by the names in `options`: this is a part of each key, and asked for at each evaluation.
-        return (config.fusion,)
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE or op in PLANNED

@@ -111,6 +111,13 @@ def test_blocks_nest_and_threads_do_not_see_them() -> None:
     assert xarr.config.max_depth == DEFAULTS["max_depth"]
 
 
+def test_all_settings_at_once_are_those_of_the_block() -> None:
+    with xarr.config(max_depth=5):
+        assert xarr.config.now()["max_depth"] == 5
+        assert {name: getattr(xarr.config, name) for name in xarr.config.now()} == xarr.config.now()
+    assert xarr.config.now()["max_depth"] == DEFAULTS["max_depth"]
+
+
 def test_empty_environment_variables_count_as_none() -> None:
     done = run("import xarr; print(xarr.config.broadcasting)", XARR_BROADCASTING="")
     assert done.stdout.strip() == "numpy", done.stderr

@@ -211,11 +211,14 @@ class Config:
         return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
 
     def debugging(self) -> bool:
-        """Whether what ops make is checked, so that they run one by one; asked before every evaluation."""
-        settings, overrides = self._global, self._overrides.get()
-        if not overrides:
-            return settings["debug_nans"] or settings["debug_overflow"]  # type: ignore[no-any-return]
-        return bool(self.debug_nans or self.debug_overflow)
+        """Whether what ops make is checked, so that they run one by one."""
+        settings = self.now()
+        return settings["debug_nans"] or settings["debug_overflow"]  # type: ignore[no-any-return]
+
+    def now(self) -> Mapping[str, Any]:
+        """All settings in force, for code that asks for several: one call, where each attribute is two."""
+        overrides = self._overrides.get()
+        return {**self._global, **overrides} if overrides else self._global
 
     def snapshot(self) -> dict[str, Any]:
         """The global values, for `restore`."""

@@ -24,7 +24,7 @@ from xarr.ir.graph import Donated, Node, data
 from xarr.ir.types import TensorType
 from xarr.runtime import parts
 from xarr.runtime.check_flags import read, unread
-from xarr.runtime.evaluation import run, run_one
+from xarr.runtime.evaluation import run_one
 from xarr.runtime.live_values import moved_value
 from xarr.runtime.traces import Trace, innermost, recording
 
@@ -193,10 +193,7 @@ def compute(handle: Handle) -> Node:
     node = handle._node
     if node.value is None:
         device = node.device.committed if node.device is not None else backends.default_device()
-        if config.debugging():
-            run([node], device)
-        else:
-            run_one(node, device)
+        run_one(node, device)
     return node
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Final
 from weakref import WeakSet
 
+from xarr.base.configuration import current as config
 from xarr.errors import DonationError, TracedValueError
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Graph, Node, parameter, postorder
@@ -46,9 +47,15 @@ def is_scalar_constant(node: Node) -> bool:
 def key_of_few(root: Node, device: Device) -> tuple[tuple[Any, ...], list[Node]] | None:
     """The key and the leaves of one op over values that are there, or over views or conversions of these.
 
-    The common case of eager use, without what only larger graphs need; None for anything else.  Needs no lock.
+    The common case of eager use, without what only larger graphs need; None for anything else, and where what ops
+    make is checked.  Needs no lock.
     """
-    key: list[Any] = [root.op, device, device.backend.settings()]
+    settings = config.now()
+    if settings["debug_nans"] or settings["debug_overflow"]:
+        return None
+    key: list[Any] = [root.op, device]
+    for name in device.backend.options:
+        key.append(settings[name])
     leaves: list[Node] = []
     operands = root.operands
     if not 0 < len(operands) <= 3:
@@ -82,7 +89,8 @@ def structure_of(
         return *few, roots
     number: dict[Node, int] = {}
     #: A row after the other: the type of a leaf, or an op and the numbers of its operands.
-    key: list[Any] = [device, device.backend.settings()]
+    settings = config.now()
+    key: list[Any] = [device, *[settings[name] for name in device.backend.options]]
     leaves: list[Node] = []
     outputs: list[Node] = []
     literals: dict[Op, int] = {}

@@ -36,20 +36,26 @@ np.asarray(warm - warm[0])
 sums = []
 print(calls_of_python(lambda: sums.append(x + v)))
 print(calls_of_python(lambda: np.asarray(sums[0])))
-sums = [x + v]
+sums.clear()
+print(calls_of_python(lambda: sums.append(x + v)))
 print(calls_of_python(lambda: np.asarray(sums[0])))
 """
 
 
 @pytest.mark.implicit
 @pytest.mark.usefixtures("on_numpy")
-def test_first_evaluation_of_a_small_program_asks_for_no_pass_in_vain() -> None:
-    """Every pass that looks at each node takes some twenty calls, and a plan with its text a hundred."""
+def test_calls_of_python_that_a_small_program_takes_at_first_and_again() -> None:
+    """Every pass that looks at each node takes some twenty calls, and a plan with its text a hundred.
+
+    Again, there are 10 calls to record the sum and 16 to compute it, without getters and list comprehensions: what
+    looks up one more setting for each evaluation, or hands on to one more function, is seen here.
+    """
     env = {name: value for name, value in os.environ.items() if not name.startswith("XARR_")}
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=CHECKOUT, env=env, capture_output=True, text=True, check=True
     )
-    record, first, again = map(int, ran.stdout.split())
+    record, first, record_again, again = map(int, ran.stdout.split())
     assert record <= 60
     assert first <= 215
-    assert again <= 30
+    assert record_again <= 11
+    assert again <= 20
