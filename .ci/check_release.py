@@ -15,8 +15,8 @@ COPIES = (("CITATION.cff", r"^version: (.+)$"), ("CHANGELOG.md", r"^## \[(\d.*?)
 
 def stated(text: str, pattern: str) -> str | None:
     """The version that the first line of such a pattern states."""
-    found = re.search(pattern, text, re.MULTILINE)
-    return found and found[1]
+    match = re.search(pattern, text, re.MULTILINE)
+    return match and match[1]
 
 
 def problems_of(tag: str, texts: dict[str, str]) -> list[str]:

@@ -18,8 +18,8 @@ EXTRAS = ("jit", "test")
 
 def lowest(requirements: Iterable[str]) -> list[str]:
     """Of `name>=version` the pin `name==version`; requirements with another operator stay to pip."""
-    found = (re.fullmatch(r"([\w.-]+)>=([\w.]+)", each.replace(" ", "")) for each in requirements)
-    return sorted({f"{each[1]}=={each[2]}" for each in found if each})
+    matches = (re.fullmatch(r"([\w.-]+)>=([\w.]+)", each.replace(" ", "")) for each in requirements)
+    return sorted({f"{each[1]}=={each[2]}" for each in matches if each})
 
 
 if __name__ == "__main__":

@@ -115,15 +115,15 @@ def _seconds(call: measure.Call) -> float:
 
 def compile_milliseconds(rounds: int = 5) -> dict[str, float]:
     """Contender -> what the first call of row (a) takes beyond a later one; medians over functions that are new."""
-    found: dict[str, list[float]] = {}
+    times: dict[str, list[float]] = {}
     for round_ in range(rounds):
         for name, fresh in compiling().items():
             measure.progress(f"compile time of (a), {round_ + 1}/{rounds}")
             call = fresh(1 + time.time_ns() % 10**9 / 1e10)
             first, later = _seconds(call), _best_of(call, 5)
-            found.setdefault(name, []).append((first - later) * 1e3)
+            times.setdefault(name, []).append((first - later) * 1e3)
     measure.progress("")
-    return {name: statistics.median(values) for name, values in found.items()}
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def header(bandwidth: float, of_samples: Statistic) -> str:
@@ -177,10 +177,10 @@ def listed(text: str) -> list[str]:
 
 
 def sizes_listed(text: str) -> list[int]:
-    found = [int(part) for part in listed(text)]
-    if min(found, default=0) < 1:
-        raise argparse.ArgumentTypeError(f"wanted positive lengths, got {min(found, default='none')}")
-    return found
+    sizes = [int(part) for part in listed(text)]
+    if min(sizes, default=0) < 1:
+        raise argparse.ArgumentTypeError(f"wanted positive lengths, got {min(sizes, default='none')}")
+    return sizes
 
 
 def dtypes_listed(text: str) -> list[str]:

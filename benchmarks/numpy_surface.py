@@ -47,20 +47,20 @@ HEADING: Final = (
 Times = dict[str, dict[str, float]]
 
 
-def evaluated(found: Any) -> Any:
+def evaluated(value: Any) -> Any:
     """The same with every Array computed."""
     held: list[Any] = []
-    _collect(found, held)
+    _collect(value, held)
     if held:
         xarr.evaluate(*held)
-    return found
+    return value
 
 
-def _collect(found: Any, held: list[Any]) -> None:
-    if isinstance(found, xarr.Array):
-        held.append(found)
-    elif isinstance(found, tuple | list) and not (found and np.isscalar(found[0])):
-        for each in found:
+def _collect(value: Any, held: list[Any]) -> None:
+    if isinstance(value, xarr.Array):
+        held.append(value)
+    elif isinstance(value, tuple | list) and not (value and np.isscalar(value[0])):
+        for each in value:
             _collect(each, held)
 
 
@@ -77,14 +77,14 @@ def contenders(line: str, scopes: dict[str, dict[str, Any]]) -> measure.Contende
     return {"numpy": quiet, "xarr": lambda: evaluated(by_xarr())}
 
 
-def difference(found: Any, wanted: Any) -> str:
+def difference(results: Any, wanted: Any) -> str:
     """How results differ in structure, type or values; "" where they do not."""
     if isinstance(wanted, tuple | list) and len(wanted) and not np.isscalar(wanted[0]):
-        if not isinstance(found, tuple | list) or len(found) != len(wanted):
-            return f"{type(found).__name__}, wanted {len(wanted)} results"
-        problems = (difference(one, other) for one, other in zip(found, wanted, strict=True))
+        if not isinstance(results, tuple | list) or len(results) != len(wanted):
+            return f"{type(results).__name__}, wanted {len(wanted)} results"
+        problems = (difference(one, other) for one, other in zip(results, wanted, strict=True))
         return next((problem for problem in problems if problem), "")
-    got, right = np.asarray(found), np.asarray(wanted)
+    got, right = np.asarray(results), np.asarray(wanted)
     if (got.shape, got.dtype) != (right.shape, right.dtype):
         return f"{got.dtype} {got.shape}, wanted {right.dtype} {right.shape}"
     if right.dtype.kind in "fc":
@@ -106,9 +106,9 @@ def timed(
     for number, line in enumerate(lines):
         measure.progress(f"{number}/{len(lines)} {line}")
         calls = contenders(line, scopes)
-        found, wanted = calls["xarr"](), calls["numpy"]()
-        problem = "" if line in UNEQUAL or "|" in line else difference(found, wanted)
-        del found, wanted
+        result, wanted = calls["xarr"](), calls["numpy"]()
+        problem = "" if line in UNEQUAL or "|" in line else difference(result, wanted)
+        del result, wanted
         if problem:
             wrong.append(f"{line}: {problem}")
             continue
@@ -145,10 +145,10 @@ def shown(rows: Times) -> str:
 
 def slow(rows: Times) -> list[str]:
     """Rows above `MOST` times NumPy, the worst first."""
-    found = [
+    lines = [
         line for line, times in rows.items() if ratio(times) > MOST and times["xarr"] - times["numpy"] > LEAST
     ]
-    return sorted(found, key=lambda line: -ratio(rows[line]))
+    return sorted(lines, key=lambda line: -ratio(rows[line]))
 
 
 def summary(family: str, rows: Times) -> str:

@@ -361,8 +361,8 @@ def least_times(table: Table, rounds: int) -> Medians:
 def remarks(rows: Medians) -> str:
     """The rows in which xarr takes more than `MOST` times as long as NumPy, and why."""
     slow = [row for row, times in rows.items() if times["xarr"] > MOST * next(iter(times.values()))]
-    found = [f"{row}: {REASONS.get(row, 'no reason is known')}" for row in slow]
-    return "\n".join([f"\nmore than {MOST} times NumPy:", *found]) if found else ""
+    lines = [f"{row}: {REASONS.get(row, 'no reason is known')}" for row in slow]
+    return "\n".join([f"\nmore than {MOST} times NumPy:", *lines]) if lines else ""
 
 
 def main() -> None:

@@ -461,8 +461,8 @@ def _evaluated(function: Function, arrays: tuple[np.ndarray, ...]) -> Callable[[
     held = [xarr.asarray(array).evaluate() for array in arrays]
 
     def call() -> object:
-        found = function(*held)
-        xarr.evaluate(*found) if isinstance(found, tuple | list) else found.evaluate()
-        return found
+        result = function(*held)
+        xarr.evaluate(*result) if isinstance(result, tuple | list) else result.evaluate()
+        return result
 
     return call

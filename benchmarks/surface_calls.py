@@ -87,8 +87,8 @@ NOT_TIMED: Final[dict[str, str]] = {
 
 def name_of(line: str) -> str:
     """`linalg.solve`, `ndarray.sum`, or "" where neither a function nor a method is called."""
-    if found := re.match(r"xp\.([\w.]+)", line):
-        return found[1]
+    if match := re.match(r"xp\.([\w.]+)", line):
+        return match[1]
     method = re.match(r"(?:[a-z]|few|\(few % 3\))\.(\w+)", line)
     return f"ndarray.{method[1]}" if method else ""
 

@@ -111,7 +111,7 @@ def page() -> str:
     extremes = table(header, [_difference(row) for row in EXTREMES])
     drawn = table(
         ("function", "found", "tested to", "why"),
-        [(f"`{row.function}`", row.found, f"{row.tested} ULP", row.reason) for row in APART],
+        [(f"`{row.function}`", row.largest, f"{row.tested} ULP", row.reason) for row in APART],
     )
     return "\n".join(
         [_HEAD, bounds, _DIFFERENCES, stated, _EXTREMES, extremes, _APART, drawn, _WALD, _ACCEPTED]

@@ -83,14 +83,14 @@ def numpy_names() -> dict[str, list[str]]:
         "emath.": np.emath,
         "lib.stride_tricks.": np.lib.stride_tricks,
     }
-    found = {
+    names = {
         prefix: [prefix + name for name in sorted(_public(module)) if not name.startswith("__")]
         for prefix, module in parts.items()
     }
     for kind in (np.ndarray, np.ufunc):
         prefix = f"{kind.__name__}."
-        found[prefix] = [prefix + name for name in sorted(dir(kind)) if not name.startswith("_")]
-    return found
+        names[prefix] = [prefix + name for name in sorted(dir(kind)) if not name.startswith("_")]
+    return names
 
 
 def in_xarr(name: str) -> bool:
@@ -128,7 +128,7 @@ def _sections() -> Iterator[str]:
     titles = {"ndarray.": "Methods of arrays", "ufunc.": "Methods of ufuncs"}
     for prefix, names in numpy_names().items():
         title = titles.get(prefix, f"numpy.{prefix}".strip("."))
-        rows = [found for name in names if (found := row(name)) is not None]
+        rows = [line for name in names if (line := row(name)) is not None]
         counts = {state: sum(one.state == state for one in rows) for state in ("same", "differs", "absent")}
         yield f"\n## {title}\n\n{', '.join(f'{n} {state}' for state, n in counts.items())}.\n"
         same = [f"`{one.name}`" for one in rows if one.state == "same" and not one.remark]

@@ -88,9 +88,9 @@ def _graph(row: Row, op: type[Op] | None) -> str:
 
 
 def _entry(package: str, op: type[Op] | None) -> str:
-    found = op and entry(package, op)
-    if found is not None:
-        return f"`{found}`"
+    result = op and entry(package, op)
+    if result is not None:
+        return f"`{result}`"
     if op is not None and op.__name__ in REWRITTEN:
         return f"stage {REWRITTEN[op.__name__]}"
     has_any = any(entry(package, each) for each in op_classes().values())

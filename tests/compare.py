@@ -103,8 +103,8 @@ def _position(x: HostArray) -> HostArray:
 
 
 def _difference(larger: HostArray, smaller: HostArray) -> HostArray:
-    found: HostArray = np.asarray(larger).view(np.uint64) - np.asarray(smaller).view(np.uint64)
-    return found
+    result: HostArray = np.asarray(larger).view(np.uint64) - np.asarray(smaller).view(np.uint64)
+    return result
 
 
 def _message(got: HostArray, wanted: HostArray, distances: HostArray, ulp: float) -> str:

@@ -84,17 +84,17 @@ def _register(name: str) -> Any:
 @pytest.fixture
 def opaque() -> Iterator[Any]:
     """The backend of new arrays is one whose buffers nobody else can read, and which counts transfers."""
-    found = _register("opaque")
+    backend = _register("opaque")
     with importlib.import_module("xarr.base.configuration").current(backend="opaque"):
-        yield found
+        yield backend
 
 
 @pytest.fixture
 def toy_c() -> Iterator[Any]:
     """The backend of new arrays is the toy engine, which prints C."""
-    found = _register("toy_c")
+    backend = _register("toy_c")
     with importlib.import_module("xarr.base.configuration").current(backend="toy_c"):
-        yield found
+        yield backend
 
 
 @pytest.fixture

@@ -46,8 +46,8 @@ class Case:
 
     def sizes(self) -> Iterator[dict[str, int]]:
         """Every live size of every letter."""
-        for found in itertools.product(*[range(BOUNDS[letter] + 1) for letter in self.letters]):
-            sizes = dict(zip(self.letters, found, strict=True))
+        for combination in itertools.product(*[range(BOUNDS[letter] + 1) for letter in self.letters]):
+            sizes = dict(zip(self.letters, combination, strict=True))
             if self.is_defined(sizes):
                 yield sizes
 

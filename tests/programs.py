@@ -29,14 +29,14 @@ def scalar(dtype: Any) -> TensorType:
 
 def run(op: Op, *arrays: Any, backend: str = "reference") -> Any:
     """The value of one op for these operands as a host array, or a tuple of them for several results."""
-    found, parameters = get(backend), [parameter(type_of(array)) for array in arrays]
+    engine, parameters = get(backend), [parameter(type_of(array)) for array in arrays]
     graph = Graph(parameters, [Node(op, tuple(parameters))]).verify()
-    (value,) = make_program(graph, found).program(*[found.from_host(np.asarray(array)) for array in arrays])
-    return tuple(map(found.to_host, value)) if isinstance(value, tuple) else found.to_host(value)
+    (value,) = make_program(graph, engine).program(*[engine.from_host(np.asarray(array)) for array in arrays])
+    return tuple(map(engine.to_host, value)) if isinstance(value, tuple) else engine.to_host(value)
 
 
 def graph(function: Callable[..., Sequence[Any]], *types: Type) -> Graph:
     """The graph of a function that maps arrays to a sequence of arrays by way of lax."""
-    found, captured = tracing.trace(function, types)
+    graph, captured = tracing.trace(function, types)
     assert not captured, "the function uses values from outside"
-    return found
+    return graph

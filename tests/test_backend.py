@@ -40,7 +40,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """Three third parties' backends: one that works, one whose package lacks a module, one that lies."""
-    found = [
+    points = [
         EntryPoint("twin", f"{__name__}:Twin", backends.ENTRY_POINTS),
         EntryPoint("broken", "no_such_module_anywhere:Backend", backends.ENTRY_POINTS),
         EntryPoint("liar", f"{__name__}:Nameless", backends.ENTRY_POINTS),
@@ -49,7 +49,7 @@ def entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def chosen(**wanted: str) -> list[EntryPoint]:
         return [
-            entry for entry in found if all(getattr(entry, key) == value for key, value in wanted.items())
+            entry for entry in points if all(getattr(entry, key) == value for key, value in wanted.items())
         ]
 
     monkeypatch.setattr(backends, "_entry_points", chosen)
@@ -157,8 +157,8 @@ def test_cupy_is_refused_clearly_or_works() -> None:
 
 def test_the_flag_in_all_its_forms() -> None:
     here = xarr.config.backend
-    with xarr.use_backend("reference") as found:
-        assert found.name == "reference"
+    with xarr.use_backend("reference") as backend:
+        assert backend.name == "reference"
         assert xarr.asarray([1.0]).backend == "reference"
         assert xarr.zeros(3).backend == "reference"
         with xarr.use_backend("numpy"):

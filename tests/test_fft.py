@@ -31,22 +31,22 @@ def values(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Any:
     draw = np.random.default_rng([seed, *shape])
     if np.dtype(dtype).kind in "biu":
         return draw.integers(0, 2 if dtype == "bool" else 100, shape).astype(dtype)
-    found = draw.normal(size=shape)
-    return (found + 1j * draw.normal(size=shape) if np.dtype(dtype).kind == "c" else found).astype(dtype)
+    values = draw.normal(size=shape)
+    return (values + 1j * draw.normal(size=shape) if np.dtype(dtype).kind == "c" else values).astype(dtype)
 
 
 def agree(name: str, x: Any, *arguments: Any, norm: str | None = None, **named: Any) -> None:
     """The same as NumPy gives."""
     wanted = getattr(np.fft, name)(x, *arguments, norm=norm, **named)
-    found = getattr(fft, name)(x, *arguments, norm=norm, **named)
+    result = getattr(fft, name)(x, *arguments, norm=norm, **named)
     plain = ("forward",) if name in ("hfft", "ihfft") else (None, "backward")
     exact = name not in TWICE or norm in plain
     # Of narrower numbers NumPy computes some in float32 and some in float64.
     is_double = np.result_type(x, np.float32) in (np.float64, np.complex128)
     if exact and (is_double or (norm in plain and name not in TWICE)):
-        assert_same(found, wanted)
+        assert_same(result, wanted)
     else:
-        got = np.asarray(found)
+        got = np.asarray(result)
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
         epsilon = np.finfo(x.dtype if x.dtype == np.float16 else wanted.dtype).eps * max(
             1, np.abs(wanted).max(initial=0)

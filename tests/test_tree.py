@@ -164,8 +164,8 @@ def test_transpose_refuses_inner_trees_that_differ() -> None:
 def test_is_leaf_may_look_at_the_path() -> None:
     value = {"a": [1, 2], "b": [3]}
     for module in (tree, jax.tree):
-        found = module.leaves_with_path(value, lambda path, _: len(path) == 1, is_leaf_takes_path=True)
-        assert [leaf for _, leaf in found] == [[1, 2], [3]]
+        results = module.leaves_with_path(value, lambda path, _: len(path) == 1, is_leaf_takes_path=True)
+        assert [leaf for _, leaf in results] == [[1, 2], [3]]
 
 
 def test_a_class_is_registered_once() -> None:

@@ -296,8 +296,8 @@ def bound_of(function: str, dtype: str) -> int:
 
 def differences(function: str, dtype: str, result: str) -> list[Difference]:
     """The stated differences of a function from one element type to another, extremes aside."""
-    found = [one for one in DIFFERENCES if function in one.functions and dtype in one.dtypes]
-    return [one for one in found if one.result in (None, result)]
+    rows = [one for one in DIFFERENCES if function in one.functions and dtype in one.dtypes]
+    return [one for one in rows if one.result in (None, result)]
 
 
 #: Where NumPy follows XLA's inexact formula, and compiled loops a better one: XLA's whole error counts.
@@ -310,11 +310,11 @@ _TESTED: Final = {(row.function, row.dtype): row.tested for row in BOUNDS}
 class Apart:
     """How far numbers of `xarr.random` and `jax.random` may lie apart, in ULP of the larger of a number and 1.
 
-    found: the largest distance among 120 to 15,000 numbers of float32 and as many of float64.
+    largest: the largest distance among 120 to 15,000 numbers of float32 and as many of float64.
     """
 
     function: str
-    found: float
+    largest: float
     tested: int
     reason: str
 

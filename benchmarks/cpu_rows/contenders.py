@@ -79,20 +79,20 @@ def contenders(
     `numba_kernels`; numexpr gets `expression` of `names`.  `by_torch` says that the program is one of tensors too.
     """
     function = program(xarr, xarr.lax)
-    found: Contenders = by_xarr(function, *arrays)
+    result: Contenders = by_xarr(function, *arrays)
     numpy_function = program(np, None)
-    found["numpy"] = by_numpy or (lambda: numpy_function(*arrays))
+    result["numpy"] = by_numpy or (lambda: numpy_function(*arrays))
     if expression and installed("numexpr"):
-        found["numexpr"] = _numexpr(expression, names or {})
+        result["numexpr"] = _numexpr(expression, names or {})
     if installed("jax"):
-        found["jax"] = _jax(program, arrays)
+        result["jax"] = _jax(program, arrays)
     kernels = numba_kernels()
     if by_numba and kernels:
         kernel = getattr(kernels, by_numba)
-        found["numba"] = lambda: kernel(*arrays)
+        result["numba"] = lambda: kernel(*arrays)
     if by_torch and installed("torch"):
-        found |= _torch(program, arrays)
-    return found
+        result |= _torch(program, arrays)
+    return result
 
 
 def by_xarr(function: Function, *arrays: np.ndarray) -> Contenders:

@@ -93,19 +93,19 @@ def adding(dtype: np.dtype, _: int) -> Contenders:
     x = np.ones((4, 4), dtype)
     held = xarr.asarray(x).evaluate()
     add = xarr.jit(lambda x, y: x + y)
-    found: Contenders = {
+    calls: Contenders = {
         "xarr": lambda: add(held, held),
         "lazy": lambda: (held + held).evaluate(),
         "numpy": lambda: x + x,
     }
     if installed("jax"):
         there, jax_add = jax().device_put(x), jax().jit(lambda x, y: x + y)
-        found["jax"] = lambda: jax_add(there, there).block_until_ready()
+        calls["jax"] = lambda: jax_add(there, there).block_until_ready()
     kernels = numba_kernels()
     if kernels:
         numba_add = kernels.add
-        found["numba"] = lambda: numba_add(x, x)
-    return found
+        calls["numba"] = lambda: numba_add(x, x)
+    return calls
 
 
 def seven_program(xp: Any, _: Any) -> Function:
@@ -114,15 +114,15 @@ def seven_program(xp: Any, _: Any) -> Function:
 
 def seven_operations(dtype: np.dtype, _: int) -> Contenders:
     x, y = np.linspace(0.1, 1, 10, dtype=dtype), np.linspace(1, 2, 10, dtype=dtype)
-    found = contenders(seven_program, x, y)
+    calls = contenders(seven_program, x, y)
     kernels = numba_kernels()
     function, held = xarr.jit(seven_program(xarr, None)), [xarr.asarray(each).evaluate() for each in (x, y)]
     left, right = held
-    found["xarr"] = lambda: function(left, right)
+    calls["xarr"] = lambda: function(left, right)
     if kernels:
         numba_function = kernels.seven_operations
-        found["numba"] = lambda: numba_function(x, y)
-    return found
+        calls["numba"] = lambda: numba_function(x, y)
+    return calls
 
 
 def twenty(dtype: np.dtype, _: int) -> Contenders:

@@ -109,9 +109,9 @@ def segment_sum(dtype: np.dtype, _: int) -> Contenders:
     places.sort()
 
     def by_reduceat() -> np.ndarray:
-        found, starts = np.unique(places, return_index=True)
+        calls, starts = np.unique(places, return_index=True)
         result = np.zeros((TABLE, WIDTH), dtype)
-        result[found] = np.add.reduceat(updates, starts, axis=0)
+        result[calls] = np.add.reduceat(updates, starts, axis=0)
         return result
 
     def program(xp: Any, lax: Any) -> Function:
@@ -119,11 +119,11 @@ def segment_sum(dtype: np.dtype, _: int) -> Contenders:
             lax = jax().ops if installed("jax") else None
         return lambda u, i: lax.segment_sum(u, i, TABLE, indices_are_sorted=True)
 
-    found = contenders(program, updates, places, by_numpy=by_reduceat)
+    calls = contenders(program, updates, places, by_numpy=by_reduceat)
     kernels = numba_kernels()
     if kernels:
-        found["numba"] = lambda: kernels.segment_sum(updates, places, TABLE)
-    return found
+        calls["numba"] = lambda: kernels.segment_sum(updates, places, TABLE)
+    return calls
 
 
 def jacobi(dtype: np.dtype, steps: int) -> Contenders:
@@ -149,11 +149,11 @@ def jacobi(dtype: np.dtype, steps: int) -> Contenders:
 
         return lambda u: lax.fori_loop(0, steps, step, u)
 
-    found = contenders(program, u, by_numpy=by_slices)
+    calls = contenders(program, u, by_numpy=by_slices)
     kernels = numba_kernels()
     if kernels:
-        found["numba"] = lambda: kernels.jacobi(u, steps)
-    return found
+        calls["numba"] = lambda: kernels.jacobi(u, steps)
+    return calls
 
 
 def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
@@ -188,11 +188,11 @@ def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
 
         return function
 
-    found = contenders(program, real, imaginary, by_numpy=by_hand)
+    calls = contenders(program, real, imaginary, by_numpy=by_hand)
     kernels = numba_kernels()
     if kernels:
-        found["numba"] = lambda: kernels.mandelbrot(real, imaginary, LIMIT)
-    return found
+        calls["numba"] = lambda: kernels.mandelbrot(real, imaginary, LIMIT)
+    return calls
 
 
 def complex_mandelbrot(dtype: np.dtype, _: int) -> Contenders:
@@ -236,11 +236,11 @@ def decay(dtype: np.dtype, steps: int) -> Contenders:
     def program(xp: Any, lax: Any) -> Function:
         return lambda rate: lax.fori_loop(0, steps, lambda i, s: s * rate + 1, xp.zeros_like(rate))
 
-    found = contenders(program, rate, by_numpy=by_hand)
+    calls = contenders(program, rate, by_numpy=by_hand)
     kernels = numba_kernels()
     if kernels:
-        found["numba"] = lambda: kernels.decay(rate, steps)
-    return found
+        calls["numba"] = lambda: kernels.decay(rate, steps)
+    return calls
 
 
 def smoothing(dtype: np.dtype, size: int) -> Contenders:

@@ -45,31 +45,31 @@ def arrays_of(value: Any, form: str) -> Any:
     return value
 
 
-def assert_agrees(found: Any, wanted: Any, rtol: float | None) -> None:
+def assert_agrees(results: Any, wanted: Any, rtol: float | None) -> None:
     """Assert the structure, shapes, element types and values of `wanted`."""
     if isinstance(wanted, dict):
-        assert {name: getattr(found, name) for name in wanted} == wanted
+        assert {name: getattr(results, name) for name in wanted} == wanted
     elif isinstance(wanted, tuple) and any(isinstance(item, np.ndarray) for item in wanted):
-        assert isinstance(found, tuple)
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        assert isinstance(results, tuple)
+        assert len(results) == len(wanted)
+        for one, other in zip(results, wanted, strict=True):
             assert_agrees(one, other, rtol)
     elif isinstance(wanted, np.ndarray | np.generic):
-        assert isinstance(found, xarr.Array)
-        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
-        assert_near(np.asarray(found), np.asarray(wanted), rtol)
+        assert isinstance(results, xarr.Array)
+        assert (results.shape, results.dtype) == (wanted.shape, wanted.dtype)
+        assert_near(np.asarray(results), np.asarray(wanted), rtol)
     else:
-        assert type(found) is type(wanted)
-        assert found == wanted
+        assert type(results) is type(wanted)
+        assert results == wanted
 
 
-def assert_near(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], rtol: float | None) -> None:
+def assert_near(result: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any], rtol: float | None) -> None:
     if rtol is None or wanted.dtype.kind not in "fc":
-        np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(result, wanted)
         return
     bound = rtol * float(np.finfo(wanted.dtype).eps / np.finfo(float).eps)
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(found, wanted, bound, bound, equal_nan=True)
+        np.testing.assert_allclose(result, wanted, bound, bound, equal_nan=True)
 
 
 @pytest.mark.implicit

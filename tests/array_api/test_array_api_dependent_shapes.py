@@ -30,14 +30,14 @@ NAN = np.nan
     fill=st.sampled_from([None, -9]),
 )
 def test_unique_with_a_size_is_jaxs(x: Any, size: int, fill: int | None) -> None:
-    found = xarr.unique_all(x, size=size, fill_value=fill)
+    results = xarr.unique_all(x, size=size, fill_value=fill)
     if not x.size:  # JAX gives other lengths than `size` here
-        assert_same(found.values, np.full(size, 0 if fill is None else fill))
-        assert_same(found.counts, np.zeros(size, np.int64))
+        assert_same(results.values, np.full(size, 0 if fill is None else fill))
+        assert_same(results.counts, np.zeros(size, np.int64))
         return
     with jax.enable_x64(True):
         wanted = jnp.unique_all(jnp.asarray(x), size=size, fill_value=fill)
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(results, wanted, strict=True):
         assert_same(np.asarray(one), np.asarray(other).astype(np.int64))
 
 
@@ -69,10 +69,10 @@ def test_repeat_to_a_total_length_is_jaxs(repeats: Any, total: int, axis: int) -
     x = np.arange(16).reshape(4, 4)
     wanted = jnp.repeat(x, jnp.asarray(repeats), axis, total_repeat_length=total)
     given_ = xarr.asarray(repeats)
-    found = xarr.repeat(xarr.asarray(x), given_, axis, total_repeat_length=total)
-    assert_same(found, np.asarray(wanted).astype(np.int64))
+    result = xarr.repeat(xarr.asarray(x), given_, axis, total_repeat_length=total)
+    assert_same(result, np.asarray(wanted).astype(np.int64))
     call = xarr.jit(lambda x, r: xarr.repeat(x, r, axis, total_repeat_length=total))
-    assert_same(call(xarr.asarray(x), given_), np.asarray(found))
+    assert_same(call(xarr.asarray(x), given_), np.asarray(result))
 
 
 # --- sizes wanted --------------------------------------------------------------------------------------
@@ -95,8 +95,8 @@ def test_traced_counts_without_a_total_are_refused_with_the_line() -> None:
 
 
 def test_constants_in_a_traced_function_need_no_size() -> None:
-    found = xarr.jit(lambda x: x + xarr.repeat(xarr.arange(2), [1, 2]))(xarr.zeros(3))
-    assert_same(found, np.array([0.0, 1, 1]))
+    result = xarr.jit(lambda x: x + xarr.repeat(xarr.arange(2), [1, 2]))(xarr.zeros(3))
+    assert_same(result, np.array([0.0, 1, 1]))
 
 
 @pytest.mark.parametrize(
@@ -132,11 +132,11 @@ def test_refusals(call: Callable[[], Any], error: type[Exception], match: str) -
 
 
 def test_zeros_are_one_element_and_each_nan_is_another() -> None:
-    found = xarr.unique_all([0.0, NAN, -0.0, NAN])
-    assert_same(found.values, np.array([0.0, NAN, NAN]))
-    assert_same(found.indices, np.array([0, 1, 3]))
-    assert_same(found.inverse_indices, np.array([0, 1, 0, 2]))
-    assert_same(found.counts, np.array([2, 1, 1]))
+    result = xarr.unique_all([0.0, NAN, -0.0, NAN])
+    assert_same(result.values, np.array([0.0, NAN, NAN]))
+    assert_same(result.indices, np.array([0, 1, 3]))
+    assert_same(result.inverse_indices, np.array([0, 1, 0, 2]))
+    assert_same(result.counts, np.array([2, 1, 1]))
     assert_same(xarr.isin([NAN, -0.0], [NAN, 0.0]), np.array([False, True]))
 
 
@@ -183,8 +183,8 @@ def test_complex_numbers_at_the_edge() -> None:
         complex(-0.0, 0),
         complex(-0.0, -0.0),
     ]
-    found = np.asarray(xarr.expm1(given_))
-    assert [str(value) for value in found] == ["(-1+0j)", "(-1+0j)", "(inf+nanj)", "0j", "-0j"]
+    results = np.asarray(xarr.expm1(given_))
+    assert [str(value) for value in results] == ["(-1+0j)", "(-1+0j)", "(inf+nanj)", "0j", "-0j"]
     assert str(np.asarray(xarr.sign([complex(-0.0, -0.0)]))[0]) == "0j"
 
 

@@ -32,11 +32,11 @@ def test_arrays_can_be_made_on_every_device() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_default_dtypes_are_those_of_new_arrays(dtype: str) -> None:
     with xarr.config(default_dtype=dtype):
-        found = INFO.default_dtypes()
-        assert found["real floating"] == xarr.zeros(1).dtype == dtype
-        assert found["complex floating"] == xarr.asarray(1j).dtype
-        assert found["integral"] == xarr.asarray(1).dtype
-        assert found["indexing"] == xarr.argmax(xarr.ones(2)).dtype
+        result = INFO.default_dtypes()
+        assert result["real floating"] == xarr.zeros(1).dtype == dtype
+        assert result["complex floating"] == xarr.asarray(1j).dtype
+        assert result["integral"] == xarr.asarray(1).dtype
+        assert result["indexing"] == xarr.argmax(xarr.ones(2)).dtype
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_default_dtypes_are_those_of_new_arrays(dtype: str) -> None:
     ids=str,
 )
 def test_dtypes_of_a_kind_agree_with_isdtype(kind: str | tuple[str, ...]) -> None:
-    found = INFO.dtypes(kind=kind, device="cpu")
-    assert found == {name: d for name, d in INFO.dtypes().items() if xarr.isdtype(d, kind)}
-    assert all(np.dtype(name) is dtype for name, dtype in found.items())
+    results = INFO.dtypes(kind=kind, device="cpu")
+    assert results == {name: d for name, d in INFO.dtypes().items() if xarr.isdtype(d, kind)}
+    assert all(np.dtype(name) is dtype for name, dtype in results.items())
 
 
 def test_all_dtypes_of_the_standard_are_there() -> None:

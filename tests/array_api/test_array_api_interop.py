@@ -92,17 +92,17 @@ def test_values_of_other_libraries_come_in() -> None:
 @pytest.mark.parametrize("producer", [Producer, OldProducer])
 def test_an_array_does_not_see_what_the_producer_writes_later(producer: type[Producer]) -> None:
     values = np.arange(3.0)
-    found = xarr.from_dlpack(producer(values))
-    total = found + 1
+    result = xarr.from_dlpack(producer(values))
+    total = result + 1
     values[:] = 7
-    assert_same(found, np.arange(3.0))
+    assert_same(result, np.arange(3.0))
     assert_same(total, np.arange(1.0, 4.0))
 
 
 def test_memory_is_shared_on_demand() -> None:
     values = np.arange(3.0)
-    found = xarr.from_dlpack(Producer(values), copy=False)
-    assert np.shares_memory(np.asarray(found), values)
+    result = xarr.from_dlpack(Producer(values), copy=False)
+    assert np.shares_memory(np.asarray(result), values)
     frozen = np.arange(3)
     frozen.flags.writeable = False
     assert np.shares_memory(np.asarray(xarr.from_dlpack(frozen, copy=False)), frozen)

@@ -55,10 +55,10 @@ def values(dtype: str) -> HostArray:
     if kind.kind in "iu":
         limits = np.iinfo(kind)
         return np.array([1, 0, limits.max, limits.min, 5, 3], kind)
-    found = [1.5, -0.0, 0.0, np.inf, -2.5, np.nan, 3.0, 7.25]
+    numbers = [1.5, -0.0, 0.0, np.inf, -2.5, np.nan, 3.0, 7.25]
     if kind.kind == "c":
-        return np.array([complex(a, b) for a, b in zip(found, found[::-1], strict=True)], kind)
-    return np.array(found, kind)
+        return np.array([complex(a, b) for a, b in zip(numbers, numbers[::-1], strict=True)], kind)
+    return np.array(numbers, kind)
 
 
 def numpy_result(function: Operator, x: Any, y: Any) -> Any:
@@ -77,8 +77,8 @@ def check(function: Operator, x: Any, y: Any, wanted: Any) -> None:
         with pytest.raises((TypeError, ValueError, OverflowError)):
             function(x, y)
         return
-    found = function(x, y)
-    pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+    results = function(x, y)
+    pairs = zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
     for got, expected in pairs:
         assert isinstance(got, xarr.Array)
         ulp = ULP.get(function, 0)
@@ -291,9 +291,9 @@ def test_conversions_of_a_scalar(convert: Callable[[Any], Any], value: complex) 
         with pytest.raises((TypeError, ValueError)):
             convert(xarr.asarray(value))
     else:
-        found = convert(xarr.asarray(value))
-        assert type(found) is type(wanted)
-        assert repr(found) == repr(wanted)
+        result = convert(xarr.asarray(value))
+        assert type(result) is type(wanted)
+        assert repr(result) == repr(wanted)
 
 
 @pytest.mark.parametrize("shape", [(0,), (1,), (3,), (2, 2), (0, 3)])
@@ -425,20 +425,20 @@ def test_every_ufunc_that_xarr_has_is_mapped() -> None:
         operands = (ufunc.signature or "").partition("->")[0].split("),(")
         given = [xarr.stack([x] * 3) if "," in dims else x for dims in operands[: ufunc.nin]]
         given += [x] * (ufunc.nin - len(given))
-        found = ufunc(*given)
+        results = ufunc(*given)
         with np.errstate(all="ignore"):
             wanted = ufunc(*map(np.asarray, given))
-        for part in found if isinstance(found, tuple) else (found,):
+        for part in results if isinstance(results, tuple) else (results,):
             assert isinstance(part, xarr.Array), ufunc_name
         if not isinstance(wanted, tuple):
-            assert found.dtype == wanted.dtype, ufunc_name
+            assert results.dtype == wanted.dtype, ufunc_name
 
 
 def test_numpy_on_the_left_gives_an_array() -> None:
     x = xarr.asarray([1.0, 2.0])
-    found = np.asarray([1.0]) + x
-    assert isinstance(found, xarr.Array)
-    assert_same(found, np.array([2.0, 3.0]))
+    result = np.asarray([1.0]) + x
+    assert isinstance(result, xarr.Array)
+    assert_same(result, np.array([2.0, 3.0]))
     assert isinstance(np.float32(1) * x, xarr.Array)
 
 

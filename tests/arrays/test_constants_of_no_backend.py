@@ -51,19 +51,19 @@ def names_in(tree):
     return own.union(*map(names_in, ast.iter_child_nodes(tree))) & set("xyz")
 
 
-def arrays_in(found):
-    if isinstance(found, xarr.Array):
-        yield found
-    elif isinstance(found, random.Key):
-        yield found.data
-    elif isinstance(found, list | tuple):
-        for one in found:
+def arrays_in(value):
+    if isinstance(value, xarr.Array):
+        yield value
+    elif isinstance(value, random.Key):
+        yield value.data
+    elif isinstance(value, list | tuple):
+        for one in value:
             yield from arrays_in(one)
 
 
-def homes(found):
+def homes(value):
     """The devices to which the Arrays in a result are committed."""
-    devices = [array._node.device for array in arrays_in(found)]
+    devices = [array._node.device for array in arrays_in(value)]
     return {device.name for device in devices if device is not None and device.is_committed}
 
 
@@ -92,10 +92,10 @@ def try_elsewhere(text, record, values=True):
             xarr.asarray(value, device=OTHER) if name in moved else value
             for name, value in zip("xyz", given, strict=False)
         ]
-        found = expression(text)(_Mixed(), *form)
-        assert homes(found) <= {OTHER}, text
+        result = expression(text)(_Mixed(), *form)
+        assert homes(result) <= {OTHER}, text
     if values:
-        compare(found, wanted, record.tolerance(dtype))
+        compare(result, wanted, record.tolerance(dtype))
 
 
 # --- every function ------------------------------------------------------------------------------------
@@ -157,12 +157,12 @@ EXPRESSIONS = (
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_results_beyond_numpy_live_with_the_arguments(text):
     values = np.random.default_rng(0).uniform(0.5, 2, (4, 3))
-    found = []
+    results = []
     for device in (None, OTHER):
         x, y = (xarr.asarray(one, device=device) for one in (values[:3], values[3]))
-        found.append(eval(text, {"x": x, "y": y, "np": np, "xarr": xarr, "lax": lax}))
-    assert homes(found[1]) == {OTHER}
-    np.testing.assert_allclose(np.asarray(found[1]), np.asarray(found[0]), rtol=1e-12)
+        results.append(eval(text, {"x": x, "y": y, "np": np, "xarr": xarr, "lax": lax}))
+    assert homes(results[1]) == {OTHER}
+    np.testing.assert_allclose(np.asarray(results[1]), np.asarray(results[0]), rtol=1e-12)
 
 
 #: Arguments of the functions of `xarr.random`, by the names of their parameters.
@@ -223,11 +223,11 @@ def drawn(name, key, on=None):
 @pytest.mark.parametrize("name", DRAWS)
 def test_random_numbers_live_with_their_key(name):
     key = random.wrap_key_data(random.key(3).data.to(OTHER))
-    found = drawn(name, key)
-    assert homes(found) == homes(drawn(name, key, on=OTHER)) == {OTHER}
+    result = drawn(name, key)
+    assert homes(result) == homes(drawn(name, key, on=OTHER)) == {OTHER}
     if name in OF_OTHERS:
         return
-    for one, other in zip(arrays_in(found), arrays_in(drawn(name, random.key(3))), strict=True):
+    for one, other in zip(arrays_in(result), arrays_in(drawn(name, random.key(3))), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
 
 
@@ -313,21 +313,21 @@ def test_constants_of_the_explicit_level_go_with_arrays_on_any_device(make):
 
 def test_what_is_made_of_lists_is_computed_by_the_default_backend_of_then_and_goes_with_any():
     with xarr.use_backend(OTHER):
-        found = xarr.flip([1, 2])
-    assert (found.backend, found.device) == (OTHER, OTHER)
-    assert homes(found) == set()
+        result = xarr.flip([1, 2])
+    assert (result.backend, result.device) == (OTHER, OTHER)
+    assert homes(result) == set()
     data = xarr.asarray([10, 20])
     for other in (data, data.to(OTHER)):
-        assert (found + other).backend == other.backend
-        np.testing.assert_array_equal(np.asarray(found + other), [12, 21])
-    np.testing.assert_array_equal(np.asarray(found), [2, 1])
+        assert (result + other).backend == other.backend
+        np.testing.assert_array_equal(np.asarray(result + other), [12, 21])
+    np.testing.assert_array_equal(np.asarray(result), [2, 1])
 
 
 def test_what_is_made_of_constants_alone_is_computed_by_the_default_backend_of_now():
-    found = xarr.isnan([1, 2])
-    assert found.backend == DEFAULT
+    result = xarr.isnan([1, 2])
+    assert result.backend == DEFAULT
     with xarr.use_backend(OTHER):
-        assert found.backend == OTHER
+        assert result.backend == OTHER
 
 
 @pytest.mark.parametrize(
@@ -366,14 +366,14 @@ def test_only_looking_at_a_value_calls_a_users_function_again():
 
 def test_functions_of_users_are_called_with_host_values_and_their_results_come_back():
     x = xarr.asarray([4.0, 9.0], device=OTHER)
-    for found in (
+    for result in (
         xarr.vectorize(lambda a: a if a > 5 else -a)(x),
         xarr.vectorize(lambda a: (a if a > 5 else -a, 1))(x)[0],
         xarr.vectorize(lambda v: v if v[0] > 5 else -v, signature="(n)->(n)")(x),
         xarr.apply_along_axis(lambda v: v if v[0] > 5 else -v, 0, x),
     ):
-        assert homes(found) == {OTHER}
-        assert abs(np.asarray(found)).tolist() == [4, 9]
+        assert homes(result) == {OTHER}
+        assert abs(np.asarray(result)).tolist() == [4, 9]
 
 
 def test_an_index_that_lives_elsewhere_is_explained():

@@ -38,16 +38,16 @@ def reports(library: str) -> dict[str, dict[str, str]]:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, dict[str, str]] = json.loads(done.stdout)
-    return found
+    report: dict[str, dict[str, str]] = json.loads(done.stdout)
+    return report
 
 
 @pytest.mark.implicit
 @pytest.mark.parametrize("library", CALLS)
 def test_array_api_functions_of(library: str) -> None:
-    found = reports(library)
-    assert found.keys() == set(CALLS[library])
-    for call, report in found.items():
+    answers = reports(library)
+    assert answers.keys() == set(CALLS[library])
+    for call, report in answers.items():
         assert not report["problem"], f"{call}: {report['problem']}"
         assert report["type"] == ("builtins.float" if call in NUMBERS else "xarr.Array"), call
 

@@ -30,11 +30,11 @@ def test_an_axis_out_of_range_is_numpys_axis_error_with_its_attributes(text: str
     call = expression(text)
     with pytest.raises(np.exceptions.AxisError) as wanted:
         call(np, np.ones((2, 3)))
-    with pytest.raises(np.exceptions.AxisError) as found:
+    with pytest.raises(np.exceptions.AxisError) as error:
         call(xarr, xarr.ones((2, 3)))
-    assert isinstance(found.value, AxisError | ValueError | IndexError)
-    assert (found.value.axis, found.value.ndim) == (wanted.value.axis, wanted.value.ndim)
-    assert str(found.value.axis) in str(found.value)
+    assert isinstance(error.value, AxisError | ValueError | IndexError)
+    assert (error.value.axis, error.value.ndim) == (wanted.value.axis, wanted.value.ndim)
+    assert str(error.value.axis) in str(error.value)
 
 
 def test_an_axis_error_is_made_as_numpys() -> None:
@@ -110,9 +110,9 @@ def test_ndarray_called_makes_zeros_or_reads_a_buffer(dtype: str) -> None:
         "xp.ndarray((0, 2), d)",
     ):
         wanted = eval(call, {"xp": np, "d": dtype})
-        found = eval(call, {"xp": xarr, "d": dtype})
-        assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype.newbyteorder("="))
-        assert not np.asarray(found).any()
+        result = eval(call, {"xp": xarr, "d": dtype})
+        assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype.newbyteorder("="))
+        assert not np.asarray(result).any()
     memory = bytes(np.arange(60, dtype="uint8") % 2)
     for arguments in (
         {},
@@ -165,9 +165,9 @@ def test_a_view_has_the_same_bits(old: str, new: str, shape: tuple[int, ...]) ->
             with pytest.raises(ShapeError, match="view: "):
                 form(xarr.asarray(x))
         else:
-            found = np.asarray(form(xarr.asarray(x)))
-            assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
-            assert found.tobytes() == wanted.tobytes()
+            result = np.asarray(form(xarr.asarray(x)))
+            assert (result.shape, result.dtype) == (wanted.shape, wanted.dtype)
+            assert result.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.parametrize(

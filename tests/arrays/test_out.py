@@ -130,13 +130,13 @@ def test_out_shows_what_numpy_writes(call: str) -> None:
         for kind in TYPES:
             host, o = values(dtype), np.ones(3, kind)
             x, y = xarr.asarray(host), xarr.asarray(o)
-            wanted, found = outcome(np, call, host, o), outcome(xarr, call, x, y)
-            label = f"{call}, {dtype} to {kind}: {wanted!r}, {found!r}"
+            wanted, result = outcome(np, call, host, o), outcome(xarr, call, x, y)
+            label = f"{call}, {dtype} to {kind}: {wanted!r}, {result!r}"
             if isinstance(wanted, Exception):
-                assert isinstance(found, Exception), label
+                assert isinstance(result, Exception), label
                 assert y.tolist() == [1] * 3, label
                 continue
-            assert found is y, label
+            assert result is y, label
             assert (y.dtype, y.shape) == (o.dtype, o.shape), label
             loose = any(word in call for word in LOOSE)
             np.testing.assert_allclose(
@@ -194,13 +194,13 @@ def test_the_shape_of_out(call: str, shape: tuple[int, ...]) -> None:
     )
     host, o = values("int64"), np.full(shape, 7, dtype)
     x, y = xarr.asarray(host), xarr.asarray(o)
-    wanted, found = outcome(np, call, host, o), outcome(xarr, call, x, y)
+    wanted, result = outcome(np, call, host, o), outcome(xarr, call, x, y)
     if isinstance(wanted, Exception):
-        assert isinstance(found, ShapeError | DTypeError), (wanted, found)
+        assert isinstance(result, ShapeError | DTypeError), (wanted, result)
         assert y.shape == shape
         assert (np.asarray(y) == 7).all()
     else:
-        assert found is y, (wanted, found)
+        assert result is y, (wanted, result)
         np.testing.assert_allclose(np.asarray(y), o, 1e-12)
 
 
@@ -217,8 +217,8 @@ def test_several_results() -> None:
     ):
         q[:], r[:] = 0, 0
         first, second = xarr.zeros(3, int), xarr.zeros(3, int)
-        wanted, found = give(np, a, b, q, r), give(xarr, x, y, first, second)
-        for one, other, out, target in zip(wanted, found, (q, r), (first, second), strict=True):
+        wanted, results = give(np, a, b, q, r), give(xarr, x, y, first, second)
+        for one, other, out, target in zip(wanted, results, (q, r), (first, second), strict=True):
             assert (one is out) == (other is target)
             assert one.tolist() == other.tolist()
     for name in ("modf", "frexp"):

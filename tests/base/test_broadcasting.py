@@ -312,22 +312,22 @@ def test_every_pair_up_to_rank_4_broadcasts_as_numpy_or_lists_every_fix_that_run
     tried = {"fits": 0, "fixed": 0, "hopeless": 0, "fixes": 0}
     for a, b in product(SMALL_SHAPES, repeat=2):
         alignment = align_numpy(a, b)
-        found = fixes(a, b, limit=24)
+        results = fixes(a, b, limit=24)
         try:
             assert np.broadcast(empty[a], empty[b]).shape == alignment.result  # type: ignore[union-attr]
             tried["fits"] += 1
         except ValueError:
             assert isinstance(alignment, Misfit) and alignment.clashes
-            tried["fixed" if found else "hopeless"] += 1
-        for fix in found:
+            tried["fixed" if results else "hopeless"] += 1
+        for fix in results:
             assert fails(arrays[a], arrays[b], fix) is None, (a, b)
-        tried["fixes"] += len(found)
+        tried["fixes"] += len(results)
         if len(a) != len(b):
             small, big = sorted((a, b), key=len)
-            assert {fix.broadcast_dimensions for fix in found} == expected_placements(small, big)
-            assert len(found) == count_alignments(small, big)
+            assert {fix.broadcast_dimensions for fix in results} == expected_placements(small, big)
+            assert len(results) == count_alignments(small, big)
         elif isinstance(alignment, Misfit):
-            assert {fix.permutation for fix in found} == expected_orders(a, b)
+            assert {fix.permutation for fix in results} == expected_orders(a, b)
     assert tried["fits"] + tried["fixed"] + tried["hopeless"] == 121**2
     assert min(tried.values()) > 1000
 

@@ -107,20 +107,20 @@ class TestLayout:
         view = memory.reshape([sizes[d] for d in order.major_to_minor]).transpose(
             np.argsort(order.major_to_minor)
         )
-        found = Layout.of(view)
-        assert found is not None
-        assert pack(view, found).tolist() == memory.tolist()
+        read_back = Layout.of(view)
+        assert read_back is not None
+        assert pack(view, read_back).tolist() == memory.tolist()
         if view.flags.c_contiguous:
-            assert found == Layout.row_major(view.ndim)
+            assert read_back == Layout.row_major(view.ndim)
 
     @pytest.mark.parametrize("sizes", list(itertools.product((1, 2, 3), repeat=4)))
     def test_from_strides_of_c_and_fortran_order(self, sizes: tuple[int, ...]) -> None:
         c, fortran = np.zeros(sizes), np.zeros(sizes, order="F")
         assert Layout.of(c) == Layout.row_major(4)
-        found = Layout.of(fortran)
-        assert found is not None
+        layout = Layout.of(fortran)
+        assert layout is not None
         large = [d for d in range(4) if sizes[d] > 1]
-        assert [d for d in found.minor_to_major if d in large] == large
+        assert [d for d in layout.minor_to_major if d in large] == large
 
     def test_from_strides_where_the_order_is_open(self) -> None:
         assert Layout.from_strides((1, 3), (999, 8), 8) == Layout((1, 0))

@@ -201,9 +201,9 @@ def test_wrong_arguments_are_refused_by_name() -> None:
     ids=["copy", "deep", "pickle"],
 )
 def test_copies_and_pickles_are_equal(value: Any, copied: Callable[[Any], Any]) -> None:
-    found = copied(value)
-    assert found == value
-    assert type(found) is type(value)
+    result = copied(value)
+    assert result == value
+    assert type(result) is type(value)
 
 
 def test_op_without_fields_of_its_own_has_those_of_its_base() -> None:

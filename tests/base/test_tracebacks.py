@@ -233,7 +233,7 @@ shell = InteractiveShell.instance()
 if sys.argv[1] == "kernel":
     shell.kernel = object()
 shell.run_cell("import xarr; x = xarr.ones((3, 4)); v = xarr.ones(3)")
-found = []
+outputs = []
 for cell in (
     "x + v",
     "@xarr.jit\\ndef f(a):\\n    if a.sum() > 0:\\n        return a\\n    return -a\\nf(x)",
@@ -243,8 +243,8 @@ for cell in (
     with capture_output() as captured:
         shell.run_cell(cell, store_history=True)
     pictures = [output.data for output in captured.outputs]
-    found.append([captured.stdout, sum("<svg" in each.get("text/html", "") for each in pictures)])
-print(json.dumps(found))
+    outputs.append([captured.stdout, sum("<svg" in each.get("text/html", "") for each in pictures)])
+print(json.dumps(outputs))
 """
 
 

@@ -89,33 +89,33 @@ def softmax(x: Array) -> Array:
 @pytest.mark.implicit
 def test_reductions_and_what_follows_are_one_program(toy_c: Any) -> None:
     x = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
-    found = np.asarray(xarr.jit(softmax)(xarr.asarray(x)))
+    result = np.asarray(xarr.jit(softmax)(xarr.asarray(x)))
     wanted = np.exp(x - x.max(1, keepdims=True))
-    np.testing.assert_allclose(found, wanted / wanted.sum(1, keepdims=True), rtol=1e-6)
+    np.testing.assert_allclose(result, wanted / wanted.sum(1, keepdims=True), rtol=1e-6)
     assert text(softmax, "f32[5,7]").count("for (") == 10
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64", "int8", "uint64", "bool"])
 def test_sums_of_every_kind_of_number(toy_c: Any, dtype: str) -> None:
     x = xarr.astype(xarr.reshape(xarr.arange(12) - 4, (3, 4)), dtype)
-    found = lax.reduce_or(x, (0,)) if dtype == "bool" else lax.reduce_sum(x, (0,))
+    result = lax.reduce_or(x, (0,)) if dtype == "bool" else lax.reduce_sum(x, (0,))
     with xarr.use_backend("numpy"):
         y = xarr.asarray(np.asarray(x))
-        assert_same(found, lax.reduce_or(y, (0,)) if dtype == "bool" else lax.reduce_sum(y, (0,)))
+        assert_same(result, lax.reduce_or(y, (0,)) if dtype == "bool" else lax.reduce_sum(y, (0,)))
 
 
 @pytest.mark.parametrize("number", [np.inf, -np.inf, np.nan, -0.0, 5e-324, 1 / 3])
 def test_constants_keep_their_bits(toy_c: Any, number: float) -> None:
-    found = xarr.jit(lambda x: lax.select(x, xarr.full_like(x, number, dtype="float64"), xarr.zeros(1)))
-    assert_same(np.asarray(found(xarr.asarray([True]))), np.array([number]))
+    result = xarr.jit(lambda x: lax.select(x, xarr.full_like(x, number, dtype="float64"), xarr.zeros(1)))
+    assert_same(np.asarray(result(xarr.asarray([True]))), np.array([number]))
 
 
 def test_what_no_loop_holds_is_the_library_s(toy_c: Any) -> None:
     c_library.CALLS.clear()
     x = np.arange(4.0)
-    found = xarr.jit(lambda x: lax.sort(x * -1.0) + 1)
-    assert_same(found(xarr.asarray(x)), np.array([-2.0, -1.0, 0.0, 1.0]))
-    assert "library sort" in str(found.lower(x).stage("plan"))
+    result = xarr.jit(lambda x: lax.sort(x * -1.0) + 1)
+    assert_same(result(xarr.asarray(x)), np.array([-2.0, -1.0, 0.0, 1.0]))
+    assert "library sort" in str(result.lower(x).stage("plan"))
     assert {name for name, _ in c_library.CALLS} == {"stablehlo.sort"}
 
 
@@ -167,8 +167,8 @@ def step_of_collatz(state: Any) -> Any:
 
 def test_a_wrong_operation_is_seen(toy_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(c_engine.INFIX, "add", "-")
-    found = xarr.jit(lambda x: x * 2 + 1.5)(xarr.asarray([1.0, 2.0]))
-    assert_same(found, np.array([0.5, 2.5]))
+    result = xarr.jit(lambda x: x * 2 + 1.5)(xarr.asarray([1.0, 2.0]))
+    assert_same(result, np.array([0.5, 2.5]))
 
 
 def test_parts_of_the_tests_of_the_library_pass() -> None:

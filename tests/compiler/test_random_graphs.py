@@ -20,16 +20,16 @@ seeds = st.integers(0, 2**32)
 
 
 def results(sample: Sample, fusion: str = "off", backend: str = "numpy") -> list[Array]:
-    found = get(backend)
+    engine = get(backend)
     with config(fusion=fusion):
-        program = make_program(sample.graph, found).program
-        values = program(*[found.from_host(array) for array in sample.inputs])
-    return [np.asarray(found.to_host(value)) for value in values]
+        program = make_program(sample.graph, engine).program
+        values = program(*[engine.from_host(array) for array in sample.inputs])
+    return [np.asarray(engine.to_host(value)) for value in values]
 
 
-def agree_with_compiled(found: Sample) -> None:
+def agree_with_compiled(drawing: Sample) -> None:
     pytest.importorskip("llvmlite")
-    check(results(found, "compiled"), results(found), found.bounds)
+    check(results(drawing, "compiled"), results(drawing), drawing.bounds)
 
 
 @given(seeds)
@@ -53,8 +53,8 @@ def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
 @given(seeds)
 @settings(max_examples=30)
 def test_the_reference_agrees_with_numpy(seed: int) -> None:
-    found = sample(Random(seed), count=25, most=64)
-    check(results(found), results(found, backend="reference"), found.bounds)
+    drawing = sample(Random(seed), count=25, most=64)
+    check(results(drawing), results(drawing, backend="reference"), drawing.bounds)
 
 
 @pytest.mark.parametrize(

@@ -58,8 +58,8 @@ def test_all_pairs_of_values(name: str) -> None:
     x, y = np.repeat(values, len(values)), np.tile(values, len(values))
     for function in ARITHMETIC + (OF_INTEGERS if name in INTEGERS else ()):
         wanted = jax.jit(getattr(jax.lax, function))(x, y)
-        for found in on_each_engine(getattr(lax, function), x, y):
-            assert_same_bits(found, wanted)
+        for result in on_each_engine(getattr(lax, function), x, y):
+            assert_same_bits(result, wanted)
 
 
 @pytest.mark.parametrize("name", ["float6_e2m3fn", "float6_e3m2fn"])
@@ -69,8 +69,8 @@ def test_all_pairs_of_floats_that_xla_has_not(name: str) -> None:
     x, y = np.repeat(values, len(values)), np.tile(values, len(values))
     for function, exact in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
         wanted = exact(x.astype(np.float32), y.astype(np.float32)).astype(name)
-        for found in on_each_engine(getattr(lax, function), x, y):
-            assert_same_bits(found, wanted)
+        for result in on_each_engine(getattr(lax, function), x, y):
+            assert_same_bits(result, wanted)
 
 
 NUMBERS = [
@@ -91,21 +91,21 @@ def test_conversion_to(name: str) -> None:
             numbers.astype(np.float32) if name.startswith("float") and numbers.itemsize == 8 else numbers
         )
         wanted = jax.jit(lambda x: x.astype(name))(numbers)
-        for found in on_each_engine(lambda x: x.astype(name), numbers):
-            assert_same_bits(found, wanted)
+        for result in on_each_engine(lambda x: x.astype(name), numbers):
+            assert_same_bits(result, wanted)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_conversion_from_and_back(name: str) -> None:
     values = every(name)
     for other in ("float32", "float64", "bfloat16", "complex64"):
-        for found in on_each_engine(lambda x, other=other: x.astype(other).astype(x.dtype), values):
-            assert_same_bits(found, values)
+        for result in on_each_engine(lambda x, other=other: x.astype(other).astype(x.dtype), values):
+            assert_same_bits(result, values)
     exact = values.astype(np.float64)
-    for found in on_each_engine(lambda x: x.astype("int16"), values):
-        np.testing.assert_array_equal(found, np.trunc(exact).astype(np.int16))
-    for found in on_each_engine(lambda x: x.astype(bool), values):
-        np.testing.assert_array_equal(found, exact != 0)
+    for result in on_each_engine(lambda x: x.astype("int16"), values):
+        np.testing.assert_array_equal(result, np.trunc(exact).astype(np.int16))
+    for result in on_each_engine(lambda x: x.astype(bool), values):
+        np.testing.assert_array_equal(result, exact != 0)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_bits_are_read_from_the_lowest(old: str, new: str) -> None:
     draw = np.random.default_rng(0)
     narrow = draw.choice(every(old), (3, 5, ratio))
     wanted = jax.lax.bitcast_convert_type(narrow, new)
-    for found in on_each_engine(lambda x: lax.bitcast_convert_type(x, new), narrow):
-        assert_same_bits(found, wanted)
-    for found in on_each_engine(lambda x: lax.bitcast_convert_type(x, old), np.asarray(wanted)):
-        assert_same_bits(found, narrow)
+    for result in on_each_engine(lambda x: lax.bitcast_convert_type(x, new), narrow):
+        assert_same_bits(result, wanted)
+    for result in on_each_engine(lambda x: lax.bitcast_convert_type(x, old), np.asarray(wanted)):
+        assert_same_bits(result, narrow)
     with pytest.raises(DTypeError, match=r"\[C3\].*no bitcast of 6 bits to 8"):
         lax.bitcast_convert_type(np.zeros(4, "float6_e2m3fn"), "int8")
 
@@ -138,8 +138,8 @@ def test_movement_and_choice(name: str) -> None:
     x = np.concatenate([x, np.concatenate([x, np.zeros((1, 2), name)])[1:]])
     x = np.where(x.astype(np.float32) > 0, x, np.zeros((), name))
     x[1] = 1
-    for found in on_each_engine(moved, values):
-        assert_same_bits(found, x[[0, 1, 3]])
+    for result in on_each_engine(moved, values):
+        assert_same_bits(result, x[[0, 1, 3]])
 
 
 @pytest.mark.parametrize("name", INTEGERS)
@@ -147,13 +147,13 @@ def test_reductions_sorts_and_loops(name: str) -> None:
     values = np.random.default_rng(1).choice(every(name), (5, 4))
     wide = values.astype(np.int64)
     for function in ("sum", "prod", "max", "min", "argmax", "sort", "argsort", "cumsum"):
-        for found in on_each_engine(lambda x, function=function: getattr(xarr, function)(x, axis=0), values):
+        for result in on_each_engine(lambda x, function=function: getattr(xarr, function)(x, axis=0), values):
             stable = {"kind": "stable"} if function == "argsort" else {}
             np.testing.assert_array_equal(
-                found.astype(np.int64), getattr(np, function)(wide, axis=0, **stable)
+                result.astype(np.int64), getattr(np, function)(wide, axis=0, **stable)
             )
-    for found in on_each_engine(lambda x: lax.fori_loop(0, 5, lambda i, c: c + x[i], x[0]), values):
-        assert_same_bits(found, (wide.sum(axis=0) + wide[0]).astype(name))
+    for result in on_each_engine(lambda x: lax.fori_loop(0, 5, lambda i, c: c + x[i], x[0]), values):
+        assert_same_bits(result, (wide.sum(axis=0) + wide[0]).astype(name))
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -29,16 +29,16 @@ COMPILER = CHECKOUT / "xarr" / "compiler"
 
 def undocumented(source: str) -> list[str]:
     """The fields of a class in `source` with no comment `#:` above them, or above those right before."""
-    found, explained = [], False
+    fields, explained = [], False
     for line in source.splitlines():
         text = line.strip()
         if text.startswith("#:"):
             explained = True
         elif field := re.match(r"(\w+): (int|float)\b", text):
-            found += [] if explained else [field.group(1)]
+            fields += [] if explained else [field.group(1)]
         else:
             explained = False
-    return found
+    return fields
 
 
 def unused(names: Iterable[str], sources: Iterable[str]) -> list[str]:
@@ -128,14 +128,14 @@ FORMULAS = "compiler/functions/", "compiled/cpython_abi/"
 
 
 def test_no_other_module_has_numbers_of_a_machine() -> None:
-    found: dict[str, set[str]] = {}
+    results: dict[str, set[str]] = {}
     for folder in (COMPILER, CHECKOUT / "backends" / "xarr_numpy" / "compiled"):
         for path in sorted(folder.rglob("*.py")):
             name = path.relative_to(folder.parent).as_posix()
             own = set(numbers(path.read_text(encoding="utf-8")))
             if own and not name.startswith(FORMULAS):
-                found[name] = own
-    assert found == {name: set(reasons) for name, reasons in OTHERS.items()}
+                results[name] = own
+    assert results == {name: set(reasons) for name, reasons in OTHERS.items()}
 
 
 def test_a_backend_gives_what_differs() -> None:

@@ -44,10 +44,10 @@ def test_loops_compute_what_lax_computes(seed: int) -> None:
         shown.loops,
         {"scatter_indices": indices, "updates": updates, "result": result, "f": lambda a, b: a * 0.5 + b},
     )
-    found = lax.scatter_with(
+    outputs = lax.scatter_with(
         operand, indices, updates, lambda a, b: a * 0.5 + b, into, index_vector_dim=form.vector_dim
     )
-    assert_same(found, result)
+    assert_same(outputs, result)
 
 
 def test_text_of_a_gather() -> None:
@@ -108,8 +108,8 @@ def cells(svg: str) -> list[tuple[str, str, str]]:
 
 def test_picture_of_a_gather() -> None:
     """Rows 2 and (9, clamped) 3 of four: eight cells of the operand, two of each window, in its colour."""
-    found = cells(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg())
-    assert [text for _, text, _ in found] == [
+    texts = cells(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg())
+    assert [text for _, text, _ in texts] == [
         "0,0",
         "0,1",
         "1,0",
@@ -123,16 +123,16 @@ def test_picture_of_a_gather() -> None:
         "3,0",
         "3,1",
     ]
-    assert [style for style, _, _ in found] == ["v"] * 4 + ["c o0"] * 2 + ["c o1"] * 2 + ["c o0"] * 2 + [
+    assert [style for style, _, _ in texts] == ["v"] * 4 + ["c o0"] * 2 + ["c o1"] * 2 + ["c o0"] * 2 + [
         "c o1"
     ] * 2
-    assert found[4][2] == "operand[2, 0]: windows [0]"
+    assert texts[4][2] == "operand[2, 0]: windows [0]"
 
 
 def test_picture_of_a_scatter_shows_overlap_and_what_is_left_out() -> None:
-    found = cells(xarr.explain_scatter((3, 1), (3, 1), (3, 1), INTO_ROWS, indices=[[1], [-1], [1]]).svg())
-    assert [text for _, text, _ in found[:3]] == ["1,0", "left out", "1,0"]
-    assert found[4] == ("c o2", "1,0", "result[1, 0]: windows [0, 2]")
+    texts = cells(xarr.explain_scatter((3, 1), (3, 1), (3, 1), INTO_ROWS, indices=[[1], [-1], [1]]).svg())
+    assert [text for _, text, _ in texts[:3]] == ["1,0", "left out", "1,0"]
+    assert texts[4] == ("c o2", "1,0", "result[1, 0]: windows [0, 2]")
 
 
 @pytest.mark.parametrize(
@@ -229,13 +229,13 @@ def test_functions_and_arrays_not_yet_evaluated() -> None:
 
 def test_indices_without_values_are_drawn_as_an_example() -> None:
     def function(x: Any, i: Any) -> Any:
-        found.append(xarr.explain_gather(lambda: lax.gather_rows(x, i)))
+        results.append(xarr.explain_gather(lambda: lax.gather_rows(x, i)))
         return x
 
-    found: list[Any] = []
+    results: list[Any] = []
     xarr.lower(function, "f32[4,2]", "s64[3]")
-    assert found[0].starts is None
-    assert "the starts are an example" in found[0].svg()
+    assert results[0].starts is None
+    assert "the starts are an example" in results[0].svg()
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ def test_what_it_tells_is_what_happens(index: Index) -> None:
     x = counted(index.shape)
     wanted = read(x, index.host)
     assume(wanted is not IndexError)
-    found = xarr.explain_index(index.shape, index.own)
-    assert found.result == wanted.shape
-    for line in found.elements:
+    explanation = xarr.explain_index(index.shape, index.own)
+    assert explanation.result == wanted.shape
+    for line in explanation.elements:
         scope = {"x": x, "result": wanted}
         ours, theirs = line.split(" = ")
         assert eval(_place(ours), scope) == eval(_place(theirs), scope)
-    assert str(wanted.shape) in found.text().splitlines()[0]
-    ElementTree.fromstring(found.svg())
+    assert str(wanted.shape) in explanation.text().splitlines()[0]
+    ElementTree.fromstring(explanation.svg())
 
 
 def _place(text: str) -> str:
@@ -77,9 +77,9 @@ in xarr.lax:
 
 def test_code_computes_the_result() -> None:
     x = counted((3, 4), "float64")
-    found = xarr.explain_index(xarr.asarray(x), (slice(None, None, -1), slice(1, 3)))
+    explanation = xarr.explain_index(xarr.asarray(x), (slice(None, None, -1), slice(1, 3)))
     scope: dict[str, Any] = {"lax": lax}
-    exec(found.code, scope)
+    exec(explanation.code, scope)
     assert np.asarray(scope["program"](xarr.asarray(x))).tolist() == x[::-1, 1:3].tolist()
 
 
@@ -109,18 +109,18 @@ def test_words(index: Any, line: str) -> None:
 
 
 def test_pictures() -> None:
-    found = xarr.explain_index((3, 4), xarr.s_[[0, 1], None])
-    assert "<svg" in found.html()
-    assert found._repr_html_() == found.html()
-    texts = [element.text for element in ElementTree.fromstring(found.svg()).iter() if element.text]
+    explanation = xarr.explain_index((3, 4), xarr.s_[[0, 1], None])
+    assert "<svg" in explanation.html()
+    assert explanation._repr_html_() == explanation.html()
+    texts = [element.text for element in ElementTree.fromstring(explanation.svg()).iter() if element.text]
     for text in ("0: 3", "1: 4", "[0, 1]", "None", "0: 2", "1: 1", "2: 4"):
         assert text in texts
 
 
 def test_lazy_arrays_are_not_computed() -> None:
     a = xarr.asarray([1, 2, 3]) + 1
-    found = xarr.explain_index(a, slice(1, None))
-    assert found.result == (2,)
+    explanation = xarr.explain_index(a, slice(1, None))
+    assert explanation.result == (2,)
     assert not a.is_evaluated
 
 

@@ -17,9 +17,9 @@ pytestmark = pytest.mark.implicit
 
 
 def explain(function: Any, *arguments: Any) -> ProgramExplanation:
-    found = xarr.explain(function, *arguments)
-    assert isinstance(found, ProgramExplanation)
-    return found
+    explanation = xarr.explain(function, *arguments)
+    assert isinstance(explanation, ProgramExplanation)
+    return explanation
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def bias() -> xarr.Array:
 
 
 def test_names_are_the_users(image: xarr.Array, bias: xarr.Array) -> None:
-    found = explain(lambda: image - bias)
-    assert len(found.steps) == 1
-    text = str(found)
+    explanation = explain(lambda: image - bias)
+    assert len(explanation.steps) == 1
+    text = str(explanation)
     assert "image - bias    image: f64[2,3]   bias: f64[3]   ->  f64[2,3]" in text
     assert "result[i,j] = image[i,j] - bias[j]" in text
     assert "lambda: image - bias" in text
@@ -53,28 +53,28 @@ def test_several_broadcasts_in_order(image: xarr.Array, bias: xarr.Array) -> Non
         column = x[:, :1]
         return centered * column + 1.0
 
-    found = explain(program, image)
-    assert [step.explanation.op for step in found.steps] == ["subtract", "multiply"]
-    assert "centered * column" in str(found)
-    assert found.error is None
-    lines = [step.source.line for step in found.steps if step.source]
+    explanation = explain(program, image)
+    assert [step.explanation.op for step in explanation.steps] == ["subtract", "multiply"]
+    assert "centered * column" in str(explanation)
+    assert explanation.error is None
+    lines = [step.source.line for step in explanation.steps if step.source]
     assert lines == sorted(lines)
-    assert found.html().count("<table") >= 2
+    assert explanation.html().count("<table") >= 2
     with pytest.raises(InputError, match="shows one broadcast, the program makes 2"):
-        found.svg()
+        explanation.svg()
 
 
 def test_the_page_shows_source_lines(image: xarr.Array, bias: xarr.Array) -> None:
-    found = explain(lambda: image < bias)
-    html = found.html()
+    explanation = explain(lambda: image < bias)
+    html = explanation.html()
     assert "lambda: image &lt; bias" in html
     assert html.index("lambda: image") < html.index("<svg")
     assert f"{__file__}:" in html
 
 
 def test_operands_as_text() -> None:
-    found = xarr.explain_broadcast("f32[3,1]", "(4,)", op="-")
-    assert str(found).startswith("a - b    a: f32[3,1]   b: (4,)   ->  (3, 4)")
+    explanation = xarr.explain_broadcast("f32[3,1]", "(4,)", op="-")
+    assert str(explanation).startswith("a - b    a: f32[3,1]   b: (4,)   ->  (3, 4)")
     mixed = xarr.explain_broadcast("f64[3,1]", np.ones(4), (3, 4), op="where")
     assert "b: f64[4]   c: (3, 4)" in str(mixed)
     for text in ("f32[3", "q7[3]", "(3)", "(3,) + (3,)", ""):
@@ -83,25 +83,25 @@ def test_operands_as_text() -> None:
 
 
 def test_one_broadcast_has_a_picture(image: xarr.Array, bias: xarr.Array) -> None:
-    found = explain(lambda: image - bias)
-    assert found.svg().lstrip().startswith("<svg")
-    assert found._repr_html_() == found.html()
+    explanation = explain(lambda: image - bias)
+    assert explanation.svg().lstrip().startswith("<svg")
+    assert explanation._repr_html_() == explanation.html()
 
 
 def test_none_at_all(image: xarr.Array) -> None:
-    found = explain(lambda: image * image + 2.0)
-    assert found.steps == ()
-    assert "no implicit broadcast" in str(found)
-    assert "no implicit broadcast" in found.html()
+    explanation = explain(lambda: image * image + 2.0)
+    assert explanation.steps == ()
+    assert "no implicit broadcast" in str(explanation)
+    assert "no implicit broadcast" in explanation.html()
 
 
 def test_a_failing_broadcast_ends_the_program(image: xarr.Array) -> None:
     rows = xarr.asarray(np.ones(2))
     column = xarr.asarray(np.ones((2, 1)))
-    found = explain(lambda: (image * column) + rows)
-    assert len(found.steps) == 2
-    assert found.error is not None
-    assert "rows[:, None]" in str(found)
+    explanation = explain(lambda: (image * column) + rows)
+    assert len(explanation.steps) == 2
+    assert explanation.error is not None
+    assert "rows[:, None]" in str(explanation)
 
 
 def test_nothing_is_evaluated(image: xarr.Array, bias: xarr.Array) -> None:
@@ -113,8 +113,8 @@ def test_nothing_is_evaluated(image: xarr.Array, bias: xarr.Array) -> None:
 
 
 def test_arguments_reach_the_function(image: xarr.Array, bias: xarr.Array) -> None:
-    found = explain(lambda x, y: x / y, image, bias)
-    assert "result[i,j] = x[i,j] / y[j]" in str(found)
+    explanation = explain(lambda x, y: x / y, image, bias)
+    assert "result[i,j] = x[i,j] / y[j]" in str(explanation)
 
 
 def test_other_errors_pass_through(image: xarr.Array) -> None:
@@ -125,9 +125,9 @@ def test_other_errors_pass_through(image: xarr.Array) -> None:
 
 
 def test_a_string_is_bare_shapes() -> None:
-    found = xarr.explain("(5,1) - (5,)")
-    assert isinstance(found, BroadcastExplanation)
-    assert "(5, 5)" in found.text()
+    explanation = xarr.explain("(5,1) - (5,)")
+    assert isinstance(explanation, BroadcastExplanation)
+    assert "(5, 5)" in explanation.text()
 
 
 @pytest.mark.parametrize("thing", [3, None, np.ones(3)], ids=["int", "None", "array"])
@@ -140,8 +140,8 @@ def test_setitem_is_a_broadcast_too(image: xarr.Array, bias: xarr.Array) -> None
     def write() -> None:
         image[:] = bias
 
-    found = explain(write)
-    assert [step.explanation.operator.name for step in found.steps] == ["setitem"]
+    explanation = explain(write)
+    assert [step.explanation.operator.name for step in explanation.steps] == ["setitem"]
 
 
 def test_broadcasts_of_other_threads_are_not_listed(image: xarr.Array, bias: xarr.Array) -> None:
@@ -154,6 +154,6 @@ def test_broadcasts_of_other_threads_are_not_listed(image: xarr.Array, bias: xar
 
 
 def test_the_watching_ends(image: xarr.Array, bias: xarr.Array) -> None:
-    found = explain(lambda: image - bias)
+    explanation = explain(lambda: image - bias)
     image + bias
-    assert len(found.steps) == 1
+    assert len(explanation.steps) == 1

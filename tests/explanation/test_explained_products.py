@@ -39,12 +39,12 @@ def computed(op: str, a: Any, b: Any) -> Any:
         return None
 
 
-def loops(found: ContractionExplanation, a: Any, b: Any) -> Any:
+def loops(explanation: ContractionExplanation, a: Any, b: Any) -> Any:
     """What the line of the loop gives, run for every index."""
-    assert found.result is not None
-    scope = {"a": a, "b": b, "result": np.zeros(found.result.shape)}
-    line = loop_body(found).replace("result +=", "result[()] +=")
-    columns = [(column.letter, column.size or 0) for column in found.columns]
+    assert explanation.result is not None
+    scope = {"a": a, "b": b, "result": np.zeros(explanation.result.shape)}
+    line = loop_body(explanation).replace("result +=", "result[()] +=")
+    columns = [(column.letter, column.size or 0) for column in explanation.columns]
     code = compile(line, "loop", "exec")
     for index in product(*(range(size) for _, size in columns)):
         exec(code, scope | dict(zip((letter for letter, _ in columns), index, strict=True)))
@@ -59,22 +59,22 @@ def test_code_and_outcome_are_numpys(op: str) -> None:
         if len(first) + len(second) == 6 and first[0] != 2:
             continue
         a, b = (generator.integers(1, 4, shape).astype(float) for shape in (first, second))
-        found, wanted = explain_product(op, (first, second)), computed(op, a, b)
-        assert found.fits == (wanted is not None), (first, second)
+        explanation, wanted = explain_product(op, (first, second)), computed(op, a, b)
+        assert explanation.fits == (wanted is not None), (first, second)
         if wanted is None:
             refused += 1
             continue
         tried += 1
-        assert found.result is not None and found.result.shape == wanted.shape
+        assert explanation.result is not None and explanation.result.shape == wanted.shape
         scope: dict[str, Any] = {"lax": lax, "a": xarr.asarray(a), "b": xarr.asarray(b)}
         with xarr.config(broadcasting="explicit"):
-            exec("\n".join(explicit_ops(found)), scope)
+            exec("\n".join(explicit_ops(explanation)), scope)
         assert_same(scope["result"], np.asarray(wanted))
-        summed = einsum(found)
+        summed = einsum(explanation)
         if summed is not None:
             assert_same(np.asarray(eval(summed, {"einsum": np.einsum, "a": a, "b": b})), np.asarray(wanted))
         if tried % 10 == 0:
-            assert_same(loops(found, a, b), np.asarray(wanted))
+            assert_same(loops(explanation, a, b), np.asarray(wanted))
     assert tried > 50 and refused > 50
 
 
@@ -82,12 +82,12 @@ def test_code_and_outcome_are_numpys(op: str) -> None:
 def test_every_suggestion_runs(op: str) -> None:
     tried = 0
     for first, second in product(SHAPES, repeat=2):
-        found = explain_product(op, (first, second))
-        for one in suggestions(found) if not found.fits else ():
+        explanation = explain_product(op, (first, second))
+        for one in suggestions(explanation) if not explanation.fits else ():
             scope = {"a": np.ones(first), "b": np.ones(second), "tensordot": np.tensordot}
             shape = eval(one.expression, scope).shape
             assert str(shape) == one.result.partition(", element by element")[0]
-            assert one.expression in found.text()
+            assert one.expression in explanation.text()
             tried += 1
     assert tried > 50
 
@@ -137,29 +137,29 @@ def test_a_refused_product_has_the_users_names_and_fixes() -> None:
     ["(2,3) @ (3,4)", "f32[2,3] @ f32[2,3]", "vecdot((4,1,3), (2,3))", "(2,2,3) @ (5,3,4)", "(3,) @ (3,)"],
 )
 def test_views_of_a_product(text: str) -> None:
-    found = explain_text(text)
-    assert isinstance(found, ContractionExplanation)
-    root = ElementTree.fromstring(found.html())
-    assert len(root.findall(".//td[@class='clash']")) == 2 * len(found.clashes)
-    for each in "".join(root.itertext()), "".join(ElementTree.fromstring(found.svg()).itertext()):
-        assert found.headline in each
-    assert json.loads(json.dumps(found.to_dict()))["result"] == (
-        None if found.result is None else list(found.result.shape)
+    explanation = explain_text(text)
+    assert isinstance(explanation, ContractionExplanation)
+    root = ElementTree.fromstring(explanation.html())
+    assert len(root.findall(".//td[@class='clash']")) == 2 * len(explanation.clashes)
+    for each in "".join(root.itertext()), "".join(ElementTree.fromstring(explanation.svg()).itertext()):
+        assert explanation.headline in each
+    assert json.loads(json.dumps(explanation.to_dict()))["result"] == (
+        None if explanation.result is None else list(explanation.result.shape)
     )
-    assert repr(found) == found.text()
+    assert repr(explanation) == explanation.text()
 
 
 def test_names_cannot_break_out_of_the_page() -> None:
-    found = explain_product("matmul", ((2, 3), (2, 3)), ("<script>alert(1)</script>", "b"))
-    for view in (found.html(), found.svg()):
+    explanation = explain_product("matmul", ((2, 3), (2, 3)), ("<script>alert(1)</script>", "b"))
+    for view in (explanation.html(), explanation.svg()):
         ElementTree.fromstring(view)
         assert "<script>" not in view
 
 
 def test_explain_notes_products() -> None:
     x, w = xarr.ones((2, 3)), xarr.ones((3, 4))
-    found = xarr.explain(lambda: x @ w)
-    assert "x @ w    x: f64[2,3]   w: f64[3,4]   ->  f64[2,4]" in str(found)
+    explanation = xarr.explain(lambda: x @ w)
+    assert "x @ w    x: f64[2,3]   w: f64[3,4]   ->  f64[2,4]" in str(explanation)
     failed = xarr.explain(lambda: w @ x)
     assert "w @ x" in str(failed) and "does not multiply" in str(failed)
 
@@ -213,13 +213,13 @@ def test_strictness_refuses_what_can_be_written(mode: str) -> None:
     ],
 )
 def test_chains_are_explained_in_the_order_of_python(text: str, written: str, headlines: list[str]) -> None:
-    found = explain_text(text)
-    assert isinstance(found, ChainExplanation)
-    assert found.expression.replace("(where(a, b, c))", "where(a, b, c)") in (
+    explanation = explain_text(text)
+    assert isinstance(explanation, ChainExplanation)
+    assert explanation.expression.replace("(where(a, b, c))", "where(a, b, c)") in (
         written,
         written.replace("(where(a, b, c))", "where(a, b, c)"),
     )
-    shown = [step.text().splitlines()[0] for step in found.steps]
+    shown = [step.text().splitlines()[0] for step in explanation.steps]
     assert len(shown) == len(headlines)
     for line, start in zip(shown, headlines, strict=True):
         assert line.replace("(where(a, b, c))", "where(a, b, c)").startswith(
@@ -228,14 +228,14 @@ def test_chains_are_explained_in_the_order_of_python(text: str, written: str, he
 
 
 def test_a_chain_ends_at_the_op_that_fails() -> None:
-    found = explain_text("(4,) + (3,) + (2,)")
-    assert isinstance(found, ChainExplanation) and not found.fits
-    assert found.text().startswith("(a + b) + c   ->  op 1 of 2 fails; 1 more would follow\n")
-    assert len(found.steps) == 1
+    explanation = explain_text("(4,) + (3,) + (2,)")
+    assert isinstance(explanation, ChainExplanation) and not explanation.fits
+    assert explanation.text().startswith("(a + b) + c   ->  op 1 of 2 fails; 1 more would follow\n")
+    assert len(explanation.steps) == 1
     fits = explain_text("(4,1) + (3,) + (2,1,1)")
     assert isinstance(fits, ChainExplanation) and fits.fits
     assert fits.summary == "(a + b) + c   ->  (2, 4, 3), in 2 ops"
-    for each in (found, fits):
+    for each in (explanation, fits):
         for fragment in re.sub(r"<script>.*?</script>", "", each.html(), flags=re.DOTALL).split("\n<div"):
             assert "<" in fragment
         ElementTree.fromstring(

@@ -390,9 +390,9 @@ def test_every_error_up_to_rank_3_lists_suggestions_that_run() -> None:
     tried = 0
     for a, b in pairs:
         explanation = explain_shapes(a, b)
-        found = suggestions(explanation)[0] if explanation.alignment is None else ()
-        text = explanation.text() if found else ""
-        for suggestion in found:
+        results = suggestions(explanation)[0] if explanation.alignment is None else ()
+        text = explanation.text() if results else ""
+        for suggestion in results:
             assert suggestion.expression in text and (suggestion.explicit or "") in text
             assert runs(suggestion, explanation), (a, b, suggestion)
             tried += 1

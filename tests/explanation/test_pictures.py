@@ -26,10 +26,10 @@ Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 @pytest.fixture(scope="module")
 def browser() -> str:
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
         pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
-    return found
+    return path
 
 
 def drawn(body: str, browser: str, directory: Path) -> Pixels:
@@ -64,8 +64,8 @@ def extent(pixels: Pixels) -> tuple[int, int]:
 
 def colors_in(pixels: Pixels) -> set[tuple[int, ...]]:
     """The colours of at least 100 pixels."""
-    found, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
-    return {tuple(map(int, color)) for color in found[counts >= 100]}
+    colors, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_counts=True)
+    return {tuple(map(int, color)) for color in colors[counts >= 100]}
 
 
 def ink(pixels: Pixels) -> float:
@@ -76,8 +76,8 @@ def ink(pixels: Pixels) -> float:
 
 def fills_of(svg: str) -> set[tuple[int, ...]]:
     """The colours, other than white, that the style of an SVG fills areas with."""
-    found = re.findall(r"fill:#([0-9a-f]{6})", svg)
-    return {tuple(bytes.fromhex(color)) for color in found} - {(255, 255, 255)}
+    fills = re.findall(r"fill:#([0-9a-f]{6})", svg)
+    return {tuple(bytes.fromhex(color)) for color in fills} - {(255, 255, 255)}
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -57,11 +57,11 @@ def test_reading(index: Index) -> None:
     x = counted(index.shape)
     wanted = read(x, index.host)
     a = xarr.asarray(x)
-    found = read(a, index.own)
+    result = read(a, index.own)
     if wanted is IndexError:
-        assert found is IndexError
+        assert result is IndexError
     else:
-        assert_same(found, wanted)
+        assert_same(result, wanted)
         assert_same(a.at[index.own].get(), wanted)
     assert_same(a, x)
 
@@ -74,11 +74,11 @@ def test_reading(index: Index) -> None:
 @example(index_of((False, ..., np.array(9))))
 def test_reading_out_of_bounds(index: Index) -> None:
     x = counted(index.shape)
-    wanted, found = read(x, index.host), read(xarr.asarray(x), index.own)
+    wanted, result = read(x, index.host), read(xarr.asarray(x), index.own)
     if wanted is IndexError:
-        assert found is IndexError
+        assert result is IndexError
     else:
-        assert_same(found, wanted)
+        assert_same(result, wanted)
 
 
 @settings(max_examples=max(20, COUNT // 4), derandomize=DERANDOMIZED)
@@ -219,10 +219,10 @@ def test_bad_index_arrays(index: Any, text: str) -> None:
 def test_a_bad_index_without_a_value_is_found_when_it_gets_one(backend: str) -> None:
     with xarr.use_backend(backend):
         a, places = xarr.asarray(counted((3, 4))), xarr.asarray([0, 1]) + 2
-        found = a[places]
+        result = a[places]
         with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3") as caught:
-            found.evaluate()
-        assert any("found = a[places]" in note for note in caught.value.__notes__)
+            result.evaluate()
+        assert any("result = a[places]" in note for note in caught.value.__notes__)
         with pytest.raises(IndexingError, match="index -4 is out of bounds"):
             (a[places - 6] + 1).evaluate()
         assert_same(a[places - 2], counted((3, 4))[:2])
@@ -263,8 +263,8 @@ def test_the_mask_of_a_traced_function_has_no_count() -> None:
 
 def test_a_known_mask_in_a_traced_function() -> None:
     mask = np.array([True, False, True])
-    found = xarr.jit(lambda x: x[mask])(xarr.asarray([1.0, 2.0, 3.0]))
-    assert found.tolist() == [1.0, 3.0]
+    result = xarr.jit(lambda x: x[mask])(xarr.asarray([1.0, 2.0, 3.0]))
+    assert result.tolist() == [1.0, 3.0]
 
 
 def test_a_dynamic_array_is_no_index() -> None:

@@ -110,10 +110,10 @@ def test_iterations_are_counted_at_their_line() -> None:
 
 def test_unrolled_loops_of_traced_functions_are_counted() -> None:
     def total(x: Any) -> Any:
-        found = x[0]
+        result = x[0]
         for i in range(1, 40):
-            found = found + x[i]
-        return found
+            result = result + x[i]
+        return result
 
     assert len(warned(lambda: xarr.jit(total)(xarr.ones(40)))) == 1
 

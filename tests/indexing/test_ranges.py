@@ -138,11 +138,11 @@ def test_every_value_lies_in_the_range(start: list[int], steps: list[tuple[str, 
     value = xarr.arange(len(start)) + xarr.asarray(start[0])
     for name, constant in steps:
         value = STEPS[name](value, constant)
-    found = range_of(value._node)
+    results = range_of(value._node)
     host = np.asarray(value)
-    if found is not None:
-        assert found[0] <= host.min()
-        assert host.max() <= found[1]
+    if results is not None:
+        assert results[0] <= host.min()
+        assert host.max() <= results[1]
 
 
 def test_a_sum_that_could_wrap_around_is_not_known() -> None:

@@ -106,9 +106,9 @@ def test_at_updates_as_ufunc_at(index: Index, method: str, data: st.DataObject) 
     assume(index.shape)
     with np.errstate(all="ignore"):
         UFUNCS[method].at(wanted, index.host, value)
-    found = getattr(xarr.asarray(x).at[index.own], method)(value)
+    result = getattr(xarr.asarray(x).at[index.own], method)(value)
     # A power of a power amplifies the error of the first.
-    assert_same(found, wanted, ulp=2000 if method == "power" else 0)
+    assert_same(result, wanted, ulp=2000 if method == "power" else 0)
 
 
 @seldom
@@ -145,10 +145,10 @@ def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
         sum(consuming[:place]) + (place > dots) * (x.ndim - sum(consuming)) for place in range(len(items))
     ]
     rooms = [0] * x.ndim
-    found: list[Any] = []
+    results: list[Any] = []
     for item, axis, uses in zip(items, axes, consuming, strict=True):
         if not uses or isinstance(item, slice):
-            found.append(item)
+            results.append(item)
             continue
         size = x.shape[axis]
         places = np.asarray(item, np.int64)
@@ -158,11 +158,11 @@ def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
         if mode == "clip" and size:
             places = np.clip(places, 0, size - 1)
         rooms[axis] = FAR
-        found.append(places + FAR if isinstance(item, np.ndarray) else int(places) + FAR)
+        results.append(places + FAR if isinstance(item, np.ndarray) else int(places) + FAR)
         assume(mode in ("fill", "drop") or size > 0 or not places.size)
     whole = np.pad(x, [(room, room) for room in rooms], constant_values=filler)
     inside = tuple(slice(room, room + size) for room, size in zip(rooms, x.shape, strict=True))
-    return Padded(whole, inside, tuple(found))
+    return Padded(whole, inside, tuple(results))
 
 
 @fuzzed
@@ -176,12 +176,12 @@ def test_modes_over_random_indices(index: Index, mode: str, method: str, data: s
     value = data.draw(values_for(wanted.shape))
     while value.ndim > wanted.ndim:
         value = value[0]
-    found = getattr(place, method)(value, mode=mode)
+    result = getattr(place, method)(value, mode=mode)
     if method == "set":
         room.whole[room.index] = value
     else:
         np.add.at(room.whole, room.index, value)
-    assert_same(found, room.whole[room.inside])
+    assert_same(result, room.whole[room.inside])
 
 
 # --- JAX -----------------------------------------------------------------------------------------------------
@@ -203,16 +203,16 @@ def test_modes_as_jax(index: Index, mode: str, method: str, data: st.DataObject)
         theirs = jnp.asarray(x).at[host]
         shape = jnp.asarray(x).at[host].get(mode="clip").shape
         if method == "get":
-            wanted, found = theirs.get(mode=mode), own.get(mode=mode)
+            wanted, result = theirs.get(mode=mode), own.get(mode=mode)
         elif method == "apply":
-            wanted, found = theirs.apply(jnp.negative, mode=mode), own.apply(xarr.negative, mode=mode)
+            wanted, result = theirs.apply(jnp.negative, mode=mode), own.apply(xarr.negative, mode=mode)
         else:
             value = data.draw(values_for(shape, "int32")) % 7
             while value.ndim > len(shape):
                 value = value[0]
             wanted = getattr(theirs, method)(value, mode=mode)
-            found = getattr(own, method)(value, mode=mode)
-    assert_same(found, np.asarray(wanted))
+            result = getattr(own, method)(value, mode=mode)
+    assert_same(result, np.asarray(wanted))
 
 
 def _for_jax(index: Any) -> Any:
@@ -231,8 +231,8 @@ def _parts(given_: slice) -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "bool"])
 def test_what_fills_by_default(dtype: str) -> None:
     x = np.ones(2, dtype)
-    found = xarr.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")
-    assert_same(found, np.asarray(jnp.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")))
+    result = xarr.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")
+    assert_same(result, np.asarray(jnp.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")))
     given_ = xarr.asarray(x).at[np.array([0, 2])].get(mode="fill", fill_value=0)
     assert_same(given_, np.array([1, 0], dtype))
 

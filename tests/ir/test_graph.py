@@ -133,10 +133,10 @@ def test_types_are_interned() -> None:
 
 
 def test_verify_accepts_what_is_sound() -> None:
-    found = graph(
+    result = graph(
         lambda x, y: binary(ops.Add(), x, binary(ops.Multiply(), y, constant([1.0, 2, 3]))), VECTOR, VECTOR
     )
-    assert found.verify() is found
+    assert result.verify() is result
 
 
 def stray_parameter() -> Graph:
@@ -288,8 +288,8 @@ def test_simplify_drops_moves_that_move_nothing(move: Callable[[Node], Node]) ->
 
 def test_simplify_keeps_moves_that_move() -> None:
     square = TensorType((2, 2), F64)
-    found = graph(lambda x: Node(ops.Transpose((1, 0)), (x,)), square)
-    assert simplify(found) == found
+    result = graph(lambda x: Node(ops.Transpose((1, 0)), (x,)), square)
+    assert simplify(result) == result
 
 
 def test_barriers_stay() -> None:
@@ -347,10 +347,10 @@ class Limited(NumpyBackend):
 
 
 def test_decompose_replaces_what_a_backend_lacks() -> None:
-    found = decompose(graph(lambda x: binary(ops.Multiply(), Node(Cube(), (x,)), x), VECTOR), Limited())
-    assert {type(node.op) for node in found} == {ops.Multiply}
-    found.verify()
-    (result,) = NumpyBackend().compile(found)(np.array([1.0, 2.0, 3.0]))
+    results = decompose(graph(lambda x: binary(ops.Multiply(), Node(Cube(), (x,)), x), VECTOR), Limited())
+    assert {type(node.op) for node in results} == {ops.Multiply}
+    results.verify()
+    (result,) = NumpyBackend().compile(results)(np.array([1.0, 2.0, 3.0]))
     assert_same(result, np.array([1.0, 16.0, 81.0]))
 
 

@@ -49,8 +49,8 @@ def test_windows_by_laying_them_out(dimension: WindowDimension, base_size: int) 
     for element in range(dimension.size):
         overlap = dimension.overlap(element, base_size)
         wanted = [(k, w[element]) for k, w in enumerate(windows) if w[element] is not None]
-        found = zip(range(len(windows))[overlap.windows], range(base_size)[overlap.base], strict=True)
-        assert list(found) == wanted
+        result = zip(range(len(windows))[overlap.windows], range(base_size)[overlap.base], strict=True)
+        assert list(result) == wanted
         assert overlap.length == len(wanted)
 
 

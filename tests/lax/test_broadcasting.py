@@ -151,9 +151,9 @@ def test_a_stretched_axis_is_announced_in_warn_mode() -> None:
     x, y = lax.full((3, 4), 1.0), lax.full((3, 1), 2.0)
     with xarr.config(broadcasting="warn"):
         with pytest.warns(BroadcastWarning, match="refuses to stretch y along axis 1") as caught:
-            found = lax.sub(x, y)
+            result = lax.sub(x, y)
         assert caught[0].filename == __file__
-    assert_same(found, np.full((3, 4), -1.0))
+    assert_same(result, np.full((3, 4), -1.0))
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

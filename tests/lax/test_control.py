@@ -74,21 +74,21 @@ def test_while_loop_of_one_array_of_none_and_of_no_iterations() -> None:
     assert int(value(lax.while_loop(below(10), lambda c: lax.add(c, 3), 0))) == 12
     assert int(value(lax.while_loop(below(10), lambda c: lax.add(c, 3), 50))) == 50
     assert lax.while_loop(lambda c: False, lambda c: c, None) is None
-    found = lax.while_loop(
+    result = lax.while_loop(
         lambda c: lax.lt(c.count, 2),
         lambda c: State(lax.add(c.count, 1), [c.rest[0]]),
         State(0, [np.zeros((0, 3))]),
     )
-    assert isinstance(found, State)
-    assert value(found.rest[0]).shape == (0, 3)
+    assert isinstance(result, State)
+    assert value(result.rest[0]).shape == (0, 3)
 
 
 def test_body_may_return_python_scalars_of_a_kind_that_fits() -> None:
-    found = lax.while_loop(
+    results = lax.while_loop(
         lambda c: lax.gt(c[0], 0.5), lambda c: (0, lax.add(c[1], 1)), (np.float32(1), np.int8(3))
     )
-    same(found[0], np.float32(0))
-    same(found[1], np.int8(4))
+    same(results[0], np.float32(0))
+    same(results[1], np.int8(4))
 
 
 def test_nested_loops_close_over_both_levels() -> None:
@@ -117,12 +117,12 @@ def test_nested_loops_close_over_both_levels() -> None:
 def test_condition_and_body_capture_different_values() -> None:
     limit, step = lax.add(np.int64(20), 1), lax.reduce_sum(np.array([3, 4]), (0,))
     limits = lax.add(np.full(1, 20), 1)
-    found = lax.while_loop(
+    result = lax.while_loop(
         lambda c: lax.lt(c, lax.reshape(limits, ())),
         lambda c: lax.add(lax.add(c, step), lax.sub(limit, limit)),
         0,
     )
-    assert int(value(found)) == 21
+    assert int(value(result)) == 21
 
 
 def test_evaluating_one_result_keeps_the_others() -> None:
@@ -250,16 +250,16 @@ def test_switch_moves_the_index_into_range(index: Any) -> None:
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, np.uint8(7), np.uint64(2**32), np.int64(-(2**32))])
 def test_conditional_by_index_takes_the_last_branch_out_of_range(index: Any) -> None:
-    found = lax.conditional(index, [lambda x: x, lambda x: lax.neg(x)], [5, 6])
-    assert int(value(found)) == (5 if int(index) == 0 else -6)
+    result = lax.conditional(index, [lambda x: x, lambda x: lax.neg(x)], [5, 6])
+    assert int(value(result)) == (5 if int(index) == 0 else -6)
 
 
 def test_conditional_by_predicate_gives_each_branch_its_own_operand() -> None:
     for pred, wanted in ((True, 4.0), (False, 2.0)):
-        found = lax.conditional(
+        result = lax.conditional(
             pred, np.full(4, 1.0), lambda x: lax.reduce_sum(x, (0,)), {"a": 2.0}, lambda x: x["a"]
         )
-        assert value(found) == wanted
+        assert value(result) == wanted
     with pytest.raises(InputError, match="conditional: wanted"):
         lax.conditional(True, 1, 2, 3)
     with pytest.raises(InputError, match="wanted a function for computation 1, got 3"):
@@ -302,12 +302,12 @@ def test_switch_c1_index_and_c3_branches() -> None:
 
 def test_call_keeps_the_function_as_one_computation() -> None:
     outer = np.array([5.0, 6.0])
-    found = lax.call(
+    result = lax.call(
         lambda x, y: {"sum": lax.add(x, y), "other": lax.mul(x, outer)}, np.ones(2), np.full(2, 2.0)
     )
-    np.testing.assert_array_equal(value(found["sum"]), [3.0, 3.0])
-    np.testing.assert_array_equal(value(found["other"]), outer)
-    node = found["sum"]._node
+    np.testing.assert_array_equal(value(result["sum"]), [3.0, 3.0])
+    np.testing.assert_array_equal(value(result["other"]), outer)
+    node = result["sum"]._node
     assert isinstance(lax.call(lambda x: x, node and 1.0)._node.op, ops.Call)
 
 
@@ -341,8 +341,8 @@ def test_a_branch_that_never_ends_harms_no_lane_that_takes_the_other() -> None:
 
 def test_map_elements_with_a_switch_constants_tuples_and_scalars() -> None:
     branches = [lambda: 10, lambda: 20, lambda: 30]
-    found = lax.map_elements(lambda i: lax.switch(i, branches), np.array([2, -1, 7, 1]))
-    np.testing.assert_array_equal(value(found), [30, 10, 30, 20])
+    result = lax.map_elements(lambda i: lax.switch(i, branches), np.array([2, -1, 7, 1]))
+    np.testing.assert_array_equal(value(result), [30, 10, 30, 20])
     last = lax.map_elements(lambda i: lax.conditional(i, branches_of_one, [0, 1]), np.array([0, -1, 5]))
     np.testing.assert_array_equal(value(last), [0, -1, -1])
     np.testing.assert_array_equal(value(lax.map_elements(lambda x: 3, np.zeros((2, 2)))), np.full((2, 2), 3))
@@ -385,9 +385,9 @@ def test_arrays_inside_a_scalar_computation_are_refused_with_the_line() -> None:
 
 def test_barrier_keeps_equal_work_apart() -> None:
     x = np.arange(3.0)
-    found = lax.optimization_barrier({"a": x, "b": (lax.exp(x), 2)})
-    np.testing.assert_array_equal(value(found["a"]), x)
-    np.testing.assert_array_max_ulp(value(found["b"][0]), np.exp(x), 1)
+    result = lax.optimization_barrier({"a": x, "b": (lax.exp(x), 2)})
+    np.testing.assert_array_equal(value(result["a"]), x)
+    np.testing.assert_array_max_ulp(value(result["b"][0]), np.exp(x), 1)
     assert lax.optimization_barrier(()) == ()
     (graph, _) = tracing.trace(
         lambda p: [lax.add(lax.exp(lax.optimization_barrier(p)), lax.exp(lax.optimization_barrier(p)))],

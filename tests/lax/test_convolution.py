@@ -36,20 +36,20 @@ def values(shape: Ints, dtype: str, seed: int) -> Array:
     element = np.dtype(getattr(ml_dtypes, dtype, dtype))
     if element.kind in "iu":
         return draw.integers(-100 if element.kind == "i" else 0, 100, shape).astype(element)
-    found = draw.normal(size=shape)
-    return (found + 1j * draw.normal(size=shape) if element.kind == "c" else found).astype(element)
+    values = draw.normal(size=shape)
+    return (values + 1j * draw.normal(size=shape) if element.kind == "c" else values).astype(element)
 
 
 def close(got: Any, wanted: Any, lhs: Array, rhs: Array, terms: int) -> None:
     """Equal for integers; else within the error of that many products summed in any order."""
-    found, exact = np.asarray(got), np.asarray(wanted)
-    assert (found.dtype, found.shape) == (exact.dtype, exact.shape)
-    if found.dtype.kind in "iub":
-        assert_same(found, exact)
+    actual, exact = np.asarray(got), np.asarray(wanted)
+    assert (actual.dtype, actual.shape) == (exact.dtype, exact.shape)
+    if actual.dtype.kind in "iub":
+        assert_same(actual, exact)
         return
     scale = float(np.abs(lhs.astype(complex)).max(initial=0) * np.abs(rhs.astype(complex)).max(initial=0))
-    eps = float(ml_dtypes.finfo(found.real.dtype).eps)
-    difference = np.abs(found.astype(complex) - exact.astype(complex)).max(initial=0)
+    eps = float(ml_dtypes.finfo(actual.real.dtype).eps)
+    difference = np.abs(actual.astype(complex) - exact.astype(complex)).max(initial=0)
     assert difference <= 2 * eps * (terms + 1) * scale
 
 

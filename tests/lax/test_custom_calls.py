@@ -54,19 +54,19 @@ def test_calls_the_registered_function(calls: list[Any], backend: str) -> None:
 
 def test_results_have_the_structure_that_was_declared(calls: list[Any]) -> None:
     x = xarr.ones((2, 3), dtype="float32")
-    found = lax.custom_call(NAME, x, result_types={"scaled": x, "size": ((), "int64")})
-    assert sorted(found) == ["scaled", "size"]
-    assert_same(found["size"], np.int64(6))
+    results = lax.custom_call(NAME, x, result_types={"scaled": x, "size": ((), "int64")})
+    assert sorted(results) == ["scaled", "size"]
+    assert_same(results["size"], np.int64(6))
 
 
 def test_results_are_copies() -> None:
     kept = np.zeros(2)
     lax.register_custom_call("test.kept", lambda: kept)
     try:
-        found = lax.custom_call("test.kept", result_types=((2,), np.float64))
-        assert_same(found, np.zeros(2))
+        result = lax.custom_call("test.kept", result_types=((2,), np.float64))
+        assert_same(result, np.zeros(2))
         kept[:] = 1
-        assert_same(found, np.zeros(2))
+        assert_same(result, np.zeros(2))
     finally:
         lax.unregister_custom_call("test.kept")
 

@@ -514,15 +514,15 @@ def missing(names: set[str], records: Sequence[Record], excused: dict[str, str])
 
 def test_functions_are_found_by_their_module_and_name() -> None:
     """So that pickle finds them, in another process too."""
-    found = [value for name, value in vars(lax).items() if isinstance(value, FunctionType)]
-    assert len(found) > 150
-    assert [value.__name__ for value in found if pickle.loads(pickle.dumps(value)) is not value] == []
+    functions = [value for name, value in vars(lax).items() if isinstance(value, FunctionType)]
+    assert len(functions) > 150
+    assert [value.__name__ for value in functions if pickle.loads(pickle.dumps(value)) is not value] == []
 
 
 def test_every_function_has_a_record() -> None:
-    found = functions_of(elementwise, creation)
-    assert len(found) > 70
-    assert missing(found, RECORDS, EXCUSED) == set()
+    functions = functions_of(elementwise, creation)
+    assert len(functions) > 70
+    assert missing(functions, RECORDS, EXCUSED) == set()
 
 
 def test_a_function_without_record_is_found() -> None:

@@ -45,8 +45,8 @@ SQUARE = [shape for shape in SHAPES if shape[-1] == shape[-2]]
 
 def values(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Any:
     draw = np.random.default_rng([seed, *shape])
-    found = draw.normal(size=shape)
-    return (found + 1j * draw.normal(size=shape) if dtype.startswith("c") else found).astype(dtype)
+    values = draw.normal(size=shape)
+    return (values + 1j * draw.normal(size=shape) if dtype.startswith("c") else values).astype(dtype)
 
 
 def adjoint(x: Any) -> Any:
@@ -54,18 +54,18 @@ def adjoint(x: Any) -> Any:
 
 
 def close(got: Any, wanted: Any, scale: float = 1) -> None:
-    found, exact = np.asarray(got), np.asarray(wanted)
-    assert found.shape == exact.shape
-    tolerance = scale * {4: 2e-5, 8: 1e-12}[found.real.dtype.itemsize]
-    np.testing.assert_allclose(found, exact, rtol=tolerance, atol=tolerance)
+    actual, exact = np.asarray(got), np.asarray(wanted)
+    assert actual.shape == exact.shape
+    tolerance = scale * {4: 2e-5, 8: 1e-12}[actual.real.dtype.itemsize]
+    np.testing.assert_allclose(actual, exact, rtol=tolerance, atol=tolerance)
 
 
 def unitary(x: Any) -> None:
     """The columns are orthonormal."""
-    found = np.asarray(x)
+    matrix = np.asarray(x)
     close(
-        adjoint(found) @ found,
-        np.broadcast_to(np.eye(found.shape[-1]), (*found.shape[:-2], *[found.shape[-1]] * 2)),
+        adjoint(matrix) @ matrix,
+        np.broadcast_to(np.eye(matrix.shape[-1]), (*matrix.shape[:-2], *[matrix.shape[-1]] * 2)),
     )
 
 
@@ -250,12 +250,12 @@ def test_solve_and_slogdet_are_what_they_are_made_of(dtype: str) -> None:
         x, singular = run(ops.Solve(), a, b, backend="numpy")
         assert_same(x, np.linalg.solve(a, b))
         assert not singular.any()
-        found = run(ops.LogDeterminant(), a, backend="numpy")
-        for one, wanted in zip(found, np.linalg.slogdet(a), strict=True):
+        results = run(ops.LogDeterminant(), a, backend="numpy")
+        for one, wanted in zip(results, np.linalg.slogdet(a), strict=True):
             assert_same(one, np.asarray(wanted))
         if shape != (40, 40):
             close(run(ops.Solve(), a, b)[0], x, 200)
-            for one, other in zip(run(ops.LogDeterminant(), a), found, strict=True):
+            for one, other in zip(run(ops.LogDeterminant(), a), results, strict=True):
                 close(one, other, 50)
 
 

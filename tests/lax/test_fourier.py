@@ -43,10 +43,10 @@ def operand(kind: str, batch: tuple[int, ...], lengths: tuple[int, ...], dtype: 
 
 
 def close(got: Any, wanted: Any, single: bool) -> None:
-    found, exact = np.asarray(got), np.asarray(wanted)
-    assert (found.dtype, found.shape) == (exact.dtype, exact.shape)
+    actual, exact = np.asarray(got), np.asarray(wanted)
+    assert (actual.dtype, actual.shape) == (exact.dtype, exact.shape)
     scale = max(1.0, float(np.abs(exact).max(initial=0)))
-    np.testing.assert_allclose(found, exact, rtol=0, atol=scale * (1e-6 if single else 1e-14))
+    np.testing.assert_allclose(actual, exact, rtol=0, atol=scale * (1e-6 if single else 1e-14))
 
 
 @pytest.mark.parametrize("kind", KINDS)

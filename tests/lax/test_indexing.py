@@ -93,10 +93,10 @@ def test_index_vectors_in_any_dimension(vector_dim: int, backend: str) -> None:
     x = np.arange(60.0).reshape(3, 4, 5)
     vectors = np.random.default_rng(0).integers(0, 3, (2, 3, 2))
     numbers = lax.GatherDimensionNumbers((1,), (0, 1), (1, 0))
-    found = lax.gather(
+    result = lax.gather(
         x, np.moveaxis(vectors, 2, vector_dim), numbers, (1, 1, 5), index_vector_dim=vector_dim
     )
-    assert_same(found, np.moveaxis(x[vectors[..., 1], vectors[..., 0]], 2, 1))
+    assert_same(result, np.moveaxis(x[vectors[..., 1], vectors[..., 0]], 2, 1))
 
 
 def test_window_without_elements_reads_as_zero(backend: str) -> None:
@@ -106,8 +106,8 @@ def test_window_without_elements_reads_as_zero(backend: str) -> None:
 
 def test_operand_of_rank_0(backend: str) -> None:
     numbers = lax.GatherDimensionNumbers((), (), ())
-    found = lax.gather(np.float32(3), np.zeros((2, 0), int), numbers, ())
-    assert_same(found, np.full(2, 3, np.float32))
+    result = lax.gather(np.float32(3), np.zeros((2, 0), int), numbers, ())
+    assert_same(result, np.full(2, 3, np.float32))
 
 
 # --- scatter -----------------------------------------------------------------------------------------
@@ -177,16 +177,16 @@ def test_extremes_of_zeros_and_nan(name: str, dtype: str, width: int, backend: s
     rows = np.array([(a, b, c) for a in some for b in some for c in some]).astype(np.dtype(dtype))
     x, updates = (np.repeat(part, width).reshape(-1, width) for part in (rows[:, 0], rows[:, 1:]))
     indices = np.repeat(np.arange(len(rows)), 2)[:, None]
-    found = getattr(lax, name)(x, indices, updates, lax.ScatterDimensionNumbers(*ROWS))
+    result = getattr(lax, name)(x, indices, updates, lax.ScatterDimensionNumbers(*ROWS))
     combine = lax.max if name == "scatter_max" else lax.min
     first, second, third = (np.repeat(column, width).reshape(-1, width) for column in rows.T)
-    assert_same(found, np.asarray(combine(combine(first, second), third)))
+    assert_same(result, np.asarray(combine(combine(first, second), third)))
 
 
 def test_window_out_of_bounds_in_part_is_left_out(backend: str) -> None:
     numbers = lax.ScatterDimensionNumbers(*WINDOWS)
-    found = lax.scatter(np.zeros(4), [[2], [3], [-1], [0]], np.arange(1.0, 9).reshape(4, 2), numbers)
-    assert_same(found, np.array([7.0, 8, 1, 2]))
+    result = lax.scatter(np.zeros(4), [[2], [3], [-1], [0]], np.arange(1.0, 9).reshape(4, 2), numbers)
+    assert_same(result, np.array([7.0, 8, 1, 2]))
 
 
 def test_windows_are_applied_one_after_the_other(backend: str) -> None:
@@ -212,8 +212,8 @@ def test_scatter_apply_as_jax(backend: str) -> None:
         )
     )
     numbers = lax.ScatterDimensionNumbers(*ROWS)
-    found = lax.scatter_apply(X > 4, indices, lax.bitwise_not, numbers, update_shape=(3, 3))
-    assert_same(found, np.stack([X[0] > 4, X[1] > 4, X[2] > 4, X[3] <= 4]))
+    result = lax.scatter_apply(X > 4, indices, lax.bitwise_not, numbers, update_shape=(3, 3))
+    assert_same(result, np.stack([X[0] > 4, X[1] > 4, X[2] > 4, X[3] <= 4]))
 
 
 def argmin_of_pairs(element: Any, update: Any) -> Any:
@@ -236,19 +236,19 @@ def test_variadic_scatter(backend: str) -> None:
 def test_results_of_a_variadic_computation_may_change_places(backend: str) -> None:
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     arrays, updates = {"a": np.array([1.0]), "b": np.array([2.0])}, {"a": np.ones(3), "b": np.ones(3)}
-    found = lax.scatter_with(
+    result = lax.scatter_with(
         arrays, [[0], [0], [0]], updates, lambda old, new: {"a": old["b"], "b": old["a"]}, numbers
     )
-    assert_same(found["a"], np.array([2.0]))
-    assert_same(found["b"], np.array([1.0]))
+    assert_same(result["a"], np.array([2.0]))
+    assert_same(result["b"], np.array([1.0]))
 
 
 def test_windows_without_start_all_go_to_the_same_place(backend: str) -> None:
     """XLA's scatter simplifier applies only one of them."""
-    found = lax.scatter_add(
+    result = lax.scatter_add(
         np.float64(1), np.zeros((3, 0), int), [1.0, 2, 4], lax.ScatterDimensionNumbers((), (), ())
     )
-    assert_same(found, np.array(8.0))
+    assert_same(result, np.array(8.0))
 
 
 @pytest.mark.parametrize("targets", [3, 500])
@@ -321,8 +321,8 @@ def test_any_combination_of_pairs_goes_in_order(fusion: str) -> None:
             wanted = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
             wanted = [np.asarray(each) for each in wanted]
         with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
-            found = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
-            for mine, theirs in zip(found, wanted, strict=True):
+            results = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
+            for mine, theirs in zip(results, wanted, strict=True):
                 assert_same(mine, theirs)
 
 
@@ -353,13 +353,13 @@ def test_groups_of_updates(bound: int) -> None:
 def test_operands_stay_as_they_were(backend: str) -> None:
     x = xarr.asarray(X).evaluate()
     numbers = lax.ScatterDimensionNumbers(*ROWS)
-    for found in (
+    for result in (
         lax.scatter_add(x, [[1]], np.ones((1, 3)), numbers),
         lax.scatter_with(x, [[1]], np.ones((1, 3)), lambda a, b: a * b - b, numbers),
         lax.scatter(x, [[1]], np.ones((1, 3)), numbers),
         lax.dynamic_update_slice(x, [[9.0]], (0, 0)),
     ):
-        found.evaluate()
+        result.evaluate()
     assert_same(x, X)
 
 
@@ -494,8 +494,8 @@ def test_text_is_what_mlir_prints_and_xla_runs(name: str) -> None:
     text = xarr.lower(function, *arguments).graph.to_text()
     # MLIR prints a dynamic slice of a scalar as `%arg0, , sizes = []`, which it cannot read.
     assert str(parse(text)).strip().replace(", , ", ", ") == text
-    found = function(*map(xarr.asarray, arguments))
-    several = found if isinstance(found, tuple) else (found,)
+    results = function(*map(xarr.asarray, arguments))
+    several = results if isinstance(results, tuple) else (results,)
     for array, expected in zip(several, run_stablehlo(text, *arguments), strict=True):
         assert_same(array, expected)
 
@@ -505,9 +505,9 @@ def test_explicit_spelling(name: str) -> None:
     function, arguments = PROGRAMS[name]
     explicit = xarr.make_explicit(function, *arguments)
     arrays = [xarr.asarray(argument) for argument in arguments]
-    found, expected = explicit(*arrays), function(*arrays)
+    result, expected = explicit(*arrays), function(*arrays)
     for array, other in zip(
-        *(each if isinstance(each, tuple) else (each,) for each in (found, expected)), strict=True
+        *(each if isinstance(each, tuple) else (each,) for each in (result, expected)), strict=True
     ):
         assert_same(array, np.asarray(other))
 
@@ -518,11 +518,11 @@ def test_flags_are_part_of_the_op() -> None:
     promised = ops.Gather((), (0,), (), (), (0,), 1, (1,), indices_are_sorted=True)
     assert plain != promised
     x, i = parameter(TensorType((3,), np.dtype("f4"))), parameter(TensorType((2, 1), np.dtype("i8")))
-    found = lax.gather(
+    result = lax.gather(
         np.zeros(3), [[0]], lax.GatherDimensionNumbers((), (0,), (0,)), (1,), indices_are_sorted=True
     )
-    assert found._node.op == promised
-    assert "indices_are_sorted = true" in Graph((x, i), [type(found._node)(promised, (x, i))]).to_text()
+    assert result._node.op == promised
+    assert "indices_are_sorted = true" in Graph((x, i), [type(result._node)(promised, (x, i))]).to_text()
 
 
 # --- arguments that are no arguments -----------------------------------------------------------------

@@ -28,8 +28,8 @@ FLAGS = list(itertools.product([True, False], repeat=3))
 
 
 def values(shape: tuple[int, ...], dtype: Any) -> Any:
-    found = RNG.normal(size=shape)
-    return (found + 1j * RNG.normal(size=shape) if np.dtype(dtype).kind == "c" else found).astype(dtype)
+    values = RNG.normal(size=shape)
+    return (values + 1j * RNG.normal(size=shape) if np.dtype(dtype).kind == "c" else values).astype(dtype)
 
 
 def definite(shape: tuple[int, ...], dtype: Any) -> Any:
@@ -38,10 +38,10 @@ def definite(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def close(got: Any, wanted: Any, scale: float = 1) -> None:
-    found, exact = np.asarray(got), np.asarray(wanted)
-    assert (found.dtype, found.shape) == (exact.dtype, exact.shape)
-    tolerance = scale * {4: 1e-5, 8: 1e-12}[found.real.dtype.itemsize]
-    np.testing.assert_allclose(found, exact, rtol=tolerance, atol=tolerance)
+    actual, exact = np.asarray(got), np.asarray(wanted)
+    assert (actual.dtype, actual.shape) == (exact.dtype, exact.shape)
+    tolerance = scale * {4: 1e-5, 8: 1e-12}[actual.real.dtype.itemsize]
+    np.testing.assert_allclose(actual, exact, rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

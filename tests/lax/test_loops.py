@@ -136,9 +136,9 @@ def test_a_carry_that_is_also_read_is_not_updated_in_place() -> None:
 def test_in_place_updates_leave_the_callers_arrays_alone() -> None:
     start = xarr.asarray([0, 0, 0])
     one = xarr.asarray([1])
-    found = lax.fori_loop(0, 3, lambda i, x: lax.dynamic_update_slice(x, one, (i,)), start)
+    result = lax.fori_loop(0, 3, lambda i, x: lax.dynamic_update_slice(x, one, (i,)), start)
     both = lax.fori_loop(0, 2, lambda i, c: (lax.dynamic_update_slice(c[0], one, (i,)), c[1]), (start, start))
-    assert_same(found, np.array([1, 1, 1]))
+    assert_same(result, np.array([1, 1, 1]))
     assert_same(both[0], np.array([1, 1, 0]))
     assert_same(both[1], np.array([0, 0, 0]))
     assert_same(start, np.array([0, 0, 0]))

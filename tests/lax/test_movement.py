@@ -223,9 +223,9 @@ def test_operands_that_are_not_contiguous(name: str) -> None:
 
 
 def test_every_function_has_a_record() -> None:
-    found = functions_of(movement)
-    assert len(found) == 14
-    assert missing(found, list(RECORDS), {}) == set()
+    functions = functions_of(movement)
+    assert len(functions) == 14
+    assert missing(functions, list(RECORDS), {}) == set()
 
 
 def test_a_function_without_record_is_found() -> None:

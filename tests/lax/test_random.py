@@ -116,12 +116,12 @@ def test_a_uint32_key_works_as_in_jax(name: str) -> None:
 def test_states_go_on() -> None:
     """Bits drawn one after the other are those of the states in between."""
     state = xarr.asarray(np.array([1, 2], np.uint64))
-    found = []
+    results = []
     for _ in range(3):
         state, bits = lax.rng_bit_generator(state, (4,), np.uint64, "THREE_FRY")
-        found.append(np.asarray(bits))
+        results.append(np.asarray(bits))
     _, whole = lax.rng_bit_generator(np.array([1, 2], np.uint64), (12,), np.uint64, "THREE_FRY")
-    assert_same(np.concatenate(found), np.asarray(whole))
+    assert_same(np.concatenate(results), np.asarray(whole))
 
 
 def test_text_reads_back() -> None:
@@ -230,23 +230,23 @@ def test_two_draws_are_never_one() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_uniform_numbers_lie_in_the_interval(dtype: str) -> None:
     low, high = np.array(-1, dtype), np.array(3, dtype)
-    found = np.asarray(lax.rng_uniform(low, high, (20000,)))
-    assert found.dtype == dtype
-    assert found.min() >= low
-    assert found.max() < high
+    result = np.asarray(lax.rng_uniform(low, high, (20000,)))
+    assert result.dtype == dtype
+    assert result.min() >= low
+    assert result.max() < high
     # Of 20,000 the mean has a deviation of 0.008.
-    assert abs(found.astype(float).mean() - 1) < 0.05
-    assert abs(found.astype(float).var() - 16 / 12) < 0.05
+    assert abs(result.astype(float).mean() - 1) < 0.05
+    assert abs(result.astype(float).var() - 16 / 12) < 0.05
 
 
 def test_uniform_integers_take_every_value() -> None:
-    found = np.asarray(lax.rng_uniform(np.int8(-2), np.int8(3), (2000,)))
-    assert sorted(set(found.tolist())) == [-2, -1, 0, 1, 2]
+    result = np.asarray(lax.rng_uniform(np.int8(-2), np.int8(3), (2000,)))
+    assert sorted(set(result.tolist())) == [-2, -1, 0, 1, 2]
     assert_same(lax.rng_uniform(np.int8(3), np.int8(3), (2,)), np.full(2, 3, np.int8))
     assert_same(lax.rng_uniform(np.False_, np.True_, (2,)), np.zeros(2, bool))
 
 
 def test_normal_numbers_have_mean_and_deviation() -> None:
-    found = np.asarray(lax.rng_normal(2.0, 0.5, (20000,)))
-    assert abs(found.mean() - 2) < 0.02
-    assert abs(found.std() - 0.5) < 0.02
+    result = np.asarray(lax.rng_normal(2.0, 0.5, (20000,)))
+    assert abs(result.mean() - 2) < 0.02
+    assert abs(result.std() - 0.5) < 0.02

@@ -137,8 +137,8 @@ def test_argmax_is_found_by_its_computation_and_any_other_index_array_still_work
         first = lax.bitwise_and(lax.eq(a[0], b[0]), lax.lt(a[1], b[1]))
         return lax.select(pick, a[0], b[0]), lax.select(lax.bitwise_or(pick, first), a[1], b[1])
 
-    values, found = lax.reduce((operand, places), (-np.inf, 0), later, (1,))
-    np.testing.assert_array_equal(np.asarray(found), [3, 5])
+    values, indices = lax.reduce((operand, places), (-np.inf, 0), later, (1,))
+    np.testing.assert_array_equal(np.asarray(indices), [3, 5])
     np.testing.assert_array_equal(np.asarray(values), [7, np.nan])
     text = program_text(
         ops.Reduce((1,), arg_extremum("GT", np.dtype(float), np.dtype(np.int64))), operand, iota=True
@@ -306,8 +306,8 @@ def test_reduce_c4_captured_value() -> None:
 def test_constants_may_be_used_whether_or_not_somebody_looked_at_them() -> None:
     floor = lax.full((), 2.5)
     for _ in range(2):
-        found = lax.reduce(np.array([1.0, 2.0]), 0.0, lambda a, b: lax.max(lax.max(a, b), floor), (0,))
-        assert np.asarray(found) == np.asarray(floor)
+        result = lax.reduce(np.array([1.0, 2.0]), 0.0, lambda a, b: lax.max(lax.max(a, b), floor), (0,))
+        assert np.asarray(result) == np.asarray(floor)
 
 
 def test_reduce_refuses_what_is_not_a_function() -> None:
@@ -387,13 +387,13 @@ def test_the_larger_zero_is_the_positive_one(engine: str, dtype: str) -> None:
         for x, start, axis in product((zeros, -zeros, zeros.T.copy()), (0.0, -0.0), (0, 1)):
             operand, first = xarr.asarray(x, dtype=dtype), xarr.asarray(start, dtype=dtype)
             for reduction, winner in ((lax.max, 0.0), (lax.min, -0.0)):
-                found = np.asarray(lax.reduce(operand, first, reduction, (axis,)))
-                assert_same(found, _extreme(x, start, axis, winner).astype(found.dtype))
+                result = np.asarray(lax.reduce(operand, first, reduction, (axis,)))
+                assert_same(result, _extreme(x, start, axis, winner).astype(result.dtype))
 
 
 def _extreme(x: np.ndarray[Any, Any], start: float, axis: int, winner: float) -> np.ndarray[Any, Any]:
     """The greatest elements where 0.0 is the `winner` among zeros, the least where -0.0 is."""
     every = np.insert(x, 0, start, axis)
-    found: np.ndarray[Any, Any] = every.min(axis) if np.signbit(winner) else every.max(axis)
+    indices: np.ndarray[Any, Any] = every.min(axis) if np.signbit(winner) else every.max(axis)
     has_winner = ((every == 0) & (np.signbit(every) == np.signbit(winner))).any(axis)
-    return np.where(found == 0, np.where(has_winner, winner, -winner), found)
+    return np.where(indices == 0, np.where(has_winner, winner, -winner), indices)

@@ -374,8 +374,8 @@ def names_of_tests(directory: Path) -> set[str]:
     """The names of all test functions in the directory, without what follows the label."""
     trees = (ast.parse(path.read_text(encoding="utf-8")) for path in directory.rglob("*.py"))
     names = {node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    found = (re.match(r"test_\w+?_c\d+(?=_|$)", name) for name in names)
-    return {match[0] for match in found if match}
+    matches = (re.match(r"test_\w+?_c\d+(?=_|$)", name) for name in names)
+    return {match[0] for match in matches if match}
 
 
 def test_every_label_has_a_negative_test() -> None:

@@ -67,8 +67,8 @@ def test_as_many_dimensions_as_arrays_have(rank: int, axis: int) -> None:
     rows = np.array([[3, 1, 2], [-1, 5, 0]])
     shape = (1,) * (rank - 2) + rows.shape
     for dtype in (np.float32, np.int8, np.uint64, np.complex64, ml_dtypes.bfloat16):
-        found = lax.sort(rows.astype(dtype).reshape(shape), axis)
-        same_bits(found, np.sort(rows.astype(dtype), axis).reshape(shape))
+        result = lax.sort(rows.astype(dtype).reshape(shape), axis)
+        same_bits(result, np.sort(rows.astype(dtype), axis).reshape(shape))
     order = np.argsort(rows, axis, kind="stable").reshape(shape)
     same_bits(xarr.argsort(rows.reshape(shape), axis=axis), order)
     keys, values = lax.sort((rows.reshape(shape), rows.reshape(shape) + 1), axis)
@@ -91,9 +91,9 @@ def test_several_keys_are_lexicographic() -> None:
     first, third = RNG.integers(0, 2, (2, 40)), np.arange(80.0).reshape(2, 40)
     second = RNG.choice(np.array([NAN, 0.0, -0.0, 1.0], np.float32), (2, 40))
     for operands in ((first, second, third), (second, first, third)):
-        found = lax.sort(operands, num_keys=2)
-        assert isinstance(found, tuple)
-        for mine, theirs in zip(found, jax.lax.sort(operands, num_keys=2), strict=True):
+        results = lax.sort(operands, num_keys=2)
+        assert isinstance(results, tuple)
+        for mine, theirs in zip(results, jax.lax.sort(operands, num_keys=2), strict=True):
             same_bits(mine, theirs)
 
 
@@ -132,17 +132,17 @@ def test_any_comparator_sorts_stably(size: int) -> None:
     def by_magnitude(a: Any, b: Any, i: Any, j: Any) -> Any:
         return lax.lt(lax.abs(a), lax.abs(b))
 
-    found, order = lax.sort_with((operand, place), by_magnitude)
+    result, order = lax.sort_with((operand, place), by_magnitude)
     wanted = np.argsort(np.abs(operand), axis=1, kind="stable")
     np.testing.assert_array_equal(np.asarray(order), wanted)
-    np.testing.assert_array_equal(np.asarray(found), np.take_along_axis(operand, wanted, 1))
+    np.testing.assert_array_equal(np.asarray(result), np.take_along_axis(operand, wanted, 1))
 
 
 def test_any_comparator_sorts_along_any_dimension() -> None:
     operand = RNG.normal(size=(2, 9, 3, 1, 2))
     for axis in range(-5, 5):
-        found = np.asarray(lax.sort_with(operand, lambda a, b: lax.lt(lax.neg(a), lax.neg(b)), axis))
-        np.testing.assert_array_equal(found, -np.sort(-operand, axis=axis))
+        result = np.asarray(lax.sort_with(operand, lambda a, b: lax.lt(lax.neg(a), lax.neg(b)), axis))
+        np.testing.assert_array_equal(result, -np.sort(-operand, axis=axis))
 
 
 def test_plain_and_total_comparisons_ascending_and_descending() -> None:
@@ -162,8 +162,8 @@ def test_plain_and_total_comparisons_ascending_and_descending() -> None:
 
 def test_second_array_can_be_the_key_and_two_keys_can_differ_in_direction() -> None:
     first, second = RNG.integers(0, 3, 30), RNG.integers(0, 3, 30)
-    found, _ = lax.sort_with((first, second), lambda a, b, c, d: lax.lt(c, d))
-    np.testing.assert_array_equal(np.asarray(found), first[np.argsort(second, kind="stable")])
+    result, _ = lax.sort_with((first, second), lambda a, b, c, d: lax.lt(c, d))
+    np.testing.assert_array_equal(np.asarray(result), first[np.argsort(second, kind="stable")])
 
     def up_then_down(a: Any, b: Any, c: Any, d: Any) -> Any:
         return lax.bitwise_or(lax.lt(a, b), lax.bitwise_and(lax.eq(a, b), lax.gt(c, d)))
@@ -177,8 +177,8 @@ def test_second_array_can_be_the_key_and_two_keys_can_differ_in_direction() -> N
 def test_a_relation_that_is_no_order_still_permutes() -> None:
     operand = np.where(RNG.random(50) < 0.3, np.nan, RNG.normal(size=50))
     for compare in (lambda a, b: lax.lt(lax.mul(a, 2.0), lax.mul(b, 2.0)), lambda a, b: True, lax.ne):
-        found = np.asarray(lax.sort_with(operand, compare))
-        np.testing.assert_array_equal(np.sort(found), np.sort(operand))
+        result = np.asarray(lax.sort_with(operand, compare))
+        np.testing.assert_array_equal(np.sort(result), np.sort(operand))
 
 
 def test_comparator_with_a_branch_runs_on_lanes() -> None:
@@ -303,8 +303,8 @@ def test_nan_goes_to_the_same_place_in_long_lines_by_every_engine() -> None:
     np.testing.assert_array_equal(order, [i for _, i in merged])
     if engine.available():
         with xarr.config(fusion="compiled"):
-            found = np.asarray(lax.sort_with(operands, lambda a, b, c, d: lax.lt(a, b))[1])
-        np.testing.assert_array_equal(found, order)
+            result = np.asarray(lax.sort_with(operands, lambda a, b, c, d: lax.lt(a, b))[1])
+        np.testing.assert_array_equal(result, order)
 
 
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "uint8", "bool", "float8_e4m3fnuz"])

@@ -49,10 +49,10 @@ def values(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(0)
     spread = [random.normal(size=2000) * 2, random.uniform(-1, 1, 2000), random.uniform(-25, 25, 1000)]
     near_one = 1 - 10.0 ** random.uniform(-12, 0, 500)
-    found = np.concatenate([cast(x, dtype) for x in (*spread, near_one, -near_one, SPECIAL)])
-    found = np.concatenate([found, floats(dtype)])
+    result = np.concatenate([cast(x, dtype) for x in (*spread, near_one, -near_one, SPECIAL)])
+    result = np.concatenate([result, floats(dtype)])
     with np.errstate(invalid="ignore"):
-        return found[(found == 0) | ~(np.abs(found) < info(dtype).tiny)]
+        return result[(result == 0) | ~(np.abs(result) < info(dtype).tiny)]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -109,9 +109,9 @@ def test_erf_inv_is_exact_near_one(backend: str) -> None:
     x = 1 - 10.0 ** np.random.default_rng(2).uniform(-15.9, 0, 100)
     x = np.concatenate([x, -x, [1 - 2.0**-53, 1e-300, 0.5]])
     with mpmath.workdps(40), xarr.use_backend(backend):
-        found = np.asarray(lax.erf_inv(x))
+        results = np.asarray(lax.erf_inv(x))
         exact = [mpmath.erfinv(mpmath.mpf(float(value))) for value in x]
-        error = [abs(float(mpmath.mpf(float(a)) / b - 1)) for a, b in zip(found, exact, strict=True)]
+        error = [abs(float(mpmath.mpf(float(a)) / b - 1)) for a, b in zip(results, exact, strict=True)]
     assert max(error) <= 4 * np.finfo(float).eps
 
 

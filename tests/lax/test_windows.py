@@ -49,8 +49,8 @@ def backend(request: pytest.FixtureRequest) -> Iterator[str]:
 
 def same_as_jax(function: Callable[..., Any], *arguments: Any) -> None:
     """`function(lax, *arguments)` gives the same bits with xarr.lax and jax.lax."""
-    for found, wanted in zip(*(jax.tree.leaves(function(m, *arguments)) for m in (lax, jlax)), strict=True):
-        assert_same(found, np.asarray(wanted))
+    for result, wanted in zip(*(jax.tree.leaves(function(m, *arguments)) for m in (lax, jlax)), strict=True):
+        assert_same(result, np.asarray(wanted))
 
 
 X = np.arange(1.0, 21.0, dtype=np.float32).reshape(4, 5)
@@ -83,8 +83,8 @@ def test_trees_as_jax(backend: str) -> None:
 
 
 def test_python_scalars_take_the_element_type(backend: str) -> None:
-    found = lax.reduce_window(X.astype(np.int8), 0, lax.add, (4, 5))
-    assert_same(found, np.array([[210 - 256]], np.int8))
+    result = lax.reduce_window(X.astype(np.int8), 0, lax.add, (4, 5))
+    assert_same(result, np.array([[210 - 256]], np.int8))
 
 
 def test_padding_and_holes_take_no_part(backend: str) -> None:
@@ -92,8 +92,8 @@ def test_padding_and_holes_take_no_part(backend: str) -> None:
     x = np.arange(1, 4).astype(np.float32)
     same_as_jax(lambda m: m.reduce_window(x, np.float32(100), m.add, (2,), (1,), [(3, 2)]))
     same_as_jax(lambda m: m.reduce_window(x, np.float32(100), m.mul, (2,), (1,), [(1, 0)], (3,), (2,)))
-    found = lax.reduce_window(x, 100, lambda a, b: lax.add(lax.add(a, a), b), (2,), (1,), [(2, 0)])
-    assert_same(found, np.array([100, 201, 404, 407], np.float32))
+    result = lax.reduce_window(x, 100, lambda a, b: lax.add(lax.add(a, a), b), (2,), (1,), [(2, 0)])
+    assert_same(result, np.array([100, 201, 404, 407], np.float32))
 
 
 def test_windows_without_elements(backend: str) -> None:
@@ -162,10 +162,10 @@ def windows(draw: st.DrawFn) -> tuple[HostArray, str, tuple[Any, ...]]:
         dtype = np.int32
     if name == "multiply":
         x = np.where(x == 0, 1, x)
-    found = x.astype(dtype)
+    values = x.astype(dtype)
     if name in ("max", "min") and dtype is not np.int32:
-        found = np.where(x == 0, generator.choice(np.array([0.0, -0.0, np.nan], dtype), shape), found)
-    return found, name, (sizes, strides, padding, base, holes)
+        values = np.where(x == 0, generator.choice(np.array([0.0, -0.0, np.nan], dtype), shape), values)
+    return values, name, (sizes, strides, padding, base, holes)
 
 
 @settings(max_examples=400)
@@ -185,8 +185,8 @@ def test_folded_windows_as_the_reference(case: tuple[HostArray, str, tuple[Any, 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(xarr_numpy.ops.windows, "_SMALL", 0)
         patch.setattr(xarr_numpy.ops.windows, "_MEDIUM", 0)
-        for found, each in zip(reduced(xarr.asarray(x)), wanted, strict=True):
-            assert_same(found, each)
+        for result, each in zip(reduced(xarr.asarray(x)), wanted, strict=True):
+            assert_same(result, each)
 
 
 @settings(max_examples=200)
@@ -222,8 +222,8 @@ def test_windows_of_any_size_cost_alike(size: int, stride: int) -> None:
     sums = np.concatenate([[0], np.cumsum(NUMBERS)])
     wanted = (sums[size:] - sums[:-size])[::stride]
     assert_same(lax.reduce_window(NUMBERS, 0, lax.add, (size,), (stride,)), wanted)
-    found = lax.reduce_window(NUMBERS, 0, lambda a, b: lax.add(b, lax.add(a, 0)), (size,), (stride,))
-    assert_same(found, wanted)
+    result = lax.reduce_window(NUMBERS, 0, lambda a, b: lax.add(b, lax.add(a, 0)), (size,), (stride,))
+    assert_same(result, wanted)
     steps = np.arange(N)
     assert_same(lax.reduce_window(steps, -1, lax.max, (size,), (stride,)), steps[size - 1 :][::stride])
 
@@ -231,18 +231,18 @@ def test_windows_of_any_size_cost_alike(size: int, stride: int) -> None:
 def test_holes_are_not_laid_out() -> None:
     """Windows and arrays that would take 8 TB with all their holes."""
     x, far = np.arange(5, dtype=np.float32), 2**40
-    found = lax.reduce_window(x, 0, lax.add, (40,), (far,), [(38 * far, far)], (far,), (far,))
-    assert_same(found, np.array([1, 3, 6, 10, 10], np.float32))
+    result = lax.reduce_window(x, 0, lax.add, (40,), (far,), [(38 * far, far)], (far,), (far,))
+    assert_same(result, np.array([1, 3, 6, 10, 10], np.float32))
 
 
 def test_large_windows_keep_infinities_apart() -> None:
     """A sum of neighbours is no difference of running sums."""
     x = np.ones(5000, np.float32)
     x[[100, 4000]] = np.inf, np.nan
-    found = np.asarray(lax.reduce_window(x, 0, lax.add, (1000,)))
-    assert np.isinf(found[:101]).all()
-    assert (found[101:3001] == 1000).all()
-    assert np.isnan(found[3001:]).all()
+    results = np.asarray(lax.reduce_window(x, 0, lax.add, (1000,)))
+    assert np.isinf(results[:101]).all()
+    assert (results[101:3001] == 1000).all()
+    assert np.isnan(results[3001:]).all()
 
 
 def test_large_sums_are_accurate() -> None:
@@ -250,8 +250,8 @@ def test_large_sums_are_accurate() -> None:
     x = np.random.default_rng(0).normal(size=20_000).astype(np.float32)
     exact = np.convolve(x.astype(np.float64), np.ones(1000), "valid")
     scale = np.convolve(np.abs(x).astype(np.float64), np.ones(1000), "valid")
-    found = np.asarray(lax.reduce_window(x, 0, lax.add, (1000,))).astype(np.float64)
-    assert np.all(np.abs(found - exact) <= 20 * np.finfo(np.float32).eps * scale)
+    result = np.asarray(lax.reduce_window(x, 0, lax.add, (1000,))).astype(np.float64)
+    assert np.all(np.abs(result - exact) <= 20 * np.finfo(np.float32).eps * scale)
 
 
 @pytest.mark.parametrize("tile", [1, 16, 300])
@@ -278,10 +278,10 @@ def test_wide_windows_in_tiles_of_any_size(
     ):
         windows = (70 - (size - 1) * step - 1) // stride + 1
         dimension = WindowDimension(size, stride, window_dilation=step)
-        found = neighbours.fold_neighbours(ufunc, x, 1, dimension, windows)
+        result = neighbours.fold_neighbours(ufunc, x, 1, dimension, windows)
         for k in range(windows):
             own = x[:, k * stride : k * stride + (size - 1) * step + 1 : step]
-            assert_same(found[:, k], ufunc.reduce(own, axis=1, dtype=x.dtype))
+            assert_same(result[:, k], ufunc.reduce(own, axis=1, dtype=x.dtype))
 
 
 # --- select_and_scatter ------------------------------------------------------------------------------
@@ -310,19 +310,19 @@ def test_windows_of_padding_choose_nothing(backend: str) -> None:
 
 def test_a_source_without_elements(backend: str) -> None:
     nothing = np.zeros(0, np.float32)
-    found = lax.select_and_scatter(np.ones(3, np.float32), lax.ge, (4,), (1,), "VALID", nothing, 5, lax.add)
-    assert_same(found, np.full(3, 5, np.float32))
-    found = lax.select_and_scatter(
+    result = lax.select_and_scatter(np.ones(3, np.float32), lax.ge, (4,), (1,), "VALID", nothing, 5, lax.add)
+    assert_same(result, np.full(3, 5, np.float32))
+    result = lax.select_and_scatter(
         np.ones(3, np.float32), lax.ge, (1,), (1,), [(-2, -2)], nothing, 5, lax.add
     )
-    assert_same(found, np.full(3, 5, np.float32))
-    found = lax.select_and_scatter(nothing, lax.ge, (1,), (1,), [(1, 0)], np.ones(1, np.float32), 5, lax.add)
-    assert_same(found, nothing)
+    assert_same(result, np.full(3, 5, np.float32))
+    result = lax.select_and_scatter(nothing, lax.ge, (1,), (1,), [(1, 0)], np.ones(1, np.float32), 5, lax.add)
+    assert_same(result, nothing)
 
 
 def test_choices_of_rank_0(backend: str) -> None:
-    found = lax.select_and_scatter(np.float32(3), lax.ge, (), (), "VALID", np.float32(2), 5, lax.add)
-    assert_same(found, np.float32(7))
+    result = lax.select_and_scatter(np.float32(3), lax.ge, (), (), "VALID", np.float32(2), 5, lax.add)
+    assert_same(result, np.float32(7))
 
 
 @pytest.mark.parametrize("select", ["ge", "le"])
@@ -338,16 +338,16 @@ def test_select_and_scatter_add_as_jax(dtype: str, select: str, backend: str) ->
 
 def test_select_and_scatter_add_of_bools(backend: str) -> None:
     x = np.array([False, True, True, False])
-    found = lax.select_and_scatter_add(np.array([True, True]), x, lax.ge, (2,), (2,), "VALID")
-    assert_same(found, x)
+    result = lax.select_and_scatter_add(np.array([True, True]), x, lax.ge, (2,), (2,), "VALID")
+    assert_same(result, x)
 
 
 def test_the_gradient_of_max_pooling(backend: str) -> None:
     x = np.random.default_rng(2).permutation(2 * 6 * 6 * 3).reshape(2, 6, 6, 3).astype(np.float32)
     window = ((1, 3, 3, 1), (1, 2, 2, 1), "SAME")
     wanted = jax.grad(lambda x: jlax.reduce_window(x, -np.inf, jlax.max, *window).sum())(x)
-    found = lax.select_and_scatter_add(np.ones((2, 3, 3, 3), np.float32), x, lax.ge, *window)
-    assert_same(found, np.asarray(wanted))
+    result = lax.select_and_scatter_add(np.ones((2, 3, 3, 3), np.float32), x, lax.ge, *window)
+    assert_same(result, np.asarray(wanted))
 
 
 @pytest.mark.parametrize("fusion", ["off", *["compiled"] * engine.available()])
@@ -376,12 +376,12 @@ def small(shape: Ints, dtype: str, name: str) -> HostArray:
     """Numbers of which sums and products are exact in any order."""
     generator = np.random.default_rng(len(shape))
     choices = [-2, -1, 1, 1, 0.5] if name == "cumprod" and dtype not in INTS else [-3, -1, 0, 1, 2]
-    found = generator.choice(choices, shape)
+    values = generator.choice(choices, shape)
     if dtype in COMPLEXES:
-        found = found + (1j * generator.choice(choices, shape) if name != "cumprod" else 0)
+        values = values + (1j * generator.choice(choices, shape) if name != "cumprod" else 0)
     if dtype.startswith("u"):
-        found = np.abs(found)
-    return np.asarray(found).astype(dtype_of(dtype))
+        values = np.abs(values)
+    return np.asarray(values).astype(dtype_of(dtype))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint16", "uint64", *FLOATS, *COMPLEXES])
@@ -416,9 +416,9 @@ def test_running_totals_of_float8(dtype: str) -> None:
     for name in ("cumsum", "cumprod", "cummax", "cummin"):
         with xarr.use_backend("reference"):
             wanted = np.asarray(getattr(lax, name)(x))
-        found = np.asarray(getattr(lax, name)(x)).astype(np.float32)
+        result = np.asarray(getattr(lax, name)(x)).astype(np.float32)
         # Sums are rounded once, not at every step; float8_e8m0fnu has no 0 to start from, but NaN.
-        assert found == pytest.approx(wanted.astype(np.float32), rel=0.5, nan_ok=True)
+        assert result == pytest.approx(wanted.astype(np.float32), rel=0.5, nan_ok=True)
 
 
 @pytest.mark.parametrize("size", [1, 2, 33, 1000])
@@ -428,8 +428,8 @@ def test_running_sums_are_accurate(size: int) -> None:
         x = np.random.default_rng(0).normal(size=(3, size)).astype(dtype)
         exact = np.cumsum(x.astype(np.longdouble), axis=1)
         scale = np.cumsum(np.abs(x).astype(np.longdouble), axis=1) * np.finfo(dtype).eps * size
-        for found in (lax.cumsum(x, 1), jlax.cumsum(x, 1)):
-            assert np.all(np.abs(np.asarray(found) - exact) <= scale)
+        for result in (lax.cumsum(x, 1), jlax.cumsum(x, 1)):
+            assert np.all(np.abs(np.asarray(result) - exact) <= scale)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16], ids=["float16", "bfloat16"])
@@ -533,11 +533,11 @@ def test_narrow_pools_are_exact() -> None:
 
 def test_padtype_to_pads_as_jax() -> None:
     for padding in ("SAME", "VALID", "SAME_LOWER", [(1, 2), (-3, 4)]):
-        found = lax.padtype_to_pads((7, 8), (3, 2), (2, 3), padding)
+        result = lax.padtype_to_pads((7, 8), (3, 2), (2, 3), padding)
         if isinstance(padding, str):
-            assert list(found) == list(jlax.padtype_to_pads((7, 8), (3, 2), (2, 3), padding))
+            assert list(result) == list(jlax.padtype_to_pads((7, 8), (3, 2), (2, 3), padding))
         else:
-            assert found == ((1, 2), (-3, 4))
+            assert result == ((1, 2), (-3, 4))
 
 
 # --- as text -----------------------------------------------------------------------------------------
@@ -564,8 +564,8 @@ def test_what_text_may_leave_out() -> None:
       return %0, %1 : tensor<1x2xf32>, tensor<2x3xf32>
     }}"""
     x, zero = np.arange(6, dtype=np.float32).reshape(2, 3), np.float32(1)
-    for found, wanted in zip(stablehlo.run(text, x, zero), run_stablehlo(text, x, zero), strict=True):
-        assert_same(found, wanted)
+    for result, wanted in zip(stablehlo.run(text, x, zero), run_stablehlo(text, x, zero), strict=True):
+        assert_same(result, wanted)
     with pytest.raises(ParseError, match=r"\[C4\]: wanted 2 window_dimensions"):
         stablehlo.parse(text.replace("<{window_dimensions = array<i64: 1, 1>}>", ""))
 
@@ -578,5 +578,5 @@ def test_text_of_rank_0_may_leave_out_the_window() -> None:
       return %0 : tensor<f32>
     }}"""
     parse(text)
-    (found,) = stablehlo.run(text, np.float32(3))
-    assert_same(found, np.float32(6))
+    (result,) = stablehlo.run(text, np.float32(3))
+    assert_same(result, np.float32(6))

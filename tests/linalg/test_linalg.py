@@ -32,8 +32,8 @@ SHAPES = [(1, 1), (4, 3), (3, 4), (2, 3, 3), (0, 0), (0, 3), (2, 3, 0), (0, 2, 2
 
 def values(shape: tuple[int, ...], dtype: str = "float64", seed: int = 0) -> Any:
     draw = np.random.default_rng([seed, *shape])
-    found = draw.normal(size=shape)
-    return (found + 1j * draw.normal(size=shape) if dtype.startswith("c") else found).astype(dtype)
+    values = draw.normal(size=shape)
+    return (values + 1j * draw.normal(size=shape) if dtype.startswith("c") else values).astype(dtype)
 
 
 def adjoint(x: Any) -> Any:
@@ -41,10 +41,10 @@ def adjoint(x: Any) -> Any:
 
 
 def close(got: Any, wanted: Any, scale: float = 1) -> None:
-    found, exact = np.asarray(got), np.asarray(wanted)
-    assert (found.dtype, found.shape) == (exact.dtype, exact.shape)
-    tolerance = scale * {4: 2e-5, 8: 1e-12}[found.real.dtype.itemsize]
-    np.testing.assert_allclose(found, exact, rtol=tolerance, atol=tolerance)
+    actual, exact = np.asarray(got), np.asarray(wanted)
+    assert (actual.dtype, actual.shape) == (exact.dtype, exact.shape)
+    tolerance = scale * {4: 2e-5, 8: 1e-12}[actual.real.dtype.itemsize]
+    np.testing.assert_allclose(actual, exact, rtol=tolerance, atol=tolerance)
 
 
 @pytest.fixture(params=["numpy", "reference"])
@@ -142,12 +142,14 @@ def test_other_memory_and_other_types() -> None:
 def test_least_squares_of_any_rank(rows: int, columns: int, rank: int, seed: int) -> None:
     a = values((rows, rank), seed=seed) @ values((rank, columns), seed=seed)
     b = values((rows, 2), seed=seed + 1)
-    found = linalg.lstsq(a, b, rcond=1e-9)
+    results = linalg.lstsq(a, b, rcond=1e-9)
     wanted = np.linalg.lstsq(a, b, rcond=1e-9)
-    for one, other in zip((found[0], found[1], found[3]), (wanted[0], wanted[1], wanted[3]), strict=True):
+    for one, other in zip(
+        (results[0], results[1], results[3]), (wanted[0], wanted[1], wanted[3]), strict=True
+    ):
         np.testing.assert_allclose(np.asarray(one), other, rtol=1e-5, atol=1e-6)
         assert np.asarray(one).shape == other.shape
-    assert int(found[2]) == wanted[2] == linalg.matrix_rank(a, rtol=1e-9)
+    assert int(results[2]) == wanted[2] == linalg.matrix_rank(a, rtol=1e-9)
 
 
 @given(st.lists(st.integers(1, 6), min_size=4, max_size=7), st.booleans(), st.booleans())
@@ -302,16 +304,16 @@ def test_traced_and_without_implicit_broadcasting(name: str) -> None:
     x = values((3, 3))
     wanted = TRACED[name](xarr.asarray(x))
     with xarr.config(broadcasting="explicit"):
-        found = xarr.jit(TRACED[name])(x)
-    wanted, found = (each if isinstance(each, tuple) else (each,) for each in (wanted, found))
-    for one, other in zip(found, wanted, strict=True):
+        results = xarr.jit(TRACED[name])(x)
+    wanted, results = (each if isinstance(each, tuple) else (each,) for each in (wanted, results))
+    for one, other in zip(results, wanted, strict=True):
         close(one, other)
 
 
 def test_residuals_of_a_traced_call() -> None:
     a, b = values((4, 2)), values((4, 3), seed=1)
-    found = xarr.jit(linalg.lstsq)(a, b)
-    close(found[1], np.linalg.lstsq(a, b, rcond=None)[1])
+    results = xarr.jit(linalg.lstsq)(a, b)
+    close(results[1], np.linalg.lstsq(a, b, rcond=None)[1])
     assert xarr.jit(linalg.lstsq)(b.T, a[:3])[1].shape == (0,)
 
 

@@ -102,5 +102,5 @@ def test_a_release_whose_files_agree_passes():
 def test_a_release_whose_files_differ_is_refused(tag, name, problem):
     changed = {"CITATION.cff": "version: 1.0\n", "CHANGELOG.md": "## [Unreleased]\n"}
     texts = TEXTS | {key: text for key, text in changed.items() if key == name}
-    (found,) = release.problems_of(tag, texts)
-    assert problem in found
+    (results,) = release.problems_of(tag, texts)
+    assert problem in results

@@ -68,8 +68,8 @@ def test_what_no_backend_has_is_gone_before_it_compiles(name: str) -> None:
 
 def test_exceptions_are_those_of_ops_without_function() -> None:
     for op in LIBRARY:
-        found = all(has_function(name) for name in lax_names(op))
-        assert found == (op.__name__ not in WITHOUT_FUNCTION)
+        result = all(has_function(name) for name in lax_names(op))
+        assert result == (op.__name__ not in WITHOUT_FUNCTION)
 
 
 # --- the checks can fail -------------------------------------------------------------------------------------
@@ -115,8 +115,8 @@ def test_every_gap_is_named() -> None:
 
 
 def test_what_the_reader_does_not_give_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {op: names for op, names in read_back().items() if op is not ops.Sine}
-    monkeypatch.setattr(completeness, "read_back", lambda: found)
+    results = {op: names for op, names in read_back().items() if op is not ops.Sine}
+    monkeypatch.setattr(completeness, "read_back", lambda: results)
     assert len(gaps(ops.Sine)) == 1
     assert gaps(ops.Cosine) == []
 

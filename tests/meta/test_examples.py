@@ -26,11 +26,11 @@ def run(*arguments: str, directory: Path) -> subprocess.CompletedProcess[str]:
 def test_digits(backend: str, known: int, new: int, least: float, tmp_path: Path) -> None:
     done = run("--backend", backend, "--train", str(known), "--test", str(new), directory=tmp_path)
     assert done.returncode == 0, done.stderr
-    found = re.search(r"accuracy ([\d.]+)%: (\d+) of (\d+) digits, (\d+) known ones", done.stdout)
-    assert found is not None
-    right = int(found[2])
-    assert (int(found[3]), int(found[4])) == (new, known)
-    assert f"{right / new:.1%}" == f"{found[1]}%"
+    match = re.search(r"accuracy ([\d.]+)%: (\d+) of (\d+) digits, (\d+) known ones", done.stdout)
+    assert match is not None
+    right = int(match[2])
+    assert (int(match[3]), int(match[4])) == (new, known)
+    assert f"{right / new:.1%}" == f"{match[1]}%"
     assert least <= right / new <= 1
     assert f"queries: f32[{min(new, 32)},1,64]" in done.stdout
     assert f"pictures: f32[1,{known},64]" in done.stdout

@@ -124,7 +124,7 @@ def _shared(path: str) -> Iterator[tuple[str, Any, Any]]:
 
 
 def test_the_arguments_of_lax_are_those_of_jax() -> None:
-    found, everywhere = set(), set()
+    result, everywhere = set(), set()
     for name, mine, theirs in _shared("lax"):
         try:
             wanted = inspect.signature(theirs).parameters
@@ -137,8 +137,8 @@ def test_the_arguments_of_lax_are_those_of_jax() -> None:
         assert positional == [key for key in own if key in positional], name
         for key, each in wanted.items():
             if key not in own and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
-                (everywhere if key in EVERYWHERE else found).add(key if key in EVERYWHERE else (name, key))
-    assert found == set(ELSEWHERE)
+                (everywhere if key in EVERYWHERE else result).add(key if key in EVERYWHERE else (name, key))
+    assert result == set(ELSEWHERE)
     assert everywhere == set(EVERYWHERE)
 
 

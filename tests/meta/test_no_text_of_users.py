@@ -101,10 +101,10 @@ def test_keys_and_fields_of_containers():
     swap = xarr.jit(lambda each: pairs(each.second, each.first))
     swap_keys = xarr.jit(lambda each: {HostileStr("x"): each[HostileStr("y")], "y": each["x"]})
     for _ in range(3):
-        found = swap(pairs(np.zeros(2), np.ones(2)))
-        assert_same(found.first, np.ones(2))
-        found = swap_keys({HostileStr("x"): np.zeros(2), HostileStr("y"): np.ones(2)})
-        assert_same(found["x"], np.ones(2))
+        result = swap(pairs(np.zeros(2), np.ones(2)))
+        assert_same(result.first, np.ones(2))
+        result = swap_keys({HostileStr("x"): np.zeros(2), HostileStr("y"): np.ones(2)})
+        assert_same(result["x"], np.ones(2))
 
 
 def test_static_arguments_and_slices():
@@ -112,8 +112,8 @@ def test_static_arguments_and_slices():
         lambda x, size, name: x[HostileIndex() : size : HostileInt(2)] * len(name), static_argnums=(1, 2)
     )
     for _ in range(3):
-        found = f(np.arange(9.0), HostileInt(8), HostileStr("ab"))
-        assert_same(found, 2 * np.arange(9.0)[1:8:2])
+        result = f(np.arange(9.0), HostileInt(8), HostileStr("ab"))
+        assert_same(result, 2 * np.arange(9.0)[1:8:2])
 
 
 CALLS = {

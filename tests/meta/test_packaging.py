@@ -34,8 +34,8 @@ def pinned_version(requirements: list[str], tool: str) -> str | None:
 
 def hook_version(config: str, repository: str) -> str | None:
     """The `rev` of a repository in the text of .pre-commit-config.yaml, without its `v`."""
-    found = re.search(rf"repo: {re.escape(repository)}\n\s+rev: v?(\S+)", config)
-    return found and found[1]
+    match = re.search(rf"repo: {re.escape(repository)}\n\s+rev: v?(\S+)", config)
+    return match and match[1]
 
 
 @pytest.mark.parametrize("tool", ["ruff", "mypy"])

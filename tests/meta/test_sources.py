@@ -12,9 +12,9 @@ from tests.support.sources import NAMESPACES, OWN, functions, members, without_s
 
 @pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda module: module.__name__)
 def test_functions_name_the_source_of_their_rule(namespace: types.ModuleType) -> None:
-    found = list(functions(namespace))
-    assert found
-    missing = without_source(found)
+    results = list(functions(namespace))
+    assert results
+    missing = without_source(results)
     assert not missing, f'add "Source: …" to the docstrings of {missing}'
 
 

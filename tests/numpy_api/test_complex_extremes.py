@@ -71,11 +71,11 @@ def wrong(got: HostArray, wanted: HostArray, ulp: float) -> HostArray:
     both = [(x.real, x.imag) if np.iscomplexobj(x) else (x,) for x in (got, wanted)]
     with np.errstate(all="ignore"):
         larger = np.max([np.where(np.isfinite(part), np.abs(part), 0) for part in both[1]], axis=0)
-        found = np.zeros(got.shape, bool)
+        mask = np.zeros(got.shape, bool)
         for mine, theirs in zip(*both, strict=True):
             same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
-            found |= ~same & ~(np.abs(mine - theirs) <= ulp * np.spacing(larger))
-    return found
+            mask |= ~same & ~(np.abs(mine - theirs) <= ulp * np.spacing(larger))
+    return mask
 
 
 def is_infinite(x: HostArray) -> HostArray:

@@ -45,8 +45,8 @@ def test_the_conjugate_of_bools() -> None:
 def test_fits_are_computed_in_double_precision(dtype: str, values: str, options: dict[str, Any]) -> None:
     x, y = np.arange(1, 9).astype(dtype), (np.sin(np.arange(16)) * 3).reshape(8, 2).astype(values)
     for degree in (2, 1.0):
-        wanted, found = (function(x, y, degree, **options) for function in (np.polyfit, xarr.polyfit))
-        pairs = zip(wanted, found, strict=True) if options.keys() & {"cov", "full"} else [(wanted, found)]
+        wanted, results = (function(x, y, degree, **options) for function in (np.polyfit, xarr.polyfit))
+        pairs = zip(wanted, results, strict=True) if options.keys() & {"cov", "full"} else [(wanted, results)]
         for one, other in pairs:
             assert np.asarray(other).dtype == np.asarray(one).dtype or not np.ndim(one)
             np.testing.assert_allclose(np.asarray(other), one, rtol=1e-8, atol=1e-12)
@@ -66,11 +66,11 @@ def test_the_sign_of_a_complex_infinity(dtype: str) -> None:
     z = np.array([complex(real, imag) for real in PARTS for imag in PARTS]).astype(dtype)
     with np.errstate(invalid="ignore"):
         wanted = np.sign(z)
-    for found in (xarr.sign(z), xarr.jit(xarr.sign)(z)):
+    for result in (xarr.sign(z), xarr.jit(xarr.sign)(z)):
         for part in ("real", "imag"):
-            np.testing.assert_allclose(getattr(np.asarray(found), part), getattr(wanted, part), rtol=1e-6)
+            np.testing.assert_allclose(getattr(np.asarray(result), part), getattr(wanted, part), rtol=1e-6)
             assert_same(
-                np.signbit(getattr(np.asarray(found), part)[~np.isnan(wanted)]),
+                np.signbit(getattr(np.asarray(result), part)[~np.isnan(wanted)]),
                 np.signbit(getattr(wanted, part)[~np.isnan(wanted)]),
             )
 
@@ -125,8 +125,8 @@ class Knowing:
 )
 def test_comparison_with_what_is_no_number(stranger: object) -> None:
     x = xarr.asarray([1, 2])
-    for found, outcome in ((x == stranger, False), (x != stranger, True), (stranger == x, False)):
-        same(found, np.full(2, outcome))
+    for result, outcome in ((x == stranger, False), (x != stranger, True), (stranger == x, False)):
+        same(result, np.full(2, outcome))
     assert stranger not in x
 
 
@@ -176,8 +176,8 @@ def test_masks_are_bools(call: Any) -> None:
             with pytest.raises(TypeError, match=f"wanted bools for where=, got an array of {dtype}"):
                 call(xarr, x, mask)
     for where in ([0, 1], [False, True], True, np.array([False, True]), 1):
-        wanted, found = call(np, x, where), call(xarr, x, where)
-        assert wanted is found is None or np.asarray(found) == wanted
+        wanted, result = call(np, x, where), call(xarr, x, where)
+        assert wanted is result is None or np.asarray(result) == wanted
 
 
 def _assigned(xp: Any, array: Any, index: Any, value: Any) -> Any:
@@ -312,8 +312,8 @@ def test_polynomials_at_infinity(p: Any) -> None:
     x = np.array([INF, -INF, NAN, 0.0, 2.0, -1.5])
     with np.errstate(invalid="ignore"):
         wanted = np.polyval(p, x)
-    for found in (xarr.polyval(p, x), xarr.jit(xarr.polyval)(np.asarray(p), x)):
-        np.testing.assert_array_equal(np.asarray(found), wanted)
+    for result in (xarr.polyval(p, x), xarr.jit(xarr.polyval)(np.asarray(p), x)):
+        np.testing.assert_array_equal(np.asarray(result), wanted)
 
 
 def test_subscripts_of_einsum_are_anything_that_is_an_int() -> None:

@@ -116,9 +116,9 @@ ENDS = [(0, 1), (0.0, 1.0), (3, 3), (-2, 5.5), (1, 1j), (0, 5e-324), (-0.0, 0.0)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_linspace_has_numpys_bits(ends, num, endpoint):
     same(XP.linspace(*ends, num, endpoint), np.linspace(*ends, num, endpoint))
-    found, step = XP.linspace(*ends, num, endpoint, retstep=True)
+    result, step = XP.linspace(*ends, num, endpoint, retstep=True)
     wanted, wanted_step = np.linspace(*ends, num, endpoint, retstep=True)
-    same(found, wanted)
+    same(result, wanted)
     np.testing.assert_array_equal(np.asarray(step), wanted_step)
 
 

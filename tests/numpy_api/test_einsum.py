@@ -23,8 +23,8 @@ DTYPES = ("bool", "int8", "uint64", "float16", "float32", "float64", "complex64"
 
 def values(shape: tuple[int, ...], dtype: str = "int64", seed: int = 0) -> Any:
     draw = np.random.default_rng([seed, *shape])
-    found = draw.integers(0 if dtype in ("bool", "uint64") else -3, 4, shape)
-    return (found + 1j if dtype.startswith("c") else found).astype(dtype)
+    values = draw.integers(0 if dtype in ("bool", "uint64") else -3, 4, shape)
+    return (values + 1j if dtype.startswith("c") else values).astype(dtype)
 
 
 def operands(text: str, dtype: str = "int64") -> list[Any]:

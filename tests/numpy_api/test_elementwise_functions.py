@@ -178,13 +178,13 @@ def special(dtype: str) -> HostArray:
         return np.array([True, False])
     if kind.kind in "iu":
         limits = np.iinfo(kind)
-        found = {0, 1, 2, 3, 7, 8, 64, limits.max, limits.max - 1, limits.min, limits.min + 1}
-        found |= {-1, -2, -3, -7} if kind.kind == "i" else set()
-        return np.array(sorted(found), kind)
+        values = {0, 1, 2, 3, 7, 8, 64, limits.max, limits.max - 1, limits.min, limits.min + 1}
+        values |= {-1, -2, -3, -7} if kind.kind == "i" else set()
+        return np.array(sorted(values), kind)
     limit = np.finfo(kind)
-    found = [0.0, 0.5, 1.0, 1.5, 2.5, 3.7, 7.0, 100.0, 1e-3, np.inf, float(limit.max), float(limit.tiny)]
-    found += [float(limit.smallest_subnormal), np.nextafter(1, 2, dtype=limit.dtype)]
-    both = np.array([*found, *[-x for x in found], np.nan], limit.dtype)
+    values = [0.0, 0.5, 1.0, 1.5, 2.5, 3.7, 7.0, 100.0, 1e-3, np.inf, float(limit.max), float(limit.tiny)]
+    values += [float(limit.smallest_subnormal), np.nextafter(1, 2, dtype=limit.dtype)]
+    both = np.array([*values, *[-x for x in values], np.nan], limit.dtype)
     if kind.kind == "c":
         return np.array([complex(a, b) for a in both[:8] for b in (0.0, 1.0, -2.5, 0.5)], kind)
     return both
@@ -208,8 +208,8 @@ def check(name: str, *operands: HostArray) -> None:
         with pytest.raises(DTypeError):
             function(*arrays)
         return
-    found = function(*arrays)
-    pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+    results = function(*arrays)
+    pairs = zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
     for got, right in pairs:
         if right.dtype.kind == "c":
             keep = np.isfinite(right)
@@ -256,8 +256,8 @@ def test_result_dtypes_of_every_pair(name: str) -> None:
         wanted = expected(name, x, y)
         if skipped(name, x, y) or isinstance(wanted, TypeError):
             continue
-        found = getattr(xarr, name)(xarr.asarray(x), xarr.asarray(y))
-        pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+        results = getattr(xarr, name)(xarr.asarray(x), xarr.asarray(y))
+        pairs = zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
         assert all(got.dtype == right.dtype for got, right in pairs), (left, right)
 
 
@@ -275,8 +275,8 @@ def test_binary_with_python_numbers(name: str, number: float) -> None:
                 with pytest.raises(DTypeError):
                     getattr(xarr, name)(*given)
                 continue
-            found = getattr(xarr, name)(*given)
-            pairs = zip(found, wanted, strict=True) if isinstance(wanted, tuple) else [(found, wanted)]
+            results = getattr(xarr, name)(*given)
+            pairs = zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
             for got, right in pairs:
                 assert_same(got, right, ulp=bound_of(name))
 

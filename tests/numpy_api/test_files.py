@@ -27,9 +27,9 @@ from xarr.errors import (
 def test_narrow_floats_come_back(tmp_path, dtype, shape):
     x = xarr.asarray(np.arange(1, np.prod(shape, dtype=int) + 1).reshape(shape)).astype(dtype)
     xarr.save(tmp_path / "x", x)
-    found = xarr.load(tmp_path / "x.npy")
-    assert (found.dtype, found.shape) == (x.dtype, shape)
-    assert np.asarray(found).tobytes() == np.asarray(x).tobytes()
+    result = xarr.load(tmp_path / "x.npy")
+    assert (result.dtype, result.shape) == (x.dtype, shape)
+    assert np.asarray(result).tobytes() == np.asarray(x).tobytes()
     xarr.savez(tmp_path / "y", x, named=x)
     with xarr.load(tmp_path / "y.npz") as archive:
         assert archive["named"].dtype == archive["arr_0"].dtype == x.dtype
@@ -78,12 +78,12 @@ def test_bytes_in_either_order(tmp_path, order, code):
     wanted = np.frombuffer(raw, dtype)
     path = tmp_path / "raw"
     path.write_bytes(raw)
-    for found in (
+    for values in (
         xarr.frombuffer(raw, dtype=dtype),
         xarr.fromfile(path, dtype),
         xarr.fromfile(path, dtype, 2),
     ):
-        assert_same(found, wanted[: found.size].astype(dtype.newbyteorder("=")))
+        assert_same(values, wanted[: values.size].astype(dtype.newbyteorder("=")))
 
 
 def test_the_bits_of_an_array_are_in_the_order_of_the_machine():
@@ -112,26 +112,26 @@ def test_iterables_of_arrays():
 
 def test_ranges_in_a_traced_function():
     x = np.array([1.0, 8.0])
-    found = xarr.jit(lambda a: xarr.geomspace(a, 64.0, 4, axis=-1))(x)
-    np.testing.assert_allclose(np.asarray(found), np.geomspace(x, [64.0, 64.0], 4, axis=-1), rtol=1e-14)
-    found = xarr.jit(lambda a: xarr.geomspace(-a, -a * 8, 4, endpoint=False))(x)
-    np.testing.assert_allclose(np.asarray(found), np.geomspace(-x, -x * 8, 4, endpoint=False), rtol=1e-14)
-    found = xarr.jit(lambda a: xarr.geomspace(a * (1 + 0j), a * 8j, 4))(x)
-    np.testing.assert_allclose(np.asarray(found), np.geomspace(x * (1 + 0j), x * 8j, 4), rtol=1e-13)
-    found = xarr.jit(lambda a: xarr.logspace(a, 2 * a, 4, base=2))(x)
-    np.testing.assert_allclose(np.asarray(found), np.logspace(x, 2 * x, 4, base=2), rtol=1e-14)
-    found = xarr.jit(lambda a: xarr.vander(a, 4))(x)
-    np.testing.assert_array_equal(np.asarray(found), np.vander(x, 4))
+    result = xarr.jit(lambda a: xarr.geomspace(a, 64.0, 4, axis=-1))(x)
+    np.testing.assert_allclose(np.asarray(result), np.geomspace(x, [64.0, 64.0], 4, axis=-1), rtol=1e-14)
+    result = xarr.jit(lambda a: xarr.geomspace(-a, -a * 8, 4, endpoint=False))(x)
+    np.testing.assert_allclose(np.asarray(result), np.geomspace(-x, -x * 8, 4, endpoint=False), rtol=1e-14)
+    result = xarr.jit(lambda a: xarr.geomspace(a * (1 + 0j), a * 8j, 4))(x)
+    np.testing.assert_allclose(np.asarray(result), np.geomspace(x * (1 + 0j), x * 8j, 4), rtol=1e-13)
+    result = xarr.jit(lambda a: xarr.logspace(a, 2 * a, 4, base=2))(x)
+    np.testing.assert_allclose(np.asarray(result), np.logspace(x, 2 * x, 4, base=2), rtol=1e-14)
+    result = xarr.jit(lambda a: xarr.vander(a, 4))(x)
+    np.testing.assert_array_equal(np.asarray(result), np.vander(x, 4))
 
 
 def test_with_explicit_broadcasting():
     x = np.array([1.0, 8.0])
     with xarr.config(broadcasting="explicit"):
-        found = xarr.logspace(x, x, 3, base=x)
-        np.testing.assert_allclose(np.asarray(found), np.logspace(x, x, 3, base=x), rtol=1e-14)
+        result = xarr.logspace(x, x, 3, base=x)
+        np.testing.assert_allclose(np.asarray(result), np.logspace(x, x, 3, base=x), rtol=1e-14)
         np.testing.assert_allclose(np.asarray(xarr.geomspace(x, x + 1, 3)), np.geomspace(x, x + 1, 3))
-        found = xarr.jit(lambda a: xarr.geomspace(a, 64.0, 4))(x)
-        np.testing.assert_allclose(np.asarray(found), np.geomspace(x, 64.0, 4), rtol=1e-14)
+        result = xarr.jit(lambda a: xarr.geomspace(a, 64.0, 4))(x)
+        np.testing.assert_allclose(np.asarray(result), np.geomspace(x, 64.0, 4), rtol=1e-14)
         assert xarr.vander([1, 2, 3]).shape == (3, 3)
         assert xarr.fromfunction(lambda i, j: i + j, (2, 2)).tolist() == [[0, 1], [1, 2]]
 
@@ -236,10 +236,10 @@ def test_nothing_is_unpickled(tmp_path: Any, allow_pickle: bool) -> None:
     (tmp_path / "c.pkl").write_bytes(pickle.dumps(_Trap(mark)))
     with pytest.raises(ArgumentError, match=r"load: .* objects, pickled; xarr never unpickles.*numpy\.load"):
         xarr.load(tmp_path / "a.npy", allow_pickle=allow_pickle)
-    with xarr.load(tmp_path / "b.npz", allow_pickle=allow_pickle) as found:
-        assert_same(np.asarray(found["numbers"]), np.arange(3))
+    with xarr.load(tmp_path / "b.npz", allow_pickle=allow_pickle) as archive:
+        assert_same(np.asarray(archive["numbers"]), np.arange(3))
         with pytest.raises(ArgumentError, match=r"xarr never unpickles"):
-            found["trap"]
+            archive["trap"]
     with pytest.raises(ParseError, match=r"neither as npy nor as npz; xarr never unpickles"):
         xarr.load(tmp_path / "c.pkl", allow_pickle=allow_pickle)
     assert not mark.exists()

@@ -19,8 +19,8 @@ from xarr.errors import (
 X = np.arange(12.0).reshape(3, 4)
 
 
-def values(found):
-    return np.asarray(found).tolist()
+def values(value):
+    return np.asarray(value).tolist()
 
 
 def test_a_recorded_function_is_called_once_and_runs_on_whole_arrays():
@@ -31,10 +31,10 @@ def test_a_recorded_function_is_called_once_and_runs_on_whole_arrays():
         return xarr.where(a > b, a - b, a + b)
 
     x = xarr.asarray(X)
-    found = xarr.vectorize(seen)(x, xarr.flip(x))
+    result = xarr.vectorize(seen)(x, xarr.flip(x))
     assert shapes == [((), ())]
-    assert not found.is_evaluated
-    np.testing.assert_array_equal(np.asarray(found), np.where(X[::-1, ::-1] < X, X - X[::-1, ::-1], 11.0))
+    assert not result.is_evaluated
+    np.testing.assert_array_equal(np.asarray(result), np.where(X[::-1, ::-1] < X, X - X[::-1, ::-1], 11.0))
 
 
 def test_what_looks_at_values_is_called_for_each_element():
@@ -66,31 +66,31 @@ def test_a_function_may_use_arrays_from_outside():
 
 def test_a_function_that_takes_its_results_from_elsewhere_is_called_for_each():
     numbers = iter(range(100))
-    found = values(xarr.vectorize(lambda a: next(numbers))([1, 1, 1]))
-    assert found == [found[0], found[0] + 1, found[0] + 2]
+    results = values(xarr.vectorize(lambda a: next(numbers))([1, 1, 1]))
+    assert results == [results[0], results[0] + 1, results[0] + 2]
 
 
 @pytest.mark.implicit
 def test_in_a_traced_function():
-    found = xarr.jit(lambda x, y: xarr.vectorize(lambda a, b: (a * b, a - b))(x, y))(X, X[0])
-    np.testing.assert_array_equal(np.asarray(found[0]), X * X[0])
-    np.testing.assert_array_equal(np.asarray(found[1]), X - X[0])
-    found = xarr.jit(lambda x, y: xarr.vectorize(xarr.dot, signature="(n),(n)->()")(x, y))(X, X[0])
-    np.testing.assert_array_equal(np.asarray(found), X @ X[0])
-    found = xarr.jit(lambda x: xarr.apply_along_axis(lambda v: v[:2] * v.sum(), 1, x))(X)
-    np.testing.assert_array_equal(np.asarray(found), X[:, :2] * X.sum(1, keepdims=True))
-    found = xarr.jit(lambda x: xarr.apply_over_axes(xarr.sum, x, (0, 1)))(X)
-    assert values(found) == [[X.sum()]]
+    results = xarr.jit(lambda x, y: xarr.vectorize(lambda a, b: (a * b, a - b))(x, y))(X, X[0])
+    np.testing.assert_array_equal(np.asarray(results[0]), X * X[0])
+    np.testing.assert_array_equal(np.asarray(results[1]), X - X[0])
+    results = xarr.jit(lambda x, y: xarr.vectorize(xarr.dot, signature="(n),(n)->()")(x, y))(X, X[0])
+    np.testing.assert_array_equal(np.asarray(results), X @ X[0])
+    results = xarr.jit(lambda x: xarr.apply_along_axis(lambda v: v[:2] * v.sum(), 1, x))(X)
+    np.testing.assert_array_equal(np.asarray(results), X[:, :2] * X.sum(1, keepdims=True))
+    results = xarr.jit(lambda x: xarr.apply_over_axes(xarr.sum, x, (0, 1)))(X)
+    assert values(results) == [[X.sum()]]
 
 
 def test_with_explicit_broadcasting():
     with xarr.config(broadcasting="explicit"):
         np.testing.assert_array_equal(np.asarray(xarr.vectorize(lambda a, b: a + b)(X, X)), 2 * X)
         np.testing.assert_array_equal(np.asarray(xarr.vectorize(lambda a, b: a + b)(X, 1.0)), X + 1)
-        found = xarr.vectorize(lambda v, w: v * w, signature="(n),(n)->(n)")(X, X)
-        np.testing.assert_array_equal(np.asarray(found), X * X)
-        found = xarr.piecewise(X, [X < 3, X > 5], [lambda v: v * v, -1.0])
-        np.testing.assert_array_equal(np.asarray(found), np.where(X < 3, X * X, np.where(X > 5, -1, 0)))
+        result = xarr.vectorize(lambda v, w: v * w, signature="(n),(n)->(n)")(X, X)
+        np.testing.assert_array_equal(np.asarray(result), X * X)
+        result = xarr.piecewise(X, [X < 3, X > 5], [lambda v: v * v, -1.0])
+        np.testing.assert_array_equal(np.asarray(result), np.where(X < 3, X * X, np.where(X > 5, -1, 0)))
         assert values(xarr.select([X < 3], [X], -X)) == np.where(X < 3, X, -X).tolist()
         with pytest.raises(BroadcastError):
             xarr.vectorize(lambda a, b: a + b)(X, X[0])
@@ -129,12 +129,12 @@ def test_copying_changes_one_handle():
 
 
 def test_piecewise_and_select_in_a_traced_function():
-    found = xarr.jit(lambda x: xarr.piecewise(x, [x < 3, x > 5], [lambda v: v * v, -1.0, 7.0]))(X)
+    result = xarr.jit(lambda x: xarr.piecewise(x, [x < 3, x > 5], [lambda v: v * v, -1.0, 7.0]))(X)
     np.testing.assert_array_equal(
-        np.asarray(found), np.piecewise(X, [X < 3, X > 5], [lambda v: v * v, -1, 7])
+        np.asarray(result), np.piecewise(X, [X < 3, X > 5], [lambda v: v * v, -1, 7])
     )
-    found = xarr.jit(lambda x: xarr.select([x < 3, x > 5], [x, -x]))(X)
-    np.testing.assert_array_equal(np.asarray(found), np.select([X < 3, X > 5], [X, -X]))
+    result = xarr.jit(lambda x: xarr.select([x < 3, x > 5], [x, -x]))(X)
+    np.testing.assert_array_equal(np.asarray(result), np.select([X < 3, X > 5], [X, -X]))
 
 
 @pytest.mark.implicit

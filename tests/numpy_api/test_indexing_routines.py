@@ -29,9 +29,9 @@ pytestmark = pytest.mark.implicit
 
 def refused(error: type[Exception], text: str, call: Any) -> None:
     with pytest.raises(error, match=text):
-        found = call()
-        if isinstance(found, xarr.Array):
-            np.asarray(found)
+        result = call()
+        if isinstance(result, xarr.Array):
+            np.asarray(result)
 
 
 # --- taking --------------------------------------------------------------------------------------------------
@@ -39,8 +39,8 @@ def refused(error: type[Exception], text: str, call: Any) -> None:
 
 def test_take_fills_as_jax() -> None:
     x = counted((3, 2), "float32")
-    found = xarr.take(xarr.asarray(x), [0, -1, 3, -4], axis=0, mode="fill")
-    assert_same(found, np.asarray(jnp.take(x, np.array([0, -1, 3, -4]), axis=0, mode="fill")))
+    result = xarr.take(xarr.asarray(x), [0, -1, 3, -4], axis=0, mode="fill")
+    assert_same(result, np.asarray(jnp.take(x, np.array([0, -1, 3, -4]), axis=0, mode="fill")))
     assert xarr.take(xarr.asarray([1, 2]), [5], mode="fill", fill_value=7).tolist() == [7]
 
 
@@ -63,8 +63,8 @@ def test_methods_that_take() -> None:
     assert_same(a.compress([True, False, True], axis=0), x.compress([True, False, True], axis=0))
     choices = [10, 20, 30, 40, 50]
     assert_same((a % 5).choose(choices), (x % 5).choose(choices))
-    for found, wanted in zip((a % 2).nonzero(), (x % 2).nonzero(), strict=True):
-        assert_same(found, wanted)
+    for result, wanted in zip((a % 2).nonzero(), (x % 2).nonzero(), strict=True):
+        assert_same(result, wanted)
     for call in (
         lambda: a.take([0], out=x),
         lambda: a.compress([1], out=x),
@@ -80,8 +80,8 @@ def test_take_along_axis_broadcasts_the_other_dimensions() -> None:
     assert_same(xarr.take_along_axis(xarr.asarray(x), i, 1), np.take_along_axis(x, i, 1))
     refused(ShapeError, "wanted indices with 2 dimensions", lambda: xarr.take_along_axis(x, [0], 1))
     refused(IndexingError, "ints or bools|integers", lambda: xarr.take_along_axis(x, [[0.5]], 1))
-    found = xarr.take_along_axis(xarr.asarray(x), [[0, 9]], 1, mode="fill", fill_value=-1)
-    assert_same(found, np.array([[1, -1], [5, -1], [9, -1]]))
+    result = xarr.take_along_axis(xarr.asarray(x), [[0, 9]], 1, mode="fill", fill_value=-1)
+    assert_same(result, np.array([[1, -1], [5, -1], [9, -1]]))
     assert xarr.take_along_axis(xarr.zeros((0, 2)), xarr.zeros((3, 2), dtype=int), 0, mode="fill").shape == (
         3,
         2,
@@ -101,8 +101,8 @@ def test_taking_under_jit() -> None:
 
 def test_where_with_a_condition_alone() -> None:
     x = np.array([[0.0, np.nan], [-0.0, 2.0]])
-    for found, wanted in zip(xarr.where(xarr.asarray(x)), np.where(x), strict=True):
-        assert_same(found, wanted)
+    for result, wanted in zip(xarr.where(xarr.asarray(x)), np.where(x), strict=True):
+        assert_same(result, wanted)
     refused(InputError, "got one array beside it", lambda: xarr.where(True, 1))
 
 
@@ -112,8 +112,8 @@ def test_nonzero_of_a_given_size_as_jax(size: int, fill: Any) -> None:
     x = np.array([[0, 1, 0], [2, 0, 3]])
     wanted = jnp.nonzero(x, size=size, fill_value=fill)
     jitted = xarr.jit(lambda a: xarr.nonzero(a, size=size, fill_value=fill))
-    for found in (xarr.nonzero(xarr.asarray(x), size=size, fill_value=fill), jitted(xarr.asarray(x))):
-        for one, other in zip(found, wanted, strict=True):
+    for results in (xarr.nonzero(xarr.asarray(x), size=size, fill_value=fill), jitted(xarr.asarray(x))):
+        for one, other in zip(results, wanted, strict=True):
             assert_same(one, np.asarray(other, np.int64))
 
 
@@ -232,10 +232,10 @@ def test_putting_along_an_axis_where_only_the_indices_are_broad(
     wanted = counted(shape)
     indices = np.arange(np.prod(places, dtype=int)).reshape(places) % shape[axis]
     for values in (20, counted(places) * 10):
-        found = xarr.asarray(counted(shape))
-        xarr.put_along_axis(found, xarr.asarray(indices), values, axis)
+        result = xarr.asarray(counted(shape))
+        xarr.put_along_axis(result, xarr.asarray(indices), values, axis)
         np.put_along_axis(wanted, indices, values, axis)
-        assert_same(found, wanted)
+        assert_same(result, wanted)
         jitted = xarr.jit(lambda x, i, values=values: xarr.put_along_axis(x, i, values, axis, inplace=False))
         assert_same(jitted(xarr.asarray(counted(shape)), xarr.asarray(indices)), wanted)
 

@@ -115,10 +115,10 @@ def test_same_bits_in_explicit_mode(name: str) -> None:
     wanted = [xarr.asarray(value) for value in results(function(*arguments))]
     arrays = [a for a in arguments if isinstance(a, xarr.Array)]
     with xarr.config(broadcasting="explicit"):
-        found = results(program(*arguments))
+        outputs = results(program(*arguments))
     pasted = results(run_as_text(program, arrays))
-    assert len(found) == len(wanted) == len(pasted)
-    for got, other, right in zip(found, pasted, wanted, strict=True):
+    assert len(outputs) == len(wanted) == len(pasted)
+    for got, other, right in zip(outputs, pasted, wanted, strict=True):
         assert_same(got, np.asarray(right))
         assert_same(other, np.asarray(right))
 
@@ -191,9 +191,9 @@ def test_literals_keep_their_bits(value: Any) -> None:
     literal = np.asarray(value)
     program = xarr.make_explicit(lambda: xarr.lax.full((2,), literal[()]))
     assert isinstance(program, ExplicitProgram)
-    found = np.asarray(program())
-    assert found.dtype == literal.dtype
-    assert found.tobytes() == np.full(2, literal).tobytes()
+    result = np.asarray(program())
+    assert result.dtype == literal.dtype
+    assert result.tobytes() == np.full(2, literal).tobytes()
 
 
 def test_a_number_is_part_of_the_program() -> None:
@@ -213,9 +213,9 @@ def test_arrays_of_another_backend_than_the_default() -> None:
     x = xarr.asarray(MATRIX).to("reference")
     program = xarr.make_explicit(lambda x: x * 2 + x[0], x)
     assert isinstance(program, ExplicitProgram)
-    found = program(x)
-    assert found.backend == "reference"
-    assert_same(found, MATRIX * 2 + MATRIX[0])
+    result = program(x)
+    assert result.backend == "reference"
+    assert_same(result, MATRIX * 2 + MATRIX[0])
 
 
 def test_what_cannot_be_made_explicit() -> None:

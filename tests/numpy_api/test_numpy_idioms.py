@@ -28,8 +28,8 @@ def test_a_sequence_is_repeated_by_a_count_as_by_numpys_scalars(sequence: Any) -
 @pytest.mark.parametrize("factor", [2.5, [2], [[2, 3]], [True]], ids=repr)
 def test_a_list_is_multiplied_by_what_is_no_count(factor: Any) -> None:
     given, host = xarr.asarray(factor), np.asarray(factor)
-    for found, wanted in (([3] * given, [3] * host), (given * [3], host * [3])):
-        assert_same(found, wanted)
+    for result, wanted in (([3] * given, [3] * host), (given * [3], host * [3])):
+        assert_same(result, wanted)
 
 
 def test_a_traced_count_repeats_nothing() -> None:
@@ -50,9 +50,9 @@ def test_bytes_are_those_of_the_elements(shape: tuple[int, ...], dtype: str) -> 
 def test_cuts_may_be_arrays(cuts: Any) -> None:
     x = np.arange(6.0)
     for name in ("split", "array_split", "hsplit"):
-        found = getattr(xarr, name)(xarr.asarray(x), xarr.asarray(cuts, dtype="int64"))
+        results = getattr(xarr, name)(xarr.asarray(x), xarr.asarray(cuts, dtype="int64"))
         wanted = getattr(np, name)(x, np.asarray(cuts, dtype=np.int64))
-        for one, other in zip(found, wanted, strict=True):
+        for one, other in zip(results, wanted, strict=True):
             assert_same(one, other)
 
 
@@ -118,8 +118,8 @@ def test_reading_a_traced_mask_to_add_names_at() -> None:
         return x
 
     refused(TracedValueError, "x.at[mask].add(v)", lambda: xarr.jit(add)(xarr.arange(4)))
-    found = xarr.jit(lambda x: x.at[x > 1].add(5))(xarr.arange(4))
-    assert found.tolist() == [0, 1, 7, 8]
+    result = xarr.jit(lambda x: x.at[x > 1].add(5))(xarr.arange(4))
+    assert result.tolist() == [0, 1, 7, 8]
 
 
 def test_comparisons_without_parentheses_are_told_so() -> None:

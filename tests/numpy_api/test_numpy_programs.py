@@ -29,8 +29,8 @@ def solved(name: str, library: str) -> tuple[Any, ...]:
     assert text.count(XARR) == 1
     scope: dict[str, Any] = {"__name__": name}
     exec(compile(text.replace(XARR, library), str(path), "exec"), scope)
-    found: tuple[Any, ...] = scope["solve"](**PROGRAMS[name])
-    return found
+    result: tuple[Any, ...] = scope["solve"](**PROGRAMS[name])
+    return result
 
 
 @pytest.mark.implicit
@@ -39,9 +39,9 @@ def solved(name: str, library: str) -> tuple[Any, ...]:
 def test_the_import_alone_changes(name: str, backend: str) -> None:
     wanted = solved(name, NUMPY)
     with xarr.use_backend(backend):
-        found = solved(name, XARR)
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        results = solved(name, XARR)
+        assert len(results) == len(wanted)
+        for one, other in zip(results, wanted, strict=True):
             assert type(one) is xarr.Array
             assert (one.shape, one.dtype) == (np.shape(other), np.asarray(other).dtype)
             np.testing.assert_allclose(np.asarray(one), other, rtol=1e-9, atol=1e-12)

@@ -119,9 +119,9 @@ def test_ordered_dicts_keep_their_order_and_defaultdicts_their_factory() -> None
     assert type(got) is OrderedDict
     assert [(key, int(value)) for key, value in got.items()] == [(key, int(v)) for key, v in wanted.items()]
 
-    found = lax.cond(True, lambda d: d, lambda d: d, defaultdict(list, z=X, a=X + 1))
-    assert type(found) is defaultdict
-    assert (found.default_factory, list(found), found["missing"]) == (list, ["a", "z"], [])
+    result = lax.cond(True, lambda d: d, lambda d: d, defaultdict(list, z=X, a=X + 1))
+    assert type(result) is defaultdict
+    assert (result.default_factory, list(result), result["missing"]) == (list, ["a", "z"], [])
     with pytest.raises(ShapeError, match="default_factory"):
         lax.cond(True, lambda d: d, lambda d: defaultdict(int, d), defaultdict(list, a=X))
 

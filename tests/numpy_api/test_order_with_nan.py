@@ -37,10 +37,10 @@ CALLS = [
 def test_complex_numbers_with_nan(text, dtype):
     """Without NaN, then NaN as imaginary part, as real part, as both: NumPy documents this at `sort`."""
     call, values = expression(text), VALUES.astype(dtype)
-    wanted, found = call(np, values), call(xarr, xarr.asarray(values))
+    wanted, results = call(np, values), call(xarr, xarr.asarray(values))
     if not isinstance(wanted, tuple):
-        wanted, found = (wanted,), (found,)
-    for one, other in zip(found, wanted, strict=True):
+        wanted, results = (wanted,), (results,)
+    for one, other in zip(results, wanted, strict=True):
         same(one, other)
 
 

@@ -74,8 +74,8 @@ def test_functions_write_into_the_padded_vectors(function, shape):
 
 
 def test_a_function_gets_the_keywords():
-    found = xarr.pad([[1, 2]], 1, with_value, padder=7)
-    assert np.asarray(found).tolist() == np.pad([[1, 2]], 1, with_value, padder=7).tolist()
+    result = xarr.pad([[1, 2]], 1, with_value, padder=7)
+    assert np.asarray(result).tolist() == np.pad([[1, 2]], 1, with_value, padder=7).tolist()
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_function_gets_the_keywords():
 )
 def test_padding_in_a_traced_function(mode, keywords):
     x = np.arange(12.0).reshape(3, 4)
-    found = xarr.jit(lambda y: xarr.pad(y, 2, mode, **keywords))(x)
-    np.testing.assert_allclose(np.asarray(found), np.pad(x, 2, mode, **keywords), rtol=1e-14)
+    result = xarr.jit(lambda y: xarr.pad(y, 2, mode, **keywords))(x)
+    np.testing.assert_allclose(np.asarray(result), np.pad(x, 2, mode, **keywords), rtol=1e-14)
 
 
 def test_traced_values_to_pad_with():
-    found = xarr.jit(lambda x, v: xarr.pad(x, 1, constant_values=v))(np.ones(2), np.array([[3.0, 4.0]]))
-    assert np.asarray(found).tolist() == [3, 1, 1, 4]
-    found = xarr.jit(lambda x, v: xarr.pad(x, 1, constant_values=v))(np.ones(2), np.float64(5))
-    assert np.asarray(found).tolist() == [5, 1, 1, 5]
+    result = xarr.jit(lambda x, v: xarr.pad(x, 1, constant_values=v))(np.ones(2), np.array([[3.0, 4.0]]))
+    assert np.asarray(result).tolist() == [3, 1, 1, 4]
+    result = xarr.jit(lambda x, v: xarr.pad(x, 1, constant_values=v))(np.ones(2), np.float64(5))
+    assert np.asarray(result).tolist() == [5, 1, 1, 5]
 
 
 def test_padding_needs_no_implicit_broadcast():
@@ -108,8 +108,8 @@ def test_padding_needs_no_implicit_broadcast():
         for mode in ("linear_ramp", "mean", "median", "maximum", "reflect"):
             keywords = {"reflect_type": "odd"} if mode == "reflect" else {}
             x = np.arange(12.0).reshape(3, 4)
-            found = xarr.pad(x, 2, mode, **keywords)
-            np.testing.assert_allclose(np.asarray(found), np.pad(x, 2, mode, **keywords), rtol=1e-14)
+            result = xarr.pad(x, 2, mode, **keywords)
+            np.testing.assert_allclose(np.asarray(result), np.pad(x, 2, mode, **keywords), rtol=1e-14)
 
 
 @pytest.mark.parametrize(

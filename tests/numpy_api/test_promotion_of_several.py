@@ -75,5 +75,5 @@ def test_functions_of_three_arrays(text):
     call = expression(text)
     for dtypes in product(["int8", "uint8", "float16", "float32"], repeat=3):
         arrays = [np.ones(2, dtype) for dtype in dtypes]
-        found = call(xarr, [xarr.asarray(array) for array in arrays])
-        assert found.dtype == call(np, arrays).dtype, dtypes
+        result = call(xarr, [xarr.asarray(array) for array in arrays])
+        assert result.dtype == call(np, arrays).dtype, dtypes

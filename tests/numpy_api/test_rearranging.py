@@ -17,9 +17,9 @@ from xarr.errors import (
 X = np.arange(12.0).reshape(3, 4)
 
 
-def same(found, wanted):
-    np.testing.assert_array_equal(np.asarray(found), wanted)
-    assert found.dtype == wanted.dtype
+def same(result, wanted):
+    np.testing.assert_array_equal(np.asarray(result), wanted)
+    assert result.dtype == wanted.dtype
 
 
 @pytest.mark.parametrize(
@@ -44,21 +44,21 @@ def test_in_a_traced_function_and_with_explicit_broadcasting(text):
 @pytest.mark.parametrize("places", [[0, 2, 2, -1], [1], [3, 0, 0]])
 def test_traced_places_to_insert_at(places):
     values = np.arange(4.0 * len(places)).reshape(len(places), 4)
-    found = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 0))(X, np.array(places), values)
-    same(found, np.insert(X, places, values, 0))
+    result = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 0))(X, np.array(places), values)
+    same(result, np.insert(X, places, values, 0))
 
 
 @pytest.mark.implicit
 def test_a_traced_place_for_any_number_of_slices():
-    found = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 1))(X, np.array(2), np.ones((2, 3)))
-    same(found, np.insert(X, 2, np.ones((2, 3)), 1))
+    result = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 1))(X, np.array(2), np.ones((2, 3)))
+    same(result, np.insert(X, 2, np.ones((2, 3)), 1))
     same(xarr.jit(lambda x, i: xarr.insert(x, i, 9.0, 1))(X, np.array(-1)), np.insert(X, -1, 9.0, 1))
 
 
 def test_traced_places_to_delete():
     same(xarr.jit(lambda x, i: xarr.delete(x, i, 1))(X, np.array(-2)), np.delete(X, -2, 1))
-    found = xarr.jit(lambda x, i: xarr.delete(x, i, assume_unique_indices=True))(X, np.array([3, 0, -1]))
-    same(found, np.delete(X, [3, 0, -1]))
+    result = xarr.jit(lambda x, i: xarr.delete(x, i, assume_unique_indices=True))(X, np.array([3, 0, -1]))
+    same(result, np.delete(X, [3, 0, -1]))
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_traced_places_to_delete():
 def test_traced_counts(counts, total):
     wanted = np.repeat(X, counts, 0)[:total]
     wanted = np.pad(wanted, ((0, total - len(wanted)), (0, 0)), "edge") if len(wanted) else X[[-1] * total]
-    found = xarr.jit(lambda x, n: xarr.repeat(x, n, 0, total_repeat_length=total))(X, np.array(counts))
-    same(found, wanted)
+    result = xarr.jit(lambda x, n: xarr.repeat(x, n, 0, total_repeat_length=total))(X, np.array(counts))
+    same(result, wanted)
     if any(counts):
         same(xarr.repeat(X, counts, 0, total_repeat_length=total), wanted)
 

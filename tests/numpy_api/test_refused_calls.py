@@ -89,56 +89,56 @@ def outcome(xp: ModuleType, call: str) -> Any:
             return error
 
 
-def is_of_kind(found: Exception, wanted: Exception) -> bool:
+def is_of_kind(error: Exception, wanted: Exception) -> bool:
     """Whether who catches NumPy's error catches xarr's."""
     if isinstance(wanted, np.exceptions.AxisError):
-        return isinstance(found, np.exceptions.AxisError)
+        return isinstance(error, np.exceptions.AxisError)
     if isinstance(wanted, np.linalg.LinAlgError):
-        return isinstance(found, np.linalg.LinAlgError)
-    return isinstance(found, next(kind for kind in type(wanted).__mro__ if kind.__module__ == "builtins"))
+        return isinstance(error, np.linalg.LinAlgError)
+    return isinstance(error, next(kind for kind in type(wanted).__mro__ if kind.__module__ == "builtins"))
 
 
-def is_named(found: Exception, call: str) -> bool:
+def is_named(error: Exception, call: str) -> bool:
     """Whether the text names a function that is called; an operation that is explained has its own name."""
     names = re.findall(r"\b[a-z]\w*(?:\.[a-z]\w*)*\.([a-z]\w+)\(", call)
-    if not names or isinstance(found, BroadcastError | np.linalg.LinAlgError):
+    if not names or isinstance(error, BroadcastError | np.linalg.LinAlgError):
         return True
-    late = "at evaluation" in getattr(found, "__notes__", ())
-    return late or any(name in str(found) for name in names)
+    late = "at evaluation" in getattr(error, "__notes__", ())
+    return late or any(name in str(error) for name in names)
 
 
-def same(found: Any, wanted: Any) -> bool:
+def same(results: Any, wanted: Any) -> bool:
     if isinstance(wanted, list):
-        return len(found) == len(wanted) and all(map(same, found, wanted))
+        return len(results) == len(wanted) and all(map(same, results, wanted))
     if not isinstance(wanted, np.ndarray | np.generic):
-        return type(found) is type(wanted) and bool(found == wanted or found is wanted)
-    alike = (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
-    return alike and np.allclose(found, wanted, rtol=1e-6, equal_nan=True)
+        return type(results) is type(wanted) and bool(results == wanted or results is wanted)
+    alike = (results.dtype, results.shape) == (wanted.dtype, wanted.shape)
+    return alike and np.allclose(results, wanted, rtol=1e-6, equal_nan=True)
 
 
 def fault(kind: str, call: str) -> str | None:
     """What is wrong with a call of a kind; None if nothing is."""
-    found = outcome(xarr, call)
+    result = outcome(xarr, call)
     if kind == "at once":
-        right = isinstance(found, XarrError) and isinstance(found, MemoryError | ValueError | LookupError)
-        return None if right else repr(found)
+        right = isinstance(result, XarrError) and isinstance(result, MemoryError | ValueError | LookupError)
+        return None if right else repr(result)
     wanted = outcome(np, call)
-    refuses, numpy_refuses = isinstance(found, Exception), isinstance(wanted, Exception)
+    refuses, numpy_refuses = isinstance(result, Exception), isinstance(wanted, Exception)
     expected = {"only xarr refuses": (True, False), "only NumPy refuses": (False, True)}.get(
         kind, (False, False) if kind in ("same", "differs") else (True, True)
     )
     if (refuses, numpy_refuses) != expected:
-        return f"xarr: {found!r}, NumPy: {wanted!r}"
+        return f"xarr: {result!r}, NumPy: {wanted!r}"
     if kind in ("same", "differs"):
-        return None if same(found, wanted) == (kind == "same") else f"xarr: {found!r}, NumPy: {wanted!r}"
+        return None if same(result, wanted) == (kind == "same") else f"xarr: {result!r}, NumPy: {wanted!r}"
     if kind == "only xarr refuses":
-        return None if isinstance(found, XarrError | TypeError | AttributeError) else repr(found)
+        return None if isinstance(result, XarrError | TypeError | AttributeError) else repr(result)
     if kind == "only NumPy refuses":
         return None
-    right = isinstance(found, XarrError) and is_of_kind(found, wanted) and is_named(found, call)
+    right = isinstance(result, XarrError) and is_of_kind(result, wanted) and is_named(result, call)
     if kind == "in other words":
-        return None if is_of_kind(found, wanted) and not right else repr(found)
-    return None if right == (kind == "refused") else f"{found!r}, where NumPy raises {wanted!r}"
+        return None if is_of_kind(result, wanted) and not right else repr(result)
+    return None if right == (kind == "refused") else f"{result!r}, where NumPy raises {wanted!r}"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_calls(heading: str, calls: list[str], tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     kind, _, reason = heading.partition(": ")
     assert reason and len(set(calls)) == len(calls)
-    faults = [f"{call}: {found}" for call in calls if (found := fault(kind, call)) is not None]
+    faults = [f"{call}: {problem}" for call in calls if (problem := fault(kind, call)) is not None]
     assert not faults, "\n".join(faults)
 
 

@@ -78,10 +78,10 @@ def _inputs():
 def test_traced_functions_give_what_numpys_give_with_explicit_broadcasting(text):
     call, (x, y, z) = expression(text), _inputs()
     with xarr.config(broadcasting="explicit"):
-        found = xarr.jit(lambda *inputs: call(xarr, *inputs))(x, y, z)
+        outputs = xarr.jit(lambda *inputs: call(xarr, *inputs))(x, y, z)
         eager = call(xarr, *map(xarr.asarray, (x, y, z)))
     wanted = call(np, x, y, z)
-    for result in (found, eager):
+    for result in (outputs, eager):
         same(result, wanted, 1e-12)
 
 
@@ -227,8 +227,8 @@ def test_integers_far_apart_have_quantiles_between_them():
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
 def test_narrow_floats_keep_their_type(dtype):
     x = xarr.asarray([1, 3, 2, 4], dtype)
-    for found in (xarr.median(x), xarr.quantile(x, 0.5), xarr.nanmean(x), xarr.i0(x), xarr.sinc(x)):
-        assert found.dtype == x.dtype
+    for result in (xarr.median(x), xarr.quantile(x, 0.5), xarr.nanmean(x), xarr.i0(x), xarr.sinc(x)):
+        assert result.dtype == x.dtype
     fraction, exponent = xarr.frexp(x)
     assert (xarr.ldexp(fraction, exponent) == x).all()
     assert xarr.histogram(x, 3)[0].tolist() == [1, 1, 2]

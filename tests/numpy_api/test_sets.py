@@ -24,8 +24,8 @@ def padded(values, size, filler):
 def test_two_vectors_in_a_traced_function(one, other, size, filler, name):
     x, y = np.array(one), np.array(other)
     wanted = padded(getattr(np, name)(x, y), size, filler)
-    found = xarr.jit(lambda x, y: getattr(xarr, name)(x, y, size=size, fill_value=filler))(x, y)
-    np.testing.assert_array_equal(np.asarray(found), wanted)
+    result = xarr.jit(lambda x, y: getattr(xarr, name)(x, y, size=size, fill_value=filler))(x, y)
+    np.testing.assert_array_equal(np.asarray(result), wanted)
 
 
 @settings(max_examples=12)
@@ -40,11 +40,11 @@ def test_two_vectors(one, other, name):
 def test_distinct_elements_in_a_traced_function(values, size, equal_nan):
     x = np.array(values)
     wanted, index, inverse, counts = np.unique(x, True, True, True, equal_nan=equal_nan)
-    found = xarr.jit(lambda x: xarr.unique(x, True, True, True, equal_nan=equal_nan, size=size))(x)
-    np.testing.assert_array_equal(np.asarray(found[0]), padded(wanted, size, None))
-    np.testing.assert_array_equal(np.asarray(found[1]), padded(index, size, None))
-    np.testing.assert_array_equal(np.asarray(found[2]), inverse)
-    np.testing.assert_array_equal(np.asarray(found[3]), padded(counts, size, 0))
+    results = xarr.jit(lambda x: xarr.unique(x, True, True, True, equal_nan=equal_nan, size=size))(x)
+    np.testing.assert_array_equal(np.asarray(results[0]), padded(wanted, size, None))
+    np.testing.assert_array_equal(np.asarray(results[1]), padded(index, size, None))
+    np.testing.assert_array_equal(np.asarray(results[2]), inverse)
+    np.testing.assert_array_equal(np.asarray(results[3]), padded(counts, size, 0))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -52,22 +52,22 @@ def test_distinct_elements_in_a_traced_function(values, size, equal_nan):
 def test_distinct_slices_in_a_traced_function(axis, size):
     x = np.array([[1, 0, 1], [2, 5, 2], [1, 0, 1]])
     wanted, index, inverse, counts = np.unique(x, True, True, True, axis=axis)
-    found = xarr.jit(lambda x: xarr.unique(x, True, True, True, axis=axis, size=size, fill_value=9))(x)
+    results = xarr.jit(lambda x: xarr.unique(x, True, True, True, axis=axis, size=size, fill_value=9))(x)
     rest = max(size - len(index), 0)
     filled = [np.take(wanted, range(min(size, len(index))), axis), np.full_like(np.repeat(x[:1], rest, 0), 9)]
     filled[1] = filled[1] if axis == 0 else filled[1].T
-    np.testing.assert_array_equal(np.asarray(found[0]), np.concatenate(filled, axis))
-    np.testing.assert_array_equal(np.asarray(found[1]), padded(index, size, None))
-    np.testing.assert_array_equal(np.asarray(found[2]), inverse)
-    np.testing.assert_array_equal(np.asarray(found[3]), padded(counts, size, 0))
+    np.testing.assert_array_equal(np.asarray(results[0]), np.concatenate(filled, axis))
+    np.testing.assert_array_equal(np.asarray(results[1]), padded(index, size, None))
+    np.testing.assert_array_equal(np.asarray(results[2]), inverse)
+    np.testing.assert_array_equal(np.asarray(results[3]), padded(counts, size, 0))
 
 
 @pytest.mark.parametrize("size", [0, 2, 4])
 def test_indices_of_an_intersection_in_a_traced_function(size):
     x, y = np.array([3, 1, 3, 2, 5]), np.array([[2, 3], [3, 9]])
-    found = xarr.jit(lambda x, y: xarr.intersect1d(x, y, return_indices=True, size=size))(x, y)
+    results = xarr.jit(lambda x, y: xarr.intersect1d(x, y, return_indices=True, size=size))(x, y)
     wanted = np.intersect1d(x, y, return_indices=True)
-    for one, other in zip(found, wanted, strict=True):
+    for one, other in zip(results, wanted, strict=True):
         np.testing.assert_array_equal(np.asarray(one), padded(other, size, None))
 
 
@@ -78,22 +78,22 @@ def test_narrow_floats(dtype):
     assert xarr.unique(narrow).dtype == np.dtype(dtype)
     np.testing.assert_array_equal(np.asarray(xarr.unique(narrow)).astype(float), np.unique(x))
     np.testing.assert_array_equal(np.asarray(xarr.unique(narrow, axis=0)).astype(float), np.unique(x, axis=0))
-    found = xarr.setdiff1d(narrow, xarr.asarray([1.0]).astype(dtype))
-    np.testing.assert_array_equal(np.asarray(found).astype(float), np.setdiff1d(x, [1]))
+    result = xarr.setdiff1d(narrow, xarr.asarray([1.0]).astype(dtype))
+    np.testing.assert_array_equal(np.asarray(result).astype(float), np.setdiff1d(x, [1]))
 
 
 def test_the_difference_keeps_what_promotion_would_round():
     x = np.array([2**63 - 1, 2**53 + 1, 4])
-    found = xarr.setdiff1d(x, np.array([4.0, 0.5]))
-    assert np.asarray(found).tolist() == [2**53 + 1, 2**63 - 1]
-    assert found.dtype == np.int64
+    result = xarr.setdiff1d(x, np.array([4.0, 0.5]))
+    assert np.asarray(result).tolist() == [2**53 + 1, 2**63 - 1]
+    assert result.dtype == np.int64
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_no_implicit_broadcast(name):
     with xarr.config(broadcasting="explicit"):
-        found = getattr(xarr, name)([1, 2, 3, 3], [3, 4])
-        assert np.asarray(found).tolist() == getattr(np, name)([1, 2, 3, 3], [3, 4]).tolist()
+        result = getattr(xarr, name)([1, 2, 3, 3], [3, 4])
+        assert np.asarray(result).tolist() == getattr(np, name)([1, 2, 3, 3], [3, 4]).tolist()
         assert xarr.unique([[1, 2], [1, 2]], axis=0, size=3).tolist() == [[1, 2]] * 3
 
 
@@ -131,6 +131,6 @@ def test_refusals():
 )
 def test_arrays_of_another_backend_stay_there(function):
     x = xarr.asarray([1.0, 2.0, 4.0], device="reference")
-    found = function(x)
-    assert found.backend == "reference"
-    np.testing.assert_allclose(np.asarray(found), np.asarray(function(x.to("numpy"))), rtol=1e-12)
+    result = function(x)
+    assert result.backend == "reference"
+    np.testing.assert_allclose(np.asarray(result), np.asarray(function(x.to("numpy"))), rtol=1e-12)

@@ -125,9 +125,9 @@ def test_equality_of_whole_arrays(name):
         ([], []),
     ]:
         for equal_nan in (False, True):
-            found = getattr(XP, name)(a, b, equal_nan=equal_nan)
-            assert found.dtype == bool and found.shape == ()
-            assert bool(found) == getattr(np, name)(a, b, equal_nan=equal_nan)
+            result = getattr(XP, name)(a, b, equal_nan=equal_nan)
+            assert result.dtype == bool and result.shape == ()
+            assert bool(result) == getattr(np, name)(a, b, equal_nan=equal_nan)
     assert not XP.array_equal([1, 2], [1, 2, 3])
     assert XP.array_equal([1, 2], [1.0, 2.0])
     assert not XP.array_equal([1], [1, 1])

@@ -164,9 +164,9 @@ def test_any_axes(data):
 
 def test_sum_of_narrow_floats_is_rounded_once():
     values = np.full(4096, 1.001, np.float16)
-    found = XP.sum(values)
-    assert found.dtype == np.float16
-    assert np.asarray(found) == np.float16(values.astype(np.float64).sum())
+    result = XP.sum(values)
+    assert result.dtype == np.float16
+    assert np.asarray(result) == np.float16(values.astype(np.float64).sum())
     large = np.full(100, 60000, np.float16)
     assert np.asarray(XP.mean(large)) == 60000
     assert XP.mean(XP.asarray(large, "bfloat16")).dtype == XP.asarray(large, "bfloat16").dtype

@@ -30,12 +30,12 @@ from xarr.errors import (
 HostArray = np.ndarray[Any, Any]
 
 UFUNCS = {
-    name: found
+    name: ufunc
     for name in sorted(np.__all__)
-    if isinstance(found := getattr(np, name), np.ufunc) and name not in ("isnat",)
+    if isinstance(ufunc := getattr(np, name), np.ufunc) and name not in ("isnat",)
 }
 #: Without the Array API's other names for the same functions.
-NAMES = [name for name, found in UFUNCS.items() if found.__name__ == name]
+NAMES = [name for name, ufunc in UFUNCS.items() if ufunc.__name__ == name]
 BINARY = [name for name in NAMES if UFUNCS[name].nin == 2 and UFUNCS[name].signature is None]
 FOLDS = [name for name in BINARY if UFUNCS[name].nout == 1]
 UNARY = [name for name in NAMES if UFUNCS[name].nin == 1 and UFUNCS[name].nout == 1]
@@ -56,23 +56,23 @@ def values(shape: tuple[int, ...], dtype: str, seed: int = 0, positive: bool = F
     whole = np.asarray(random.integers(1 if kind == "u" or positive else -3, 5, shape))
     if kind in "iu":
         return whole.astype(dtype)
-    found = whole + random.integers(0, 4, shape) / 4
-    return np.asarray(found + 1j * random.integers(-2, 3, shape) if kind == "c" else found).astype(dtype)
+    values = whole + random.integers(0, 4, shape) / 4
+    return np.asarray(values + 1j * random.integers(-2, 3, shape) if kind == "c" else values).astype(dtype)
 
 
-def compare(found: Any, wanted: Any) -> None:
+def compare(results: Any, wanted: Any) -> None:
     if isinstance(wanted, tuple):
-        assert type(found) is tuple and len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        assert type(results) is tuple and len(results) == len(wanted)
+        for one, other in zip(results, wanted, strict=True):
             compare(one, other)
         return
     wanted = np.asarray(wanted)
     rtol = RTOL.get(wanted.dtype.name)
-    assert type(found) is xarr.Array
+    assert type(results) is xarr.Array
     if rtol is None:
-        assert_same(found, wanted)
+        assert_same(results, wanted)
     else:
-        same(found, wanted, rtol)
+        same(results, wanted, rtol)
 
 
 def beside_numpy(theirs: Callable[..., Any], own: Callable[..., Any], *arrays: Any, **options: Any) -> bool:
@@ -149,10 +149,10 @@ def reduceat_by_definition(ufunc: np.ufunc) -> Callable[..., HostArray]:
     """
 
     def reduceat(array: HostArray, indices: Any, axis: Any = 0, dtype: Any = None) -> HostArray:
-        found = ufunc.reduceat(array, indices, axis, dtype)
-        if found.dtype.kind != "f" or found.size == 0:
-            return found
-        lines = np.moveaxis(array.astype(found.dtype), axis or 0, 0)
+        result = ufunc.reduceat(array, indices, axis, dtype)
+        if result.dtype.kind != "f" or result.size == 0:
+            return result
+        lines = np.moveaxis(array.astype(result.dtype), axis or 0, 0)
         ends = [*indices[1:], len(lines)]
         parts = [lines[begin : max(end, begin + 1)] for begin, end in zip(indices, ends, strict=True)]
         return np.moveaxis(np.stack([functools.reduce(ufunc, part) for part in parts]), 0, axis or 0)
@@ -197,18 +197,18 @@ def test_outer(name: str) -> None:
 
 
 def at_beside_numpy(name: str, array: HostArray, *arguments: Any) -> bool:
-    wanted, found, other = array.copy(), xarr.asarray(array), xarr.asarray(array)
+    wanted, result, other = array.copy(), xarr.asarray(array), xarr.asarray(array)
     given = [xarr.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
-    kept = found.copy()
+    kept = result.copy()
     try:
         with np.errstate(all="ignore"):
             UFUNCS[name].at(wanted, *arguments)
     except (TypeError, ValueError, IndexError):
         with pytest.raises(XarrError):
-            getattr(xarr, name).at(found, *given)
+            getattr(xarr, name).at(result, *given)
         return False
-    assert getattr(xarr, name).at(found, *given) is None  # type: ignore[func-returns-value]
-    compare(found, wanted)
+    assert getattr(xarr, name).at(result, *given) is None  # type: ignore[func-returns-value]
+    compare(result, wanted)
     UFUNCS[name].at(other, *given)
     compare(other, wanted)
     assert_same(kept, array)
@@ -461,9 +461,9 @@ def test_methods_on_the_reference(call: Callable[[Any, Any], Any]) -> None:
 
 def test_at_in_a_traced_function() -> None:
     def counted(places: Any) -> Any:
-        found = xarr.zeros(4, "int64")
-        xarr.add.at(found, places, 1)
-        return found
+        result = xarr.zeros(4, "int64")
+        xarr.add.at(result, places, 1)
+        return result
 
     assert_same(xarr.jit(counted)(xarr.asarray([0, 2, 2, 3])), np.array([1, 0, 2, 1]))
     outer = xarr.zeros(2)

@@ -19,20 +19,22 @@ MODULES = ["polynomial", "chebyshev", "legendre", "hermite", "hermite_e", "lague
 C, X = np.array([1.0, -2, 0.5, 3]), np.linspace(-1, 2, 6).reshape(2, 3)
 
 
-def alike(found: Any, wanted: Any) -> None:
+def alike(results: Any, wanted: Any) -> None:
     """Assert Arrays and xarr's series where NumPy has arrays, numbers and its own."""
     if isinstance(wanted, tuple | list):
-        assert len(found) == len(wanted)
-        for one, other in zip(found, wanted, strict=True):
+        assert len(results) == len(wanted)
+        for one, other in zip(results, wanted, strict=True):
             alike(one, other)
     elif hasattr(wanted, "coef"):
-        assert type(found).__module__.startswith("xarr.") and type(found).__name__ == type(wanted).__name__
-        assert str(found) == str(wanted)
-        same(found.coef, wanted.coef, 1e-13)
+        assert (
+            type(results).__module__.startswith("xarr.") and type(results).__name__ == type(wanted).__name__
+        )
+        assert str(results) == str(wanted)
+        same(results.coef, wanted.coef, 1e-13)
     elif isinstance(wanted, np.ndarray | np.inexact):
-        same(found, np.asarray(wanted), 1e-13)
+        same(results, np.asarray(wanted), 1e-13)
     else:
-        assert found == wanted
+        assert results == wanted
 
 
 @pytest.mark.parametrize(

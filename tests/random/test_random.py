@@ -356,10 +356,10 @@ def test_modes(mode: str) -> None:
     p = np.float32([0.01, 0.5, 0.99])
     wanted = theirs.bernoulli(p, (200, 3), mode=mode)
     assert_same(random.bernoulli(mine, p, (200, 3), mode=mode), np.asarray(wanted))
-    found = np.asarray(random.gumbel(mine, (50,), np.float32, mode))
+    values = np.asarray(random.gumbel(mine, (50,), np.float32, mode))
     expected = theirs.gumbel((50,), np.float32, mode)
     # -log(-log(u)): a last digit of the inner logarithm is one of 1 in the result, however near 0 that is.
-    assert np.all(np.abs(found - expected) <= 2 * np.spacing(np.maximum(np.abs(expected), np.float32(1))))
+    assert np.all(np.abs(values - expected) <= 2 * np.spacing(np.maximum(np.abs(expected), np.float32(1))))
 
 
 def test_signs_and_trials() -> None:
@@ -429,8 +429,8 @@ def test_every_engine_splits_and_loops_as_jax(fusion: str) -> None:
     start = np.array([1, 2], np.uint32)
     wanted = jax.lax.fori_loop(0, 3, lambda i, c: step(jax, i, c), (start, np.zeros(3, np.uint64)))
     with xarr.config(fusion=fusion):
-        found = lax.fori_loop(0, 3, lambda i, c: step(xarr, i, c), (start, np.zeros(3, np.uint64)))
-        for mine, theirs in zip(found, wanted, strict=True):
+        results = lax.fori_loop(0, 3, lambda i, c: step(xarr, i, c), (start, np.zeros(3, np.uint64)))
+        for mine, theirs in zip(results, wanted, strict=True):
             assert_same(mine, np.asarray(theirs))
 
 
@@ -487,8 +487,8 @@ def test_other_readers_of_the_text_draw_the_same_bits() -> None:
         return random.bits(words, (3,)), random.bits(words, (3,), np.uint64), random.split(words)
 
     key = np.array([1, 2], np.uint32)
-    found = run_stablehlo(str(xarr.lower(draw, key)), key)
-    for mine, theirs in zip(draw(key), found, strict=True):
+    result = run_stablehlo(str(xarr.lower(draw, key)), key)
+    for mine, theirs in zip(draw(key), result, strict=True):
         assert_same(mine, theirs)
 
 
@@ -569,13 +569,13 @@ def test_refuses(error: type[Exception], message: str, call: Callable[[], Any]) 
 def test_keys_are_compared_as_jax_compares_them() -> None:
     one, several, other = random.key(0), random.split(random.key(0), 3), random.key(1)
     assert bool(one == random.key(0)) and not bool(one == other) and bool(one != other)
-    found = several == several[1]
-    assert_same(found, np.array([False, True, False]))
-    assert_same(several != several[1], ~np.asarray(found))
+    result = several == several[1]
+    assert_same(result, np.array([False, True, False]))
+    assert_same(several != several[1], ~np.asarray(result))
     assert_same(xarr.jit(lambda a, b: a == b)(one, other), np.asarray(False))
     assert (one == None) is False and (one != "a") is True  # noqa: E711
     wanted = jax.random.split(jax.random.key(0), 3)
-    assert_same(found, np.asarray(wanted == wanted[1]))
+    assert_same(result, np.asarray(wanted == wanted[1]))
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
     for number in (0, np.uint32(0), np.zeros(2, np.uint32), xarr.zeros(2)):

@@ -29,17 +29,17 @@ def outcome(run: Callable[[], Sequence[Any]]) -> Any:
 
 
 def flagged_outcome(whole: Graph, arguments: Sequence[np.ndarray[Any, Any]]) -> Any:
-    found = with_flags(whole)
-    assert "checked_indices" not in str(found.graph) and "xarr.check" not in str(found.graph)
-    found.graph.verify()
-    values = make_program(found.graph, get("reference")).program(*arguments)
+    graph = with_flags(whole)
+    assert "checked_indices" not in str(graph.graph) and "xarr.check" not in str(graph.graph)
+    graph.graph.verify()
+    values = make_program(graph.graph, get("reference")).program(*arguments)
     count = len(whole.results)
-    flags = [values[count + number] for number in dict.fromkeys(found.flags) if number is not None]
+    flags = [values[count + number] for number in dict.fromkeys(graph.flags) if number is not None]
     failed = [flag for flag in flags if flag[0] >= 0]
     if not failed:
         return list(values[:count])
     number, value = map(int, failed[0])
-    return outcome(lambda: found.checks[number].fail(value))
+    return outcome(lambda: graph.checks[number].fail(value))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -84,11 +84,11 @@ def test_the_flags_say_what_the_checks_raise(function: Callable[..., Any], index
 def check_outcome(whole: Graph, arguments: Sequence[np.ndarray[Any, Any]]) -> Any:
     """The outcome of the graph itself, which that of the flagged one has to be."""
     wanted = outcome(lambda: make_program(whole, get("reference")).program(*arguments))
-    found = flagged_outcome(whole, arguments)
+    results = flagged_outcome(whole, arguments)
     if isinstance(wanted, tuple):
-        assert found == wanted
+        assert results == wanted
     else:
-        for one, other in zip(found, wanted, strict=True):
+        for one, other in zip(results, wanted, strict=True):
             assert_same(one, other)
     return wanted
 
@@ -106,10 +106,10 @@ def test_a_flag_is_for_the_results_that_hang_on_its_checks() -> None:
         y, z = x[i], x[i - 1]
         return [x + 1, y, y * 2, (z + y)[0], i]
 
-    found = with_flags(graph(function, type_of(X), type_of(np.array([0, 1]))))
-    assert found.flags == (None, 0, 0, 1, None)
-    assert len(found.checks) == 2
-    assert [type.short() for type in found.graph.result_types[5:]] == ["s64[2]", "s64[2]"]
+    flagged_graph = with_flags(graph(function, type_of(X), type_of(np.array([0, 1]))))
+    assert flagged_graph.flags == (None, 0, 0, 1, None)
+    assert len(flagged_graph.checks) == 2
+    assert [type.short() for type in flagged_graph.graph.result_types[5:]] == ["s64[2]", "s64[2]"]
 
 
 def test_a_graph_without_checks_stays_as_it_is() -> None:

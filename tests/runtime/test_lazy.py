@@ -52,11 +52,11 @@ class Counting(NumpyBackend):
 
 @pytest.fixture
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counting]:
-    found = Counting()
-    monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": found})
+    backend = Counting()
+    monkeypatch.setattr(backends, "_loaded", {**backends._loaded, "counting": backend})
     monkeypatch.setattr(evaluation, "_programs", Programs())
     with xarr.use_backend("counting"):
-        yield found
+        yield backend
 
 
 # --- what is computed when -------------------------------------------------------------------------------
@@ -490,7 +490,7 @@ def test_counting_does_not_make_everything_evaluate(counting: Counting) -> None:
 
 def test_equal_types_made_by_many_threads_are_one() -> None:
     barrier = threading.Barrier(8)
-    found: list[list[TensorType]] = [[] for _ in range(8)]
+    results: list[list[TensorType]] = [[] for _ in range(8)]
 
     def make(mine: list[TensorType]) -> None:
         for size in range(300):
@@ -498,7 +498,7 @@ def test_equal_types_made_by_many_threads_are_one() -> None:
                 barrier.wait()
             mine.append(TensorType((size, 977), np.dtype(np.float32)))
 
-    threads = [threading.Thread(target=make, args=(mine,)) for mine in found]
+    threads = [threading.Thread(target=make, args=(mine,)) for mine in results]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
@@ -508,7 +508,7 @@ def test_equal_types_made_by_many_threads_are_one() -> None:
             thread.join()
     finally:
         sys.setswitchinterval(interval)
-    assert all(type is first for mine in found for type, first in zip(mine, found[0], strict=True))
+    assert all(type is first for mine in results for type, first in zip(mine, results[0], strict=True))
 
 
 @pytest.mark.usefixtures("on_numpy")

@@ -49,9 +49,9 @@ def test_nobody_reads_its_buffers(opaque: Backend, look: Callable[[Any], Any]) -
 def test_its_programs_take_no_arrays(opaque: Backend) -> None:
     x = xarr.asarray(VALUES)
     program = opaque.compile(graph(lambda x: [lax.add(x, x)], type_of(VALUES)))
-    (found,) = program(x._node.value)
-    assert type(found) is Buffer
-    assert_same(opaque.to_host(found), VALUES + VALUES)
+    (result,) = program(x._node.value)
+    assert type(result) is Buffer
+    assert_same(opaque.to_host(result), VALUES + VALUES)
     with pytest.raises(OpaqueMemoryError, match="wanted a buffer of the backend 'opaque', got ndarray"):
         program(VALUES)
 
@@ -171,8 +171,8 @@ def test_a_jitted_call_copies_arrays_of_the_host_in_once(
     jitted = xarr.jit(function)
     for _ in range(4):
         assert transfers(opaque, lambda: jitted(*given)) == (into, 0)
-    for found, wanted in zip(xarr.tree.leaves(jitted(*given)), xarr.tree.leaves(plain), strict=True):
-        assert_same(np.asarray(found), np.asarray(wanted))
+    for result, wanted in zip(xarr.tree.leaves(jitted(*given)), xarr.tree.leaves(plain), strict=True):
+        assert_same(np.asarray(result), np.asarray(wanted))
 
 
 @pytest.mark.parametrize(
@@ -305,12 +305,12 @@ def test_an_index_out_of_bounds_is_named_where_the_value_is_looked_at(
         x, i = xarr.asarray(VALUES), xarr.asarray(bad) + 0
         for _ in range(3):
             with opaque.transfers() as counted:
-                found = run(x, i)
-                xarr.evaluate(found)
+                result = run(x, i)
+                xarr.evaluate(result)
             assert (counted.from_host, counted.to_host) == (0, 0)
             for look in (np.asarray, str, lambda y: np.asarray(y * 2)):
-                assert raised(look, found) == wanted
-            assert raised(lambda y: y.to("numpy"), found)[2] == wanted[2]
+                assert raised(look, result) == wanted
+            assert raised(lambda y: y.to("numpy"), result)[2] == wanted[2]
         good = xarr.asarray([0, 2, 1])
         assert_same(np.asarray(run(x, good)), np.asarray(run(pending[0], good.to("numpy"))))
 
@@ -334,11 +334,11 @@ def test_a_value_that_hangs_on_no_failed_check_can_be_looked_at(opaque: Backend)
 
 def test_a_flag_is_read_once(opaque: Backend) -> None:
     x, i = xarr.asarray(VALUES), xarr.asarray([0, 2])
-    found = x[i]
-    assert transfers(opaque, lambda: np.asarray(found)) == (0, 2)
-    assert transfers(opaque, lambda: np.asarray(found)) == (0, 1)
+    result = x[i]
+    assert transfers(opaque, lambda: np.asarray(result)) == (0, 2)
+    assert transfers(opaque, lambda: np.asarray(result)) == (0, 1)
     assert transfers(opaque, lambda: np.asarray(x + 1)) == (0, 1)
-    assert not check_flags.flags_of([found._node])
+    assert not check_flags.flags_of([result._node])
 
 
 def test_a_singular_system_is_told_at_once(opaque: Backend) -> None:
@@ -399,9 +399,9 @@ def test_each_device_computes_what_lies_on_it(opaque: Backend) -> None:
     assert (first.device, second.device, second.backend) == ("opaque", "opaque:1", "opaque")
     assert "backend=opaque:1" in repr(second)
     for x in (first, second):
-        for found in (x + 1, xarr.jit(lambda x: x + 1)(x), x[1:], x[[0, 2]]):
-            assert found.device == x.device
-            assert_same(np.asarray(found), np.asarray(found.to("numpy")))
+        for result in (x + 1, xarr.jit(lambda x: x + 1)(x), x[1:], x[[0, 2]]):
+            assert result.device == x.device
+            assert_same(np.asarray(result), np.asarray(result.to("numpy")))
     with xarr.use_backend("opaque:1"):
         assert (xarr.asarray(VALUES) * 2).device == "opaque:1"
         assert xarr.zeros(3).evaluate().device == "opaque:1"
@@ -438,9 +438,9 @@ def test_devices_do_not_mix_and_move_without_the_host(opaque: Backend) -> None:
 def test_what_is_on_no_device_goes_along(opaque: Backend) -> None:
     second = xarr.asarray(VALUES, device="opaque:1")
     for beside in (VALUES, VALUES.tolist()):
-        found = second + beside
-        assert found.device == "opaque:1"
-        assert_same(np.asarray(found), VALUES * 2)
+        result = second + beside
+        assert result.device == "opaque:1"
+        assert_same(np.asarray(result), VALUES * 2)
     # A sum of lists belongs nowhere, wherever it was computed.
     total = xarr.add(VALUES.tolist(), 1.0)
     for device in ("opaque", "opaque:1"):

@@ -51,9 +51,9 @@ def test_a_kept_plan_gives_what_a_new_one_does(
     function: Callable[[Any, Any], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     operands = {name: of(value) for name, value in OPERANDS.items()}
-    found = [[function(operands[a], operands[b]) for a, b in PAIRS] for _ in range(2)][1]
+    results = [[function(operands[a], operands[b]) for a, b in PAIRS] for _ in range(2)][1]
     forget_plans(monkeypatch)
-    for (a, b), planned in zip(PAIRS, found, strict=True):
+    for (a, b), planned in zip(PAIRS, results, strict=True):
         wanted = function(operands[a], operands[b])
         assert _shape_of_graph(planned._node) == _shape_of_graph(wanted._node), (a, b)
         assert_same(np.asarray(planned), np.asarray(wanted))

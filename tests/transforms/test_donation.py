@@ -48,8 +48,8 @@ KEPT: list[Any] = []
 
 def made() -> xarr.Array:
     """An Array of ones whose memory a program has made and nothing else sees."""
-    found: xarr.Array = MAKE(xarr.asarray(np.ones(SIZE)))
-    return found
+    result: xarr.Array = MAKE(xarr.asarray(np.ones(SIZE)))
+    return result
 
 
 def address(x: xarr.Array) -> int:
@@ -179,8 +179,8 @@ def test_who_looks_sees_no_change(name: str, rounds: int) -> None:
         with xarr.config(fusion="off"):
             wanted = values_of(LOOKS[name](xarr.asarray(np.ones(SIZE))))
         is_reused(x)
-        found = values_of(seen)
-        assert_same(found, wanted) if isinstance(found, np.ndarray) else found == wanted
+        result = values_of(seen)
+        assert_same(result, wanted) if isinstance(result, np.ndarray) else result == wanted
 
 
 @pytest.mark.parametrize(

@@ -184,9 +184,9 @@ def test_what_a_traced_function_makes_lives_where_its_arguments_do(name: str) ->
         return lax.fori_loop(0, 1, lambda i, carried: carried + make(), x)
 
     jitted = xarr.jit(lambda x: x + make())
-    for found in (jitted(x), xarr.jit(lambda x: (make(), x + make()))(x)[1], loop(x), xarr.jit(loop)(x)):
-        assert found.backend == other
-        assert_same(found, wanted)
+    for result in (jitted(x), xarr.jit(lambda x: (make(), x + make()))(x)[1], loop(x), xarr.jit(loop)(x)):
+        assert result.backend == other
+        assert_same(result, wanted)
     assert xarr.jit(lambda x: (make(), x)[0])(x).backend == other
     assert_same(xarr.lower(lambda x: x + make(), x).compile()(x), wanted)
     # Elsewhere it is recorded anew, and outside of the function nothing has changed.

@@ -93,14 +93,14 @@ def test_result_is_an_array_like_any_other() -> None:
 
 def count_calls(jitted: Any) -> list[object]:
     """What the replay function returned, call by call."""
-    fast, found = jitted._replay, []
+    fast, results = jitted._replay, []
 
     def counted(args: Any, kwargs: Any) -> Any:
-        found.append(fast(args, kwargs))
-        return found[-1]
+        results.append(fast(args, kwargs))
+        return results[-1]
 
     jitted._replay, jitted._replays = counted, (counted, *jitted._replays[1:])
-    return found
+    return results
 
 
 def other_backend() -> Array:
@@ -124,11 +124,11 @@ def test_another_argument_is_missed(argument: Callable[[], Any]) -> None:
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: x * 2)
     jitted(x)
-    found = count_calls(jitted)
+    results = count_calls(jitted)
     other = argument()
     result = jitted(other)
     assert_same(np.asarray(result), np.asarray(other, dtype=getattr(other, "dtype", np.float64)) * 2)
-    assert found and all(each is MISSED for each in found)
+    assert results and all(each is MISSED for each in results)
 
 
 def test_an_argument_in_column_major_order() -> None:
@@ -402,9 +402,9 @@ def test_operands_live_while_the_lock_is_free() -> None:
 
     def call() -> None:
         for _ in range(200):
-            found = float(jitted(held[0]))
-            if found != wanted:
-                wrong.append(found)
+            result = float(jitted(held[0]))
+            if result != wanted:
+                wrong.append(result)
 
     threads = [threading.Thread(target=call) for _ in range(2)]
     other = threading.Thread(target=rebind)

@@ -100,8 +100,8 @@ def test_an_outer_array_cannot_be_changed_in_the_body_of_a_loop() -> None:
             total += x
             return carry
 
-        found: xarr.Array = xarr.lax.fori_loop(0, 3, add, x)
-        return found
+        result: xarr.Array = xarr.lax.fori_loop(0, 3, add, x)
+        return result
 
     with pytest.raises(TracedValueError, match="an array from outside"):
         xarr.lower(function, xarr.asarray(1.0))

@@ -54,8 +54,8 @@ def test_roll_by_several_traced_shifts() -> None:
 
 def test_roll_in_a_loop() -> None:
     x = xarr.arange(5)
-    found = xarr.lax.fori_loop(0, 4, lambda i, value: xarr.roll(value, i), x)
-    assert_same(found, np.roll(np.arange(5), 6))
+    result = xarr.lax.fori_loop(0, 4, lambda i, value: xarr.roll(value, i), x)
+    assert_same(result, np.roll(np.arange(5), 6))
 
 
 @pytest.mark.parametrize("k", [0, 1, -1, 3, -4, 100, 2**63 - 1, -(2**63)])

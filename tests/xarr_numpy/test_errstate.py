@@ -91,17 +91,17 @@ def test_error_of_a_program_restores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_threads_have_their_own_state() -> None:
     x = xarr.asarray(ZEROS).evaluate()
-    found: list[object] = []
+    results: list[object] = []
 
     def work() -> None:
         with np.errstate(over="raise"):
             for _ in range(200):
                 (x / x).evaluate()
-            found.append(np.geterr()["over"])
+            results.append(np.geterr()["over"])
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == ["raise"] * 4
+    assert results == ["raise"] * 4

@@ -48,9 +48,9 @@ def arrays(draw: st.DrawFn, dtype: np.dtype[Any], shape: Shape) -> Any:
     if dtype in SUB_BYTE:
         return np.array(values, np.uint8).view(dtype).reshape(shape)
     with np.errstate(all="ignore"):
-        found = np.array(values, np.dtype(float) if dtype in FLOAT else dtype).astype(dtype).reshape(shape)
+        result = np.array(values, np.dtype(float) if dtype in FLOAT else dtype).astype(dtype).reshape(shape)
     # Backends must not depend on the memory order.
-    return found.T.copy().T if draw(st.booleans()) else found
+    return result.T.copy().T if draw(st.booleans()) else result
 
 
 def elements(dtype: np.dtype[Any]) -> st.SearchStrategy[Any]:
@@ -83,8 +83,8 @@ def agree(op: Op, *operands: Any, ulp: int = 0, normwise: bool = False) -> None:
 def cases() -> list[Any]:
     classes = [cls for cls in REFERENCE if issubclass(cls, ops.Elementwise) and cls is not ops.Compare]
     # Special functions have definitions of their own on the reference backend: test_special.py.
-    found = [cls() for cls in classes if not issubclass(cls, SpecialFunction)]
-    return sorted(found, key=lambda op: op.name)
+    results = [cls() for cls in classes if not issubclass(cls, SpecialFunction)]
+    return sorted(results, key=lambda op: op.name)
 
 
 @pytest.mark.parametrize("op", cases(), ids=lambda op: op.name)

@@ -148,10 +148,12 @@ def test_sorting_little_or_nothing(shape: tuple[int, ...]) -> None:
 
 def test_arrays_are_sorted_together() -> None:
     comparator = graph(lambda a, b, c, d, e, f: [lax.lt(a, b)], I32, I32, I32, I32, F32, F32)
-    found = run(ops.Sort(0, True, comparator), np.int32([3, 1]), np.int32([42, 50]), np.float32([-3.0, 1.1]))
-    for actual, expected in zip(found, ([1, 3], [50, 42], [1.1, -3.0]), strict=True):
+    results = run(
+        ops.Sort(0, True, comparator), np.int32([3, 1]), np.int32([42, 50]), np.float32([-3.0, 1.1])
+    )
+    for actual, expected in zip(results, ([1, 3], [50, 42], [1.1, -3.0]), strict=True):
         assert_same(actual, np.array(expected, actual.dtype))
-    assert [array.dtype for array in found] == [np.int32, np.int32, np.float32]
+    assert [array.dtype for array in results] == [np.int32, np.int32, np.float32]
 
 
 def test_sorting_is_stable() -> None:
@@ -221,9 +223,9 @@ def test_tuples_nest() -> None:
     outer = Node(ops.Tuple(), (inner, y))
     element = Node(ops.GetTupleElement(0), (Node(ops.GetTupleElement(0), (outer,)),))
     assert outer.type is TupleType((TupleType((F32, I32)), I32))
-    found = get("reference").compile(Graph([x, y], [element, outer]))(np.float32(1), np.int32(2))
-    assert_same(found[0], np.float32(1))
-    assert_same(found[1][0][1], np.int32(2))
+    results = get("reference").compile(Graph([x, y], [element, outer]))(np.float32(1), np.int32(2))
+    assert_same(results[0], np.float32(1))
+    assert_same(results[1][0][1], np.int32(2))
 
 
 # --- the program --------------------------------------------------------------------------------------

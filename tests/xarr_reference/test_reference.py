@@ -45,11 +45,11 @@ def check(op: Op, operands: Iterable[Any], expected: Any, dtype: Any = None) -> 
 
 def operation_classes(modules: Iterable[ModuleType]) -> set[type[Op]]:
     """The concrete ops that the modules define: those that say a StableHLO name."""
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    return {cls for cls in found if issubclass(cls, Op) and "name" in vars(cls)}
+    classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {cls for cls in classes if issubclass(cls, Op) and "name" in vars(cls)}
 
 
-FAMILIES = [import_module(f"{ops.__name__}.{found.name}") for found in pkgutil.iter_modules(ops.__path__)]
+FAMILIES = [import_module(f"{ops.__name__}.{module.name}") for module in pkgutil.iter_modules(ops.__path__)]
 
 
 def needs_rule(op: type[Op]) -> bool:
@@ -379,8 +379,8 @@ def test_rounding_agrees_with_the_casts_of_numpy_and_ml_dtypes(dtype: Any) -> No
         # ml_dtypes rounds 1.2 * 2**-127 up.
         values = values[np.abs(values) >= np.finfo(np.float32).tiny]
     with np.errstate(all="ignore"):
-        found = np.array([round_to(np.float64(value), dtype) for value in values])
-        assert_same(found, values.astype(dtype))
+        result = np.array([round_to(np.float64(value), dtype) for value in values])
+        assert_same(result, values.astype(dtype))
 
 
 def test_nearest_takes_exact_numbers() -> None:

@@ -67,11 +67,11 @@ def assert_live(
 ) -> None:
     """Assert that `call` gives `wanted`, or refuses."""
     try:
-        found = leaves(call(*arguments))
+        results = leaves(call(*arguments))
     except XarrError:
         return
-    assert [(one.shape, one.dtype) for one in found] == [(one.shape, one.dtype) for one in wanted]
-    for one, other in zip(found, wanted, strict=True):
+    assert [(one.shape, one.dtype) for one in results] == [(one.shape, one.dtype) for one in wanted]
+    for one, other in zip(results, wanted, strict=True):
         if one.dtype.kind in "fc" and not only_shapes:
             np.testing.assert_allclose(one, other, rtol, atol=rtol, equal_nan=True)
         elif not only_shapes:

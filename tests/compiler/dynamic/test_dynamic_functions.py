@@ -106,11 +106,11 @@ def test_as_numpy_on_the_live_part_or_refused(name: str, shape: tuple[int, ...])
         if wanted is None or any(one is argument for one in written for argument in live[1:]):
             continue
         try:
-            found = getattr(xarr, name)(*given)
+            result = getattr(xarr, name)(*given)
         except XarrError:
             continue
-        assert len(parts(found)) == len(parts(wanted))
-        for got, want in zip(parts(found), parts(wanted), strict=True):
+        assert len(parts(result)) == len(parts(wanted))
+        for got, want in zip(parts(result), parts(wanted), strict=True):
             assert got.shape == want.shape
             np.testing.assert_allclose(settled(name, got, live), settled(name, want, live), rtol=1e-12)
 
@@ -127,8 +127,8 @@ def test_functions_that_are_taken(name: str) -> None:
         "where": lambda v: (v > 2.0, v, v),
     }
     make = arguments.get(name, lambda v: (v,))
-    found = getattr(xarr, name)(*make(x))
-    np.testing.assert_allclose(np.asarray(found), getattr(np, name)(*make(live)), rtol=1e-12)
+    result = getattr(xarr, name)(*make(x))
+    np.testing.assert_allclose(np.asarray(result), getattr(np, name)(*make(live)), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

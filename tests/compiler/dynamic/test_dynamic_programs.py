@@ -148,14 +148,14 @@ def test_every_element_type_as_the_static_operation(name: str, dtype: str) -> No
     element, function = dtype_of(dtype), _FUNCTIONS[name]
     values = np.array([3, 1, 2, 1, 2]).astype(element)
     for size in range(6):
-        found = function(lax.set_dimension_size(xarr.asarray(values), late(size), 0))
+        result = function(lax.set_dimension_size(xarr.asarray(values), late(size), 0))
         live = values[:size]
         # Cutting beyond the end is no slice of the static operation.
         wanted = live[1:4] if name == "slice" else np.asarray(function(live))
         if not size and name in ("max", "min") and dtype in COMPLEXES:
             # JAX's static answer has no imaginary part and is not neutral, as a late size of 0 needs it to be.
             wanted = np.asarray(complex(wanted.real, wanted.real), element)
-        assert_same(np.asarray(found), wanted)
+        assert_same(np.asarray(result), wanted)
 
 
 def test_nothing_behind_the_live_part_is_seen() -> None:
@@ -171,8 +171,8 @@ def test_nothing_behind_the_live_part_is_seen() -> None:
 
 def test_signs_of_zero_survive_sums() -> None:
     x = lax.set_dimension_size(np.array([-0.0, 5.0], np.float32), late(1), 0)
-    found = lax.reduce(x, np.float32(-0.0), lax.add, (0,))
-    assert_same(found, np.array(-0.0, np.float32))
+    result = lax.reduce(x, np.float32(-0.0), lax.add, (0,))
+    assert_same(result, np.array(-0.0, np.float32))
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "sort", "rev", "dot", "concatenate"])

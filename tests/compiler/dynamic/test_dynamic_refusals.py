@@ -97,9 +97,9 @@ def test_a_size_beyond_int32_is_refused() -> None:
 @pytest.mark.parametrize(("size", "live"), [(-1, 0), (-(2**31), 0), (4, 3), (2**31 - 1, 3)])
 def test_a_late_size_is_held_to_the_range(size: int, live: int, backend: str) -> None:
     with xarr.use_backend(backend):
-        found = lax.set_dimension_size(xarr.asarray(np.arange(3.0)), late(size), 0)
-        assert_same(np.asarray(found), np.arange(live, dtype=np.float64))
-        assert_same(lax.get_dimension_size(found, 0), np.array(live, np.int32))
+        result = lax.set_dimension_size(xarr.asarray(np.arange(3.0)), late(size), 0)
+        assert_same(np.asarray(result), np.arange(live, dtype=np.float64))
+        assert_same(lax.get_dimension_size(result, 0), np.array(live, np.int32))
 
 
 # --- the labels of the rules -------------------------------------------------------------------------------------
@@ -296,10 +296,10 @@ def test_an_array_says_bound_and_live_size() -> None:
 )
 def test_copies_stay_dynamic(change: Callable[[Any], Any]) -> None:
     x = dynamic((4, 3), 0).evaluate()
-    found = change(x)
-    assert found._node.type is x._node.type
-    assert_same(np.asarray(found), np.asarray(x))
-    assert_same(np.asarray(lax.reduce_sum(found, (0,))), np.asarray(x).sum(0))
+    result = change(x)
+    assert result._node.type is x._node.type
+    assert_same(np.asarray(result), np.asarray(x))
+    assert_same(np.asarray(lax.reduce_sum(result, (0,))), np.asarray(x).sum(0))
 
 
 @pytest.mark.parametrize(
@@ -350,9 +350,9 @@ def test_the_static_dimensions_of_a_dynamic_array_are_not_refused() -> None:
 def test_the_bound_makes_a_dimension_static_again() -> None:
     x = np.arange(5.0)
     late_size = lax.set_dimension_size(x, late(3), 0)
-    found = lax.set_dimension_size(late_size, 5, 0)
-    assert found._node.type is TensorType((5,), np.dtype(np.float64))
-    assert_same(np.asarray(found), x)
+    result = lax.set_dimension_size(late_size, 5, 0)
+    assert result._node.type is TensorType((5,), np.dtype(np.float64))
+    assert_same(np.asarray(result), x)
     same = xarr.asarray(x)
     assert lax.set_dimension_size(same, 5, 0)._node is same._node
 
@@ -360,8 +360,8 @@ def test_the_bound_makes_a_dimension_static_again() -> None:
 def test_growing_shows_what_the_buffer_holds() -> None:
     """As XLA does it, where set_dimension_size passes its operand through."""
     x = np.arange(5.0)
-    found = lax.set_dimension_size(lax.set_dimension_size(x, late(2), 0), late(4), 0)
-    assert_same(np.asarray(found), x[:4])
+    result = lax.set_dimension_size(lax.set_dimension_size(x, late(2), 0), late(4), 0)
+    assert_same(np.asarray(result), x[:4])
 
 
 def test_the_size_of_a_static_dimension_is_a_constant() -> None:

@@ -156,9 +156,9 @@ def test_dynamic_d7() -> None:
 
 def test_paddings_by_name_depend_on_the_size_where_windows_skip() -> None:
     x = lax.set_dimension_size(np.arange(16, dtype=np.float32).reshape(4, 4), late(3), 0)
-    found = lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 2), "SAME")
+    result = lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 2), "SAME")
     wanted = reduced(np.asarray(x), 0, np.add, (2, 2), (1, 2), ((0, 1), (0, 0)))
-    np.testing.assert_array_equal(np.asarray(found), wanted)
+    np.testing.assert_array_equal(np.asarray(result), wanted)
     with pytest.raises(
         ShapeError, match=r"reduce_window with padding 'SAME' of a dynamic array f32\[<=4,4\]"
     ):

@@ -24,8 +24,8 @@ F32, I32 = np.dtype("float32"), np.dtype("int32")
 
 def group(function: Callable[..., Any], *types: TensorType) -> ops.Fusion:
     fused = form_groups(graph(function, *types), SCHEDULE, lambda domain, cost: True)
-    (found,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
-    return found
+    (fusion,) = (each.op for each in fused.nodes if isinstance(each.op, ops.Fusion))
+    return fusion
 
 
 def twice(x: Node) -> Node:

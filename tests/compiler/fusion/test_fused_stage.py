@@ -35,8 +35,8 @@ def fused(function: Callable[..., Any], *types: Any) -> Graph:
 def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:
     """For each group: bytes read, of these the least, written, the least, scratch, local."""
     groups = [each.op for each in fused(function, *types).nodes if isinstance(each.op, ops.Fusion)]
-    found = [traffic(SCHEDULE.build(group), SCHEDULE.target.cache_bytes) for group in groups]
-    return [(t.read, t.least_read, t.written, t.least_written, t.scratch, t.local) for t in found]
+    costs = [traffic(SCHEDULE.build(group), SCHEDULE.target.cache_bytes) for group in groups]
+    return [(t.read, t.least_read, t.written, t.least_written, t.scratch, t.local) for t in costs]
 
 
 def case(name: str, *shape: int) -> list[tuple[int, ...]]:
@@ -209,8 +209,8 @@ def test_the_fused_stage_says_so_and_can_still_be_read() -> None:
         "fusion: reads 400.0 kB (least 400.0 kB), writes 400.0 kB (least 400.0 kB)",
     ]
     parse(text)
-    (found,) = stablehlo.run(stablehlo.parse(text), x)
-    assert float(found[0, 0]) == np.float32(0.01)
+    (results,) = stablehlo.run(stablehlo.parse(text), x)
+    assert float(results[0, 0]) == np.float32(0.01)
 
 
 def test_a_group_inside_a_loop_is_remarked_on() -> None:

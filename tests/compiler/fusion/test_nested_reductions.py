@@ -36,8 +36,8 @@ def softmax(x: Any) -> Any:
 
 
 def both_ends(a: Any, b: Any) -> Any:
-    found = squares(a, b)
-    return xarr.min(found, axis=1), xarr.max(found, axis=1), found
+    result = squares(a, b)
+    return xarr.min(result, axis=1), xarr.max(result, axis=1), result
 
 
 def mixed(a: Any, b: Any) -> Any:
@@ -96,10 +96,10 @@ def test_pairs_of_points(name: str, size: tuple[int, int, int], dtype: str) -> N
         assert isinstance(fused, Graph)
         if min(rows, columns) > 1 and dtype in ("float32", "float64"):
             assert sum(isinstance(node.op, ops.Fusion) for node in fused.nodes) == count, fused.to_text()
-        found = function(a, b)
-        found = found if isinstance(found, tuple) else (found,)
-        xarr.evaluate(*found)
-    for mine, exact in zip(found, wanted, strict=True):
+        results = function(a, b)
+        results = results if isinstance(results, tuple) else (results,)
+        xarr.evaluate(*results)
+    for mine, exact in zip(results, wanted, strict=True):
         if exact.dtype.kind == "i":
             assert_same(np.asarray(mine), np.asarray(exact))
         else:
@@ -147,8 +147,8 @@ def test_a_sum_of_many_inside_is_accurate() -> None:
     exact = np.min(np.abs(a[:, None].astype(np.float64) * b[None, :20]).sum(-1), axis=1)
     with config(fusion="compiled"):
         x, y = xarr.asarray(a), xarr.asarray(b[:20])
-        found = np.asarray(xarr.min(xarr.sum(xarr.abs(x[:, None] * y[None]), axis=-1), axis=1))
-    np.testing.assert_allclose(found, exact, rtol=2e-6)
+        result = np.asarray(xarr.min(xarr.sum(xarr.abs(x[:, None] * y[None]), axis=-1), axis=1))
+    np.testing.assert_allclose(result, exact, rtol=2e-6)
 
 
 def test_what_is_read_once_is_not_copied() -> None:
@@ -175,10 +175,10 @@ def test_operands_that_are_not_repeated_are_read_in_order() -> None:
     """Nothing to copy: the inner reduction itself runs in lanes."""
     x = xarr.asarray(RNG.normal(size=(30, 40, 50)))
     with config(fusion="compiled"):
-        found = np.asarray(xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1))
+        result = np.asarray(xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1))
         program = xarr.lower(lambda x: xarr.min(xarr.sum(xarr.exp(x), axis=-1), axis=-1), x).stage("program")
     assert "packed" not in str(program)
-    np.testing.assert_allclose(found, np.exp(np.asarray(x)).sum(-1).min(-1), rtol=1e-14)
+    np.testing.assert_allclose(result, np.exp(np.asarray(x)).sum(-1).min(-1), rtol=1e-14)
 
 
 #: Dimensions of both operands: batching, contracting.

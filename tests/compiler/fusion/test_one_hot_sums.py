@@ -98,9 +98,9 @@ def test_zero_times_what_is_not_finite_is_nan(value: float, label: int) -> None:
     labels[[40, 1700]] = label
     x[600, 4], labels[600] = value, 3
     x[601, 4], labels[601] = value, 11
-    found = compiled(SPELLINGS["transposed"], x, labels)
-    assert_same(found, expected(x, labels))
-    assert np.isnan(found[:, 4]).all() and np.isnan(found[:, 2]).sum() >= CLASSES - 1
+    result = compiled(SPELLINGS["transposed"], x, labels)
+    assert_same(result, expected(x, labels))
+    assert np.isnan(result[:, 4]).all() and np.isnan(result[:, 2]).sum() >= CLASSES - 1
 
 
 def test_rows_are_counted() -> None:
@@ -116,9 +116,9 @@ def test_rows_are_counted() -> None:
 
 def test_sums_of_many_rows_are_sums_of_sums() -> None:
     x = np.random.default_rng(5).random((2**17, 8)).astype("float32")
-    found = compiled(SPELLINGS["transposed"], x, np.zeros(len(x), np.int64))
-    assert_same(found[0], x.sum(axis=0, dtype="float64").astype("float32"), ulp=8)
-    assert not found[1:].any()
+    results = compiled(SPELLINGS["transposed"], x, np.zeros(len(x), np.int64))
+    assert_same(results[0], x.sum(axis=0, dtype="float64").astype("float32"), ulp=8)
+    assert not results[1:].any()
 
 
 def test_what_is_no_one_hot_matrix_stays_a_product() -> None:

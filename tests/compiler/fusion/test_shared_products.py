@@ -48,11 +48,11 @@ def product(left: Array, right: Array, numbers: Any) -> Any:
     return lax.dot_general(xarr.asarray(left), xarr.asarray(right), numbers)
 
 
-def assert_equal_sums(found: Array, reference: xarr.Array) -> None:
+def assert_equal_sums(result: Array, reference: xarr.Array) -> None:
     """The same values, with 0.0 for -0.0: a sum of -0.0 is either, as a BLAS begins it with its first product or
     with 0.0, and OpenBLAS and XLA do one or the other by the processor and the shapes."""
-    wanted, zero = np.asarray(reference), np.zeros((), found.dtype)
-    assert_same(found + zero, wanted + zero)
+    wanted, zero = np.asarray(reference), np.zeros((), result.dtype)
+    assert_same(result + zero, wanted + zero)
 
 
 def test_sums_differ_in_no_more_than_the_sign_of_zero() -> None:
@@ -71,16 +71,16 @@ def test_products_are_those_of_the_reference(shared: bool, case: Any, dtype: str
         if shared:
             patch.setattr(workers, "WORTH_A_THREAD", 0)
             patch.setattr(workers, "count", lambda: 2)
-        found = np.asarray(product(left, right, numbers))
+        result = np.asarray(product(left, right, numbers))
     with xarr.use_backend("reference"):
-        assert_equal_sums(found, product(left, right, numbers))
+        assert_equal_sums(result, product(left, right, numbers))
 
 
 def test_infinities_do_not_warn_in_other_threads(monkeypatch: pytest.MonkeyPatch, recwarn: Any) -> None:
     monkeypatch.setattr(workers, "WORTH_A_THREAD", 0)
     x = np.full((64, 4, 4), np.inf, np.float32)
-    found = np.asarray(product(x, np.zeros_like(x), (((2,), (1,)), ((0,), (0,)))))
-    assert np.isnan(found).all() and not recwarn.list
+    result = np.asarray(product(x, np.zeros_like(x), (((2,), (1,)), ((0,), (0,)))))
+    assert np.isnan(result).all() and not recwarn.list
 
 
 def test_blas_has_its_threads_again_after_sharing() -> None:
@@ -147,8 +147,8 @@ def test_operands_that_blas_takes_are_not_copied() -> None:
     swapped = contraction.plan((4, 5, 6), (4, 7, 6), ((0,), (0,)), ((2,), (2,)))
     left, right = np.zeros((4, 5, 6)), np.zeros((4, 7, 6))
     assert np.shares_memory(swapped.left.matrices(left.transpose(swapped.left.axes), 1), left)
-    found = swapped.right.matrices(right.transpose(swapped.right.axes), 1)
-    assert found.shape == (4, 6, 7) and np.shares_memory(found, right)
+    result = swapped.right.matrices(right.transpose(swapped.right.axes), 1)
+    assert result.shape == (4, 6, 7) and np.shares_memory(result, right)
 
 
 def test_contracted_dimensions_are_taken_in_the_order_that_copies_least() -> None:
@@ -186,6 +186,6 @@ def test_convolutions_in_shared_blocks_are_those_of_the_reference(
         patch.setattr(workers, "WORTH_A_THREAD", 0)
         patch.setattr(workers, "count", lambda: 2)
         patch.setattr(convolution, "_BLOCK", 512)
-        found = np.asarray(convolved())
+        result = np.asarray(convolved())
     with xarr.use_backend("reference"):
-        assert_equal_sums(found, convolved())
+        assert_equal_sums(result, convolved())

@@ -87,10 +87,10 @@ def test_an_index_out_of_bounds_is_the_same_error(name: str, is_jitted: bool) ->
     function = xarr.jit(loop) if is_jitted else loop
     with pytest.raises(IndexingError) as wanted:
         interpreted(loop, 11)
-    with xarr.config(fusion="compiled"), pytest.raises(IndexingError) as found:
+    with xarr.config(fusion="compiled"), pytest.raises(IndexingError) as error:
         outcome(function, X, 11)
-    assert str(found.value) == str(wanted.value)
-    (note,) = found.value.__notes__
+    assert str(error.value) == str(wanted.value)
+    (note,) = error.value.__notes__
     assert "while computing while_loop" in note and "test_bounds_check_hoisting.py:" in note
 
 
@@ -120,9 +120,9 @@ def test_of_several_indices_the_one_that_fails_first_is_named() -> None:
     for n in (1, 2, 4):
         with pytest.raises(IndexingError) as wanted:
             interpreted(loop, n)
-        with pytest.raises(IndexingError) as found:
+        with pytest.raises(IndexingError) as error:
             outcome(xarr.jit(loop), X, n)
-        assert str(found.value) == str(wanted.value)
+        assert str(error.value) == str(wanted.value)
 
 
 def test_a_loop_of_no_steps_looks_at_no_index() -> None:

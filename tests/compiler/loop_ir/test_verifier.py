@@ -95,9 +95,9 @@ class Program:
 
 @pytest.fixture
 def program() -> Program:
-    found = Program()
-    assert verify(found.kernel) is found.kernel
-    return found
+    program = Program()
+    assert verify(program.kernel) is program.kernel
+    return program
 
 
 def test_l1_an_index_outside_of_its_loop(program: Program) -> None:
@@ -133,15 +133,15 @@ def test_l1_an_index_of_two_loops(program: Program) -> None:
 
 
 def test_l1_an_accumulator_that_uses_the_turn(program: Program) -> None:
-    found = program.sums.accumulators[0]
-    element = found.terms[0]
-    program.sums.accumulators[0] = replace(found, combined=(found.left[0] + element,))
+    accumulator = program.sums.accumulators[0]
+    element = accumulator.terms[0]
+    program.sums.accumulators[0] = replace(accumulator, combined=(accumulator.left[0] + element,))
     program.breaks("L1", "the index")
 
 
 def test_l1_two_operands_of_a_name(program: Program) -> None:
-    found = program.sums.accumulators[0]
-    program.sums.accumulators[0] = replace(found, right=found.left)
+    accumulator = program.sums.accumulators[0]
+    program.sums.accumulators[0] = replace(accumulator, right=accumulator.left)
     program.breaks("L1", "two operands of a computation have one name")
 
 
@@ -223,20 +223,20 @@ def _carry(program: Program) -> None:
 
 
 def _terms(program: Program) -> None:
-    found = program.sums.accumulators[0]
-    program.sums.accumulators[0] = replace(found, terms=(found.terms[0].convert(F64),))
+    accumulator = program.sums.accumulators[0]
+    program.sums.accumulators[0] = replace(accumulator, terms=(accumulator.terms[0].convert(F64),))
 
 
 def _identities(program: Program) -> None:
-    found = program.sums.accumulators[0]
-    program.sums.accumulators[0] = replace(found, identities=())
+    accumulator = program.sums.accumulators[0]
+    program.sums.accumulators[0] = replace(accumulator, identities=())
 
 
 def _steps(program: Program) -> None:
-    found = program.sums.accumulators[0]
+    accumulator = program.sums.accumulators[0]
     factor = program.name("f", F64)
     program.sums.accumulators[0] = replace(
-        found, arguments=(factor,), step=(found.left[0] + factor.convert(F32),)
+        accumulator, arguments=(factor,), step=(accumulator.left[0] + factor.convert(F32),)
     )
 
 

@@ -45,9 +45,9 @@ def address(x: xarr.Array) -> int:
 
 
 def computed(array: Any) -> xarr.Array:
-    found = xarr.asarray(array) + xarr.asarray(0, dtype=array.dtype)
-    xarr.evaluate(found)
-    return found
+    result = xarr.asarray(array) + xarr.asarray(0, dtype=array.dtype)
+    xarr.evaluate(result)
+    return result
 
 
 def smooth(u: Any) -> Any:
@@ -281,8 +281,8 @@ def test_what_a_loop_carries_through_is_not_written_over(step: Callable[..., Any
         wanted = program(xarr.asarray(x), xarr.asarray(steps))
         xarr.evaluate(*wanted)
     for donated in ((), (0,)):
-        found = xarr.jit(program, donate_argnums=donated)(computed(x), computed(np.array(steps)))
-        for one, other in zip(found, wanted, strict=True):
+        results = xarr.jit(program, donate_argnums=donated)(computed(x), computed(np.array(steps)))
+        for one, other in zip(results, wanted, strict=True):
             assert_same(one, other)
 
 
@@ -296,9 +296,9 @@ def test_what_a_kept_tuple_holds_is_not_written_over() -> None:
         wanted = stacked(xarr.asarray(x))
         xarr.evaluate(*wanted)
     for number in (0, 1):
-        found = stacked(computed(x))
-        xarr.evaluate(found[number])  # the loop is kept for the other one
-        for one, other in zip(found, wanted, strict=True):
+        results = stacked(computed(x))
+        xarr.evaluate(results[number])  # the loop is kept for the other one
+        for one, other in zip(results, wanted, strict=True):
             assert_same(one, other)
 
 
@@ -333,9 +333,9 @@ def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest
     forgetful = replace(schedule.SCHEDULE, target=PROCESSOR.replace(spare_bytes=0))
     monkeypatch.setattr(schedule, "SCHEDULE", forgetful)
     for seed in range(first, first + 10):
-        found, backend = sample(Random(seed), most=4096), get("numpy")
+        drawing, backend = sample(Random(seed), most=4096), get("numpy")
         with xarr.config(fusion="compiled"):
-            plain, fused = (lower(found.graph, backend, name) for name in ("decomposed", "fused"))
+            plain, fused = (lower(drawing.graph, backend, name) for name in ("decomposed", "fused"))
         assert peak(fused).total <= peak(plain, overwrites=False).total
 
 
@@ -343,12 +343,12 @@ def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest
 @settings(max_examples=25, deadline=None)
 def test_random_programs_write_over_arguments(seed: int) -> None:
     """All arguments are given away: the results are the same."""
-    found = sample(Random(seed), most=40_000)
+    drawing = sample(Random(seed), most=40_000)
     backend = get("numpy")
     with xarr.config(fusion="off"):
-        wanted = make_program(found.graph, backend).program(*found.inputs)
+        wanted = make_program(drawing.graph, backend).program(*drawing.inputs)
     with xarr.config(fusion="compiled"):
-        graph = lower(found.graph, backend)
+        graph = lower(drawing.graph, backend)
         program = backend.compile_owning(graph, range(len(graph.parameters)))
-        results = program(*[np.array(array) for array in found.inputs])
-    check([np.asarray(each) for each in results], [np.asarray(each) for each in wanted], found.bounds)
+        results = program(*[np.array(array) for array in drawing.inputs])
+    check([np.asarray(each) for each in results], [np.asarray(each) for each in wanted], drawing.bounds)

@@ -49,9 +49,9 @@ ENGINES = [
 ]
 
 
-def lowered(found: Graph, engine: str) -> Graph:
+def lowered(graph: Graph, engine: str) -> Graph:
     with xarr.config(fusion=engine):
-        return lower(found, get("numpy"))
+        return lower(graph, get("numpy"))
 
 
 def both(
@@ -64,8 +64,8 @@ def both(
         return wanted, list(run_plan(made, *[np.array(each) for each in inputs]))
 
 
-def assert_equal_bits(wanted: list[Any], found: list[Any]) -> None:
-    for one, other in zip(wanted, found, strict=True):
+def assert_equal_bits(wanted: list[Any], results: list[Any]) -> None:
+    for one, other in zip(wanted, results, strict=True):
         assert np.asarray(one).tobytes() == other.tobytes()
 
 
@@ -100,8 +100,8 @@ def state_machine(x: Any) -> Any:
         return i + 1, b, xarr.sort(a) + fixed, rows.at[i].set(a[0]), fixed
 
     rows = xarr.zeros((5, *x.shape[1:])) + x[0]
-    found = lax.while_loop(lambda s: s[0] < 5, body, (0, x, x * 2, rows, x + 1))
-    return *found[1:], rows
+    results = lax.while_loop(lambda s: s[0] < 5, body, (0, x, x * 2, rows, x + 1))
+    return *results[1:], rows
 
 
 CONTROL: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -179,8 +179,8 @@ def test_a_donated_argument_is_written_over() -> None:
 def test_a_loop_copies_what_others_need_and_nothing_else() -> None:
     def program(x: Any, keep: bool) -> Any:
         rows = x.at[0].set(1.0)
-        found = lax.fori_loop(0, 3, lambda i, s: s.at[i].set(lax.sort(x[i])), rows)
-        return (found, rows) if keep else found
+        result = lax.fori_loop(0, 3, lambda i, s: s.at[i].set(lax.sort(x[i])), rows)
+        return (result, rows) if keep else result
 
     for keep in (False, True):
         fused = lowered(xarr.lower(lambda x, keep=keep: program(x, keep), "f64[5,9000]").graph, "off")
@@ -203,8 +203,8 @@ def test_a_loop_copies_arguments_even_if_they_were_donated() -> None:
     assert [type(step) for step in made.steps[-2:]] == [Copy, LoopStep]
     values = np.arange(9000)
     values.flags.writeable = False
-    (found,) = get("numpy").compile_owning(fused, (0,))(values)
-    assert (values == np.arange(9000)).all() and (found[:4] == [0, 5, 10, 3]).all()
+    (result,) = get("numpy").compile_owning(fused, (0,))(values)
+    assert (values == np.arange(9000)).all() and (result[:4] == [0, 5, 10, 3]).all()
 
 
 def test_native_loops_say_which_results_are_wanted() -> None:

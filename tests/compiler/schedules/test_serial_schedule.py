@@ -147,13 +147,13 @@ def test_programs_keep_the_rules_and_use_plain_loops_alone(name: str) -> None:
 def test_programs_compute_what_the_reference_does(name: str, toy_c: Any) -> None:
     function, arrays = CASES[name]
     c_library.CALLS.clear()
-    found = function(*map(xarr.asarray, arrays))
-    found = [np.asarray(each) for each in (found if isinstance(found, tuple | list) else [found])]
+    results = function(*map(xarr.asarray, arrays))
+    results = [np.asarray(each) for each in (results if isinstance(results, tuple | list) else [results])]
     assert not c_library.CALLS
     with xarr.use_backend("reference"):
         wanted = function(*map(xarr.asarray, arrays))
         wanted = [np.asarray(each) for each in (wanted if isinstance(wanted, tuple | list) else [wanted])]
-    for each, other in zip(found, wanted, strict=True):
+    for each, other in zip(results, wanted, strict=True):
         assert_same(each, other)
 
 

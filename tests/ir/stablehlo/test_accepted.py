@@ -39,16 +39,16 @@ def test_xla_reads_the_imaginary_part_of_what_becomes_a_bool(dtype: str, shape: 
     x = np.array(NUMBERS[: np.prod(shape, dtype=int)], dtype).reshape(shape)
     program = as_bool(dtype, *shape)
     assert squeezed(str(parse(str(program)))) == squeezed(str(program))
-    for found, wanted in zip(run_stablehlo(str(program), x), on_numpy(program, x), strict=True):
-        assert_same(found, wanted)
+    for result, wanted in zip(run_stablehlo(str(program), x), on_numpy(program, x), strict=True):
+        assert_same(result, wanted)
     assert_same(on_numpy(program, x)[0], x != 0)
 
 
 def test_the_text_reads_back_as_a_comparison() -> None:
     module = stablehlo.parse(str(as_bool(np.complex64, 7)))
     assert str(module.main) == str(as_bool(np.complex64, 7))
-    found = stablehlo.run(module, np.array(NUMBERS, np.complex64))[0]
-    assert_same(np.asarray(found), np.array(NUMBERS, np.complex64) != 0)
+    result = stablehlo.run(module, np.array(NUMBERS, np.complex64))[0]
+    assert_same(np.asarray(result), np.array(NUMBERS, np.complex64) != 0)
 
 
 def test_the_conversion_inside_a_computation() -> None:
@@ -56,8 +56,8 @@ def test_the_conversion_inside_a_computation() -> None:
     inner = graph(lambda x: node(ops.Convert(PRED), x), scalar)
     program = graph(lambda x: node(ops.Map((0,), inner), x), tensor(np.complex64, 7))
     assert "stablehlo.compare" in str(program)
-    (found,) = run_stablehlo(str(program), np.array(NUMBERS, np.complex64))
-    assert found.tolist() == [False, True, False, True, True, False, True]
+    (result,) = run_stablehlo(str(program), np.array(NUMBERS, np.complex64))
+    assert result.tolist() == [False, True, False, True, True, False, True]
 
 
 def test_locations_are_those_of_the_conversion() -> None:
@@ -126,5 +126,5 @@ def test_a_loop_over_the_elements_of_a_tuple_is_accepted_and_runs() -> None:
 
     program = xarr.lower(function, "f32[3]", "f32[2,3]").graph
     v, m = np.float32([1, 2, 3]), np.float32([[1, 2, 3], [4, 5, 6]])
-    for found, wanted in zip(run_stablehlo(str(program), v, m), on_numpy(program, v, m), strict=True):
-        assert_same(found, wanted)
+    for result, wanted in zip(run_stablehlo(str(program), v, m), on_numpy(program, v, m), strict=True):
+        assert_same(result, wanted)

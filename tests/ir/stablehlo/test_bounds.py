@@ -91,9 +91,9 @@ def test_arguments_are_live_parts() -> None:
 
 
 def test_results_are_live_parts() -> None:
-    (found,) = stablehlo.run(identity("tensor<?xf32, #stablehlo.bounds<5>>"), np.ones(2, np.float32))
-    assert_same(np.asarray(found), np.ones(2, np.float32))
-    assert found.shape == (5,)
+    (result,) = stablehlo.run(identity("tensor<?xf32, #stablehlo.bounds<5>>"), np.ones(2, np.float32))
+    assert_same(np.asarray(result), np.ones(2, np.float32))
+    assert result.shape == (5,)
 
 
 SIZED = """

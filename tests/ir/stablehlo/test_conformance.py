@@ -59,13 +59,13 @@ def rewrite() -> None:
         listed(),
         ["# Programs of StableHLO that do not pass, and why; written by test_conformance.py.", ""],
     )
-    found = {case.name: outcome(case, "numpy") for case in every_case()}
-    for name, what in found.items():
+    results = {case.name: outcome(case, "numpy") for case in every_case()}
+    for name, what in results.items():
         if what is not None:
             kept = old.get(name, "needs").startswith("needs") or what.startswith("needs")
             lines.append(f"{name}  {what if kept else old[name]}")
     LISTING.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"{len(found)} programs, {sum(what is None for what in found.values())} pass")
+    print(f"{len(results)} programs, {sum(what is None for what in results.values())} pass")
 
 
 if __name__ == "__main__":

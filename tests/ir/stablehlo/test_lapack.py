@@ -46,16 +46,16 @@ def against_jax(function: Any, *arguments: HostArray) -> None:
     wanted = np.asarray(function(*arguments))
     for backend in ("numpy", "reference"):
         with xarr.use_backend(backend):
-            (found,) = stablehlo.run(stablehlo.parse(text), *arguments)
-            got = np.asarray(found)
+            (result,) = stablehlo.run(stablehlo.parse(text), *arguments)
+            got = np.asarray(result)
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
         np.testing.assert_allclose(got, wanted, rtol=200 * np.finfo(wanted.dtype).eps, atol=1e-5)
 
 
 def matrices(shape: tuple[int, ...], dtype: str) -> HostArray:
     draw = np.random.default_rng(3)
-    found = draw.normal(size=shape)
-    return (found + 1j * draw.normal(size=shape) if dtype[0] == "c" else found).astype(dtype)
+    values = draw.normal(size=shape)
+    return (values + 1j * draw.normal(size=shape) if dtype[0] == "c" else values).astype(dtype)
 
 
 def positive(shape: tuple[int, ...], dtype: str) -> HostArray:
@@ -159,11 +159,11 @@ def run_both(function: Any, *arguments: HostArray) -> tuple[list[HostArray], lis
     """What JAX says, and what the text that JAX lowers the function to says here."""
     text = jax.jit(function).lower(*arguments).as_text()
     assert "@lapack_" in text
-    found = stablehlo.run(stablehlo.parse(text), *arguments)
+    results = stablehlo.run(stablehlo.parse(text), *arguments)
     wanted = jax.tree.leaves(jax.jit(function)(*arguments))
-    for mine, theirs in zip(found, wanted, strict=True):
+    for mine, theirs in zip(results, wanted, strict=True):
         assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
-    return list(map(np.asarray, found)), list(map(np.asarray, wanted))
+    return list(map(np.asarray, results)), list(map(np.asarray, wanted))
 
 
 def agree(function: Any, *arguments: HostArray) -> None:
@@ -279,10 +279,10 @@ def test_columns_with_a_pivot_come_first() -> None:
 @pytest.mark.parametrize("compute_uv", [True, False])
 def test_svd_by_qr_steps(compute_uv: bool, dtype: str) -> None:
     def values(x: Any) -> Any:
-        found = jax.lax.linalg.svd(
+        results = jax.lax.linalg.svd(
             x, full_matrices=False, compute_uv=compute_uv, algorithm=jax.lax.linalg.SvdAlgorithm.QR
         )
-        return (found[0] * found[1][..., None, :] @ found[2], found[1]) if compute_uv else found
+        return (results[0] * results[1][..., None, :] @ results[2], results[1]) if compute_uv else results
 
     agree(values, matrices((2, 5, 3), dtype))
 

@@ -122,10 +122,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Weights, Array]] = {
 def test_a_network_runs_without_jax(name: str) -> None:
     function, weights, inputs = PROGRAMS[name]
     text = jax.export.export(jax.jit(function))(weights, inputs).mlir_module()
-    found = stablehlo.run(text, *jax.tree.leaves(weights), inputs)
+    results = stablehlo.run(text, *jax.tree.leaves(weights), inputs)
     expected = jax.tree.leaves(jax.jit(function)(weights, inputs))
-    assert len(found) == len(expected)
-    for got, wanted in zip(found, map(np.asarray, expected), strict=True):
+    assert len(results) == len(expected)
+    for got, wanted in zip(results, map(np.asarray, expected), strict=True):
         host = np.asarray(got)
         assert (host.dtype, host.shape) == (wanted.dtype, wanted.shape)
         scale = float(np.abs(wanted).max())

@@ -52,9 +52,9 @@ WITH_A_TUPLE_IN_BETWEEN = "Tuple of results"
 @pytest.mark.parametrize("name", CASES)
 def test_reads_back_every_op(name: str) -> None:
     text = str(CASES[name].graph)
-    found = stablehlo.parse(text).main
-    assert str(found) == text
-    assert (found == CASES[name].graph) == (name != WITH_A_TUPLE_IN_BETWEEN)
+    graph = stablehlo.parse(text).main
+    assert str(graph) == text
+    assert (graph == CASES[name].graph) == (name != WITH_A_TUPLE_IN_BETWEEN)
 
 
 @given(programs())

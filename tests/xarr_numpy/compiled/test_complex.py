@@ -80,11 +80,11 @@ OPERATIONS: tuple[Operation, ...] = (
 def program(seed: int) -> Callable[[Any, Any], tuple[Any, ...]]:
     def function(x: Any, y: Any) -> tuple[Any, ...]:
         random = Random(seed)
-        found = [x, y, x * y]
+        results = [x, y, x * y]
         for _ in range(random.randint(1, 6)):
-            found.append(random.choice(OPERATIONS)(random, *random.sample(found[-4:], 2)))
-        last = found[-1]
-        return tuple(random.choice(((last,), (last, xarr.real(found[-2])), (xarr.sum(last, axis=0), last))))
+            results.append(random.choice(OPERATIONS)(random, *random.sample(results[-4:], 2)))
+        last = results[-1]
+        return tuple(random.choice(((last,), (last, xarr.real(results[-2])), (xarr.sum(last, axis=0), last))))
 
     return function
 
@@ -95,11 +95,11 @@ def agree(
     """The compiled loops give the bits that other settings give."""
     compiled = xarr.jit(function)
     with config(fusion="compiled"):
-        found = [xarr.asarray(each).evaluate() for each in compiled(*map(xarr.asarray, arrays))]
+        results = [xarr.asarray(each).evaluate() for each in compiled(*map(xarr.asarray, arrays))]
     backend = other.get("backend", "numpy")
     with xarr.use_backend(backend), config(fusion=other.get("fusion", "off")):
         wanted = [np.asarray(each) for each in function(*map(xarr.asarray, arrays))]
-    for x, y in zip(found, wanted, strict=True):
+    for x, y in zip(results, wanted, strict=True):
         assert_same(np.asarray(x), y)
 
 
@@ -156,8 +156,8 @@ def test_a_product_rounds_each_part_once_after_the_second_product(dtype: str) ->
     ]
     with config(fusion="compiled"):
         x, y = (xarr.asarray(lax.complex(xarr.asarray(p), xarr.asarray(q))) for p, q in ((a, b), (c, d)))
-        found = xarr.jit(lambda x, y: x * y)(x, y)
-    assert_same(np.asarray(found), np.array(wanted, dtype))
+        result = xarr.jit(lambda x, y: x * y)(x, y)
+    assert_same(np.asarray(result), np.array(wanted, dtype))
 
 
 def _nearest(number: Fraction) -> np.float32:
@@ -185,11 +185,11 @@ def test_magnitudes_of_large_small_and_special_numbers(dtype: str) -> None:
     x = np.empty(real.size, dtype)
     x.real, x.imag = real, imaginary
     with config(fusion="compiled"):
-        found = np.asarray(xarr.jit(xarr.abs)(xarr.asarray(x)))
+        result = np.asarray(xarr.jit(xarr.abs)(xarr.asarray(x)))
     with np.errstate(all="ignore"):
         wanted = np.hypot(real.astype(np.longdouble), imaginary.astype(np.longdouble)).astype(limits.dtype)
-    assert_same(found, wanted, ulp=2)
-    assert_same(found[np.isin(x, [3 + 4j, 4 + 3j])], np.full(2, 5, limits.dtype))
+    assert_same(result, wanted, ulp=2)
+    assert_same(result[np.isin(x, [3 + 4j, 4 + 3j])], np.full(2, 5, limits.dtype))
 
 
 @pytest.mark.parametrize("old", ["bool", "int8", "uint64", "float16", "float32", "bfloat16", *COMPLEXES])
@@ -209,9 +209,13 @@ def test_conversions(old: str, new: str) -> None:
 def test_what_is_computed_in_one_loop() -> None:
     x = xarr.asarray(np.ones((300, 400), np.complex64))
     with config(fusion="compiled"):
-        found = groups(lambda x: xarr.sum(xarr.abs(xarr.conj(x) * x + x[::-1]), axis=1), x)
-    assert "in stablehlo.multiply" in found and "in stablehlo.abs" in found and "in stablehlo.reduce" in found
-    assert not [name for name in found if not name.startswith("in ") and name != "call"][1:]
+        results = groups(lambda x: xarr.sum(xarr.abs(xarr.conj(x) * x + x[::-1]), axis=1), x)
+    assert (
+        "in stablehlo.multiply" in results
+        and "in stablehlo.abs" in results
+        and "in stablehlo.reduce" in results
+    )
+    assert not [name for name in results if not name.startswith("in ") and name != "call"][1:]
 
 
 @pytest.mark.parametrize(
@@ -230,9 +234,9 @@ def test_what_stays_with_numpy(function: Callable[[Any], Any]) -> None:
     x = drawn(Random(3), (4, 6), "complex128")
     x[~np.isfinite(x)] = 2
     with config(fusion="compiled"):
-        found = np.asarray(xarr.jit(function)(xarr.asarray(x)))
+        result = np.asarray(xarr.jit(function)(xarr.asarray(x)))
     with config(fusion="off"):
-        assert_same(found, np.asarray(function(xarr.asarray(x))))
+        assert_same(result, np.asarray(function(xarr.asarray(x))))
 
 
 # --- native loops ------------------------------------------------------------------------------------
@@ -258,11 +262,11 @@ def test_a_loop_of_points(dtype: str) -> None:
         graph = xarr.lower(mandelbrot, xarr.asarray(c)).stage("fused")
         (loop,) = [node.op for node in graph.nodes if isinstance(node.op, NativeWhile)]
         assert "until no step changes it" in loop.remark_text
-        found = [np.asarray(each) for each in xarr.jit(mandelbrot)(xarr.asarray(c))]
-    assert set(found[1].ravel().tolist()) > {1, 2, 20}
+        results = [np.asarray(each) for each in xarr.jit(mandelbrot)(xarr.asarray(c))]
+    assert set(results[1].ravel().tolist()) > {1, 2, 20}
     with config(fusion="off"):
         wanted = [np.asarray(each) for each in mandelbrot(xarr.asarray(c))]
-    assert_same(found[1], wanted[1])
+    assert_same(results[1], wanted[1])
 
 
 @pytest.mark.implicit

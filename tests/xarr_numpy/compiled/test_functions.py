@@ -109,11 +109,11 @@ def errors(got: Array, exact: Array) -> Array:
 
 
 def assert_within(got: Array, exact: Array, bound: float, *operands: Array) -> None:
-    found = errors(got, exact)
-    worst = int(np.argmax(found))
+    distances = errors(got, exact)
+    worst = int(np.argmax(distances))
     place = [float(x[worst]) for x in operands]
-    message = f"{found[worst]:.3f} ULP at {place}: got {got[worst]!r}, exact {exact[worst]!r}"
-    assert found[worst] <= bound, message
+    message = f"{distances[worst]:.3f} ULP at {place}: got {got[worst]!r}, exact {exact[worst]!r}"
+    assert distances[worst] <= bound, message
 
 
 def formula(name: str, dtype: Any) -> Callable[..., Value]:
@@ -386,9 +386,9 @@ def test_reduce_precision(dtype: Any, exponent: int, mantissa: int) -> None:
 
 
 def lowered(op: Op, dtype: Any, *operands: Any) -> Any:
-    found = apply_elementwise(op, [np.dtype(dtype)] * len(operands), operands)
-    assert found is not None
-    return found
+    result = apply_elementwise(op, [np.dtype(dtype)] * len(operands), operands)
+    assert result is not None
+    return result
 
 
 def all_element_wise() -> list[type[Elementwise]]:
@@ -419,9 +419,9 @@ def test_what_has_a_formula_beside_its_definition_has_other_bits(kind: type[ops.
         parameter = Node(Parameter(TensorType((), value.dtype)))
         result = kind().decompose(parameter)
         assert result is not None
-        found = apply_graph(Graph([parameter], [result]), [value])
-        assert found is not None
-        return found[0]
+        results = apply_graph(Graph([parameter], [result]), [value])
+        assert results is not None
+        return results[0]
 
     one, other = Kernel(FUNCTIONS[kind.name], [dtype], 8)(x), Kernel(defined, [dtype], 8)(x)
     assert (one != other).any()

@@ -145,9 +145,9 @@ def test_scatters_are_written_over_what_nothing_needs(window: tuple[int, ...]) -
         wanted = to_host(step(*map(xarr.asarray, (x + 1, indices, u))))
         before = arguments[0]._node.value.ctypes.data
         with config(fusion="compiled"):
-            found = xarr.jit(step, donate_argnums=0)(*arguments)
-            assert_same(found, wanted)
-        assert (found._node.value.ctypes.data == before) is stays
+            result = xarr.jit(step, donate_argnums=0)(*arguments)
+            assert_same(result, wanted)
+        assert (result._node.value.ctypes.data == before) is stays
 
 
 @pytest.mark.parametrize("start", ["given", "made"])
@@ -164,7 +164,7 @@ def test_loops_scatter_into_what_they_carry(start: str) -> None:
         )
 
     given = x.copy()
-    found = xarr.jit(function)(given, indices, u)
+    result = xarr.jit(function)(given, indices, u)
     with config(fusion="off"):
-        assert_same(found, to_host(function(*map(xarr.asarray, (x, indices, u)))))
+        assert_same(result, to_host(function(*map(xarr.asarray, (x, indices, u)))))
     assert_same(given, x)

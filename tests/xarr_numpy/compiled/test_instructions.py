@@ -29,11 +29,11 @@ def numbers(dtype: np.dtype[Any], count: int = 300, seed: int = 0) -> Array:
     """Any bits of the type, and a few numbers."""
     bits = np.random.default_rng(seed).integers(0, 256, count * dtype.itemsize, np.uint8, endpoint=False)
     few = np.array([0, 1, 2, 3, 5, 100], dtype)
-    found = np.concatenate([bits.view(dtype), few])
+    result = np.concatenate([bits.view(dtype), few])
     return (
-        np.concatenate([found, np.negative(few), [np.inf, np.nan]]).astype(dtype)
+        np.concatenate([result, np.negative(few), [np.inf, np.nan]]).astype(dtype)
         if dtype.kind == "f"
-        else found
+        else result
     )
 
 
@@ -181,9 +181,9 @@ def test_rarely_visits_the_elements_that_want_it() -> None:
 def test_one_slow_path_serves_every_width() -> None:
     def block(width: int) -> Block:
         x = Values().argument("x", np.float32)
-        found = Block(width)
-        found.emit([x.gt(2.0).rarely(x.rem(3.0), x)], {x: "%x"})
-        return found
+        block = Block(width)
+        block.emit([x.gt(2.0).rarely(x.rem(3.0), x)], {x: "%x"})
+        return block
 
     names = [{name for name in block(width).functions if name.count(".") == 1} for width in (1, 8)]
     assert names[0] == names[1]
@@ -251,8 +251,8 @@ INCREMENT = "define i32 @increment(i32 %x) {\n  %y = add i32 %x, 1\n  ret i32 %y
 
 def call(code: llvm_jit.Code) -> int:
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(code.addresses["increment"])
-    found: int = function(41)
-    return found
+    result: int = function(41)
+    return result
 
 
 def test_code_goes_through_bytes() -> None:
@@ -290,18 +290,18 @@ def test_text_that_is_no_program_is_refused() -> None:
 
 
 def test_threads_assemble_at_once() -> None:
-    found: list[int] = []
+    results: list[int] = []
 
     def work() -> None:
         for _ in range(5):
-            found.append(call(llvm_jit.load(llvm_jit.assemble(INCREMENT), ["increment"])))
+            results.append(call(llvm_jit.load(llvm_jit.assemble(INCREMENT), ["increment"])))
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [42] * 20
+    assert results == [42] * 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -118,11 +118,11 @@ STEPS: tuple[Step, ...] = (
 def program(seed: int) -> Callable[..., tuple[Any, ...]]:
     def function(count: Any, x: Any, y: Any) -> tuple[Any, ...]:
         random = Random(seed)
-        found = [x, y]
+        values = [x, y]
         for _ in range(random.randint(2, 6)):
-            near = found[-6:] if random.random() < 0.7 else found
-            found += random.choice(STEPS)(random, count, [random.choice(near) for _ in range(3)])
-        return tuple(random.sample(found[2:], min(len(found) - 2, random.randint(1, 5))))
+            near = values[-6:] if random.random() < 0.7 else values
+            values += random.choice(STEPS)(random, count, [random.choice(near) for _ in range(3)])
+        return tuple(random.sample(values[2:], min(len(values) - 2, random.randint(1, 5))))
 
     return function
 
@@ -136,9 +136,9 @@ def test_every_result_is_that_of_separate_operations(seed: int, steps: int) -> N
     def results(function: Callable[..., tuple[Any, ...]], fusion: str, donated: bool = False) -> list[Any]:
         with config(fusion=fusion):
             arguments = [(xarr.asarray(x) * 1).evaluate() for x in arrays]
-            found = function(xarr.asarray(steps), *arguments)
-            order = random.sample(range(len(found)), len(found))
-            seen = {k: np.asarray(found[k]) for k in order}
+            outputs = function(xarr.asarray(steps), *arguments)
+            order = random.sample(range(len(outputs)), len(outputs))
+            seen = {k: np.asarray(outputs[k]) for k in order}
             for argument, x in zip(arguments, arrays, strict=True):
                 if not donated:
                     assert_same(argument, x)
@@ -146,10 +146,10 @@ def test_every_result_is_that_of_separate_operations(seed: int, steps: int) -> N
 
     function = program(seed)
     wanted = results(xarr.jit(function), "off")
-    for found in (
+    for outputs in (
         results(function, "compiled"),
         results(xarr.jit(function), "compiled"),
         results(xarr.jit(function, donate_argnums=(1, 2)), "compiled", donated=True),
     ):
-        for one, other in zip(found, wanted, strict=True):
+        for one, other in zip(outputs, wanted, strict=True):
             assert_same(one, other)

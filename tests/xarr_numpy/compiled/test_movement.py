@@ -114,17 +114,17 @@ import xarr
 from xarr.ir import ops
 from xarr_numpy import engine
 
-def joined(x, y):
-    found = xarr.concat((xarr.pad(x, ((1, 1), (0, 0), (1, 0)))[:, :, :6], y), axis=1)
-    return xarr.sin(found) * found
+def function(x, y):
+    joined = xarr.concat((xarr.pad(x, ((1, 1), (0, 0), (1, 0)))[:, :, :6], y), axis=1)
+    return xarr.sin(joined) * joined
 
 shape, page = (9, 8, 6), mmap.PAGESIZE
 held = mmap.mmap(-1, 2 * page)
-place = ctypes.addressof(ctypes.c_char.from_buffer(held))
-assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(place + page), page, 0) == 0
+address = ctypes.addressof(ctypes.c_char.from_buffer(held))
+assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(address + page), page, 0) == 0
 last = np.frombuffer(held, np.float32, 432, page - 4 * 432).reshape(shape)
 with xarr.config(fusion="compiled"):
-    fused = xarr.jit(joined).lower("f32[7,5,6]", "f32[9,8,6]").stage("fused")
+    fused = xarr.jit(function).lower("f32[7,5,6]", "f32[9,8,6]").stage("fused")
     (group,) = [node.op for node in fused.nodes if isinstance(node.op, ops.Fusion)]
 kernel = engine.kernel(engine.schedule().build(group), group.computation.result_types)
 assert np.count_nonzero(kernel.call(np.ones((7, 5, 6), np.float32), last)) == 7 * 5 * 5

@@ -86,11 +86,11 @@ STEPS = (taken, element_wise, element_wise, scattered, totals, totals, reduced, 
 def program(seed: int) -> Callable[[Any, Any], Any]:
     def function(x: Any, y: Any) -> Any:
         random = Random(seed)
-        found = [x, y]
+        values = [x, y]
         for _ in range(random.randint(2, 9)):
             step = random.choice(STEPS)
-            found.append(step(random, random.choice(found[-4:]), random.choice(found[-4:])))
-        results = [found[-1], *random.sample(found[2:], min(2, len(found) - 2))]
+            values.append(step(random, random.choice(values[-4:]), random.choice(values[-4:])))
+        results = [values[-1], *random.sample(values[2:], min(2, len(values) - 2))]
         return lax.concatenate(results, 0)
 
     return function
@@ -101,8 +101,8 @@ def program(seed: int) -> Callable[[Any, Any], Any]:
 def test_compiled_as_one_by_one(seed: int) -> None:
     generator = np.random.default_rng(seed)
     arrays: list[Array] = [generator.integers(-6, 20, (ROWS, COLUMNS)).astype(np.float32) for _ in range(2)]
-    found = {}
+    results = {}
     for fusion in ("off", "compiled"):
         with config(fusion=fusion):
-            found[fusion] = to_host(program(seed)(*map(xarr.asarray, arrays)))
-    assert_same(found["compiled"], found["off"])
+            results[fusion] = to_host(program(seed)(*map(xarr.asarray, arrays)))
+    assert_same(results["compiled"], results["off"])

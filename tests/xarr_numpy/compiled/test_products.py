@@ -33,8 +33,8 @@ def operands(form: str, sizes: dict[str, int], seed: int, dtype: str) -> tuple[A
     shared = [letter for letter in left if letter in right]
 
     def places(letters: str) -> tuple[Ints, Ints]:
-        found = [letter for letter in shared if letter in letters]
-        return tuple(map(left.index, found)), tuple(map(right.index, found))
+        results = [letter for letter in shared if letter in letters]
+        return tuple(map(left.index, results)), tuple(map(right.index, results))
 
     return arrays[0], arrays[1], (places("kl"), places("bc"))
 
@@ -66,17 +66,17 @@ def test_small_products_are_those_of_the_reference(
 
     assert len(fused(function, left, right)) == 1
     with xarr.config(fusion="compiled"):
-        found = np.asarray(function(xarr.asarray(left), xarr.asarray(right)))
+        result = np.asarray(function(xarr.asarray(left), xarr.asarray(right)))
     with xarr.use_backend("reference"):
-        assert_same(found, function(xarr.asarray(left), xarr.asarray(right)))
+        assert_same(result, function(xarr.asarray(left), xarr.asarray(right)))
 
 
 def test_what_comes_after_joins_small_products() -> None:
     left, right, numbers = operands("bmk,bkn", {"b": 6, "m": 7, "k": 5, "n": 9}, 1, "float32")
 
     def function(x: Any, y: Any) -> Any:
-        found = lax.dot_general(x, y, numbers)
-        return lax.max(found, lax.full_like(found, 0))
+        result = lax.dot_general(x, y, numbers)
+        return lax.max(result, lax.full_like(result, 0))
 
     assert len(fused(function, left, right)) == 1
     with xarr.config(fusion="compiled"):

@@ -103,13 +103,13 @@ def test_fused_agrees_with_numpy(name: str, dtype: str) -> None:
         wanted = function(*arrays)
         xarr.evaluate(*(wanted if isinstance(wanted, tuple) else (wanted,)))
     with xarr.config(fusion="compiled"):
-        found = function(*arrays)
-        xarr.evaluate(*(found if isinstance(found, tuple) else (found,)))
+        results = function(*arrays)
+        xarr.evaluate(*(results if isinstance(results, tuple) else (results,)))
         if dtype in ("float32", "float64"):
             fused = xarr.lower(function, *arrays).stage("fused")
             assert isinstance(fused, Graph)
             assert kernels(fused) == count, fused.to_text()
-    both = (found, wanted) if isinstance(found, tuple) else ((found,), (wanted,))
+    both = (results, wanted) if isinstance(results, tuple) else ((results,), (wanted,))
     for mine, exact in zip(*both, strict=True):
         assert mine.dtype == exact.dtype and mine.shape == exact.shape
         if exact.dtype.kind in "bi":
@@ -135,8 +135,8 @@ def test_groups_do_not_wait_for_each_other() -> None:
     with xarr.config(fusion="off"):
         wanted = [np.asarray(each) for each in function(a, b)]
     with xarr.config(fusion="compiled"):
-        found = function(a, b)
-        for mine, exact in zip(found, wanted, strict=True):
+        results = function(a, b)
+        for mine, exact in zip(results, wanted, strict=True):
             np.testing.assert_allclose(np.asarray(mine), exact, rtol=1e-12)
 
 
@@ -158,11 +158,11 @@ def test_a_group_reads_what_two_of_its_users_share_once() -> None:
 
 def both_ways(graph: Graph, *inputs: Array) -> None:
     """Compiled and op by op: the same bits."""
-    found = get("numpy")
+    backend = get("numpy")
     with xarr.config(fusion="off"):
-        wanted = make_program(graph, found).program(*inputs)
+        wanted = make_program(graph, backend).program(*inputs)
     with xarr.config(fusion="compiled"):
-        mine = make_program(graph, found).program(*inputs)
+        mine = make_program(graph, backend).program(*inputs)
     for a, b in zip(mine, wanted, strict=True):
         assert_same(a, b)
 

@@ -43,18 +43,18 @@ def both(function: Callable[..., Any], *arrays: Any, count: int = 1) -> list[tup
         fused = xarr.lower(function, *arrays).stage("fused")
         assert isinstance(fused, Graph)
         assert kernels(fused) == count, fused.to_text()
-        found = function(*arrays)
-        found = found if isinstance(found, tuple) else (found,)
-        xarr.evaluate(*found)
-    return [(np.asarray(a), np.asarray(b)) for a, b in zip(found, wanted, strict=True)]
+        results = function(*arrays)
+        results = results if isinstance(results, tuple) else (results,)
+        xarr.evaluate(*results)
+    return [(np.asarray(a), np.asarray(b)) for a, b in zip(results, wanted, strict=True)]
 
 
 def numbers(shape: tuple[int, ...], dtype: str, few: bool = True) -> xarr.Array:
     """Numbers with many that are equal, and for floats zeros of both signs."""
-    found = RNG.integers(-2 if few else -100, 3 if few else 100, shape).astype(np.float64)
+    values = RNG.integers(-2 if few else -100, 3 if few else 100, shape).astype(np.float64)
     if dtype in FLOATS:
-        found = np.where(RNG.integers(0, 2, shape) > 0, found, -found)
-    return xarr.asarray(np.abs(found) if dtype[0] in "ub" and dtype != "bfloat16" else found, dtype=dtype)
+        values = np.where(RNG.integers(0, 2, shape) > 0, values, -values)
+    return xarr.asarray(np.abs(values) if dtype[0] in "ub" and dtype != "bfloat16" else values, dtype=dtype)
 
 
 SHAPES = [(1, 0), (7, 0), (1000, 0), (70_001, 0), (40, 33, 1), (40, 33, 0), (3, 50_000, 1), (50_000, 3, 0)]
@@ -77,8 +77,8 @@ def test_the_place_of_the_only_element(shape: tuple[int, ...], dtype: str) -> No
     x = xarr.asarray(np.ones(shape), dtype=dtype)
     with config(fusion="compiled"):
         for find in (lax.argmax, lax.argmin):
-            found = xarr.jit(lambda x, find=find: find(x, 0, np.int32))(x)
-            assert_same(found, np.zeros(shape[1:], np.int32))
+            indices = xarr.jit(lambda x, find=find: find(x, 0, np.int32))(x)
+            assert_same(indices, np.zeros(shape[1:], np.int32))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -115,8 +115,8 @@ def test_the_place_of_one_extremum(count: int, dtype: str) -> None:
         for x, find in ((values, lax.argmax), (1 - values, lax.argmin)):
             given = xarr.asarray(x, dtype=dtype)
             with config(fusion="compiled"):
-                found = xarr.jit(lambda x, find=find: find(x, 1, np.int64))(given)
-            assert found.tolist() == [place, 0]
+                indices = xarr.jit(lambda x, find=find: find(x, 1, np.int64))(given)
+            assert indices.tolist() == [place, 0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
@@ -128,8 +128,8 @@ def test_places_along_dimensions_of_one_element(shape: tuple[int, ...], dtype: s
             with config(fusion="off"):
                 wanted = np.asarray(find(x, axis, np.int32))
             with config(fusion="compiled"):
-                found = xarr.jit(lambda x, find=find, axis=axis: find(x, axis, np.int32) + 1)(x)
-            assert_same(np.asarray(found), wanted + np.int32(1))
+                indices = xarr.jit(lambda x, find=find, axis=axis: find(x, axis, np.int32) + 1)(x)
+            assert_same(np.asarray(indices), wanted + np.int32(1))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -190,8 +190,8 @@ def with_initial(first: float, place: int) -> Callable[[Node], tuple[Node, Node]
     def function(x: Node) -> tuple[Node, Node]:
         computation = arg_extremum("GT", x.dtype, np.dtype(np.int32))
         start = (constant(first, x.dtype), constant(place, np.int32))
-        found = node(ops.Reduce((1,), computation), x, places(x, 1), *start)
-        return part(0, found), part(1, found)
+        result = node(ops.Reduce((1,), computation), x, places(x, 1), *start)
+        return part(0, result), part(1, result)
 
     return function
 
@@ -211,9 +211,9 @@ def test_indices_of_extrema_may_fill_their_type(size: int) -> None:
 
     def function(x: Node) -> Node:
         start = (constant(-np.inf), constant(0, np.int8))
-        found = node(ops.Reduce((1,), computation), x, places(x, 1, np.int8), *start)
-        assert arg_direction(found) == "GT"
-        return part(1, found)
+        result = node(ops.Reduce((1,), computation), x, places(x, 1, np.int8), *start)
+        assert arg_direction(result) == "GT"
+        return part(1, result)
 
     x = np.zeros((40, size), np.float32)
     x[:, -1] = 1
@@ -227,9 +227,9 @@ def test_the_value_alone_or_used_by_what_comes_after() -> None:
     def function(x: Node) -> tuple[Node, Node]:
         doubled = node(ops.Add(), x, x)
         start = (constant(np.inf, np.float64), constant(0, np.int64))
-        found = node(ops.Reduce((1,), computation), doubled, places(x, 1, np.int64), *start)
-        wide = node(ops.BroadcastInDim(x.shape, (0,)), part(0, found))
-        return node(ops.Subtract(), doubled, wide), node(ops.Negate(), part(1, found))
+        result = node(ops.Reduce((1,), computation), doubled, places(x, 1, np.int64), *start)
+        wide = node(ops.BroadcastInDim(x.shape, (0,)), part(0, result))
+        return node(ops.Subtract(), doubled, wide), node(ops.Negate(), part(1, result))
 
     assert_both_ways(graph_of(function, tensor(np.float64, 50, 33)), RNG.normal(size=(50, 33)))
 
@@ -240,8 +240,8 @@ def test_a_tuple_that_is_used_whole_stays_a_tuple() -> None:
     def function(x: Node) -> tuple[Node, Node]:
         doubled = node(ops.Add(), x, x)
         start = (constant(np.inf), constant(0, np.int32))
-        found = node(ops.Reduce((0,), computation), doubled, places(x, 0), *start)
-        return found, node(ops.Negate(), part(1, found))
+        result = node(ops.Reduce((0,), computation), doubled, places(x, 0), *start)
+        return result, node(ops.Negate(), part(1, result))
 
     graph = graph_of(function, tensor(np.float32, 50))
     x = RNG.normal(size=50).astype(np.float32)
@@ -254,8 +254,8 @@ def both_sums(x: Node, dims: tuple[int, ...]) -> tuple[Node, Node]:
     """The sum and the sum of squares in one reduction."""
     computation = scalars(lambda a, b, c, d: (node(ops.Add(), a, c), node(ops.Add(), b, d)), *[x.dtype] * 4)
     zero = constant(0, x.dtype)
-    found = node(ops.Reduce(dims, computation), x, node(ops.Multiply(), x, x), zero, zero)
-    return part(0, found), part(1, found)
+    result = node(ops.Reduce(dims, computation), x, node(ops.Multiply(), x, x), zero, zero)
+    return part(0, result), part(1, result)
 
 
 @pytest.mark.parametrize("shape", [(40, 33), (3, 70_000), (70_000, 3)], ids=str)
@@ -278,8 +278,8 @@ def log_sum(x: Node, dim: int) -> tuple[Node, Node]:
 
     ones = node(ops.BroadcastInDim(x.shape, ()), constant(1, x.dtype))
     start = (constant(-1e30, x.dtype), constant(0, x.dtype))
-    found = node(ops.Reduce((dim,), scalars(combine, *[x.dtype] * 4)), x, ones, *start)
-    return part(0, found), part(1, found)
+    result = node(ops.Reduce((dim,), scalars(combine, *[x.dtype] * 4)), x, ones, *start)
+    return part(0, result), part(1, result)
 
 
 @pytest.mark.parametrize("dim", [0, 1])

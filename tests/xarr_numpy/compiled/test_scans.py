@@ -35,8 +35,8 @@ DTYPES = ("float32", "float64", "int8", "int32", "int64", "uint16", "uint64", "b
 
 def computed(function: Callable[..., Any], *arrays: Array, fusion: str = "compiled") -> Array:
     with config(fusion=fusion):
-        found: Array = to_host(function(*map(xarr.asarray, arrays)))
-    return found
+        result: Array = to_host(function(*map(xarr.asarray, arrays)))
+    return result
 
 
 def kernels(function: Callable[..., Any], *types: str) -> int:
@@ -55,11 +55,11 @@ def kernels(function: Callable[..., Any], *types: str) -> int:
 def values(seed: int, shape: tuple[int, ...], dtype: str) -> Array:
     """Small numbers, with zeros of both signs, infinities and NaN among floats."""
     generator = np.random.default_rng(seed)
-    found = np.asarray(generator.normal(size=shape) * 3)
+    values = np.asarray(generator.normal(size=shape) * 3)
     if dtype in ("float32", "float64", "float16", "bfloat16"):
         odd = generator.choice(np.array([0.0, -0.0, np.inf, -np.inf, np.nan]), shape)
-        found = np.where(generator.random(shape) < 0.02, odd, found)
-    return found.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+        values = np.where(generator.random(shape) < 0.02, odd, values)
+    return values.astype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
 
 
 @settings(max_examples=80)
@@ -84,14 +84,14 @@ def test_totals_as_the_reference(data: st.DataObject) -> None:
 
     with xarr.use_backend("reference"):
         wanted = to_host(function(xarr.asarray(x)))
-    found = computed(function, x)
+    result = computed(function, x)
     if exact or x.dtype.kind in "iub":
-        assert_same(found, wanted)
+        assert_same(result, wanted)
     else:
-        assert found.dtype == wanted.dtype
+        assert result.dtype == wanted.dtype
         scale = np.nanmax(np.abs(np.where(np.isfinite(wanted), wanted, 0)), initial=1)
         bound = 40 * np.finfo(wanted.dtype).eps
-        np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound * scale)
+        np.testing.assert_allclose(result, wanted, rtol=bound, atol=bound * scale)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -99,9 +99,9 @@ def test_totals_as_the_reference(data: st.DataObject) -> None:
 def test_sums_are_no_worse_than_in_turn(dtype: str, shape: tuple[int, ...], axis: int) -> None:
     x = np.random.default_rng(5).random(shape).astype(dtype)
     wide = np.cumsum(x.astype(np.longdouble), axis=axis)
-    found = computed(lambda x: lax.cumsum(x, axis), x)
+    result = computed(lambda x: lax.cumsum(x, axis), x)
     in_turn = np.cumsum(x, axis=axis)
-    assert np.max(np.abs(found - wide)) <= np.max(np.abs(in_turn - wide))
+    assert np.max(np.abs(result - wide)) <= np.max(np.abs(in_turn - wide))
 
 
 COMBINERS: dict[str, Callable[[Any, Any], Any]] = {
@@ -123,8 +123,8 @@ def test_elements_meet_in_the_order_of_the_window(name: str, axis: int, reverse:
     window[axis], padding[axis] = size, (0, size - 1) if reverse else (size - 1, 0)
 
     def windows(x: xarr.Array) -> xarr.Array:
-        found: xarr.Array = lax.reduce_window(x, -1.0, COMBINERS[name], window, None, padding)
-        return found
+        result: xarr.Array = lax.reduce_window(x, -1.0, COMBINERS[name], window, None, padding)
+        return result
 
     with xarr.use_backend("reference"):
         expected = to_host(windows(xarr.asarray(x)))
@@ -200,11 +200,11 @@ def test_totals_run_with_what_surrounds_them(name: str) -> None:
     arrays[0] = generator.normal(size=(rows, 100)).astype("float32" if "32" in types[0] else "float64")
 
     def together(*arrays: Any) -> Any:
-        found = function(*arrays)
+        results = function(*arrays)
         return xarr.concatenate(
-            [each.reshape(-1) for each in (found if isinstance(found, tuple) else (found,))]
+            [each.reshape(-1) for each in (results if isinstance(results, tuple) else (results,))]
         )
 
-    found, wanted = (computed(together, *arrays, fusion=fusion) for fusion in ("compiled", "off"))
+    results, wanted = (computed(together, *arrays, fusion=fusion) for fusion in ("compiled", "off"))
     bound = 300 * float(xarr.finfo(arrays[0].dtype).eps)
-    np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound * 100)
+    np.testing.assert_allclose(results, wanted, rtol=bound, atol=bound * 100)

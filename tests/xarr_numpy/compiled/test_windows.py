@@ -77,22 +77,22 @@ def forms(draw: st.DrawFn, dilates: bool = True) -> Form:
 def values(seed: int, shape: Ints, dtype: str) -> Array:
     """Few distinct numbers, so that there are ties; among floats infinities, NaN and zeros of both signs."""
     random = np.random.default_rng(seed)
-    found = random.integers(-3, 4, shape).astype(np.dtype(dtype))
+    values = random.integers(-3, 4, shape).astype(np.dtype(dtype))
     if np.dtype(dtype).kind in "fV" and seed % 2:
-        found = (random.normal(size=shape) * 3).astype(np.dtype(dtype))
+        values = (random.normal(size=shape) * 3).astype(np.dtype(dtype))
     if np.dtype(dtype).kind in "fV" and seed % 3 == 0:
         odd = np.array([0.0, -0.0, np.inf, -np.inf, np.nan]).astype(np.dtype(dtype))
-        found = np.where(random.random(shape) < 0.2, random.choice(odd, shape), found)
-    return np.asarray(found)
+        values = np.where(random.random(shape) < 0.2, random.choice(odd, shape), values)
+    return np.asarray(values)
 
 
 def both(function: Callable[..., Any], *arrays: Array) -> tuple[Any, Any]:
     """By compiled loops, and by the reference backend."""
     with xarr.config(fusion="compiled"):
-        found = np.asarray(function(*map(xarr.asarray, arrays)))
+        result = np.asarray(function(*map(xarr.asarray, arrays)))
     with xarr.use_backend("reference"):
         wanted = np.asarray(function(*map(xarr.asarray, arrays)))
-    return found, wanted
+    return result, wanted
 
 
 def groups(function: Callable[..., Any], *arrays: Array) -> list[ops.Fusion]:
@@ -127,8 +127,8 @@ def test_reduced_windows_have_the_bits_of_the_reference(form: Form, dtype: str, 
             x, first, COMBINERS[name], form.sizes, form.strides, form.padding, window_dilation=form.holes
         )
 
-    found, wanted = both(function, array, initial)
-    assert_same(found, wanted)
+    result, wanted = both(function, array, initial)
+    assert_same(result, wanted)
     if 0 not in form.windows and 1 < prod(form.sizes) <= PROCESSOR.max_reduced_window:
         assert holds(groups(function, array, initial), ops.ReduceWindow)
 
@@ -155,8 +155,8 @@ def test_windows_choose_and_scatter_as_in_the_reference(
             x, SELECTS[select], form.sizes, form.strides, form.padding, source, first, SCATTERS[scatter]
         )
 
-    found, wanted = both(function, array, source, initial)
-    assert_same(found, wanted)
+    result, wanted = both(function, array, source, initial)
+    assert_same(result, wanted)
     if source.size and max(form.sizes) > 1:
         assert holds(groups(function, array, source, initial), ops.SelectAndScatter)
 
@@ -213,17 +213,17 @@ def test_convolutions_are_those_of_the_reference(
         )
 
     wide = dtype == "float32" and bool(seed % 7)
-    found, wanted = both(function, array, kernel)
+    result, wanted = both(function, array, kernel)
     is_held = depthwise or (dtype in ("float32", "float64") and not wide)
-    assert holds(groups(function, array, kernel), ops.Convolution) == (is_held and found.size > 0)
+    assert holds(groups(function, array, kernel), ops.Convolution) == (is_held and result.size > 0)
     if whole or np.dtype(dtype).kind in "iu":
-        assert_same(found, wanted)
+        assert_same(result, wanted)
     else:
         eps = float(xarr.finfo(np.dtype(dtype)).eps)
         with xarr.use_backend("reference"):
             magnitudes = function(xarr.asarray(np.abs(array)), xarr.asarray(np.abs(kernel)))
             bound = 20 * eps * np.asarray(magnitudes, np.float64) + eps
-        assert (np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64)) <= bound).all()
+        assert (np.abs(np.asarray(result, np.float64) - np.asarray(wanted, np.float64)) <= bound).all()
 
 
 @pytest.mark.parametrize("depthwise", [True, False])
@@ -237,9 +237,9 @@ def test_infinite_weights_do_not_meet_padding(depthwise: bool) -> None:
         dimension_numbers=("NWC", "WIO", "NWC"),
         feature_group_count=8 if depthwise else 1,
     )
-    found, wanted = both(function, x, kernel)
-    assert_same(found, wanted)
-    assert np.isinf(found).all()
+    result, wanted = both(function, x, kernel)
+    assert_same(result, wanted)
+    assert np.isinf(result).all()
 
 
 @pytest.mark.parametrize("layout", ["channels last", "channels first"])
@@ -280,15 +280,15 @@ def test_bias_and_relu_join_a_convolution() -> None:
     )
 
     def function(x: Any, kernel: Any, bias: Any) -> Any:
-        found = lax.conv_general_dilated(
+        result = lax.conv_general_dilated(
             x, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
         )
-        wide = lax.broadcast_in_dim(bias, found.shape, (3,))
-        return lax.max(lax.add(found, wide), lax.full_like(found, 0))
+        wide = lax.broadcast_in_dim(bias, result.shape, (3,))
+        return lax.max(lax.add(result, wide), lax.full_like(result, 0))
 
     assert len(groups(function, x, kernel, bias)) == 1
-    found, wanted = both(function, x, kernel, bias)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-4)
+    result, wanted = both(function, x, kernel, bias)
+    np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("sizes", [(20,), (1,)])

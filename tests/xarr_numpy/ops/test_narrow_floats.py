@@ -45,7 +45,7 @@ def pairs(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
 
 def named(names: list[str], dtype: np.dtype) -> dict:
     """The functions that take the type; those of special functions do not take 8 bits."""
-    found = {}
+    results = {}
     for name in names:
         function, count = getattr(lax, name), 2 if name in TWO_OPERANDS else 1
         try:
@@ -53,8 +53,8 @@ def named(names: list[str], dtype: np.dtype) -> dict:
         except xarr.errors.DTypeError:
             assert dtype.itemsize == 1 and name in SPECIAL
         else:
-            found[name] = function
-    return found
+            results[name] = function
+    return results
 
 
 def computed(functions: dict, mode: str, *operands: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
@@ -66,16 +66,16 @@ def computed(functions: dict, mode: str, *operands: np.ndarray) -> Iterator[tupl
         yield from zip(functions, map(np.asarray, results), strict=True)
 
 
-def is_nearest(found: np.ndarray, exact: np.ndarray, least: float) -> np.ndarray:
+def is_nearest(result: np.ndarray, exact: np.ndarray, least: float) -> np.ndarray:
     """Whether no number of the type is closer to `exact`, but for an error of float32.
 
     least: what the size of the error is measured against at least.
     """
     # float8_e8m0fnu has no 0 and takes what float32 has no number for as if it were.
     exact = np.where(np.abs(exact) < 2.0**-149, np.copysign(0.0, exact), exact)
-    rounded = np.asarray(lax.convert_element_type(xarr.asarray(exact), found.dtype))
+    rounded = np.asarray(lax.convert_element_type(xarr.asarray(exact), result.dtype))
     with np.errstate(all="ignore"):
-        nearest, own = rounded.astype(np.float64), found.astype(np.float64)
+        nearest, own = rounded.astype(np.float64), result.astype(np.float64)
         distance, best = np.abs(own - exact), np.abs(nearest - exact)
         close = distance <= best + SLACK * np.maximum(np.abs(exact), least)
     return close | (own == nearest) | (np.isnan(own) & np.isnan(nearest))
@@ -89,10 +89,10 @@ def check(names: list[str], mode: str, *operands: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rows = list(computed(functions, mode, *operands))
-    for name, found in rows:
-        good = is_nearest(found, wide[name], BESIDE.get(name, 0.0))
+    for name, result in rows:
+        good = is_nearest(result, wide[name], BESIDE.get(name, 0.0))
         wrong = [operand[~good][:3] for operand in operands]
-        assert good.all(), f"{name} of {wrong}: {found[~good][:3]} instead of {wide[name][~good][:3]}"
+        assert good.all(), f"{name} of {wrong}: {result[~good][:3]} instead of {wide[name][~good][:3]}"
 
 
 @pytest.mark.parametrize(("dtype", "mode"), CASES, ids=str)

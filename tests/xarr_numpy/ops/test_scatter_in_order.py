@@ -54,15 +54,15 @@ def numbers(dtype: np.dtype, count: int) -> np.ndarray:
     """All bit patterns of integers, with many small ones; floats with zeros, infinities and NaN."""
     random = np.random.default_rng(count)
     if dtype.kind in "iu":
-        found = np.frombuffer(random.bytes(count * dtype.itemsize), dtype).copy()
-        found[::3] %= 5
-        return found
-    found = random.normal(size=count) * 4
+        values = np.frombuffer(random.bytes(count * dtype.itemsize), dtype).copy()
+        values[::3] %= 5
+        return values
+    values = random.normal(size=count) * 4
     if dtype.kind == "c":
-        return (found + 1j * found[::-1]).astype(dtype)
-    found[::7], found[1::11], found[50::61], found[93::133] = 0, -0.0, np.inf, np.nan
+        return (values + 1j * values[::-1]).astype(dtype)
+    values[::7], values[1::11], values[50::61], values[93::133] = 0, -0.0, np.inf, np.nan
     with np.errstate(all="ignore"):
-        return found.astype(dtype)
+        return values.astype(dtype)
 
 
 @pytest.mark.parametrize(("dtype", "name"), CASES, ids=str)
@@ -118,9 +118,9 @@ def test_many_updates_of_one_target_by_pairs() -> None:
     places = np.zeros((300, 1), int)
     with xarr.config(fusion="off"):
         arrays = np.zeros(1, np.float32), np.full(1, -1)
-        found = lax.scatter_with(arrays, places, (keys, numbers_of), combine, NUMBERS)
+        results = lax.scatter_with(arrays, places, (keys, numbers_of), combine, NUMBERS)
         wanted: tuple[Any, Any] = arrays[0][0], arrays[1][0]
         for pair in zip(keys, numbers_of, strict=True):
             faded = wanted[0] * np.float32(1 / 256)
             wanted = pair if faded < pair[0] else (faded, wanted[1])
-    assert (np.asarray(found[0])[0], np.asarray(found[1])[0]) == wanted
+    assert (np.asarray(results[0])[0], np.asarray(results[1])[0]) == wanted

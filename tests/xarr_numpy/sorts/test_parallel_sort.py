@@ -16,15 +16,15 @@ SHAPES = [(0,), (1,), (7,), (5001,), (60, 50), (3, 2000), (2, 0, 3), (4, 5, 70)]
 
 
 def numbers(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray[Any, Any]:
-    found = RNG.normal(size=shape) * 100
+    values = RNG.normal(size=shape) * 100
     if few:
-        found = np.round(found / 40) * RNG.choice([-1, 1], size=shape)
-    found = found.astype(dtype)
+        values = np.round(values / 40) * RNG.choice([-1, 1], size=shape)
+    values = values.astype(dtype)
     if few and dtype[0] == "f":
-        bits = found.view(f"u{found.itemsize}")
+        bits = values.view(f"u{values.itemsize}")
         bits[RNG.random(shape) < 0.05] = np.array(np.nan, dtype).view(bits.dtype)
         bits[RNG.random(shape) < 0.05] = np.array(-np.nan, dtype).view(bits.dtype) + 1
-    return found
+    return values
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -37,15 +37,15 @@ def test_as_a_stable_sort(dtype: str, few: bool, threads: int, monkeypatch: pyte
         x = numbers(shape, dtype, few)
         for axis in range(x.ndim):
             for each in (x, x.T[..., ::-1]):
-                found = parallel_sort.sort(each, axis)
+                result = parallel_sort.sort(each, axis)
                 wanted = np.sort(each, axis=axis, kind="stable")
-                assert found.flags.c_contiguous and found.dtype == each.dtype
-                assert found.tobytes() == wanted.tobytes()
+                assert result.flags.c_contiguous and result.dtype == each.dtype
+                assert result.tobytes() == wanted.tobytes()
 
 
 def test_large_arrays_through_the_program() -> None:
     x = numbers((400_000,), "float32", True)
     before = x.copy()
-    found = xarr.sort(xarr.asarray(x))
-    assert np.asarray(found).tobytes() == np.sort(x, kind="stable").tobytes()
+    result = xarr.sort(xarr.asarray(x))
+    assert np.asarray(result).tobytes() == np.sort(x, kind="stable").tobytes()
     assert x.tobytes() == before.tobytes()

@@ -48,8 +48,8 @@ def agree(function: Callable[..., Any], *arrays: Any, same_sums: bool = True) ->
         wanted = tree.flatten(function(*arrays))[0]
         xarr.evaluate(*wanted)
     with xarr.config(fusion="compiled"):
-        found = tree.flatten(xarr.jit(function)(*arrays))[0]
-    for left, right in zip(found, wanted, strict=True):
+        results = tree.flatten(xarr.jit(function)(*arrays))[0]
+    for left, right in zip(results, wanted, strict=True):
         if same_sums:
             assert_same(left, right)
         else:
@@ -202,14 +202,14 @@ def stencils(draw: st.DrawFn) -> tuple[Callable[..., Any], list[Any]]:
     taps = [draw(st.lists(reads, min_size=1, max_size=4)) for _ in range(count)]
 
     def step(*grids: Any) -> Any:
-        found = []
+        results = []
         for k, grid in enumerate(grids):
             total: Any = None
             for source, *at in taps[k]:
                 window = grids[source][tuple(slice(a, a + n) for a, n in zip(at, sizes, strict=True))]
                 total = window * 0.375 if total is None else total - window * 0.5
-            found.append(lax.dynamic_update_slice(grid, total, tuple(low for low, _ in margins)))
-        return tuple(found)
+            results.append(lax.dynamic_update_slice(grid, total, tuple(low for low, _ in margins)))
+        return tuple(results)
 
     return repeated(step, draw(st.integers(0, 12))), [RNG.normal(size=shape) for _ in range(count)]
 
@@ -233,10 +233,10 @@ def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
     with xarr.config(fusion="compiled"):  # in memory that the library knows to be its own
         given = (xarr.asarray(u) * 1).evaluate()
     place = np.asarray(given._node.value).ctypes.data
-    (found,) = xarr.jit(repeated(lambda u: (smooth(u),), steps), donate_argnums=0)(given)
-    assert_same(found, wanted)
+    (result,) = xarr.jit(repeated(lambda u: (smooth(u),), steps), donate_argnums=0)(given)
+    assert_same(result, wanted)
     if steps % 2 == 0:
-        assert np.asarray(found._node.value).ctypes.data == place
+        assert np.asarray(result._node.value).ctypes.data == place
 
 
 def test_the_second_grid_counts_as_memory_in_use() -> None:

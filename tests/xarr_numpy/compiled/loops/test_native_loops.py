@@ -31,9 +31,9 @@ RNG = np.random.default_rng(3)
 
 def fused(function: Callable[..., Any], *arguments: Any) -> Graph:
     with xarr.config(fusion="compiled"):
-        found = xarr.jit(function).lower(*arguments).stage("fused")
-    assert isinstance(found, Graph)
-    return found
+        result = xarr.jit(function).lower(*arguments).stage("fused")
+    assert isinstance(result, Graph)
+    return result
 
 
 def is_native(function: Callable[..., Any], *arguments: Any) -> bool:
@@ -50,8 +50,8 @@ def agree(function: Callable[..., Any], *arrays: Any, native: bool = True) -> No
         wanted = tree.flatten(function(*arrays))[0]
         xarr.evaluate(*wanted)
     with xarr.config(fusion="compiled"):
-        found = tree.flatten(xarr.jit(function)(*arrays))[0]
-    for left, right in zip(found, wanted, strict=True):
+        results = tree.flatten(xarr.jit(function)(*arrays))[0]
+    for left, right in zip(results, wanted, strict=True):
         assert_same(left, right)
 
 
@@ -286,12 +286,12 @@ def test_a_loop_that_turns_out_long_goes_on_in_machine_code(monkeypatch: pytest.
     monkeypatch.setattr(control, "PROCESSOR", PROCESSOR.replace(max_python_iterations=10))
     for steps in (9, 10, 11, 50):
         with xarr.config(fusion="auto"):
-            found = lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1))
+            result = lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1))
             stack = lax.scan(lambda c, x: (c + x, c * 2), np.int64(0), np.arange(steps))[1]
             sums = lax.fori_loop(0, steps, lambda i, s: s + xarr.sum(s), np.arange(3))
-            xarr.evaluate(found, stack, sums)
+            xarr.evaluate(result, stack, sums)
         with xarr.config(fusion="off"):
-            assert_same(found, lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1)))
+            assert_same(result, lax.fori_loop(0, steps, lambda i, s: s * 3 + i, np.int64(1)))
             assert_same(stack, lax.scan(lambda c, x: (c + x, c * 2), np.int64(0), np.arange(steps))[1])
             assert_same(sums, lax.fori_loop(0, steps, lambda i, s: s + xarr.sum(s), np.arange(3)))
 
@@ -358,8 +358,8 @@ def test_random_bodies(body: tuple[Callable[..., Any], list[Any]]) -> None:
         wanted = function(*arrays)
         xarr.evaluate(*wanted)
     with xarr.config(fusion="compiled"):
-        found = xarr.jit(function)(*arrays)
-    for left, right in zip(found, wanted, strict=True):
+        results = xarr.jit(function)(*arrays)
+    for left, right in zip(results, wanted, strict=True):
         assert_same(left, right)
 
 
@@ -369,10 +369,10 @@ def test_random_bodies_against_the_reference(body: tuple[Callable[..., Any], lis
     function, arrays = body
     small = [each[:3] for each in arrays]
     with xarr.config(fusion="compiled"):
-        found = [np.asarray(each) for each in xarr.jit(function)(*small)]
+        results = [np.asarray(each) for each in xarr.jit(function)(*small)]
     with xarr.use_backend("reference"):
         wanted = [np.asarray(each) for each in function(*[xarr.asarray(np.asarray(each)) for each in small])]
-    for left, right in zip(found, wanted, strict=True):
+    for left, right in zip(results, wanted, strict=True):
         assert_same(left, right)
 
 
@@ -435,8 +435,8 @@ def test_a_loop_without_end_is_interrupted() -> None:
 def rows_written(function: Callable[..., Any], *arguments: Any) -> list[int]:
     """How many rows of each table need not be there when the loop begins."""
     loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
-    found = [fully_written_tables(loop) for op in loops if (loop := native_form(op, PROCESSOR)) is not None]
-    return [each.rows for tables in found for each in tables.values()]
+    results = [fully_written_tables(loop) for op in loops if (loop := native_form(op, PROCESSOR)) is not None]
+    return [each.rows for tables in results for each in tables.values()]
 
 
 def totals(reverse: bool) -> Callable[..., Any]:
