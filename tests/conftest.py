@@ -5,6 +5,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -52,17 +53,20 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     answers.write()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["missed"] = answers.missed
+        session.config.workeroutput["used"] = sorted(answers.used)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Add what a worker of xdist missed."""
-    for file, count in getattr(node, "workeroutput", {}).get("missed", {}).items():
+    """Add what a worker of xdist missed and used."""
+    output = getattr(node, "workeroutput", {})
+    for file, count in output.get("missed", {}).items():
         answers.missed[file] = answers.missed.get(file, 0) + count
+    answers.used.update(output.get("used", ()))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if text := answers.report(answers.missed):
+    if text := answers.report(answers.missed, answers.used, metadata.version("jax")):
         terminalreporter.write_line(text)
 
 

@@ -58,8 +58,9 @@ def test_what_prints_its_address_is_no_argument() -> None:
 @pytest.fixture
 def store(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "DIRECTORY", tmp_path / "answers")
-    for name in ("_kept", "_used", "missed"):
+    for name in ("_kept", "_renewed", "missed"):
         monkeypatch.setattr(answers, name, {})
+    monkeypatch.setattr(answers, "used", set())
 
 
 def never() -> list[Any]:
@@ -103,11 +104,38 @@ def test_renewing_keeps_what_the_run_used_and_no_more() -> None:
         answers.look_up("test_a", key, returns(np.arange(3)), "renew")
     answers.write()
     answers._kept.clear()
-    answers._used.clear()
+    answers._renewed.clear()
     answers.look_up("test_a", "two", never, "renew")
     answers.write()
     answers._kept.clear()
     assert list(answers._of_file("test_a")) == ["two"]
+
+
+@pytest.mark.usefixtures("store")
+def test_answers_of_another_jax_are_used_named_and_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = {"jax": "1.0"}
+    monkeypatch.setattr(answers.metadata, "version", installed.__getitem__)
+    for file in ("test_a", "test_b"):
+        answers.look_up(file, "one", returns(np.arange(3.0)), "renew")
+    answers.write()
+    answers._kept.clear()
+    answers._renewed.clear()
+    answers.look_up("test_a", "one", never, "")
+    assert answers.used == {"test_a"}
+    assert answers.report({}, answers.used, "1.0") == ""
+    line = answers.report({}, answers.used, "2.0")
+    assert line.startswith("jax 2.0 is installed, and answers were used of jax 1.0 for test_a; ORACLE=live")
+    assert "test_b" not in line and "\n" not in line
+    installed["jax"] = "2.0"
+    (renewed,) = answers.look_up("test_a", "one", returns(np.zeros(2)), "renew")
+    assert_same(renewed, np.zeros(2))
+    answers.write()
+    assert [answers.version_of(file) for file in ("test_a", "test_b")] == ["2.0", "1.0"]
+
+
+def test_every_file_of_answers_says_of_which_jax_they_are() -> None:
+    files = {path.stem for path in answers.DIRECTORY.glob("*.npz")}
+    assert files == set(answers._versions())
 
 
 def test_another_text_of_a_source_is_another_call(monkeypatch: pytest.MonkeyPatch) -> None:

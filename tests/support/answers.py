@@ -3,6 +3,8 @@
 A function with the decorator `recorded` is called only where its answer is not kept.  An answer belongs to the
 source of the function, to the arguments and to the sources of what the decorator was told of: a change of any of
 them makes the call anew.  So a stale record is never used; a run that had to make calls says so at its end.
+Of which version of jax the answers are stands in `tests/answers/jax.txt`; they are used with others too, which a run
+says as well.
 
     ORACLE=renew python -m pytest -n 0 tests/lax/test_fuzz.py    makes what calls are missing, and keeps them
     ORACLE=live python -m pytest -n 2                            makes every call, as `nox -s thorough` does
@@ -17,7 +19,8 @@ import inspect
 import json
 import os
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -35,9 +38,11 @@ MODE: Final = os.environ.get("ORACLE", "")
 LONGEST: Final = 1 << 17
 #: The answers that are kept, and those of this run, by the file of tests and the digest of the call.
 _kept: dict[str, dict[str, HostArray]] = {}
-_used: dict[str, dict[str, HostArray]] = {}
+_renewed: dict[str, dict[str, HostArray]] = {}
 #: By the file of tests, of those for which answers are kept, the calls that had to be made all the same.
 missed: dict[str, int] = {}
+#: The files of tests of which a kept answer was used.
+used: set[str] = set()
 
 
 def recorded(
@@ -75,15 +80,16 @@ def source_of(thing: ModuleType | Callable[..., Any]) -> str:
 def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: str = MODE) -> list[HostArray]:
     """The answer kept for the tests of `file` under `key`, else what `compute` returns."""
     kept = None if mode == "live" else _of_file(file).get(key)
-    if kept is not None and kept.size:
+    if kept is not None and kept.size and (mode != "renew" or version_of(file) == metadata.version("jax")):
         results = unpacked(kept)
+        used.add(file)
     else:
         results = compute()
         if kept is None and not mode and _of_file(file):
             missed[file] = missed.get(file, 0) + 1  # What raises has no answer.
         kept = packed(results)
     if mode == "renew":
-        _used.setdefault(file, {})[key] = kept if kept.size <= LONGEST else kept[:0]
+        _renewed.setdefault(file, {})[key] = kept if kept.size <= LONGEST else kept[:0]
     return results
 
 
@@ -127,20 +133,50 @@ def unpacked(data: HostArray) -> list[HostArray]:
     return arrays
 
 
-def report(missed: dict[str, int]) -> str:
-    """Text for the end of a run about the calls that it made for want of an answer, nothing if there are none."""
-    if not missed:
-        return ""
-    calls = ", ".join(f"{count} of {file}" for file, count in sorted(missed.items()))
-    files = " ".join(f"tests/{file.replace(chr(46), chr(47))}.py" for file in sorted(missed))
-    return f"answers of JAX and XLA that are not kept: {calls}; ORACLE=renew python -m pytest -n 0 {files} keeps them"
+def report(missed: dict[str, int], used: Iterable[str] = (), installed: str = "") -> str:
+    """Text for the end of a run: which calls were made for want of an answer, which answers are of another jax.
+
+    `missed` counts calls and `used` names files of tests whose answers were used, with the version `installed`.
+    """
+    lines = []
+    if missed:
+        calls = ", ".join(f"{count} of {file}" for file, count in sorted(missed.items()))
+        lines.append(f"answers of JAX and XLA that are not kept: {calls}; {_renewal(missed)} keeps them")
+    if others := {file: version_of(file) for file in sorted(used) if version_of(file) != installed}:
+        kept = ", ".join(f"{version} for {file}" for file, version in others.items())
+        lines.append(
+            f"jax {installed} is installed, and answers were used of jax {kept};"
+            f" ORACLE=live compares with the installed one, {_renewal(others)} keeps its answers"
+        )
+    return "\n".join(lines)
+
+
+def _renewal(files: Iterable[str]) -> str:
+    names = " ".join(f"tests/{file.replace('.', '/')}.py" for file in sorted(files))
+    return f"ORACLE=renew python -m pytest -n 0 {names}"
 
 
 def write() -> None:
     """Keep the answers of this run, and nothing else for the files of tests that it ran."""
-    for file, answers in _used.items():
+    for file, answers in _renewed.items():
         DIRECTORY.mkdir(exist_ok=True)
         np.savez_compressed(DIRECTORY / f"{file}.npz", **dict(sorted(answers.items())))
+    if _renewed:
+        versions = _versions() | dict.fromkeys(_renewed, metadata.version("jax"))
+        rows = [f"{file} {version}\n" for file, version in sorted(versions.items())]
+        (DIRECTORY / "jax.txt").write_text("".join(rows), encoding="utf-8")
+
+
+def version_of(file: str) -> str:
+    """The version of jax whose answers are kept for a file of tests."""
+    return _versions().get(file, "of no known version")
+
+
+def _versions() -> dict[str, str]:
+    path = DIRECTORY / "jax.txt"
+    if not path.exists():
+        return {}
+    return dict(line.split() for line in path.read_text(encoding="utf-8").splitlines())
 
 
 def _of_file(file: str) -> dict[str, HostArray]:
