@@ -4,6 +4,9 @@ from tests.support.numpy_records import Record
 
 _RTOL = {"float16": 1e-2, "float32": 1e-4, "float64": 1e-12, "complex64": 1e-4, "bool": 1e-12, "int8": 1e-12}
 _SHAPES = ((1,), (5,), (3, 4), (0, 3), (2, 3, 1, 4))
+#: NumPy 2.4.6 reads beyond its operand where these transform an empty axis, which none of their calls does here.
+_FROM_HALF = ("hfft", "irfft")
+_INNER_EMPTY = ((1,), (5,), (3, 4), (2, 0, 3), (2, 3, 1, 4))
 _HALF = "of float16, whose factors of `norm` NumPy rounds to float16, more exact"
 
 
@@ -12,7 +15,7 @@ def _one(name: str) -> Record:
     return Record(
         tuple(f"xp.fft.{name}({call})" for call in calls),
         dtypes=tuple(_RTOL),
-        shapes=_SHAPES,
+        shapes=_INNER_EMPTY if name in _FROM_HALF else _SHAPES,
         special=False,
         limits=(-9, 9),
         rtol=_RTOL,

@@ -137,7 +137,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     if times < 0:
         raise ValueRangeError(f"polyder: wanted m >= 0, got {times}; polyint integrates")
     if times >= result.size:
-        return result[:0]
+        return elementwise.multiply(result[:0], lax.full((0,), 0, np.int64)) if times else fresh(result)
     _refuse_many("polyder", times)
     for _ in range(times):
         powers = lax.rev(lax.add(lax.iota(np.int64, result.size - 1), 1), (0,))
