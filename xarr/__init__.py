@@ -101,13 +101,17 @@ from xarr.numpy_api.indexing_routines.selection import (
     take_along_axis as take_along_axis,
 )
 from xarr.numpy_api.linear_algebra.products import (
+    cross as cross,
     dot as dot,
     inner as inner,
+    kron as kron,
     matmul as matmul,
+    matvec as matvec,
     outer as outer,
     tensordot as tensordot,
     vdot as vdot,
     vecdot as vecdot,
+    vecmat as vecmat,
 )
 from xarr.numpy_api.manipulation.shapes import (
     array_split as array_split,
@@ -334,12 +338,6 @@ if _typing.TYPE_CHECKING:
     from xarr.numpy_api.input_output.files import *
     from xarr.numpy_api.input_output.text import *
     from xarr.numpy_api.linear_algebra.einsum import einsum as einsum, einsum_path as einsum_path
-    from xarr.numpy_api.linear_algebra.further_products import (
-        cross as cross,
-        kron as kron,
-        matvec as matvec,
-        vecmat as vecmat,
-    )
     from xarr.numpy_api.manipulation.adding_and_removing import *
     from xarr.numpy_api.manipulation.padding import *
     from xarr.numpy_api.mathematics.bits import *
@@ -351,13 +349,6 @@ if _typing.TYPE_CHECKING:
     from xarr.numpy_api.mathematics.window_functions import *
     from xarr.numpy_api.polynomials.arithmetic import *
     from xarr.numpy_api.polynomials.roots_and_fits import *
-    from xarr.numpy_api.sorting.array_api_sets import (
-        isin as isin,
-        unique_all as unique_all,
-        unique_counts as unique_counts,
-        unique_inverse as unique_inverse,
-        unique_values as unique_values,
-    )
     from xarr.numpy_api.sorting.sets import *
     from xarr.numpy_api.statistics.correlations import *
     from xarr.numpy_api.statistics.histograms import *
@@ -389,7 +380,6 @@ _LATE_MODULES: _typing.Final = {
     "numpy_api.indexing_routines.diagonals": "diagflat diagonal trace",
     "numpy_api.linear_algebra.einsum": "einsum einsum_path",
     "numpy_api.data_types.inspection": "__array_namespace_info__",
-    "numpy_api.linear_algebra.further_products": "cross kron matvec vecmat",
     "numpy_api.mathematics.bits": "bitwise_count packbits unpackbits",
     "numpy_api.indexing_routines.conditions": "copyto piecewise select",
     "numpy_api.statistics.correlations": "convolve corrcoef correlate cov",
@@ -435,12 +425,13 @@ _LATE_MODULES: _typing.Final = {
         "int_ intc integer intp long longlong number short signedinteger single ubyte uint uintc uintp "
         "ulong ulonglong unsignedinteger ushort"
     ),
-    "numpy_api.sorting.sets": "intersect1d setdiff1d setxor1d union1d unique",
     "numpy_api.data_types.questions": (
         "array_equiv common_type isscalar issubdtype iterable min_scalar_type mintypecode ndim shape size"
     ),
     "numpy_api.mathematics.window_functions": "bartlett blackman hamming hanning kaiser",
-    "numpy_api.sorting.array_api_sets": "isin unique_all unique_counts unique_inverse unique_values",
+    "numpy_api.sorting.sets": (
+        "intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse unique_values"
+    ),
     "emath": "",
     "lib": "",
     "linalg": "",

@@ -18,7 +18,7 @@ from xarr.lax.core import ArrayLike, integer, items
 from xarr.linalg._arguments import square
 from xarr.linalg.systems import identities, inv
 from xarr.numpy_api.indexing_routines import diagonals
-from xarr.numpy_api.linear_algebra import further_products, products as linear_algebra_functions
+from xarr.numpy_api.linear_algebra import products
 from xarr.shapes import normalize_axis
 
 __all__ = ["cross", "diagonal", "matrix_power", "multi_dot", "outer", "tensordot", "trace"]
@@ -33,7 +33,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     for array in (as_array(x1), as_array(x2)):
         if not array.ndim or array.shape[normalize_axis(axis, array.ndim)] != 3:
             raise ShapeError(f"linalg.cross: wanted 3 elements along axis {axis}, got shape {array.shape}")
-    return further_products.cross(x1, x2, axis=axis)
+    return products.cross(x1, x2, axis=axis)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
@@ -54,12 +54,12 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     for array in (as_array(x1), as_array(x2)):
         if array.ndim != 1:
             raise ShapeError(f"linalg.outer: wanted two vectors, got shape {array.shape}; ravel it")
-    return linear_algebra_functions.outer(x1, x2)
+    return products.outer(x1, x2)
 
 
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
     """`xarr.tensordot` with `axes` as keyword.  Source: NumPy and Array API, `linalg.tensordot`."""
-    return linear_algebra_functions.tensordot(x1, x2, axes=axes)
+    return products.tensordot(x1, x2, axes=axes)
 
 
 def matrix_power(a: ArrayLike, n: int) -> Array:
@@ -75,14 +75,14 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     # As NumPy multiplies: squares, of which those that n has as binary digits from the lowest on are factors.
     digits, factors = abs(power), []
     if digits == 3:
-        return linear_algebra_functions.matmul(linear_algebra_functions.matmul(base, base), base)
+        return products.matmul(products.matmul(base, base), base)
     while digits:
         if digits % 2:
             factors.append(base)
         digits //= 2
         if digits:
-            base = linear_algebra_functions.matmul(base, base)
-    return reduce(linear_algebra_functions.matmul, factors)
+            base = products.matmul(base, base)
+    return reduce(products.matmul, factors)
 
 
 @takes_out("no")
@@ -96,7 +96,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, out: Array | None = None) -> Array
     """
     factors = [as_array(array) for array in items("linalg.multi_dot", "arrays", arrays)]
     if len(factors) == 2:
-        return linear_algebra_functions.dot(factors[0], factors[1])
+        return products.dot(factors[0], factors[1])
     _check_chain(factors)
     first, last = factors[0].ndim == 1, factors[-1].ndim == 1
     factors[0] = lax.expand_dims(factors[0], (0,)) if first else factors[0]
@@ -138,6 +138,6 @@ def _product_of_chain(factors: list[Array], splits: dict[tuple[int, int], int], 
     if i == j:
         return factors[i]
     k = splits[i, j]
-    return linear_algebra_functions.dot(
+    return products.dot(
         _product_of_chain(factors, splits, i, k), _product_of_chain(factors, splits, k + 1, j)
     )

@@ -20,6 +20,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.host import host_array
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import is_known
@@ -29,14 +30,14 @@ from xarr.errors import InputError, ShapeError, TracedValueError, counted
 from xarr.explanation.late import broadcast_error
 from xarr.indexing.element_loops import count
 from xarr.indexing.flat import Flat
+from xarr.ir.device import Device
 from xarr.ir.graph import Graph
 from xarr.ir.ops import Map
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, check_callable, integers, items
+from xarr.lax.core import ArrayLike, check_callable, integers, items, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.tracing import Computation, record, tuple_of
 from xarr.numpy_api.creation.arrays import argument
-from xarr.numpy_api.functional.recorded import each_slice, results_as_arrays, results_on
 from xarr.numpy_api.manipulation.shapes import broadcast_to
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.materialisation import evaluate, to_host
@@ -429,3 +430,30 @@ def _flat_loops(array: Array, rank: int, loop: tuple[int, ...], dimensions: tupl
     axes = (*dimensions, *range(len(loop), len(loop) + rank))
     laid = lax.broadcast_in_dim(array, (*loop, *core), axes)
     return lax.reshape(laid, (math.prod(loop), *core))
+
+
+def results_as_arrays(result: Any) -> Any:
+    """Make an Array, or a tuple of Arrays, of a function's result."""
+    return tuple(argument(one) for one in result) if isinstance(result, tuple) else argument(result)
+
+
+def results_on(device: Device | None, result: Any) -> Any:
+    """Make an Array on `device`, or a tuple of them, of a result of NumPy's."""
+    if isinstance(result, tuple):
+        return tuple(results_on(device, one) for one in result)
+    return put(host_array(result), device)
+
+
+def each_slice(function: Callable[..., Any], arrays: Sequence[Array]) -> Any:
+    """`function` of the slices of all arrays along their first dimension; its results are stacked.
+
+    It is recorded once, and called outright for a single slice.
+    """
+    if not arrays or arrays[0].shape[0] == 1:
+        results = results_as_arrays(
+            function(*[lax.index_in_dim(array, 0, 0, keepdims=False) for array in arrays])
+        )
+        if isinstance(results, tuple):
+            return tuple(lax.expand_dims(one, (0,)) for one in results)
+        return lax.expand_dims(as_array(results), (0,))
+    return lax.map(lambda slices: results_as_arrays(function(*slices)), tuple(arrays))
