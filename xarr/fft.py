@@ -25,7 +25,7 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, canonical, compl
 from xarr.errors import DivisionByZeroError, DTypeError, ShapeError, ValueRangeError
 from xarr.ir.types import Ints
 from xarr.lax.core import ArrayLike, integer, integers, real_number
-from xarr.numpy_api.manipulation.shapes import roll
+from xarr.numpy_api.manipulation.rearranging import roll
 from xarr.runtime.handles import commit
 from xarr.shapes import normalize_axis
 

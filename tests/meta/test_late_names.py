@@ -1,6 +1,5 @@
 """What `xarr` imports when it is first asked for."""
 
-import ast
 import importlib
 import subprocess
 import sys
@@ -10,9 +9,14 @@ from types import ModuleType
 import pytest
 
 import xarr
+from tests.support.scripts import docs_script
 
-MODULES = {module: names.split() for module, names in xarr._LATE_MODULES.items() if names}
-EXPORTS = {module: getattr(importlib.import_module(f"xarr.{module}"), "__all__", None) for module in MODULES}
+MODULES = {module: names for module, names in xarr._LATE_MODULES.items() if names}
+
+
+@pytest.fixture(scope="module")
+def script():
+    return docs_script("make_late_names")
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -23,21 +27,31 @@ def test_every_late_name_is_there(module):
         assert name in dir(xarr)
 
 
-@pytest.mark.parametrize("module", [module for module, names in EXPORTS.items() if names is not None])
-def test_the_table_has_all_that_a_module_exports(module):
-    assert sorted(MODULES[module]) == sorted(EXPORTS[module])
+def test_the_table_is_up_to_date(script):
+    assert script.TABLE.read_text(encoding="utf-8") == script.text(), "run: python docs/make_late_names.py"
 
 
-def test_type_checkers_see_the_late_modules():
-    tree = ast.parse(Path(xarr.__file__).read_text(encoding="utf-8"))
-    guarded = [node for node in tree.body if isinstance(node, ast.If)]
-    imports = [inner for node in guarded for inner in node.body if isinstance(inner, ast.ImportFrom)]
-    seen = {
-        f"xarr.{alias.name}" if inner.module == "xarr" else inner.module
-        for inner in imports
-        for alias in inner.names
+def test_the_table_has_what_a_module_exports_and_single_names_and_modules(script):
+    source = (
+        "if _typing.TYPE_CHECKING:\n    from xarr import fft as fft\n"
+        "    from xarr.numpy_api.mathematics.bits import *\n    from xarr.transforms.jit import jit as jit\n"
+    )
+    assert script.late_modules(source) == {
+        "fft": [],
+        "numpy_api.mathematics.bits": ["bitwise_count", "packbits", "unpackbits"],
+        "transforms.jit": ["jit"],
     }
-    assert {f"xarr.{module}" for module in {*xarr._LATE_MODULES, *xarr._PUBLIC_MODULES - {"lax"}}} == seen
+    with pytest.raises(ValueError, match="wanted a list __all__"):
+        script.exported("xarr.base.names")
+
+
+def test_every_function_that_a_module_of_the_numpy_level_exports_is_a_name_of_xarr():
+    folder = Path(xarr.__file__).parent / "numpy_api"
+    modules = [path.relative_to(folder).with_suffix("") for path in folder.rglob("*.py")]
+    loaded = [importlib.import_module(".".join(("xarr.numpy_api", *path.parts))) for path in modules]
+    exported = {name: getattr(one, name) for one in loaded for name in getattr(one, "__all__", ())}
+    assert len(exported) > 300
+    assert [name for name, function in exported.items() if getattr(xarr, name, None) is not function] == []
 
 
 @pytest.mark.parametrize("name", sorted(xarr._PUBLIC_MODULES))

@@ -22,7 +22,7 @@ from tests.compare import assert_same
 from tests.elementwise_ops import REGULAR, has_formula
 from xarr.base.configuration import current as config
 from xarr.errors import DTypeError, ValueRangeError
-from xarr.numpy_api.mathematics import division, elementwise
+from xarr.numpy_api.mathematics import complex_numbers, division, elementwise, rounding
 
 pytestmark = pytest.mark.implicit
 
@@ -32,7 +32,7 @@ REAL = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", 
 REAL += ["float16", "float32", "float64"]
 DTYPES = [*REAL, "complex64", "complex128"]
 
-MODULES = (elementwise, division)
+MODULES = (complex_numbers, division, elementwise, rounding)
 
 #: What `xarr` offers of these modules.
 PUBLIC = sorted(
@@ -131,7 +131,8 @@ ALIASES = {
     **{"left_shift": "bitwise_left_shift", "right_shift": "bitwise_right_shift"},
     **{"true_divide": "divide", "power": "pow"},
 }
-OTHER = ["clip"]
+#: Tested below, or by their records in `tests/numpy_records`.
+OTHER = ["angle", "clip", "float_power", "gcd", "lcm", "logaddexp2", "real_if_close"]
 
 #: Bounds on the distance from NumPy's result.  log2 and log10 divide a logarithm, hypot and logaddexp are
 #: composed; powers of float16 are rounded once more.

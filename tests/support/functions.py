@@ -2,46 +2,17 @@
 
 import math
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import xarr
 from xarr.arrays.array import Array
 from xarr.errors import XarrError
-from xarr.numpy_api.creation import arrays, matrices
-from xarr.numpy_api.data_types import conversion
-from xarr.numpy_api.indexing_routines import selection
-from xarr.numpy_api.linear_algebra import products
-from xarr.numpy_api.manipulation import padding, shapes
-from xarr.numpy_api.mathematics import comparisons
-from xarr.numpy_api.sorting import searching, sorting
-from xarr.numpy_api.statistics import reductions
 
-SECTIONS = (
-    arrays,
-    conversion,
-    products,
-    selection,
-    shapes,
-    matrices,
-    padding,
-    searching,
-    sorting,
-    reductions,
-    comparisons,
-)
-
-#: The functions of all sections by name, as `numpy` has them.
-XP = SimpleNamespace(
-    **{
-        name: function
-        for section in SECTIONS
-        for name, function in vars(section).items()
-        if callable(function) and not name.startswith("_") and function.__module__ == section.__name__
-    }
-)
+#: `xarr`, under the name that stands beside `np`.
+XP = xarr
 
 SHAPES = [(), (0,), (1,), (5,), (3, 4), (2, 0, 3), (2, 3, 1, 4)]
 FLOATS = ["float16", "float32", "float64"]

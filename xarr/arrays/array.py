@@ -40,8 +40,8 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
 from xarr.numpy_api.creation import dlpack
 from xarr.numpy_api.linear_algebra import products as linear_algebra
-from xarr.numpy_api.manipulation import memory_views, shapes as manipulation
-from xarr.numpy_api.mathematics import division, elementwise
+from xarr.numpy_api.manipulation import memory_views, shapes as manipulation, tiling
+from xarr.numpy_api.mathematics import complex_numbers, division, elementwise, rounding
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, handles, materialisation, parts, traces
@@ -456,7 +456,7 @@ class Array(
 
     def __round__(self, ndigits: int | None = None) -> Array:
         """round(self, ndigits), by `xarr.round`: an Array, without ndigits too."""
-        return elementwise.round(self, 0 if ndigits is None else ndigits)
+        return rounding.round(self, 0 if ndigits is None else ndigits)
 
     def __invert__(self) -> Array:
         """~self, by `xarr.bitwise_invert`."""
@@ -516,7 +516,7 @@ class Array(
 
     def repeat(self, repeats: int, axis: int | None = None) -> Array:
         """Each element `repeats` times."""
-        return manipulation.repeat(self, repeats, axis)
+        return tiling.repeat(self, repeats, axis)
 
     def argsort(self, axis: int | None = -1, **options: Any) -> Array:
         """Indices that sort along `axis`."""
@@ -528,7 +528,7 @@ class Array(
 
     def round(self, decimals: int = 0, out: Array | None = None) -> Array:
         """Round to `decimals` decimals, ties to even."""
-        return elementwise.round(self, decimals, out)
+        return rounding.round(self, decimals, out)
 
     def clip(
         self,
@@ -542,14 +542,14 @@ class Array(
 
     def conj(self, out: Array | None = None) -> Array:
         """Complex conjugate; bools stay bools, other than by `xarr.conj`.  Source: NumPy, `ndarray.conj`."""
-        return self.copy() if out is None and self.dtype == PREDICATE else elementwise.conj(self, out)
+        return self.copy() if out is None and self.dtype == PREDICATE else complex_numbers.conj(self, out)
 
     conjugate = conj
 
     @property
     def real(self) -> Array:
         """Real part."""
-        return elementwise.real(self)
+        return complex_numbers.real(self)
 
     @real.setter
     def real(self, values: ArrayLike) -> None:
@@ -559,7 +559,7 @@ class Array(
     @property
     def imag(self) -> Array:
         """Imaginary part."""
-        return elementwise.imag(self)
+        return complex_numbers.imag(self)
 
     @imag.setter
     def imag(self, values: ArrayLike) -> None:

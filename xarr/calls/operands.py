@@ -20,7 +20,7 @@ from xarr.base.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.base.records import record
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.dtypes import default_of, promote_all, promote_weak, xla_name
+from xarr.dtypes import BOOL, default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.late import broadcast_error, explain_shapes
 from xarr.ir.device import Device
@@ -96,6 +96,12 @@ def as_array(value: ArrayLike) -> Array:
     except XarrError as error:
         shorten(error)
         raise
+
+
+def as_numbers(x: ArrayLike) -> Array:
+    """x as an Array, bools as int8: what NumPy does where it has no loop for bools."""
+    array = as_array(x)
+    return array.astype(np.int8) if array.dtype in BOOL else array
 
 
 def fresh(array: Array) -> Array:

@@ -67,6 +67,24 @@ from xarr.numpy_api.creation.ranges import (
 from xarr.runtime.handles import Handle, commit, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "copy",
+    "empty",
+    "empty_like",
+    "from_dlpack",
+    "full",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
 Shape = int | Sequence[int]
 INT64 = np.dtype(np.int64)
 

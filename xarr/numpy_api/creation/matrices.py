@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, check_order, convert, fill, stretch, traced_integer
 from xarr.calls.operands import DType, as_array
-from xarr.dtypes import canonical
+from xarr.dtypes import canonical, promote
 from xarr.errors import ShapeError
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, whole
+from xarr.lax.core import ArrayLike, integer, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.ranges import INT64
 from xarr.runtime.handles import commit, wrap
 from xarr.runtime.parts import DIAGONAL, mark
 from xarr.shapes import check_sizes
+
+__all__ = ["diag", "eye", "identity", "tri", "tril", "triu", "vander"]
 
 #: The number of a diagonal, which in a traced function may be an argument of it.
 Diagonal: TypeAlias = "int | Array"
@@ -137,3 +140,21 @@ def diagonal_of_last_two(array: Array, offset: int) -> Array:
     block = lax.slice(array, (*starts, top, left), (*batch, top + size, left + size))
     flat = lax.reshape(block, (*batch, size * size))
     return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))
+
+
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+    """The matrix of powers of a vector: column j has x ** (N - 1 - j), or x ** j if `increasing`.
+
+    Raises ShapeError for what is no vector and for a negative N.  Source: NumPy, `vander`.
+    """
+    vector = as_array(x)
+    if len(vector.shape) != 1:
+        raise ShapeError(f"vander: wanted a vector, got shape {vector.shape}")
+    refuse_dynamic("vander", vector, "xarr.power")
+    (columns,) = check_sizes(vector.shape[0] if N is None else integer("vander", "N", N), name="N")
+    vector = convert(vector, promote(vector.dtype, np.dtype(np.int64)))
+    size = vector.shape[0]
+    ones = fill((size, min(columns, 1)), 1, vector.dtype, vector._node.device)
+    each = lax.broadcast_in_dim(vector, (size, max(columns - 1, 0)), (0,))
+    powers = lax.concatenate([ones, lax.cumprod(each, 1) if each.size else each], 1)
+    return powers if increasing else lax.rev(powers, (1,))

@@ -11,6 +11,8 @@ from xarr.calls.arguments import DeviceLike, as_device
 from xarr.dtypes import default_complex, default_float
 from xarr.errors import ValueRangeError
 
+__all__ = ["__array_namespace_info__"]
+
 DTypes = dict[str, np.dtype[Any]]
 
 _SIGNED: Final = ("int8", "int16", "int32", "int64")

@@ -17,7 +17,7 @@ from xarr.dtypes import BOOL
 from xarr.errors import BroadcastError, DTypeError, InputError, ShapeError
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.numpy_api.manipulation.shapes import unstack
+from xarr.numpy_api.manipulation.splitting import unstack
 from xarr.runtime.handles import Handle, weak_kind
 from xarr.runtime.parts import ALL
 

@@ -15,6 +15,8 @@ from xarr.numpy_api.statistics.reductions import sum as total
 from xarr.runtime.parts import DIAGONAL, mark
 from xarr.shapes import normalize_axis
 
+__all__ = ["diagflat", "diagonal", "trace"]
+
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements a[…, i, …, i + offset, …] of the dimensions axis1 and axis2, along a new last dimension.

@@ -31,7 +31,7 @@ from xarr.lax.core import ArrayLike, check_callable, integer, integers, items, w
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import arange, counted_range, ones, spaced_values, zeros
 from xarr.numpy_api.creation.ranges import range_number
-from xarr.numpy_api.manipulation.shapes import concatenate, stack
+from xarr.numpy_api.manipulation.joining import concatenate, stack
 from xarr.numpy_api.sorting.searching import nonzero
 from xarr.runtime.handles import Handle, commit, from_host
 from xarr.shapes import check_sizes

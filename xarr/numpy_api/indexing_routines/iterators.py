@@ -20,7 +20,7 @@ from xarr.indexing.element_loops import count
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import asarray
-from xarr.numpy_api.creation.through_numpy import call_guarded
+from xarr.numpy_api.creation.numpy_readers import call_guarded
 from xarr.numpy_api.functional.mapping import common_shape
 from xarr.runtime.handles import Handle, common_device
 from xarr.runtime.materialisation import evaluate, to_host

@@ -31,6 +31,8 @@ from xarr.lax.indexing import GatherDimensionNumbers, default_fill
 from xarr.numpy_api.sorting.searching import nonzero
 from xarr.shapes import normalize_axis
 
+__all__ = ["choose", "compress", "take", "take_along_axis"]
+
 
 @takes_out(THERE_AND_BACK)
 def take(

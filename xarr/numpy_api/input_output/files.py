@@ -19,7 +19,7 @@ from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import ArgumentError, InputError, ParseError
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.creation.arrays import asarray
-from xarr.numpy_api.creation.through_numpy import call_guarded, read
+from xarr.numpy_api.creation.numpy_readers import call_guarded, read
 from xarr.runtime.materialisation import to_host
 
 __all__ = ["genfromtxt", "load", "loadtxt", "save", "savetxt", "savez", "savez_compressed"]

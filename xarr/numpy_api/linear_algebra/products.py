@@ -27,6 +27,20 @@ from xarr.ir.source import written_operands
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis
 
+__all__ = [
+    "cross",
+    "dot",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
 Axes = int | Sequence[int]
 Contraction = tuple[tuple[int, ...], tuple[int, ...]]
 

@@ -1,4 +1,4 @@
-"""Elements added, taken out and put together anew."""
+"""Add and remove elements: along an axis, by index, at the ends, by a new size."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from xarr.calls.concrete_values import look_at, refuse_traced
 from xarr.calls.dependent_shapes import INT64, Host
 from xarr.calls.operands import as_array, broadcast_operands, fresh
 from xarr.dtypes import BOOL, INTEGER
-from xarr.errors import AxisError, BroadcastError, IndexingError, InputError, ShapeError, ValueRangeError
-from xarr.lax.core import ArrayLike, flag, integer
+from xarr.errors import BroadcastError, IndexingError, ShapeError, ValueRangeError
+from xarr.lax.core import ArrayLike, flag
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.numpy_api.manipulation.shapes import concatenate, ravel, transpose_part
+from xarr.numpy_api.manipulation.joining import concatenate
+from xarr.numpy_api.manipulation.shapes import ravel
 from xarr.numpy_api.statistics.reductions import any as any_of
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
 from xarr.runtime.parts import INDEX, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
-__all__ = ["append", "block", "delete", "insert", "resize", "rollaxis", "trim_zeros"]
+__all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
 
 #: Above this many slices one gather is less to do.
 _MOST_SLICES: Final = 4
@@ -57,20 +58,6 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
     if times > 1:
         flat = lax.reshape(lax.broadcast_in_dim(flat, (times, array.size), (1,)), (times * array.size,))
     return lax.reshape(lax.slice_in_dim(flat, 0, count), sizes)
-
-
-def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """Dimension `axis` moved to before dimension `start`.  Raises AxisError.  Source: NumPy, `rollaxis`."""
-    array = as_array(a)
-    rank = len(array.shape)
-    origin = normalize_axis(axis, rank)
-    position = integer("rollaxis", "start", start)
-    position += rank if position < 0 else 0
-    if not 0 <= position <= rank:
-        raise AxisError(f"rollaxis: wanted {-rank} <= start <= {rank} for shape {array.shape}, got {start}")
-    order = [dim for dim in range(rank) if dim != origin]
-    order.insert(position - (origin < position), origin)
-    return transpose_part(array, order)
 
 
 # --- putting in and taking out --------------------------------------------------------------------
@@ -298,50 +285,3 @@ def _bounds(mask: Host, trim: str) -> tuple[int, int] | None:
     if not nonzero.size:
         return None
     return int(nonzero[0]) if "f" in trim else 0, int(nonzero[-1]) + 1 if "b" in trim else len(mask)
-
-
-# --- blocks ---------------------------------------------------------------------------------------
-
-
-def block(arrays: Any) -> Array:
-    """Arrays joined as nested lists arrange them: the innermost lists along the last dimension, the lists of
-    them along the one before, and so on.
-
-    Raises InputError for a tuple, ShapeError for an empty list, lists of different depths, and sizes that
-    do not fit.  Source: NumPy, `block`.
-    """
-    depth = _depth(arrays, ())
-    leaves = _leaves(arrays)
-    rank = max([depth, *(len(leaf.shape) for leaf in leaves)])
-    items = iter([lax.reshape(leaf, (1,) * (rank - len(leaf.shape)) + leaf.shape) for leaf in leaves])
-
-    def join(item: Any, level: int) -> Array:
-        if not isinstance(item, list):
-            return next(items)
-        return concatenate([join(inner, level + 1) for inner in item], axis=level - depth)
-
-    result = join(arrays, 0)
-    return result if isinstance(arrays, list) else fresh(result)
-
-
-def _depth(item: Any, path: tuple[int, ...]) -> int:
-    """The depth of nested lists; ShapeError unless all arrays lie equally deep."""
-    name = "arrays" + "".join(f"[{index}]" for index in path)
-    if isinstance(item, tuple):
-        raise InputError(f"block: {name} is a tuple; wanted lists, which alone arrange blocks")
-    if not isinstance(item, list):
-        return len(path)
-    if not item:
-        raise ShapeError(f"block: {name} is an empty list; wanted at least one array in each")
-    depths = [_depth(inner, (*path, index)) for index, inner in enumerate(item)]
-    if len(set(depths)) > 1:
-        raise ShapeError(
-            f"block: wanted all arrays in lists of one depth, got depths {sorted(set(depths))} in {name}"
-        )
-    return depths[0]
-
-
-def _leaves(item: Any) -> list[Array]:
-    if not isinstance(item, list):
-        return [as_array(item)]
-    return [leaf for inner in item for leaf in _leaves(inner)]

@@ -21,7 +21,8 @@ from xarr.errors import ArgumentError, ShapeError, TracedValueError, ValueRangeE
 from xarr.lax.core import ArrayLike, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import broadcast_array, linspace
-from xarr.numpy_api.mathematics.elementwise import multiply, rint, subtract
+from xarr.numpy_api.mathematics.elementwise import multiply, subtract
+from xarr.numpy_api.mathematics.rounding import rint
 from xarr.numpy_api.statistics.order_statistics import median
 from xarr.numpy_api.statistics.reductions import max as max_of, mean, min as min_of
 from xarr.runtime.handles import Handle

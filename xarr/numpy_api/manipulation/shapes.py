@@ -1,48 +1,102 @@
-"""Functions that move elements about: shapes, joining, splitting, reordering.
+"""Shapes: questions about them, other shapes for the same elements, broadcasting, other orders of the dimensions.
 
-None of them looks at a value or changes one; results have the element type of the operand, or, where
-several arrays are joined, the one that NumPy 2 promotes them to.
+None of the functions looks at a value or changes one.
 """
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.layouts import items_of
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
-    check_casting,
     is_column_major,
     is_listed,
-    refuse_arrays_apart,
 )
-from xarr.calls.operands import DType, as_array, fresh, promote_operands
-from xarr.calls.outputs import takes_out
-from xarr.dtypes import BOOL, canonical
-from xarr.errors import DivisionByZeroError, DTypeError, InputError, ShapeError, counted
+from xarr.calls.operands import as_array
+from xarr.errors import (
+    AxisError,
+    ShapeError,
+    counted,
+)
 from xarr.explanation.late import broadcast_error
-from xarr.lax.core import ArrayLike, integers, whole
+from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.numpy_api.creation.arrays import argument, broadcast_array
-from xarr.numpy_api.manipulation.repeating import repeat_by_counts, repeat_uniformly
-from xarr.numpy_api.manipulation.rolling import roll_axes, shifts_of
+from xarr.numpy_api.creation.arrays import broadcast_array
 from xarr.runtime.handles import Handle
-from xarr.runtime.parts import BROADCAST, FLIP, INDEX, RESHAPE, TRANSPOSE, mark
+from xarr.runtime.parts import BROADCAST, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "broadcast_arrays",
+    "broadcast_shapes",
+    "broadcast_to",
+    "expand_dims",
+    "iterable",
+    "matrix_transpose",
+    "moveaxis",
+    "ndim",
+    "permute_dims",
+    "ravel",
+    "reshape",
+    "rollaxis",
+    "shape",
+    "size",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+]
 
 Shape = int | Sequence[int]
 Axes = int | Sequence[int]
-Arrays = Sequence[ArrayLike] | ArrayLike
+
+
+# --- questions ------------------------------------------------------------------------------------
+
+
+def ndim(a: ArrayLike) -> int:
+    """The number of dimensions.  Source: NumPy, `ndim`."""
+    return len(as_array(a).shape)
+
+
+def shape(a: ArrayLike) -> tuple[int, ...]:
+    """The sizes of the dimensions.  Source: NumPy, `shape`."""
+    array = as_array(a)
+    refuse_dynamic("shape", array, "x.shape for the bounds")
+    return array.shape
+
+
+def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements, or the size of a dimension, or the product of several.
+
+    Raises AxisError.  Source: NumPy, `size`.
+    """
+    array = as_array(a)
+    refuse_dynamic("size", array, "x.size for the bound")
+    return prod(array.shape[dim] for dim in normalize_axes(axis, len(array.shape)))
+
+
+def iterable(y: object) -> bool:
+    """Whether `iter(y)` works; of an Array whether it has a dimension.  Source: NumPy, `iterable`."""
+    if isinstance(y, Handle):
+        return bool(as_array(y).shape)
+    return bool(np.iterable(y))
+
+
+def require_rank(name: str, a: ArrayLike, rank: int) -> Array:
+    array = as_array(a)
+    if len(array.shape) < rank:
+        raise ShapeError(f"{name}: wanted an array of rank {rank} or more, got shape {array.shape}")
+    return array
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -216,67 +270,19 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     return transpose_part(array, order)
 
 
-def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
-    """Elements in reverse order along `axis` (all by default).  Raises AxisError.  Source: NumPy."""
-    array = as_array(m)
-    axes = normalize_axes(axis, len(array.shape))
-    return mark(array, lax.rev(array, axes), FLIP, axes)
+# --- broadcasting ---------------------------------------------------------------------------------
 
 
-def flipud(m: ArrayLike) -> Array:
-    """`flip` along the first dimension.  Raises ShapeError for a scalar.  Source: NumPy."""
-    return flip(_of_rank("flipud", m, 1), 0)
+def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that shapes broadcast to by NumPy's rule; an int n means (n,).
 
-
-def fliplr(m: ArrayLike) -> Array:
-    """`flip` along the second dimension.  Raises ShapeError below rank 2.  Source: NumPy."""
-    return flip(_of_rank("fliplr", m, 2), 1)
-
-
-def _of_rank(name: str, a: ArrayLike, rank: int) -> Array:
-    array = as_array(a)
-    if len(array.shape) < rank:
-        raise ShapeError(f"{name}: wanted an array of rank {rank} or more, got shape {array.shape}")
-    return array
-
-
-def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Rotate by k times 90 degrees, from the first of `axes` towards the second.
-
-    Raises ShapeError unless there are two axes, AxisError if they are the same.  Source: NumPy, `rot90`.
+    Raises BroadcastError, with the fixes that would work.  Source: NumPy, `broadcast_shapes`.
     """
-    array = as_array(m)
-    plane = normalize_axes(axes, len(array.shape), name="axes")
-    if len(plane) != 2:
-        raise ShapeError(f"rot90: wanted two axes, got {plane}")
-    quarters = whole("rot90", "k", k) % 4
-    if quarters in (0, 2):
-        return flip(array, plane if quarters else ())
-    return (
-        swapaxes(flip(array, plane[1]), *plane) if quarters == 1 else flip(swapaxes(array, *plane), plane[1])
-    )
-
-
-def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None = None) -> Array:
-    """Move elements on by `shift`; what leaves at the end enters at the start.
-
-    Without `axis` over the flattened array.  A tuple of shifts goes with a tuple of axes, which may name
-    a dimension twice; one of them may be a single number for all.  In a traced function the shifts may depend on
-    its arguments.  Of floats the fractions are dropped.  Raises AxisError, ShapeError for different counts,
-    ArgumentError for what is no real number.  Source: NumPy, `roll`.
-    """
-    array, shifts = as_array(a), shifts_of(shift)
-    if axis is None:
-        return reshape(roll(ravel(array), sum(shifts), 0), array.shape)
-    axes = tuple(normalize_axis(one, len(array.shape)) for one in _ints("roll", "axis", axis))
-    return fresh(roll_axes(array, shifts, axes))
-
-
-def _ints(name: str, argument: str, value: Axes) -> tuple[int, ...]:
-    return integers(name, argument, value if is_listed(value) else (value,))
-
-
-# --- repeating ------------------------------------------------------------------------------------
+    sizes = tuple(check_sizes(shape) for shape in shapes)
+    alignment = align_numpy(*sizes)
+    if isinstance(alignment, Misfit):
+        raise broadcast_error("broadcast_shapes", sizes)
+    return alignment.result
 
 
 @arranges_elements
@@ -312,271 +318,15 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     )
 
 
-@arranges_elements
-def tile(A: ArrayLike, reps: Axes) -> Array:
-    """`A` repeated reps[i] times along dimension i; the shorter of shape and reps gets ones in
-    front.
-
-    True repeats once, False not at all.  Raises ShapeError for negative counts.  Source: NumPy, `tile`.
-    """
-    array = as_array(A)
-    counts = check_sizes(tuple(map(_count, items_of(reps))), name="reps")
-    rank = builtins.max(len(counts), len(array.shape))
-    counts = (1,) * (rank - len(counts)) + counts
-    sizes = (1,) * (rank - len(array.shape)) + array.shape
-    between = [size for pair in zip(counts, sizes, strict=True) for size in pair]
-    odd = range(2 * rank)[1::2]
-    spread = lax.broadcast_in_dim(lax.reshape(array, sizes), between, odd)
-    return lax.reshape(spread, [count * size for count, size in zip(counts, sizes, strict=True)])
-
-
-def _count(value: Any) -> Any:
-    """A bool as the int that it counts as; anything else itself."""
-    is_flag = isinstance(value, bool | np.bool_) or (isinstance(value, Handle) and value._node.dtype in BOOL)
-    return int(value) if is_flag else value
-
-
-def repeat(
-    a: ArrayLike,
-    repeats: int | ArrayLike,
-    axis: int | None = None,
-    *,
-    total_repeat_length: int | None = None,
-) -> Array:
-    """Each element `repeats` times, next to each other, along `axis` (of the flattened array without one).
-
-    repeats: a count for all elements, or a vector with one for each, which is evaluated, as its sum is the
-        size of the result; in a traced function `total_repeat_length` says it, as in jax.numpy: what is
-        more is left out, and the last element fills what is missing.
-
-    Raises ShapeError for a negative count, or as many counts as no axis is long, TracedValueError for counts
-    without a value, DTypeError for counts that are no integers.  Source: NumPy, `repeat`.
-    """
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """Dimension `axis` moved to before dimension `start`.  Raises AxisError.  Source: NumPy, `rollaxis`."""
     array = as_array(a)
-    array, dim = (ravel(array), 0) if axis is None else (array, normalize_axis(axis, len(array.shape)))
-    is_traced = isinstance(repeats, Handle) and repeats._node.traced
-    if total_repeat_length is None and not is_traced and np.size(repeats) == 1:
-        return repeat_uniformly(array, whole("repeat", "repeats", np.ravel(np.asarray(repeats))[0]), dim)
-    return repeat_by_counts(array, as_array(repeats), dim, total_repeat_length)
-
-
-# --- joining --------------------------------------------------------------------------------------
-
-
-def _several(name: str, arrays: Arrays) -> list[Array]:
-    """The arrays of a sequence, or those along the first dimension of one array."""
-    if isinstance(arrays, Handle | np.ndarray):
-        return list(unstack(arrays))
-    if not hasattr(arrays, "__getitem__"):  # as NumPy asks
-        fix = "; a list(…) of it is one" if isinstance(arrays, Iterable) else ""
-        raise InputError(f"{name}: wanted a sequence of arrays, got {arrays!r}{fix}")
-    return [argument(array) for array in arrays]
-
-
-def _join(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, casting: str) -> Array:
-    check_casting(name, casting)
-    if not arrays:
-        raise ShapeError(f"{name}: wanted at least one array, got none")
-    first = arrays[0].shape
-    if not first:
-        raise ShapeError(
-            f"{name}: scalars have no dimension to be joined along; wanted rank 1 or more, or stack"
-        )
-    dim = normalize_axis(axis, len(first))
-    for number, array in enumerate(arrays):
-        if len(array.shape) != len(first) or _drop_axis(array.shape, dim) != _drop_axis(first, dim):
-            raise ShapeError(
-                f"{name}: wanted arrays that differ in size along axis {dim} only, got shape {first} "
-                f"for array 0 and {array.shape} for array {number}"
-            )
-    wanted = None if dtype is None else canonical(dtype)
-    if wanted is not None:
-        _check_casting(name, arrays, wanted, casting)
-    return lax.concatenate(promote_operands(name, *arrays, dtype=wanted), dim)
-
-
-def _drop_axis(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    return shape[:axis] + shape[axis + 1 :]
-
-
-def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -> None:
-    for array in arrays:
-        if not np.can_cast(array.dtype, dtype, casting):
-            raise DTypeError(
-                f"{name}: casting={casting!r} does not allow {array.dtype} to become {dtype}; "
-                'casting="unsafe" allows everything'
-            )
-
-
-@arranges_elements
-@takes_out("same_kind")
-def concatenate(
-    arrays: Arrays,
-    /,
-    axis: int | None = 0,
-    out: Array | None = None,
-    *,
-    dtype: DTypeLike | None = None,
-    casting: str = "same_kind",
-) -> Array:
-    """Arrays one after the other along `axis`, or flattened and then one after the other for axis None.
-
-    They have one rank and equal sizes but along `axis`; the element types promote unless `dtype` is given.
-    Raises ShapeError, AxisError, DTypeError.  Source: NumPy, `concatenate`; Array API, `concat`.
-    """
-    refuse_arrays_apart("concatenate", axis)
-    parts = _several("concatenate", arrays)
-    if axis is None:
-        parts, axis = [ravel(array) for array in parts], 0
-    return _join("concatenate", parts, axis, dtype, casting)
-
-
-concat = concatenate
-
-
-@arranges_elements
-@takes_out("same_kind")
-def stack(
-    arrays: Arrays,
-    axis: int = 0,
-    out: Array | None = None,
-    *,
-    dtype: DTypeLike | None = None,
-    casting: str = "same_kind",
-) -> Array:
-    """Arrays of one shape along a new dimension that has the number `axis` in the result.
-
-    Raises ShapeError, AxisError, DTypeError.  Source: NumPy and Array API, `stack`.
-    """
-    refuse_arrays_apart("stack", axis)
-    parts = _several("stack", arrays)
-    shapes = sorted({array.shape for array in parts})
-    if len(shapes) > 1:
-        raise ShapeError(f"stack: wanted arrays of one shape, got {', '.join(map(str, shapes))}")
-    dim = normalize_axis(axis, len(shapes[0]) + 1) if shapes else 0
-    return _join("stack", [lax.expand_dims(array, (dim,)) for array in parts], dim, dtype, casting)
-
-
-def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
-    """Arrays joined along the second dimension, vectors along their only one.  Source: NumPy."""
-    parts = [atleast_1d(array) for array in _several("hstack", tup)]
-    axis = 0 if parts and len(parts[0].shape) == 1 else 1
-    return _join("hstack", parts, axis, dtype, casting)
-
-
-def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
-    """Arrays joined along the first dimension; vectors count as rows.  Source: NumPy."""
-    return _join("vstack", [atleast_2d(array) for array in _several("vstack", tup)], 0, dtype, casting)
-
-
-def dstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
-    """Arrays joined along the third dimension, see `atleast_3d`.  Source: NumPy."""
-    return _join("dstack", [atleast_3d(array) for array in _several("dstack", tup)], 2, dtype, casting)
-
-
-def column_stack(tup: Arrays) -> Array:
-    """Vectors as columns, and matrices, side by side.  Source: NumPy, `column_stack`."""
-    columns = [
-        lax.reshape(array, (array.size, 1)) if len(array.shape) < 2 else array
-        for array in _several("column_stack", tup)
-    ]
-    return _join("column_stack", columns, 1, None, "same_kind")
-
-
-# --- splitting ------------------------------------------------------------------------------------
-
-
-def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
-    """Parts along `axis`: that many, the first ones larger by 1 if need be, or cut before each index.
-
-    Indices mean what they mean in a slice.  Raises AxisError, DivisionByZeroError for fewer than one part.
-    Source: NumPy, `array_split`.
-    """
-    array = as_array(ary)
-    dim = normalize_axis(axis, len(array.shape))
-    refuse_dynamic("array_split", array, "lax.slice_in_dim", (dim,))
-    size = array.shape[dim]
-    parts: dict[tuple[int, int], Array] = {}  # of very many parts most are empty
-
-    def part(start: int, stop: int) -> Array:
-        low, high, _ = slice(start, stop).indices(size)
-        key = low, builtins.max(low, high)
-        if key in parts:
-            return mark(array, fresh(parts[key]), INDEX, _slice_index(key, dim))
-        elements = lax.slice_in_dim(array, *key, axis=dim)
-        parts[key] = mark(array, elements, INDEX, _slice_index(key, dim))
-        return parts[key]
-
-    cuts = [0, *_cuts("array_split", indices_or_sections, size), size]
-    return [part(start, stop) for start, stop in pairwise(cuts)]
-
-
-def _slice_index(ends: tuple[int, int], axis: int) -> tuple[slice, ...]:
-    """The index of a slice along `axis`."""
-    return (*[slice(None)] * axis, slice(*ends))
-
-
-class _TooManyPartsError(ShapeError, MemoryError, OverflowError):
-    """NumPy says MemoryError or OverflowError."""
-
-
-_MOST_PARTS: Final = 2**27
-
-
-def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
-    if is_listed(indices_or_sections):
-        return integers(name, "indices_or_sections", indices_or_sections)
-    sections = whole(name, "indices_or_sections", indices_or_sections)
-    if sections < 1:
-        raise DivisionByZeroError(f"{name}: wanted at least one part, got {sections}")
-    if sections > _MOST_PARTS:
-        raise _TooManyPartsError(f"{name}: a list holds at most {_MOST_PARTS} parts, got {sections}")
-    each, larger = divmod(size, sections)
-    return tuple(number * each + builtins.min(number, larger) for number in range(1, sections))
-
-
-def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
-    """`array_split` into equal parts, or before each index.
-
-    Raises ShapeError if a number of parts does not divide the size.  Source: NumPy, `split`.
-    """
-    array = as_array(ary)
-    size = array.shape[normalize_axis(axis, len(array.shape))]
-    if np.ndim(indices_or_sections) == 0:
-        sections = whole("split", "indices_or_sections", indices_or_sections)
-        if sections > 0 and size % sections:
-            raise ShapeError(
-                f"split: {counted(size, 'element')} along axis {axis} make no {sections} equal parts; array_split "
-                "allows others"
-            )
-    return array_split(array, indices_or_sections, axis)
-
-
-def hsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
-    """`split` along the second dimension, of vectors along their only one.  Source: NumPy."""
-    array = _of_rank("hsplit", ary, 1)
-    return split(array, indices_or_sections, 1 if len(array.shape) > 1 else 0)
-
-
-def vsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
-    """`split` along the first dimension.  Raises ShapeError below rank 2.  Source: NumPy."""
-    return split(_of_rank("vsplit", ary, 2), indices_or_sections, 0)
-
-
-def dsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
-    """`split` along the third dimension.  Raises ShapeError below rank 3.  Source: NumPy."""
-    return split(_of_rank("dsplit", ary, 3), indices_or_sections, 2)
-
-
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """The arrays that `stack` along `axis` would join to `x`.
-
-    Raises AxisError for a scalar.  Source: Array API, `unstack`.
-    """
-    array = as_array(x)
-    dim = normalize_axis(axis, len(array.shape))
-    whole = (slice(None),) * dim
-    return tuple(
-        mark(array, part, INDEX, (*whole, number)) if part.shape else part
-        for number, part in enumerate(lax.unstack(array, dim))
-    )
+    rank = len(array.shape)
+    origin = normalize_axis(axis, rank)
+    position = integer("rollaxis", "start", start)
+    position += rank if position < 0 else 0
+    if not 0 <= position <= rank:
+        raise AxisError(f"rollaxis: wanted {-rank} <= start <= {rank} for shape {array.shape}, got {start}")
+    order = [dim for dim in range(rank) if dim != origin]
+    order.insert(position - (origin < position), origin)
+    return transpose_part(array, order)

@@ -10,14 +10,14 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.typing import Array
-from xarr.calls.arguments import convert, stretch
+from xarr.calls.arguments import convert, stretch, with_size
 from xarr.calls.concrete_values import is_known
-from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype
+from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, fresh, promote_operands
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer
+from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.mathematics import division, elementwise
-from xarr.numpy_api.mathematics.comparisons import diff
 from xarr.numpy_api.sorting.order import insertion_points
 from xarr.numpy_api.sorting.sorting import argsort
 from xarr.numpy_api.statistics import reductions as statistical
@@ -25,8 +25,10 @@ from xarr.numpy_api.statistics.lines import repeat_vector
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import normalize_axes, normalize_axis
 
-__all__ = ["ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
+#: Differences up to which each is an array of its own, instead of a loop.
+_WRITTEN_OUT: Final = 32
 _FLOAT64: Final = np.dtype(np.float64)
 
 
@@ -328,3 +330,71 @@ def unwrap(
     first = convert(lax.slice_in_dim(array, 0, min(1, array.shape[dim]), axis=dim), dtype)
     rest = convert(lax.slice_in_dim(array, min(1, array.shape[dim]), None, axis=dim), dtype)
     return lax.concatenate([first, lax.add(rest, lax.cumsum(added, dim))], dim)
+
+
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
+    """Each element along `axis` minus the one before it, `n` times over; for bools whether they differ.
+
+    prepend, append: put before and behind along `axis` first; a scalar is as long there as 1.  Their types take part
+        in promotion, those of Python numbers as in an array of them.
+
+    Raises ValueRangeError for a negative n, ShapeError for a scalar `a` or parts whose other sizes differ,
+    AxisError.  Source: NumPy and Array API, `diff`.
+    """
+    array, times = as_array(a), integer("diff", "n", n)
+    if times < 0:
+        raise ValueRangeError(f"diff: wanted n of 0 or more, got {times}")
+    if not times:
+        return fresh(array)
+    if not array.shape:
+        raise ShapeError("diff: wanted an array of rank 1 or more, got a scalar")
+    dim = normalize_axis(axis, len(array.shape))
+    array = _extend(array, prepend, append, dim)
+    refuse_dynamic("diff", array, "lax.sub of slices", (dim,))
+    if times >= array.shape[dim]:
+        return fresh(lax.slice_in_dim(array, 0, 0, axis=dim))
+    if times > _WRITTEN_OUT:
+        return _many_differences(array, times, dim)
+    for _ in range(times):
+        last = array.shape[dim]
+        after = lax.slice_in_dim(array, 1, None, axis=dim)
+        before = lax.slice_in_dim(array, 0, last - 1, axis=dim)
+        array = (lax.ne if array.dtype in BOOL else lax.sub)(after, before)
+    return fresh(array)
+
+
+def _many_differences(array: Array, times: int, axis: int) -> Array:
+    """A loop over arrays of one size, of whose elements the last one more means nothing each time."""
+    last = array.shape[axis] - 1
+
+    def step(values: Array, _: object) -> tuple[Array, tuple[()]]:
+        after = lax.slice_in_dim(values, 1, None, axis=axis)
+        behind = lax.slice_in_dim(values, last, None, axis=axis)
+        after = lax.concatenate([after, behind], axis)
+        return (lax.ne if values.dtype in BOOL else lax.sub)(after, values), ()
+
+    values: Array = lax.scan(step, array, None, length=times)[0]
+    return lax.slice_in_dim(values, 0, last + 1 - times, axis=axis)
+
+
+def _extend(array: Array, prepend: ArrayLike | None, append: ArrayLike | None, axis: int) -> Array:
+    # As in NumPy, which makes arrays of them first, Python numbers have the type of arrays of them here.
+    values = [part if part is None else as_array(part) for part in (prepend, array, append)]
+    parts = promote_operands("diff", *(part for part in values if part is not None))
+    if len(parts) == 1:
+        return array
+    one = with_size(array.shape, axis, 1)
+    laid_out = [part if part.shape else lax.broadcast_in_dim(part, one, ()) for part in parts]
+    for part in laid_out:
+        if with_size(part.shape, axis, 1) != one:
+            raise ShapeError(
+                f"diff: wanted prepend and append that differ from shape {array.shape} along axis {axis} alone, "
+                f"got {part.shape}"
+            )
+    return lax.concatenate(laid_out, axis)

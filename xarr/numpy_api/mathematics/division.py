@@ -1,20 +1,23 @@
-"""Division with a whole quotient: Python's, and that of C."""
+"""Division of integers and with a whole quotient: Python's, and that of C; common divisors and multiples."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, widen_narrow
 from xarr.calls.factories import real_number
-from xarr.calls.operands import common_dtype, prepare_operands
+from xarr.calls.operands import DType, common_dtype, prepare_operands
 from xarr.calls.ufuncs import pair_ufunc, ufunc
-from xarr.dtypes import FLOAT, UNSIGNED
+from xarr.dtypes import FLOAT, INTEGER, UNSIGNED
+from xarr.errors import DTypeError
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.mathematics.elementwise import copysign
 
-__all__ = ["divmod", "floor_divide", "fmod", "mod", "remainder"]
+__all__ = ["divmod", "floor_divide", "fmod", "gcd", "lcm", "mod", "remainder"]
 
 
 @ufunc
@@ -83,3 +86,56 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     whole = lax.select(lax.eq(quotient, 0), copysign(lax.full_like(ratio, 0), ratio), snapped)
     by_zero = lax.eq(y, 0)
     return lax.select(by_zero, ratio, whole), lax.select(by_zero, lax.full_like(x, math.nan), rest)
+
+
+@ufunc
+def gcd(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The greatest common divisor of |x1| and |x2|, 0 for two zeros.
+
+    Raises DTypeError for other than integers.  Source: NumPy, `gcd`.
+    """
+    dtype = _integer("gcd", x1, x2)
+    x, y = prepare_operands("gcd", x1, x2, dtype=dtype)
+    return convert(_divisor(_magnitude(x), _magnitude(y)), dtype)
+
+
+@ufunc
+def lcm(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """The least common multiple of |x1| and |x2|, 0 if either is 0; it wraps.  Errors as `gcd`.
+
+    Source: NumPy, `lcm`.
+    """
+    dtype = _integer("lcm", x1, x2)
+    x, y = map(_magnitude, prepare_operands("lcm", x1, x2, dtype=dtype))
+    divisor = lax.max(_divisor(x, y), lax.full_like(x, 1))
+    return convert(lax.mul(lax.div(x, divisor), y), dtype)
+
+
+def _integer(name: str, x1: ArrayLike, x2: ArrayLike) -> DType:
+    dtype = common_dtype(x1, x2)
+    if dtype not in INTEGER:
+        raise DTypeError(f"{name}: wanted integers, got what promotes to {dtype}; convert them with astype")
+    return dtype
+
+
+def _magnitude(x: Array) -> Array:
+    """|x| as an unsigned integer, which holds that of the least one too."""
+    if x.dtype in UNSIGNED:
+        return x
+    return lax.bitcast_convert_type(lax.abs(x), np.dtype(f"u{x.dtype.itemsize}"))
+
+
+def _divisor(x: Array, y: Array) -> Array:
+    """Euclid's algorithm, all elements at once until none has a rest."""
+
+    def goes_on(pair: tuple[Array, Array]) -> Array:
+        return lax.reduce_or(lax.ne(pair[1], 0), range(len(x.shape)))
+
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, y = pair
+        done = lax.eq(y, 0)
+        rest = lax.rem(x, lax.max(y, lax.full_like(y, 1)))
+        return lax.select(done, x, y), lax.select(done, y, rest)
+
+    divisor: Array = lax.while_loop(goes_on, step, (x, y))[0]
+    return divisor

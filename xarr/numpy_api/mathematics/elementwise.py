@@ -8,9 +8,8 @@ NumPy 2's, and return Arrays.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from xarr.calls.factories import (
     number,
     power_type,
     quotient_type,
-    real_type,
     to_float,
     to_real_float,
     unary,
@@ -35,6 +33,7 @@ from xarr.calls.factories import (
 from xarr.calls.operands import (
     DType,
     as_array,
+    as_numbers,
     broadcast_operands,
     common_dtype,
     fresh,
@@ -43,12 +42,105 @@ from xarr.calls.operands import (
 )
 from xarr.calls.outputs import takes_out
 from xarr.calls.ufuncs import ufunc
-from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE, UNSIGNED
+from xarr.dtypes import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INTEGER,
+    PREDICATE,
+    UNSIGNED,
+    default_complex,
+    default_float,
+)
 from xarr.errors import DTypeError, InputError, ValueRangeError
 from xarr.ir import ops
-from xarr.lax.core import ArrayLike, integer
-from xarr.numpy_api.mathematics.complex_limits import complex_expm1, complex_sign
-from xarr.runtime.parts import IMAG, REAL, mark
+from xarr.lax.core import ArrayLike
+
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "cbrt",
+    "clip",
+    "copysign",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "divide",
+    "equal",
+    "exp",
+    "exp2",
+    "expm1",
+    "fabs",
+    "float_power",
+    "fmax",
+    "fmin",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "invert",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "left_shift",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "positive",
+    "pow",
+    "power",
+    "rad2deg",
+    "radians",
+    "reciprocal",
+    "right_shift",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
+    "subtract",
+    "tan",
+    "tanh",
+    "true_divide",
+]
 
 # --- the regular rows ------------------------------------------------------------------------------
 
@@ -56,8 +148,6 @@ _EXACT: Final = FLOAT | COMPLEX
 _NOT_NEGATIVE: Final = UNSIGNED | BOOL
 _WHOLE: Final = BOOL | INTEGER
 _REALS: Final = (int, float)
-#: The largest power of ten in float64.
-_MOST: Final = sys.float_info.max_10_exp
 
 acos = arccos = unary("acos", ops.Acos())
 acosh = arccosh = unary("acosh", ops.Acosh())
@@ -147,7 +237,7 @@ def expm1(x: ArrayLike, /) -> Array:
     result = _expm1(x)
     if result.dtype not in COMPLEX:
         return result
-    return complex_expm1(result, lax.convert_element_type(as_array(x), result.dtype))
+    return _complex_expm1(result, lax.convert_element_type(as_array(x), result.dtype))
 
 
 # --- compositions ------------------------------------------------------------------------------------
@@ -161,12 +251,6 @@ def abs(x: ArrayLike, /) -> Array:
 
 
 absolute = abs
-
-
-def _numeric(x: ArrayLike) -> Array:
-    """x as an Array, bools as int8: what NumPy does where it has no loop for bools."""
-    array = as_array(x)
-    return array.astype(np.int8) if array.dtype in BOOL else array
 
 
 @ufunc
@@ -186,7 +270,7 @@ def sign(x: ArrayLike, /) -> Array:
     array = as_array(x)
     if number("sign", array.dtype) in UNSIGNED:
         return lax.min(array, 1)
-    result = complex_sign(array) if array.dtype in COMPLEX else lax.sign(array)
+    result = _complex_sign(array) if array.dtype in COMPLEX else lax.sign(array)
     if array.dtype not in _EXACT:
         return result
     # Not result + 0: XLA's simplifier would drop the sum, and with it the 0 without a sign.
@@ -196,7 +280,7 @@ def sign(x: ArrayLike, /) -> Array:
 @ufunc
 def square(x: ArrayLike, /) -> Array:
     """x * x; int8 for bools.  Source: NumPy and Array API, `square`."""
-    array = _numeric(x)
+    array = as_numbers(x)
     return multiply(array, array)
 
 
@@ -206,94 +290,8 @@ def reciprocal(x: ArrayLike, /) -> Array:
 
     Source: NumPy and Array API, `reciprocal`.
     """
-    array = _numeric(x)
+    array = as_numbers(x)
     return lax.div(1, array) if array.dtype in INTEGER else divide(1, array)
-
-
-def _whole(name: str, function: Callable[[Any], Array]) -> UnaryFunction:
-    def rounding(x: ArrayLike, /) -> Array:
-        array = as_array(x)
-        dtype = real_type(name, array.dtype)
-        return function(array) if dtype in FLOAT else fresh(array)
-
-    rounding.__name__ = name
-    rounding.__doc__ = f"{name} of each element; integers stay as they are.  Source: NumPy 2, {name}."
-    return ufunc(rounding)
-
-
-def _truncate(x: Array) -> Array:
-    # No select between ceil and floor: compiled it is a jump, which no processor foresees.
-    return lax.mul(lax.sign(x), lax.floor(lax.abs(x)))
-
-
-ceil = _whole("ceil", lax.ceil)
-floor = _whole("floor", lax.floor)
-trunc = fix = _whole("trunc", _truncate)
-
-
-@takes_out("same_kind", broadcasts=True)
-def round(a: ArrayLike, decimals: int = 0, out: Array | None = None) -> Array:
-    """Round to `decimals` decimals, ties to even.
-
-    NaN where 10**decimals is beyond the element type.  Source: NumPy round.
-    """
-    array = as_array(a)
-    decimals = integer("round", "decimals", decimals)
-    if array.dtype in COMPLEX:
-        return lax.complex(round(lax.real(array), decimals), round(lax.imag(array), decimals))
-    if array.dtype in BOOL:
-        return round(array.astype(np.float16), decimals)
-    if array.dtype not in FLOAT:
-        if decimals >= 0:
-            return fresh(array)
-        return round(array.astype(np.float64), decimals).astype(array.dtype)
-    nearest = lax.RoundingMethod.TO_NEAREST_EVEN
-    if decimals == 0:
-        return lax.round(array, nearest)
-    factor = 10.0 ** math.fabs(decimals) if -_MOST <= decimals <= _MOST else math.inf
-    if decimals > 0:
-        return lax.div(lax.round(lax.mul(array, factor), nearest), factor)
-    return lax.mul(lax.round(lax.div(array, factor), nearest), factor)
-
-
-around = round
-
-
-@ufunc
-def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer as a float, ties to even; both parts of a complex number.
-
-    Source: NumPy, `rint`.
-    """
-    array = as_array(x)
-    return round(array.astype(to_float("rint", array.dtype)))
-
-
-def real(val: ArrayLike) -> Array:
-    """Real part; the array itself for a real type.  Source: NumPy and Array API, `real`."""
-    array = as_array(val)
-    if array.dtype not in COMPLEX:
-        dynamic = array._node.tensor_type.dynamic  # else an op of its own tells where the part was made
-        return mark(array, fresh(array) if dynamic else lax.reshape(array, array.shape), REAL, True)
-    return mark(array, lax.real(array), REAL, False)
-
-
-def imag(val: ArrayLike) -> Array:
-    """Imaginary part; zeros for a real type.  Source: NumPy and Array API, `imag`."""
-    array = as_array(val)
-    if array.dtype not in COMPLEX:
-        return lax.full_like(array, 0)
-    return mark(array, lax.imag(array), IMAG, None)
-
-
-@ufunc
-def conj(x: ArrayLike, /) -> Array:
-    """Complex conjugate; x itself for a real type, int8 for bools.  Source: NumPy and Array API, `conj`."""
-    array = _numeric(x)
-    return lax.conj(array) if array.dtype in COMPLEX else fresh(array)
-
-
-conjugate = conj
 
 
 @ufunc
@@ -518,3 +516,48 @@ def fabs(x: ArrayLike, /) -> Array:
     """|x| as a float.  Source: NumPy, `fabs`."""
     array = as_array(x)
     return lax.abs(lax.convert_element_type(array, to_real_float("fabs", array.dtype)))
+
+
+_LOG2_E: Final = 1 / math.log(2)
+
+
+@ufunc
+def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """log2(2**x1 + 2**x2) without overflow.  Source: NumPy, `logaddexp2`."""
+    dtype = common_real_float("logaddexp2", x1, x2)
+    x, y = map(widen_narrow, prepare_operands("logaddexp2", x1, x2, dtype=dtype))
+    top, gap = lax.max(x, y), lax.sub(x, y)
+    small = lax.exp2(lax.neg(lax.abs(gap)))
+    rest = lax.add(top, lax.mul(lax.log1p(small), _LOG2_E))
+    # For two equal infinities the gap is NaN, and for a NaN operand so is everything.
+    return convert(lax.select(lax.ne(gap, gap), lax.add(x, y), rest), dtype)
+
+
+@ufunc
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """x1 ** x2 in the default float or complex type, so that negative powers of integers are no integers.
+
+    Source: NumPy, `float_power`.
+    """
+    dtype = default_complex() if common_dtype(x1, x2) in COMPLEX else default_float()
+    x, y = prepare_operands("float_power", x1, x2, dtype=dtype)
+    return lax.pow(x, y)
+
+
+def _complex_expm1(result: Array, x: Array) -> Array:
+    """Mend `result`, expm1(x), where the modulus is known, if not the angle: -1 at -inf, infinite at inf."""
+    part, angle = lax.real(x), lax.imag(x)
+    is_rotating = lax.bitwise_not(lax.is_finite(angle))
+    least = lax.complex(lax.full_like(part, -1), lax.full_like(part, 0))
+    most = lax.complex(lax.full_like(part, math.inf), lax.full_like(part, math.nan))
+    result = lax.select(lax.bitwise_and(is_rotating, lax.eq(part, -math.inf)), least, result)
+    result = lax.select(lax.bitwise_and(is_rotating, lax.eq(part, math.inf)), most, result)
+    # The sum of the real part's two terms is +0 of any zero.
+    return lax.select(lax.eq(x, 0), lax.complex(lax.full_like(part, 0), angle), result)
+
+
+def _complex_sign(x: Array) -> Array:
+    """x / |x|, by the infinite part alone where one is."""
+    parts = lax.real(x), lax.imag(x)
+    a, b = (lax.select(lax.eq(lax.abs(p), math.inf), lax.sign(p), lax.full_like(p, 0)) for p in parts)
+    return lax.select(lax.ne(lax.abs(a), lax.abs(b)), lax.complex(a, b), lax.sign(x))

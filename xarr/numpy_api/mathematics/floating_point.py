@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
 from xarr.base.typing import Array
-from xarr.calls.arguments import convert
+from xarr.calls.arguments import convert, stretch
 from xarr.calls.factories import to_real_float
-from xarr.calls.operands import DType, as_array, broadcast_operands
+from xarr.calls.operands import DType, as_array, broadcast_operands, fresh
 from xarr.calls.ufuncs import pair_ufunc, ufunc
-from xarr.dtypes import BOOL, INTEGER
-from xarr.errors import DTypeError
-from xarr.lax.core import ArrayLike
-from xarr.numpy_api.mathematics import elementwise
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, info
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.lax.core import ArrayLike, flag
+from xarr.numpy_api.mathematics import elementwise, rounding
 
-__all__ = ["frexp", "ldexp", "modf", "spacing"]
+__all__ = ["frexp", "ldexp", "modf", "nan_to_num", "spacing"]
 
 _INT32: Final = np.dtype(np.int32)
 _INT64: Final = np.dtype(np.int64)
@@ -112,7 +112,7 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     Raises DTypeError for complex numbers.  Source: NumPy, `modf`; C, `modf`.
     """
     array = _real("modf", x)
-    whole = elementwise.trunc(array)
+    whole = rounding.trunc(array)
     rest = lax.select(lax.eq(lax.abs(array), math.inf), lax.full_like(array, 0), lax.sub(array, whole))
     fraction = elementwise.copysign(rest, array)
     return lax.select(lax.ne(array, array), array, fraction), whole
@@ -132,3 +132,43 @@ def spacing(x: ArrayLike, /) -> Array:
     if upwards:
         return lax.select(lax.is_finite(array), distance, lax.full_like(array, math.nan))
     return lax.select(lax.lt(array, 0), lax.neg(distance), distance)
+
+
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
+    """x with `nan` for NaN, and `posinf` and `neginf`, by default the largest and the least number, for infinities.
+
+    Of complex numbers each part by itself.  Raises InputError for copy=False.  Source: NumPy, `nan_to_num`.
+    """
+    if not flag("nan_to_num", "copy", copy):
+        raise InputError(
+            "nan_to_num: copy=False cannot be kept, as xarr's arrays are values that are never written to; write "
+            "x = xarr.nan_to_num(x)"
+        )
+    array = as_array(x)
+    if array.dtype in COMPLEX:
+        real, imag = (nan_to_num(part(array), True, nan, posinf, neginf) for part in (lax.real, lax.imag))
+        return lax.complex(real, imag)
+    if array.dtype not in FLOAT:
+        return fresh(array)
+    limits = info(array.dtype)
+    most = float(limits.max) if posinf is None else posinf
+    least = float(limits.min) if neginf is None else neginf
+    result = lax.select(lax.ne(array, array), _filling(nan, array), array)
+    result = lax.select(lax.eq(array, math.inf), _filling(most, array), result)
+    return lax.select(lax.eq(array, -math.inf), _filling(least, array), result)
+
+
+def _filling(value: ArrayLike, like: Array) -> Array:
+    replacement: Any = convert(as_array(value), like.dtype)
+    if not replacement.shape:
+        return stretch(replacement, like.shape)
+    spread, _ = broadcast_operands("nan_to_num", replacement, like)
+    if spread.shape != like.shape:
+        raise ShapeError(f"nan_to_num: wanted values that fit shape {like.shape}, got {replacement.shape}")
+    return spread

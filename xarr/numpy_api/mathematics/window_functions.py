@@ -15,7 +15,7 @@ from xarr.calls.operands import as_array
 from xarr.lax.core import ArrayLike, whole
 from xarr.numpy_api.creation.arrays import counted_range, ones, zeros
 from xarr.numpy_api.mathematics.elementwise import cos, sqrt
-from xarr.numpy_api.mathematics.further_elementwise import i0
+from xarr.numpy_api.mathematics.special_functions import i0
 from xarr.numpy_api.sorting.searching import where
 from xarr.runtime.handles import commit
 

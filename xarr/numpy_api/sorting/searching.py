@@ -20,6 +20,8 @@ from xarr.numpy_api.sorting.order import insertion_points
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
+__all__ = ["argmax", "argmin", "argwhere", "flatnonzero", "nonzero", "searchsorted", "where"]
+
 
 @overload
 def where(condition: ArrayLike, /) -> tuple[Array, ...]: ...

@@ -24,7 +24,8 @@ from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT, PREDICATE
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.numpy_api.manipulation.shapes import concatenate, ravel
+from xarr.numpy_api.manipulation.joining import concatenate
+from xarr.numpy_api.manipulation.shapes import ravel
 from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.numpy_api.sorting.searching import searchsorted
 from xarr.numpy_api.sorting.sorting import sort

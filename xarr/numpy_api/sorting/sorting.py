@@ -14,6 +14,8 @@ from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.shapes import normalize_axis
 
+__all__ = ["argsort", "sort"]
+
 _KINDS: Final = ("quicksort", "mergesort", "heapsort", "stable")
 
 

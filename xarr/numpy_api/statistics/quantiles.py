@@ -20,7 +20,7 @@ from xarr.calls.operands import DType, as_array
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, promote, promote_weak
 from xarr.errors import DTypeError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike
-from xarr.numpy_api.mathematics.elementwise import ceil, floor, rint
+from xarr.numpy_api.mathematics.rounding import ceil, floor, rint
 from xarr.numpy_api.sorting.order import insertion_points_in_lines
 from xarr.numpy_api.statistics.lines import Axis, Lines, repeat_vector
 from xarr.runtime.handles import weak_kind

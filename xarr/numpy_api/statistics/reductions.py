@@ -26,6 +26,27 @@ from xarr.explanation.late import broadcast_error
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
 
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "average",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
+
 Axis = int | Sequence[int] | None
 INT64 = np.dtype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Questions about element types and shapes, and conversion."""
+"""Data type routines: conversion, promotion, limits of types, and of which kind a type is."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy import mintypecode
 from numpy.typing import DTypeLike
 
-from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.host import scalar_kind
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, check_casting, convert, fill, move_to_device
-from xarr.calls.operands import DType, as_array, common_dtype, fresh, is_weak
+from xarr.calls.operands import DType, as_array, common_dtype, fresh, is_weak, promote_operands
 from xarr.dtypes import (
     BOOL,
     COMPLEX,
+    EXTENDED_FLOAT,
     FLOAT,
     INTEGER,
     NUMBER,
@@ -25,16 +26,32 @@ from xarr.dtypes import (
     UNSIGNED,
     KeyType,
     canonical,
+    complex_of,
     default_of,
+    extended,
     info,
     promote,
     real_part_of,
     widened,
 )
 from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
-from xarr.explanation.late import broadcast_error
 from xarr.lax.core import ArrayLike
-from xarr.shapes import check_sizes
+from xarr.runtime.handles import Handle
+from xarr.runtime.materialisation import to_host
+
+__all__ = [
+    "astype",
+    "can_cast",
+    "common_type",
+    "finfo",
+    "iinfo",
+    "isdtype",
+    "issubdtype",
+    "min_scalar_type",
+    "mintypecode",
+    "promote_types",
+    "result_type",
+]
 
 
 def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> Array:
@@ -193,13 +210,64 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     return element == canonical(kind)
 
 
-def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that shapes broadcast to by NumPy's rule; an int n means (n,).
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether the type `arg1` is `arg2` or below it, as float32 is below `xarr.floating`.
 
-    Raises BroadcastError, with the fixes that would work.  Source: NumPy, `broadcast_shapes`.
+    bfloat16 and the float8 types, which NumPy has not, are below floating, inexact, number and generic; that of random
+    keys is below `dtypes.prng_key`, `dtypes.extended` and generic.  Raises DTypeError for what is no type.
+    Source: NumPy, `issubdtype`.
     """
-    sizes = tuple(check_sizes(shape) for shape in shapes)
-    alignment = align_numpy(*sizes)
-    if isinstance(alignment, Misfit):
-        raise broadcast_error("broadcast_shapes", sizes)
-    return alignment.result
+    if isinstance(arg1, KeyType) or _is_kind_of_key(arg1) or _is_kind_of_key(arg2):
+        kind = arg1.type if isinstance(arg1, KeyType) else arg1
+        if not isinstance(arg2, type) or not _is_kind_of_key(kind):
+            return bool(arg2 == arg1)
+        return arg2 is np.generic or issubclass(kind, arg2)
+    try:
+        first = arg1 if _is_class(arg1) else np.dtype(arg1).type
+        second = arg2 if _is_class(arg2) else np.dtype(arg2).type
+    except TypeError as error:
+        raise DTypeError(f"issubdtype: wanted two types, got {arg1!r} and {arg2!r}: {error}") from None
+    if (not _is_class(arg1) and np.dtype(arg1) in EXTENDED_FLOAT) or _is_extended(first):
+        return second is first or issubclass(np.floating, second)
+    return issubclass(first, second)
+
+
+def _is_kind_of_key(arg: Any) -> bool:
+    return isinstance(arg, type) and issubclass(arg, extended)
+
+
+def _is_class(arg: Any) -> bool:
+    return isinstance(arg, type) and issubclass(arg, np.generic)
+
+
+def _is_extended(scalar: type[Any]) -> bool:
+    return not issubclass(scalar, np.number) and np.dtype(scalar) in EXTENDED_FLOAT
+
+
+def min_scalar_type(a: ArrayLike, /) -> DType:
+    """The smallest element type that holds a scalar's value; of an array its own.
+
+    Raises DTypeError where xarr has no such type, TracedValueError for a scalar of a traced function.
+    Source: NumPy, `min_scalar_type`.
+    """
+    if isinstance(a, Handle):
+        array = as_array(a)
+        return array.dtype if array.shape or array.dtype in EXTENDED_FLOAT else np.min_scalar_type(to_host(a))
+    return canonical(np.min_scalar_type(a))
+
+
+def common_type(*arrays: ArrayLike) -> type[Any]:
+    """The float or complex scalar class that all arrays fit in; integers count as float64.
+
+    Raises DTypeError for bools, for pairs without promotion, and for no array.  Source: NumPy, `common_type`.
+    """
+    dtypes = [as_array(array).dtype for array in arrays]
+    refused = [dtype for dtype in dtypes if dtype in BOOL]
+    if refused:
+        raise DTypeError(f"common_type: wanted arrays of numbers, got {refused[0]}; convert it with astype")
+    result = np.dtype(np.float16)
+    if dtypes:
+        reals = [np.dtype(np.float64) if dtype in INTEGER else dtype for dtype in dtypes]
+        probes = [fill((), 0, dtype) for dtype in reals]
+        result = promote_operands("common_type", *probes)[0].dtype
+    return (complex_of(result) if result in COMPLEX else result).type
