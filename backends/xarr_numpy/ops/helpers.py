@@ -363,23 +363,37 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
 def complex_sign(x: Array) -> Array:
     """x / |x|, part by part; a zero stays itself."""
     # |x| may overflow, or be subnormal.
-    scaled = _scale_down(x, _excess(x))
+    scaled = _multiply_parts(x, _moderating_factor(x))
     magnitude = np.abs(scaled)
     parts = (np.divide(part, magnitude) for part in (scaled.real, scaled.imag))
     return np.where(magnitude == 0, x, make_complex(*parts))
 
 
-def _excess(x: Array) -> Any:
-    """An e for each number, so that x 2**-e is below 1 and of ordinary size; 0 for what is so anyway."""
-    limits = np.finfo(x.dtype)
-    larger = np.maximum(np.abs(x.real), np.abs(x.imag))
-    extreme = np.isfinite(larger) & ((larger > limits.max / 4) | (larger < limits.tiny / limits.eps))
-    return np.where(extreme & (larger != 0), np.frexp(larger)[1] + 1, 0) if extreme.any() else 0
+def _largest_part(x: Array) -> Array:
+    """The magnitude of the larger part; NaN if a part is."""
+    larger: Array = np.maximum(np.abs(x.real), np.abs(x.imag))
+    return larger
 
 
-def _scale_down(x: Array, exponent: Any) -> Array:
-    """x 2**-exponent."""
-    return make_complex(np.ldexp(x.real, -exponent), np.ldexp(x.imag, -exponent))
+def _moderating_factor(x: Array) -> Array:
+    """A power of two for each number, by which a huge or tiny one becomes one of ordinary size; 1 for others."""
+    limits, larger = np.finfo(x.dtype), _largest_part(x)
+    down, up = _powers_of_two(limits)
+    huge = (larger > limits.max / 4) & np.isfinite(larger)
+    tiny = (larger < limits.tiny / limits.eps) & (larger != 0)
+    factor: Array = np.where(huge, down, np.where(tiny, up, limits.dtype.type(1)))
+    return factor
+
+
+def _powers_of_two(limits: Any) -> tuple[Any, Any]:
+    """Two inverse powers of two, that which makes huge numbers ordinary and that for tiny ones."""
+    exponent = limits.maxexp * 5 // 8
+    return limits.dtype.type(2.0**-exponent), limits.dtype.type(2.0**exponent)
+
+
+def _multiply_parts(x: Array, factor: Array) -> Array:
+    """Both parts times a real number, infinities and NaN of one part without effect on the other."""
+    return make_complex(x.real * factor, x.imag * factor)
 
 
 def complex_expm1(x: Array) -> Array:
@@ -411,14 +425,19 @@ def complex_divide(x: Array, y: Array) -> Array:
 
 def _quotient(x: Array, y: Array) -> Array:
     """x / y, of extreme numbers by way of ordinary ones."""
-    exponent = _excess(y)
-    if not (np.any(exponent) or np.any(_excess(x))):
+    of_x, of_y = _moderating_factor(x), _moderating_factor(y)
+    one = of_y.dtype.type(1)
+    if np.all(of_x == one) and np.all(of_y == one):
         return np.true_divide(x, y)
-    larger = np.maximum(np.abs(x.real), np.abs(x.imag))
-    # As much of the factor 2**-exponent as the dividend can take without overflow.
-    headroom = np.where(np.isfinite(larger), np.finfo(x.dtype).maxexp - 2 - np.frexp(larger)[1], 0)
-    first = np.maximum(exponent, -headroom)
-    return _scale_down(np.true_divide(_scale_down(x, first), _scale_down(y, exponent)), exponent - first)
+    limits = np.finfo(x.dtype)
+    down, up = _powers_of_two(limits)
+    # Where both factors were up, a large dividend would overflow; where x alone is huge, its sums do.
+    large = (_largest_part(x) > down * (limits.max / 4)) & (of_y == up)
+    quarter = limits.dtype.type(0.25)
+    of_x = np.where(large | ((of_x == down) & (of_y == one)), quarter, np.where(of_y == one, of_x, of_y))
+    quotient = np.true_divide(_multiply_parts(x, of_x), _multiply_parts(y, of_y))
+    # One of the two factors, or one is a quarter: the product is a power of two that there is.
+    return _multiply_parts(quotient, of_y / of_x)
 
 
 def complex_rsqrt(x: Array) -> Array:
