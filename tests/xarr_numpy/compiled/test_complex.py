@@ -222,13 +222,12 @@ def test_what_is_computed_in_one_loop() -> None:
     "function",
     [
         xarr.prod,
-        lambda x: x / (x + 1),
-        xarr.exp,
+        lambda x: x ** (x + 1),
         lambda x: xarr.cumulative_sum(x, axis=1),
-        xarr.sin,
+        xarr.asin,
         lambda x: x @ x.T,
     ],
-    ids=["product", "quotient", "exp", "running sum", "sine", "matrix product"],
+    ids=["product", "power", "running sum", "arcsine", "matrix product"],
 )
 def test_what_stays_with_numpy(function: Callable[[Any], Any]) -> None:
     x = drawn(Random(3), (4, 6), "complex128")

@@ -18,6 +18,7 @@ import numpy as np
 from xarr.compiler.functions import (
     arctangent,
     arithmetic,
+    complex_functions,
     complex_numbers,
     error_function,
     exponential,
@@ -74,6 +75,11 @@ FUNCTIONS: Final[dict[str, Function]] = {
         for op, compute in module.FORMULAS.items()
     },
 }
+#: Those of complex numbers, likewise.
+_COMPLEX_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
+    **complex_numbers.FUNCTIONS,
+    **complex_functions.FUNCTIONS,
+}
 #: What depends on the format itself and so cannot be computed in float32 for narrower floats.
 _OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision", "stablehlo.bitcast_convert")
 
@@ -106,7 +112,7 @@ def _lower_complex(op: Op, operands: Sequence[Value]) -> Value | None:
     if isinstance(op, ops.Compare):
         equal = complex_numbers.equal(*operands)
         return None if op.total_order else equal if op.direction == "EQ" else ~equal
-    function = complex_numbers.FUNCTIONS.get(op.name)
+    function = _COMPLEX_FUNCTIONS.get(op.name)
     return None if function is None else function(*operands)
 
 

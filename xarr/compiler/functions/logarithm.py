@@ -43,8 +43,9 @@ def positive_log(x: Value, lost: Value | None = None) -> Value:
     return k.fma(high, f - (half_square - s.fma(half_square + series, small)))
 
 
-def log(x: Value) -> Value:
-    return _with_ends(x, positive_log(x))
+def log(x: Value, lost: Value | None = None) -> Value:
+    """log(x + lost), `lost` being less than the last bit of x."""
+    return _with_ends(x, positive_log(x, lost))
 
 
 def _with_ends(x: Value, inner: Value) -> Value:

@@ -1,0 +1,165 @@
+"""Complex quotients, exp, log and their kin in compiled loops, beside NumPy's: random numbers and every special one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.lax_values import COMPLEXES, dtype_of, parts
+from tests.support.complex_grid import LIMIT, grid, pairs, shown, wrong
+from xarr import lax
+from xarr.base.configuration import current as config
+from xarr.ir.ops import Fusion, NativeWhile
+
+pytest.importorskip("llvmlite")
+
+HostArray = np.ndarray[Any, Any]
+
+#: Functions whose formulas differ from NumPy's.
+FUNCTIONS = (
+    *(
+        "cos",
+        "cosh",
+        "exp",
+        "expm1",
+        "log",
+        "log1p",
+        "logistic",
+        "rsqrt",
+        "sin",
+        "sinh",
+        "sqrt",
+        "tan",
+        "tanh",
+    ),
+)
+
+
+def compiled(function: Callable[..., Any], *operands: HostArray) -> HostArray:
+    """The result of one group of compiled loops."""
+    arrays = [xarr.asarray(each) for each in operands]
+    with config(fusion="compiled"):
+        nodes = xarr.lower(function, *arrays).stage("fused").nodes
+        assert all(isinstance(node.op, Fusion) for node in nodes)
+        return np.asarray(xarr.jit(function)(*arrays))
+
+
+def by_numpy(function: Callable[..., Any], *operands: HostArray) -> HostArray:
+    with config(fusion="off"):
+        return np.asarray(function(*map(xarr.asarray, operands)))
+
+
+def ordinary(dtype: str, count: int = 3000) -> HostArray:
+    """Numbers of moderate size, spread evenly and by magnitude, and some next to the unit circle."""
+    rng = np.random.default_rng(5)
+    even = rng.uniform(-30, 30, (2, count))
+    wide = rng.choice([-1.0, 1.0], (2, count)) * 2.0 ** rng.uniform(-30, 6, (2, count))
+    angles = rng.uniform(-np.pi, np.pi, count)
+    columns = np.concatenate([even, wide, [np.cos(angles), np.sin(angles)]], axis=1)
+    part = dtype_of(dtype).type(0).real.dtype
+    return parts(*columns.astype(part), dtype_of(dtype))
+
+
+def one_sign(x: HostArray) -> HostArray:
+    """The parts that are zero, with their signs; 0 for the others."""
+    both = np.stack([x.real, x.imag])
+    return np.where(both == 0, np.where(np.signbit(both), -1, 1), 0)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_quotients_have_the_bits_of_single_operations(dtype: str) -> None:
+    assert_same(compiled(lax.div, *pairs(dtype_of(dtype))), by_numpy(lax.div, *pairs(dtype_of(dtype))))
+    x = ordinary(dtype)
+    y = np.random.default_rng(1).permutation(x)
+    assert_same(compiled(lax.div, x, y), by_numpy(lax.div, x, y))
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_signs_have_the_bits_of_single_operations(dtype: str) -> None:
+    for x in (grid(dtype_of(dtype)), ordinary(dtype)):
+        assert_same(compiled(lax.sign, x), by_numpy(lax.sign, x))
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant == 52, reason="needs a longdouble that is longer than float64"
+)
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_extreme_quotients_are_those_of_a_longer_type(dtype: str) -> None:
+    limits = np.finfo(dtype)
+    line = [limits.max, limits.max / 3, 1.5, limits.tiny * 1.25, float(limits.smallest_subnormal) * 5]
+    real, imaginary = (part.ravel() for part in np.meshgrid(line, line))
+    points = parts(real.astype(limits.dtype), imaginary.astype(limits.dtype), dtype_of(dtype))
+    x, y = (part.ravel() for part in np.meshgrid(points, points))
+    long_x, long_y = x.astype(np.clongdouble), y.astype(np.clongdouble)
+    with np.errstate(all="ignore"):
+        exact = (long_x / long_y).astype(dtype)
+    for quotient in (compiled(lax.div, x, y), by_numpy(lax.div, x, y)):
+        where = wrong(quotient, exact, 4)
+        assert not where.any(), shown("div", where, x, y, quotient, exact)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_special_numbers(name: str, dtype: str) -> None:
+    """Infinities, NaN and zeros with their signs are NumPy's; all else is but for units in the last place."""
+    function, x = getattr(lax, name), grid(dtype_of(dtype))
+    result, expected = compiled(function, x), by_numpy(function, x)
+    where = wrong(result, expected, LIMIT.get(name, 8))
+    where |= (one_sign(result) * one_sign(expected) < 0).any(axis=0)
+    assert not where.any(), shown(name, where, x, result, expected)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_of_ordinary_numbers(name: str, dtype: str) -> None:
+    function, x = getattr(lax, name), ordinary(dtype)
+    result, expected = compiled(function, x), by_numpy(function, x)
+    where = wrong(result, expected, LIMIT.get(name, 8))
+    assert not where.any(), shown(name, where, x, result, expected)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_logarithms_next_to_the_unit_circle_keep_their_digits(dtype: str) -> None:
+    angles = np.random.default_rng(2).uniform(-np.pi, np.pi, 3000)
+    z = np.exp(1j * angles).astype(dtype)
+    result, expected = (
+        compiled(lambda z: xarr.real(lax.log(z)), z),
+        by_numpy(lambda z: xarr.real(lax.log(z)), z),
+    )
+    assert_same(result, expected, ulp=3)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7, 19), (0, 3)], ids=str)
+def test_any_shape(shape: tuple[int, ...]) -> None:
+    z = np.resize(ordinary("complex128"), shape)
+
+    def function(z: Any) -> Any:
+        return lax.exp(lax.sqrt(z) / (z * z + 3))
+
+    with config(fusion="compiled"):
+        result = np.asarray(xarr.jit(function)(xarr.asarray(z)))
+    assert_same(result, by_numpy(function, z), ulp=16, normwise=True)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_a_native_loop_of_functions(dtype: str) -> None:
+    """Newton's method for z**3 = 1, which ends at one of three roots."""
+    z = ordinary(dtype)[:3000:7]
+
+    def newton(z: Any) -> Any:
+        return lax.fori_loop(0, 100, lambda i, z: z - (z * z * z - 1) / (3 * z * z), z)
+
+    def spiral(z: Any) -> Any:
+        return lax.fori_loop(0, 9, lambda i, z: lax.exp(lax.tanh(z)) - lax.log(lax.sqrt(z) + 2), z)
+
+    for function, ulp in ((newton, 4), (spiral, 256)):
+        with config(fusion="compiled"):
+            nodes = xarr.lower(function, xarr.asarray(z)).stage("fused").nodes
+            assert any(isinstance(node.op, NativeWhile) for node in nodes)
+            result = np.asarray(xarr.jit(function)(xarr.asarray(z)))
+        assert_same(result, by_numpy(function, z), ulp=ulp, normwise=True)
