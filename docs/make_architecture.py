@@ -29,7 +29,7 @@ LOOSE: Final = {
     "backend": "backend.py",
     "stablehlo": "stablehlo.py",
     "compiler.target": "compiler/target.py",
-    **dict.fromkeys(("compiler.schedule", "compiler.traffic"), "compiler/schedule.py"),
+    **dict.fromkeys(("compiler.schedule", "compiler.memory_traffic"), "compiler/schedule.py"),
     **dict.fromkeys(
         ("compiler.pipeline", "compiler.programs", "compiler.object_cache"), "compiler/pipeline.py"
     ),

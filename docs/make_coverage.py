@@ -21,7 +21,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
 import xarr  # noqa: E402
 from tests.support.numpy_records import attribute, records  # noqa: E402
-from xarr.base.absent import remarks  # noqa: E402
+from xarr.base.absent_names import remarks  # noqa: E402
 
 _HEAD: Final = """\
 # NumPy's names in xarr

@@ -16,7 +16,7 @@ import xarr
 from tests.base.test_strictness import run
 from tests.support.checkout import CHECKOUT
 from xarr.__main__ import main
-from xarr.base import interpreter, progress
+from xarr.base import progress, python_build
 
 
 def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,7 +85,7 @@ def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:
 def test_doctor_says_what_becomes_of_donated_memory(
     is_free_threaded: bool, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: is_free_threaded)
+    monkeypatch.setattr(python_build, "is_free_threaded", lambda: is_free_threaded)
     assert main(["doctor"]) == 0
     assert said in capsys.readouterr().out
 

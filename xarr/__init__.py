@@ -20,9 +20,7 @@ from xarr.backend import (
     set_backend as set_backend,
     use_backend as use_backend,
 )
-from xarr.base import (
-    absent as _absent,
-)
+from xarr.base import absent_names as _absent
 from xarr.base.configuration import (
     current as _config,
 )
@@ -141,7 +139,7 @@ if _typing.TYPE_CHECKING:
     from xarr.numpy_api.statistics.histograms import *
     from xarr.numpy_api.statistics.nan_reductions import *
     from xarr.numpy_api.statistics.order_statistics import *
-    from xarr.polynomial._host import poly1d as poly1d
+    from xarr.polynomial._series import poly1d as poly1d
     from xarr.transforms.callbacks import effects_barrier as effects_barrier, pure_callback as pure_callback
     from xarr.transforms.jit import eval_shape as eval_shape, jit as jit
 

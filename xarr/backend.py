@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from xarr.base.progress import ProgressBar
-    from xarr.compiler.plan.records import Plan
+    from xarr.compiler.plan.program_plan import Plan
     from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op

@@ -9,7 +9,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from xarr import backend as backends
-from xarr.base import interpreter
+from xarr.base import python_build
 from xarr.base.configuration import current as config
 from xarr.compiler import object_cache
 from xarr.errors import BackendError, InputError
@@ -89,7 +89,7 @@ def _kernels() -> Iterator[str]:
 def _memory() -> Iterator[str]:
     yield "memory"
     said = "written over where nothing else sees them"
-    if interpreter.is_free_threaded():
+    if python_build.is_free_threaded():
         said = "kept as they are: a free-threaded Python does not tell who else sees them"
     yield f"  donated arguments  {said}"
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.base.names import public_names
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert

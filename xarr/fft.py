@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.base.names import public_names as _public_names
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill

@@ -18,7 +18,7 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend
-from xarr.base.host import host_array
+from xarr.base.host_arrays import host_array
 from xarr.base.names import public_names as _public_names
 from xarr.base.typing import Array
 from xarr.compiler.pipeline import make_program
@@ -26,9 +26,9 @@ from xarr.errors import BackendError, InputError, ParseError, ShapeError
 from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node, data
 from xarr.ir.ops import Call, GetTupleElement
-from xarr.ir.stablehlo.builder import Builder, unpack
+from xarr.ir.stablehlo.graph_builder import Builder, unpack
 from xarr.ir.stablehlo.parser import read_module
-from xarr.ir.stablehlo.records import SourceModule
+from xarr.ir.stablehlo.syntax_tree import SourceModule
 from xarr.ir.types import TensorType, TupleType
 from xarr.runtime.check_flags import read
 from xarr.runtime.evaluation import execute, results_of

@@ -19,7 +19,7 @@ from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import NumpyProgram, compile_program
 
 if TYPE_CHECKING:
-    from xarr.compiler.plan.records import Plan
+    from xarr.compiler.plan.program_plan import Plan
     from xarr.compiler.schedule import Schedule
 
 

@@ -62,9 +62,9 @@ def description() -> str:
     if config.fusion == "off":
         return f"none{asked}: one NumPy call for each operation"
     if available():
-        from xarr_numpy.compiled.cpython_abi import layout
+        from xarr_numpy.compiled.cpython_abi import struct_offsets
 
-        obstacle = layout.obstacle()
+        obstacle = struct_offsets.obstacle()
         calls = f"; arrays are passed through ctypes: {obstacle}" if obstacle else ""
         return f"compiled loops (llvmlite {metadata.version('llvmlite')}){asked}{calls}"
     return (

@@ -25,7 +25,7 @@ import numpy as np
 from xarr.backend import DirectCall, mark_failed
 from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import plan
-from xarr.compiler.plan.records import Launch, Plan, Step
+from xarr.compiler.plan.program_plan import Launch, Plan, Step
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, TupleType, Type

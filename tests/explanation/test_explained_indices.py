@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from xarr import lax
 from xarr.errors import BroadcastError
 from xarr.explanation.broadcast import ExplainedBroadcastError
-from xarr.explanation.spelling import explicit_ops
+from xarr.explanation.broadcast_code import explicit_ops
 
 pytestmark = pytest.mark.implicit
 

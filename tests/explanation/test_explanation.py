@@ -23,8 +23,8 @@ from xarr.explanation.broadcast import (
     broadcast_error,
     explain_shapes,
 )
-from xarr.explanation.operators import element_bytes
-from xarr.explanation.spelling import Suggestion, explicit_ops, loop_nest, one_op, suggestions, warnings
+from xarr.explanation.broadcast_code import Suggestion, explicit_ops, loop_nest, one_op, suggestions, warnings
+from xarr.explanation.notation import element_bytes
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -13,7 +13,7 @@ from tests.compare import assert_same
 from tests.support.draws.indices import counted
 from xarr import lax
 from xarr.errors import IndexingError
-from xarr.lax.ranges import range_of
+from xarr.lax.integer_ranges import range_of
 
 pytestmark = pytest.mark.implicit
 

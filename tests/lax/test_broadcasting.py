@@ -20,7 +20,7 @@ from xarr import lax
 from xarr.base.broadcasting import align_xla
 from xarr.errors import BroadcastError, BroadcastWarning, DTypeError
 from xarr.explanation.broadcast import explain_shapes
-from xarr.explanation.spelling import one_op
+from xarr.explanation.broadcast_code import one_op
 from xarr.ir import ops
 from xarr.ir.ops.elementwise import Binary
 from xarr.runtime.materialisation import to_host

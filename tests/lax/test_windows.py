@@ -34,7 +34,7 @@ from xarr.errors import ParseError
 from xarr.ir.types import Ints
 from xarr.ir.windows import WindowDimension
 from xarr_numpy import engine
-from xarr_numpy.ops import neighbours
+from xarr_numpy.ops import overlapping_windows
 
 jax.config.update("jax_enable_x64", True)
 
@@ -263,7 +263,7 @@ def test_wide_windows_in_tiles_of_any_size(
     dtype: str, ufunc: np.ufunc, tile: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Against each window on its own: tiles that hold a part of a line, or several lines."""
-    monkeypatch.setattr(neighbours, "_TILE", tile)
+    monkeypatch.setattr(overlapping_windows, "_TILE", tile)
     if dtype == "float32":
         ufunc = {np.bitwise_xor: np.minimum, np.bitwise_and: np.minimum}.get(ufunc, ufunc)
     x = np.random.default_rng(1).integers(0, 100, (3, 70, 2)).astype(dtype)
@@ -278,7 +278,7 @@ def test_wide_windows_in_tiles_of_any_size(
     ):
         windows = (70 - (size - 1) * step - 1) // stride + 1
         dimension = WindowDimension(size, stride, window_dilation=step)
-        result = neighbours.fold_neighbours(ufunc, x, 1, dimension, windows)
+        result = overlapping_windows.fold_neighbours(ufunc, x, 1, dimension, windows)
         for k in range(windows):
             own = x[:, k * stride : k * stride + (size - 1) * step + 1 : step]
             assert_same(result[:, k], ufunc.reduce(own, axis=1, dtype=x.dtype))

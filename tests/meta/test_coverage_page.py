@@ -14,7 +14,7 @@ import pytest
 
 import xarr
 from tests.support.scripts import docs_script
-from xarr.base import absent
+from xarr.base import absent_names
 
 
 @pytest.fixture(scope="module")
@@ -51,19 +51,19 @@ def test_the_page_is_up_to_date(coverage: ModuleType) -> None:
 )
 def test_a_line_that_says_nothing_is_refused(line: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        absent.parse(["# name", *line.splitlines()])
+        absent_names.parse(["# name", *line.splitlines()])
 
 
 def test_names_without_or_with_a_wrong_answer_show(
     coverage: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines = ["sum\tabsent\tno", "matrix\tsame\t", "nonsense\tabsent\tno"]
-    monkeypatch.setattr(coverage, "remarks", lambda: absent.parse(lines))
+    monkeypatch.setattr(coverage, "remarks", lambda: absent_names.parse(lines))
     assert {"sum", "matrix", "pi"} <= set(coverage.undecided())
     assert coverage.stale() == ["nonsense"]
 
 
-ABSENT = [name for name, (state, _) in absent.remarks().items() if state == "absent"]
+ABSENT = [name for name, (state, _) in absent_names.remarks().items() if state == "absent"]
 
 
 @pytest.mark.parametrize("name", [name for name in ABSENT if not name.startswith(("ndarray.", "ufunc."))])
@@ -77,7 +77,7 @@ def test_an_absent_name_says_what_the_page_says(coverage: ModuleType, name: str)
     assert f"| `{name}` | absent | {said} |" in coverage.PAGE.read_text(encoding="utf-8")
 
 
-REMOVED = [name for name, (state, _) in absent.remarks().items() if state == "removed"]
+REMOVED = [name for name, (state, _) in absent_names.remarks().items() if state == "removed"]
 
 
 @pytest.mark.parametrize("name", [name for name in REMOVED if not name.startswith("ndarray.")])
@@ -85,7 +85,7 @@ def test_a_name_that_numpy_removed_says_what_replaces_it(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         assert not hasattr(np, name)
-    reason = absent.remarks()[name][1]
+    reason = absent_names.remarks()[name][1]
     with pytest.raises(AttributeError, match=rf"'{name}', which NumPy has removed: {re.escape(reason)}$"):
         getattr(xarr, name)
     for replacement in re.findall(r"`xarr\.(\w+)", reason):
@@ -96,7 +96,7 @@ def test_a_name_that_numpy_removed_says_what_replaces_it(name: str) -> None:
 def test_a_method_that_numpy_removed_says_what_replaces_it(name: str) -> None:
     method = name.removeprefix("ndarray.")
     assert not hasattr(np.ndarray, method)
-    with pytest.raises(AttributeError, match=re.escape(absent.remarks()[name][1])):
+    with pytest.raises(AttributeError, match=re.escape(absent_names.remarks()[name][1])):
         getattr(xarr.ones(2), method)
 
 
@@ -129,7 +129,7 @@ def test_other_names_are_only_absent(path: str) -> None:
 
 def test_the_words_are_read_when_a_name_is_missing() -> None:
     code = (
-        "import xarr, xarr.base.absent as absent; assert not absent.remarks.cache_info().currsize;"
+        "import xarr, xarr.base.absent_names as absent; assert not absent.remarks.cache_info().currsize;"
         "assert not hasattr(xarr, 'ma') and absent.remarks.cache_info().currsize"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

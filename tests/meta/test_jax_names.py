@@ -16,7 +16,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.checkout import CHECKOUT
-from xarr.base import absent
+from xarr.base import absent_names
 from xarr.errors import DTypeError, InputError
 
 jax.config.update("jax_enable_x64", True)
@@ -39,13 +39,13 @@ def _missing(path: str, theirs: ModuleType) -> Iterator[str]:
 
 def test_every_name_of_jax_is_there_or_has_a_reason() -> None:
     missing = {name for path, theirs in MODULES.items() for name in _missing(path, theirs)}
-    listed = set(absent.reasons_of_jax())
+    listed = set(absent_names.reasons_of_jax())
     assert missing <= listed, sorted(missing - listed)
     assert listed - missing <= {"core", "extend", "float0", "version", "dtypes"}, sorted(listed - missing)
 
 
 def test_the_table_names_each_once() -> None:
-    with open(absent.PATH_OF_JAX, encoding="utf-8") as lines:
+    with open(absent_names.PATH_OF_JAX, encoding="utf-8") as lines:
         rows = [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
     names = [name for row in rows for name in row[1].split()]
     assert len(names) == len(set(names)) and all(len(row) == 2 for row in rows)
@@ -54,7 +54,7 @@ def test_the_table_names_each_once() -> None:
 def test_the_page_lists_what_is_left_out() -> None:
     page = (CHECKOUT / "docs" / "beside_jax_lax.md").read_text(encoding="utf-8")
     names: dict[str, list[str]] = {}
-    for name, reason in absent.reasons_of_jax().items():
+    for name, reason in absent_names.reasons_of_jax().items():
         names.setdefault(reason, []).append(f"`{name}`")
     for reason, shown in names.items():
         assert f"| {reason} | {', '.join(shown)} |" in page

@@ -17,7 +17,7 @@ from xarr.errors import InputError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.runtime import handles
-from xarr.transforms.weak import _literal
+from xarr.transforms.weak_numbers import _literal
 
 RAN: list[str] = []
 #: What each class below prints: the call of a function that a program must never make.

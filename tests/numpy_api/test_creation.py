@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 import xarr
 from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expression, same, sample
-from xarr.base.host import only_numbers
+from xarr.base.host_arrays import only_numbers
 from xarr.errors import BackendError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir.graph import Data, postorder
 

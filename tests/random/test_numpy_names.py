@@ -19,7 +19,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import random
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError
-from xarr.random import dispatch, host_calls
+from xarr.random import numpy_calls, shared_names
 
 #: Arguments of numpy.random's functions and of the methods of its generators, as source.
 CALLS = {
@@ -365,7 +365,7 @@ def test_out_of_another_shape_or_type_is_refused_and_stays() -> None:
 # --- keys --------------------------------------------------------------------------------------------
 
 BOTH = sorted(
-    name for name, each in vars(dispatch).items() if hasattr(each, "__wrapped__") and name != "two_ways"
+    name for name, each in vars(shared_names).items() if hasattr(each, "__wrapped__") and name != "two_ways"
 )
 
 
@@ -528,10 +528,10 @@ SPECIAL: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(host_calls.KEYED))
+@pytest.mark.parametrize("name", sorted(numpy_calls.KEYED))
 def test_the_call_with_a_key_draws_the_same_distribution(name: str) -> None:
     """Quartiles of 4,000 numbers; the call that the refusal shows runs in a traced function."""
-    values, source = {**VALUES, **SPECIAL.get(name, {})}, host_calls.KEYED[name].removeprefix("x = ")
+    values, source = {**VALUES, **SPECIAL.get(name, {})}, numpy_calls.KEYED[name].removeprefix("x = ")
     size = {"size": (4000,)}
     names = {"random": random, "xarr": xarr, **values, **size}
     mine = np.asarray(xarr.jit(lambda key: eval(source, {**names, "key": key}))(random.key(5)))
@@ -573,7 +573,7 @@ def test_drawing_in_a_traced_function_is_refused(name: str) -> None:
             body(lambda x: called(random, name, arguments, x=x))
         message = str(caught.value)
         assert message.startswith(f"random.{name} is numpy.random's: in a traced function")
-        assert host_calls.KEYED.get(name, "draw the numbers outside") in message
+        assert numpy_calls.KEYED.get(name, "draw the numbers outside") in message
     assert_same(np.random.get_state()[1], before)
 
 

@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("compiler.fusion.scan_windows", "compiler.fusion.scatter_windows"),
         "compiler.fusion.partial_updates",
     ),
-    ("compiler.schedule", "compiler.traffic"),
+    ("compiler.schedule", "compiler.memory_traffic"),
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.plan", "compiler.plan.*"),
     ("compiler.fusion", "compiler.fusion.*"),
@@ -73,7 +73,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "base.layouts", "backend", "errors", "base.configuration"),
-    *("base.progress", "base.custom_calls", "base.interpreter", "base.process_rng", "base.records"),
+    *("base.progress", "base.custom_calls", "base.python_build", "base.process_rng", "base.records"),
     # What turns groups of ops into loops, which each backend spells in its own language.
     "compiler.*",
 )
@@ -83,7 +83,7 @@ OPEN_TO_BACKENDS = (
 TYPES_FROM_ABOVE = (
     *(
         ("base.typing", "arrays.array"),
-        ("backend", "compiler.plan.records"),
+        ("backend", "compiler.plan.program_plan"),
         ("backend", "compiler.schedule"),
     ),
 )
@@ -110,7 +110,7 @@ NO_MACHINE = {"cache", "cached_property", "lru_cache"}
 # What of the compiler may say them: schedules, the numbers of a machine and who asks for them, and the words by which
 # a loop says who runs it.  Object code is kept in a cache of files.
 NAMES_MACHINES = (
-    *("compiler.schedules.*", "compiler.schedule", "compiler.target", "compiler.traffic"),
+    *("compiler.schedules.*", "compiler.schedule", "compiler.target", "compiler.memory_traffic"),
     *("compiler.loop_ir.loops", "compiler.loop_ir.verifier", "compiler.object_cache"),
 )
 

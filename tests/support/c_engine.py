@@ -1,8 +1,8 @@
 """A toy engine: prints loop programs as C, and runs plans with what the C compiler makes of them.
 
 It is what an engine needs at least, to be read beside `xarr/compiler/loop_ir/loops.py` and
-`xarr/compiler/plan/records.py`.  A loop is a `for`, a value is a `const` variable, a step of a plan is a call.  What is
-no loop program (an FFT, a sort) is computed by its library, the reference interpreter: c_library.py says why.
+`xarr/compiler/plan/program_plan.py`.  A loop is a `for`, a value is a `const` variable, a step of a plan is a call.
+What is no loop program (an FFT, a sort) is computed by its library, the reference interpreter: c_library.py says why.
 
 The types of C are called by NumPy's letters: `f4` is float, `u1` an unsigned byte, `c16` a complex double.
 """
@@ -30,7 +30,7 @@ from xarr.compiler.fusion import stage
 from xarr.compiler.loop_ir.loops import Kernel, Loop, Store, constant_of
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
 from xarr.compiler.loop_ir.verifier import verify
-from xarr.compiler.plan import records
+from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.planner import plan as plan_of, plan_for
 from xarr.compiler.schedule import Schedule
@@ -226,15 +226,15 @@ def launch_loop(graphs: Sequence[Graph], state: Sequence[Array]) -> None:
 class Run(PlanRun):
     """A run of a plan, whose groups are C."""
 
-    def step(self, step: records.Step, space: Any) -> None:
-        if isinstance(step, records.Launch) and step.program is not None:
+    def step(self, step: program_plan.Step, space: Any) -> None:
+        if isinstance(step, program_plan.Launch) and step.program is not None:
             arrays = [self.array(number) for number in (*step.inputs, *step.outputs)]
             launch(step.program, arrays, self.arena[space.offset :] if space else self.arena)
         else:
             super().step(step, space)
 
-    def compute(self, step: records.Step, inputs: list[Array]) -> Sequence[Array]:
-        if isinstance(step, records.LaunchLoop):
+    def compute(self, step: program_plan.Step, inputs: list[Array]) -> Sequence[Array]:
+        if isinstance(step, program_plan.LaunchLoop):
             state = [np.array(each) for each in inputs]
             launch_loop(step.op.graphs, state)
             return [state[k] for k in step.carried]
@@ -259,13 +259,13 @@ def one_operation(op: Op, types: tuple[Type, ...]) -> Callable[..., Any]:
 class Program:
     """A compiled graph: its plan, and the C text of its kernels."""
 
-    def __init__(self, plan: records.Plan) -> None:
+    def __init__(self, plan: program_plan.Plan) -> None:
         self.plan = plan
 
     @property
     def text(self) -> str:
         steps = [step for plan in self.plan.walk() for step in plan.steps]
-        kernels = dict.fromkeys(step.program for step in steps if isinstance(step, records.Launch))
+        kernels = dict.fromkeys(step.program for step in steps if isinstance(step, program_plan.Launch))
         return "\n".join([f"{self.plan}\n", *[Printer().function(kernel) for kernel in kernels if kernel]])
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
@@ -296,5 +296,5 @@ class Backend(AbstractBackend):
     def to_host(self, buffer: Array) -> Array:
         return buffer
 
-    def plan_of(self, program: Any) -> records.Plan:
+    def plan_of(self, program: Any) -> program_plan.Plan:
         return program.plan

@@ -120,7 +120,7 @@ def gaps(op: type[Op]) -> list[str]:
     elif op not in read_back() and op.__name__ not in TRIED_ELSEWHERE:
         missing.append(
             "a graph in CASES of tests/support/graphs.py that reads back: a row of BUILDERS in "
-            "xarr/ir/stablehlo/builders.py reads it"
+            "xarr/ir/stablehlo/mnemonics.py reads it"
         )
     if not _make_explicit.is_spelled(op):
         missing.append("a row of _SPELLINGS in xarr/explainers/explicit_program.py")

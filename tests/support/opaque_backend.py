@@ -16,7 +16,7 @@ import numpy as np
 
 from xarr.backend import AbstractBackend, Program, get
 from xarr.base.progress import ProgressBar
-from xarr.compiler.plan.records import Plan
+from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedule import Schedule
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op

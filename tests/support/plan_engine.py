@@ -14,9 +14,9 @@ import numpy as np
 
 from xarr.backend import get, read_only
 from xarr.base.custom_calls import run_custom_call
-from xarr.compiler.plan import records
+from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.layout import Workspace
-from xarr.compiler.plan.records import Plan, PlanBuffer, Step
+from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TupleType, Type
@@ -98,9 +98,9 @@ class PlanRun:
                 self.array(number)[...] = value
 
     def values(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
-        if isinstance(step, records.Copy):
+        if isinstance(step, program_plan.Copy):
             return [np.array(inputs[0])]
-        if isinstance(step, records.CheckStep) and not step.outputs:
+        if isinstance(step, program_plan.CheckStep) and not step.outputs:
             assert step.call is not None
             run_custom_call(
                 step.call.call_target_name,
@@ -109,28 +109,28 @@ class PlanRun:
                 tuple(inputs),
             )
             return []
-        if isinstance(step, records.PlanCall):
+        if isinstance(step, program_plan.PlanCall):
             return self.inside(step.plan, inputs)
-        if isinstance(step, records.Branch):
+        if isinstance(step, program_plan.Branch):
             count, chosen = len(step.branches), int(inputs[0])
             if inputs[0].dtype == np.bool_:
                 chosen = 1 - chosen
             return self.inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
-        if isinstance(step, records.LoopStep):
+        if isinstance(step, program_plan.LoopStep):
             return self.loop(step, inputs)
         return self.compute(step, inputs)
 
     def compute(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
         """The results of the library, or of a loop program."""
         results = _flat_values(_program(step.op, tuple(each.type for each in step.node.operands))(*inputs))
-        carried = step.carried if isinstance(step, records.LaunchLoop) else range(len(results))
+        carried = step.carried if isinstance(step, program_plan.LaunchLoop) else range(len(results))
         return [np.array(results[k]) for k in carried]
 
     def inside(self, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
         return type(self)(plan, inputs, self.workspace).results()
 
-    def loop(self, step: records.LoopStep, inputs: list[Array]) -> Sequence[Array]:
+    def loop(self, step: program_plan.LoopStep, inputs: list[Array]) -> Sequence[Array]:
         state = [np.array(value) if k in step.body.donated else value for k, value in enumerate(inputs)]
         while self.inside(step.cond, state)[0]:
             state = list(self.inside(step.body, state))

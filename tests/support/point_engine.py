@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.loop_ir.scalars import Value, constant_of, in_order
-from xarr.compiler.plan.records import LaunchLoop
+from xarr.compiler.plan.program_plan import LaunchLoop
 from xarr.compiler.while_loops.native_loops import NativeLoop
 
 Array = np.ndarray[Any, Any]

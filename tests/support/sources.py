@@ -9,7 +9,7 @@ from typing import Any
 
 import xarr
 from xarr import fft, lax, linalg, random
-from xarr.base.absent import Absent
+from xarr.base.absent_names import Absent
 
 NAMESPACES: tuple[ModuleType, ...] = (xarr, lax, linalg, fft, random)
 
@@ -27,7 +27,7 @@ def functions(namespace: ModuleType) -> Iterator[tuple[str, Any]]:
     for name in getattr(namespace, "__all__", dir(namespace)):
         value = getattr(namespace, name)
         home = str(getattr(value, "__module__", ""))
-        other = home.partition(".")[0] == "numpy" or home == "xarr.base.absent"
+        other = home.partition(".")[0] == "numpy" or home == "xarr.base.absent_names"
         if callable(value) and not isinstance(value, type) and not name.startswith("_") and not other:
             yield name, value
 

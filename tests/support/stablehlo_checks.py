@@ -13,9 +13,9 @@ import numpy as np
 from tests.compare import ulp_distances
 from xarr.dtypes import COMPLEX, FLOAT, real_part_of
 from xarr.errors import XarrError
-from xarr.ir.stablehlo.elements import read_elements
+from xarr.ir.stablehlo.constant_elements import read_elements
 from xarr.ir.stablehlo.parser import read_module
-from xarr.ir.stablehlo.records import Literal, ParsedFunction, ParsedOperation, SourceModule
+from xarr.ir.stablehlo.syntax_tree import Literal, ParsedFunction, ParsedOperation, SourceModule
 from xarr.ir.types import TensorType
 from xarr.stablehlo import Module, run
 

@@ -17,10 +17,10 @@ from xarr import lax
 from xarr.backend import AbstractBackend, get
 from xarr.compiler import pipeline
 from xarr.compiler.pipeline import STAGE_NAMES, STAGES, lower, make_program
-from xarr.compiler.plan import records
+from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.loop_programs import LoopPrograms
 from xarr.compiler.plan.planner import plan_for
-from xarr.compiler.plan.records import Plan
+from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.programs import Programs
 from xarr.errors import InputError, ValueRangeError
 from xarr.ir import ops
@@ -103,7 +103,9 @@ def test_the_loops_are_those_that_the_plan_launches() -> None:
         loops, plan = lowered.stage("loops"), lowered.stage("plan")
     assert isinstance(loops, LoopPrograms) and isinstance(plan, Plan)
     steps = [step for each in plan.walk() for step in each.steps]
-    launched = [step.program for step in steps if isinstance(step, records.Launch | records.LaunchLoop)]
+    launched = [
+        step.program for step in steps if isinstance(step, program_plan.Launch | program_plan.LaunchLoop)
+    ]
     listed = [program for _, program in loops.programs]
     assert {type(each).__name__ for each in listed} == {"Kernel", "NativeLoop", "IteratedGroup"}
     assert len(listed) == len(set(listed)) == len(set(launched)) > 4

@@ -23,7 +23,7 @@ from xarr.arrays.operators import (
     repeating,
 )
 from xarr.arrays.reductions import ReductionMethods
-from xarr.base.absent import ABSENT, AbsentAttributes
+from xarr.base.absent_names import ABSENT, AbsentAttributes
 from xarr.base.tracebacks import shorten
 from xarr.calls import ufuncs
 from xarr.calls.arguments import as_device, backend_of, check_casting, check_order

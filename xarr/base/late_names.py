@@ -183,7 +183,7 @@ LATE_MODULES: Final = {
         "sort_complex",
     ),
     "polynomial": (),
-    "polynomial._host": ("poly1d",),
+    "polynomial._series": ("poly1d",),
     "random": (),
     "stablehlo": (),
     "transforms.callbacks": ("effects_barrier", "pure_callback"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
-from xarr.base.host import scalar
+from xarr.base.host_arrays import scalar
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands

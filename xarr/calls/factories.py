@@ -12,7 +12,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.broadcasting import Alignment
 from xarr.base.configuration import current as config
-from xarr.base.host import host_array, scalar_kind
+from xarr.base.host_arrays import host_array, scalar_kind
 from xarr.base.typing import Array
 from xarr.calls.operands import (
     DType,

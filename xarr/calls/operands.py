@@ -16,13 +16,13 @@ import numpy as np
 
 from xarr.base.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.base.configuration import current as config
-from xarr.base.host import SCALARS, host_array, is_weak as is_weak, scalar_kind
+from xarr.base.host_arrays import SCALARS, host_array, is_weak as is_weak, scalar_kind
 from xarr.base.records import record
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.dtypes import BOOL, default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
-from xarr.explanation.late import broadcast_error, explain_shapes
+from xarr.explanation.errors import broadcast_error, explain_shapes
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.ops import Convert

@@ -20,7 +20,7 @@ from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen
 from xarr.compiler.plan.loop_programs import LoopPrograms, loop_programs
 from xarr.compiler.plan.planner import plan_for
-from xarr.compiler.plan.records import Plan
+from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.programs import CompiledGraph
 from xarr.errors import InputError, TooLargeError, ValueRangeError
 from xarr.ir.graph import Graph, Node

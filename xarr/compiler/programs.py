@@ -10,7 +10,7 @@ from xarr.backend import AbstractBackend, Program
 from xarr.base.records import record
 from xarr.compiler.passes.checks import Checks
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
-from xarr.compiler.plan.records import Plan
+from xarr.compiler.plan.program_plan import Plan
 from xarr.ir.graph import Graph
 
 #: How many programs are kept, and how much memory they may take together.

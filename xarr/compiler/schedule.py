@@ -12,8 +12,8 @@ from xarr.base.configuration import current as config
 from xarr.compiler.fusion.scan_windows import computes
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
+from xarr.compiler.memory_traffic import traffic
 from xarr.compiler.target import Target
-from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op

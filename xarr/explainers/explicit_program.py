@@ -19,7 +19,7 @@ import numpy as np
 
 from xarr import backend as backends, lax
 from xarr.base.configuration import current as config
-from xarr.base.host import is_weak
+from xarr.base.host_arrays import is_weak
 from xarr.base.records import record
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError, counted

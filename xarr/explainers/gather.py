@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from xarr import tree
 from xarr.errors import InputError, ShapeError
 from xarr.explainers.gather_svg import render_windows
-from xarr.explainers.placements import block_of, placements, slice_of
+from xarr.explainers.window_starts import block_of, placements, slice_of
 from xarr.ir.computations import scalars
 from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter

@@ -17,11 +17,11 @@ from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
-from xarr.indexing.arrays import vectors_of
+from xarr.indexing.advanced import vectors_of
+from xarr.indexing.basic import BasicIndex
 from xarr.indexing.bounds import Mode
+from xarr.indexing.index_plan import IndexPlan, ShapePart, layout_of
 from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions, expand_ellipsis, items_of
-from xarr.indexing.layout import IndexPlan, ShapePart, layout_of
-from xarr.indexing.region import BasicIndex
 from xarr.ir.types import Ints
 from xarr.runtime.handles import Handle, common_device
 from xarr.runtime.materialisation import to_host

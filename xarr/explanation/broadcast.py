@@ -21,11 +21,7 @@ from xarr.base.broadcasting import (
     xla_violation as _xla_violation,
 )
 from xarr.errors import BroadcastError, InputError, ShapeError
-from xarr.explanation.expression import parse_expression, read_expression
-from xarr.explanation.facts import BroadcastFacts, Operand, apply_to_values
-from xarr.explanation.html import render_html
-from xarr.explanation.operators import operator_named
-from xarr.explanation.spelling import (
+from xarr.explanation.broadcast_code import (
     AlignmentStep,
     explicit_ops,
     loop_body,
@@ -35,6 +31,10 @@ from xarr.explanation.spelling import (
     suggestions,
     warnings,
 )
+from xarr.explanation.broadcast_facts import BroadcastFacts, Operand, apply_to_values
+from xarr.explanation.expression import parse_expression, read_expression
+from xarr.explanation.html import render_html
+from xarr.explanation.notation import operator_named
 from xarr.explanation.svg import render_svg
 from xarr.explanation.text import problem_lines, render_text
 

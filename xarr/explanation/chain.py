@@ -11,7 +11,7 @@ from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes, let
 from xarr.explanation.contraction import PRODUCTS, ContractionExplanation, explain_product
 from xarr.explanation.expression import Operation, ShapeText, read_operation
 from xarr.explanation.html import wrap_fragment
-from xarr.explanation.operators import operator_named, term
+from xarr.explanation.notation import operator_named, term
 
 OpExplanation = BroadcastExplanation | ContractionExplanation
 

@@ -11,11 +11,11 @@ from typing import Any, Final, SupportsIndex
 
 from xarr.base.broadcasting import Shape, as_dimensions
 from xarr.errors import BroadcastError, InputError, counted
+from xarr.explanation.broadcast_code import Suggestion, bytes_of
+from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
-from xarr.explanation.facts import Operand
 from xarr.explanation.html import listing, wrap_fragment
-from xarr.explanation.operators import term
-from xarr.explanation.spelling import Suggestion, bytes_of
+from xarr.explanation.notation import term
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines
 

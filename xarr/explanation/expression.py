@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xarr.base.broadcasting import Shape
 from xarr.errors import ParseError
-from xarr.explanation.operators import BY_SYMBOL, element_bytes
+from xarr.explanation.notation import BY_SYMBOL, element_bytes
 
 EXAMPLES = ("(5,1) - (5,)", "f32[5,1] - f32[5]", "add((5,1), (5,))", "where((3,), (2,1), ())")
 

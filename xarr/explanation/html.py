@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from xarr.explanation.facts import BroadcastFacts
-from xarr.explanation.spelling import (
+from xarr.explanation.broadcast_code import (
     AlignmentStep,
     Suggestion,
     explicit_ops,
@@ -19,6 +18,7 @@ from xarr.explanation.spelling import (
     suggestions,
     warnings,
 )
+from xarr.explanation.broadcast_facts import BroadcastFacts
 from xarr.explanation.svg import render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
 

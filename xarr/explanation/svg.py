@@ -11,9 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xarr.base.broadcasting import Dimensions, Shape
-from xarr.explanation.canvas import CHARACTER, Canvas
-from xarr.explanation.facts import BroadcastFacts, Operand
-from xarr.explanation.spelling import (
+from xarr.explanation.broadcast_code import (
     Suggestion,
     cut_text,
     explicit_ops,
@@ -22,6 +20,8 @@ from xarr.explanation.spelling import (
     suggestions,
     warnings,
 )
+from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
+from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.text import cell_text, headline, no_suggestion, problem_lines
 
 Positions: TypeAlias = tuple[int | None, ...]

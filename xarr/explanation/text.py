@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xarr.explanation.facts import AxisCell, BroadcastFacts
-from xarr.explanation.spelling import (
+from xarr.explanation.broadcast_code import (
     Suggestion,
     explicit_ops,
     list_words,
@@ -17,6 +16,7 @@ from xarr.explanation.spelling import (
     suggestions,
     warnings,
 )
+from xarr.explanation.broadcast_facts import AxisCell, BroadcastFacts
 
 
 def render_text(facts: BroadcastFacts) -> str:

@@ -15,13 +15,13 @@ import numpy as np
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array, is_weak
 from xarr.errors import ArgumentError, BroadcastError, counted
-from xarr.indexing.arrays import Combine, apply_arrays, read_arrays, write_arrays
+from xarr.indexing.advanced import Combine, apply_arrays, read_arrays, write_arrays
+from xarr.indexing.assigned_values import fit_value
+from xarr.indexing.basic import BasicIndex, write_region
 from xarr.indexing.bounds import Mode
+from xarr.indexing.index_plan import IndexPlan, ShapePart, layout_of
 from xarr.indexing.items import IndexArray, expand_ellipsis, items_of
-from xarr.indexing.layout import IndexPlan, ShapePart, layout_of
 from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
-from xarr.indexing.region import BasicIndex, write_region
-from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle

@@ -18,9 +18,9 @@ from xarr.dtypes import SIGNED, info
 from xarr.errors import IndexingError, ValueRangeError
 from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
-from xarr.ir.ops.custom import CHECKED_INDICES, AttributeValue
+from xarr.ir.ops.custom_calls import CHECKED_INDICES, AttributeValue
 from xarr.lax.core import put
-from xarr.lax.ranges import range_of
+from xarr.lax.integer_ranges import range_of
 from xarr.runtime.handles import wrap
 
 if TYPE_CHECKING:

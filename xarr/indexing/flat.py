@@ -9,11 +9,11 @@ from typing import Any
 from xarr import indexing, lax
 from xarr.base.typing import Array
 from xarr.errors import ShapeError, counted
-from xarr.indexing.arrays import write_arrays
+from xarr.indexing.advanced import write_arrays
+from xarr.indexing.assigned_values import convert_value
 from xarr.indexing.bounds import Mode
+from xarr.indexing.index_plan import IndexPlan, layout_of
 from xarr.indexing.items import item_of_integers
-from xarr.indexing.layout import IndexPlan, layout_of
-from xarr.indexing.values import convert_value
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 

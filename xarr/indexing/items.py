@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from xarr.base.host import host_array
+from xarr.base.host_arrays import host_array
 from xarr.base.records import record
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array

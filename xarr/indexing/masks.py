@@ -5,11 +5,11 @@ from __future__ import annotations
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array, fresh, is_weak
-from xarr.indexing.arrays import Combine
+from xarr.indexing.advanced import Combine
+from xarr.indexing.assigned_values import fit_value
+from xarr.indexing.basic import write_region
+from xarr.indexing.index_plan import IndexPlan, ShapePart
 from xarr.indexing.items import Mask
-from xarr.indexing.layout import IndexPlan, ShapePart
-from xarr.indexing.region import write_region
-from xarr.indexing.values import fit_value
 from xarr.lax.core import ArrayLike
 
 

@@ -5,7 +5,7 @@ Binary functions also take XLA's `broadcast_dimensions=`.
 
 import typing as _typing
 
-from xarr.base.absent import missing as _missing
+from xarr.base.absent_names import missing as _missing
 from xarr.base.custom_calls import (
     register_custom_call as register_custom_call,
     unregister_custom_call as unregister_custom_call,
@@ -123,7 +123,7 @@ from xarr.lax.reduction import (
     reduce_sum as reduce_sum,
     reduce_xor as reduce_xor,
 )
-from xarr.lax.rows import (
+from xarr.lax.rows_and_segments import (
     gather_rows as gather_rows,
     segment_max as segment_max,
     segment_min as segment_min,

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.ir.graph import Node
 from xarr.ir.ops import Slice
 from xarr.ir.source import caller

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from xarr import backend as backends
-from xarr.base.host import SCALARS, host_array, scalar, scalar_kind
+from xarr.base.host_arrays import SCALARS, host_array, scalar, scalar_kind
 from xarr.base.typing import Array
 from xarr.dtypes import PREDICATE, default_of, promote_weak
 from xarr.errors import ArgumentError, DTypeError, InputError, TracedValueError

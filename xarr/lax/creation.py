@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from numpy.typing import DTypeLike
 
-from xarr.base.host import is_weak, scalar, scalar_kind
+from xarr.base.host_arrays import is_weak, scalar, scalar_kind
 from xarr.base.typing import Array
 from xarr.dtypes import canonical, default_of
 from xarr.ir import ops

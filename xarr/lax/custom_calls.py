@@ -12,7 +12,7 @@ from xarr.base.custom_calls import function_named
 from xarr.dtypes import canonical
 from xarr.errors import InputError
 from xarr.ir import ops
-from xarr.ir.ops.custom import AttributeValue
+from xarr.ir.ops.custom_calls import AttributeValue
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integers, text
 from xarr.lax.tracing import argument_nodes, results_of

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 
 from xarr.base.broadcasting import Alignment, align_xla, stretching_refusal
 from xarr.base.configuration import current as config
-from xarr.base.host import SCALARS
+from xarr.base.host_arrays import SCALARS
 from xarr.base.typing import Array
 from xarr.dtypes import (
     COMPLEX,
@@ -33,7 +33,7 @@ from xarr.dtypes import (
     xla_name,
 )
 from xarr.errors import BroadcastError, BroadcastWarning, DTypeError, InputError
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op

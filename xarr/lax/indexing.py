@@ -2,7 +2,7 @@
 
 Names, argument order and modes are `jax.lax`'s.  Beyond it there are `index_vector_dim=` (jax.lax wants
 the index vectors in the last dimension of the indices), `scatter_with` for any computation and any number
-of arrays, and in `xarr.lax.rows` functions that write the dimension numbers themselves.
+of arrays, and in `xarr.lax.rows_and_segments` functions that write the dimension numbers themselves.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError

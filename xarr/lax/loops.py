@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import tree
-from xarr.base.host import is_weak, scalar
+from xarr.base.host_arrays import is_weak, scalar
 from xarr.base.typing import Array
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -26,7 +26,7 @@ from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, operands, sc
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from xarr.lax.elementwise import add, lt, sub
-from xarr.lax.ranges import counts
+from xarr.lax.integer_ranges import counts
 from xarr.lax.tracing import (
     Computation,
     argument_nodes,

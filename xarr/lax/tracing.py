@@ -12,7 +12,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.base import records
-from xarr.base.host import host_array, is_weak, scalar, scalar_kind
+from xarr.base.host_arrays import host_array, is_weak, scalar, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.dtypes import default_of

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.base.names import public_names
 from xarr.lib import scimath as scimath, stride_tricks as stride_tricks
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from xarr import lax
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.base.names import public_names
 from xarr.base.typing import Array
 from xarr.calls.arguments import fill, is_listed

@@ -7,7 +7,7 @@ so compute at once, in a traced function when that one runs.
 
 from typing import TYPE_CHECKING
 
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.base.names import public_names as _public_names
 from xarr.errors import LinAlgError as LinAlgError
 from xarr.linalg.decompositions import (

@@ -14,7 +14,7 @@ from xarr.polynomial import (
     legendre as legendre,
     polynomial as polynomial,
 )
-from xarr.polynomial._host import (
+from xarr.polynomial._series import (
     Chebyshev as Chebyshev,
     Hermite as Hermite,
     HermiteE as HermiteE,

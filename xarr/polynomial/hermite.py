@@ -2,6 +2,6 @@
 
 from numpy.polynomial import hermite as _numpy
 
-from xarr.polynomial._host import Hermite as Hermite, exports as _exports
+from xarr.polynomial._series import Hermite as Hermite, exports as _exports
 
 __getattr__, __dir__ = _exports(_numpy, __name__)

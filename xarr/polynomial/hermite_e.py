@@ -2,6 +2,6 @@
 
 from numpy.polynomial import hermite_e as _numpy
 
-from xarr.polynomial._host import HermiteE as HermiteE, exports as _exports
+from xarr.polynomial._series import HermiteE as HermiteE, exports as _exports
 
 __getattr__, __dir__ = _exports(_numpy, __name__)

@@ -2,6 +2,6 @@
 
 from numpy.polynomial import laguerre as _numpy
 
-from xarr.polynomial._host import Laguerre as Laguerre, exports as _exports
+from xarr.polynomial._series import Laguerre as Laguerre, exports as _exports
 
 __getattr__, __dir__ = _exports(_numpy, __name__)

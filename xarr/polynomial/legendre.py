@@ -2,6 +2,6 @@
 
 from numpy.polynomial import legendre as _numpy
 
-from xarr.polynomial._host import Legendre as Legendre, exports as _exports
+from xarr.polynomial._series import Legendre as Legendre, exports as _exports
 
 __getattr__, __dir__ = _exports(_numpy, __name__)

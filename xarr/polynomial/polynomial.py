@@ -2,6 +2,6 @@
 
 from numpy.polynomial import polynomial as _numpy
 
-from xarr.polynomial._host import Polynomial as Polynomial, exports as _exports
+from xarr.polynomial._series import Polynomial as Polynomial, exports as _exports
 
 __getattr__, __dir__ = _exports(_numpy, __name__)

@@ -17,41 +17,40 @@ Without a key it is NumPy's function of that name, which draws on the host from 
 
 import typing as _typing
 
-from xarr.base.absent import missing as _missing
+from xarr.base.absent_names import missing as _missing
 from xarr.base.names import public_names as _public_names
-from xarr.random.dispatch import (
-    beta as beta,
-    binomial as binomial,
-    chisquare as chisquare,
-    choice as choice,
-    dirichlet as dirichlet,
-    exponential as exponential,
-    f as f,
-    gamma as gamma,
-    geometric as geometric,
-    gumbel as gumbel,
-    laplace as laplace,
-    logistic as logistic,
-    lognormal as lognormal,
-    multinomial as multinomial,
-    multivariate_normal as multivariate_normal,
-    normal as normal,
-    pareto as pareto,
-    permutation as permutation,
-    poisson as poisson,
-    randint as randint,
-    rayleigh as rayleigh,
-    triangular as triangular,
-    uniform as uniform,
-    wald as wald,
+from xarr.random.choices import categorical as categorical
+from xarr.random.continuous import (
+    cauchy as cauchy,
+    truncated_normal as truncated_normal,
+    weibull_min as weibull_min,
 )
-from xarr.random.gammas import (
+from xarr.random.discrete import bernoulli as bernoulli, rademacher as rademacher
+from xarr.random.gamma_family import (
     ball as ball,
     generalized_normal as generalized_normal,
     loggamma as loggamma,
     t as t,
 )
-from xarr.random.generators import (
+from xarr.random.keys import (
+    Key as Key,
+    PRNGKey as PRNGKey,
+    bits as bits,
+    clone as clone,
+    fold_in as fold_in,
+    key as key,
+    key_data as key_data,
+    key_dtype as key_dtype,
+    key_impl as key_impl,
+    split as split,
+    wrap_key_data as wrap_key_data,
+)
+from xarr.random.multivariate import (
+    double_sided_maxwell as double_sided_maxwell,
+    maxwell as maxwell,
+    orthogonal as orthogonal,
+)
+from xarr.random.numpy_generators import (
     MT19937 as MT19937,
     PCG64 as PCG64,
     PCG64DXSM as PCG64DXSM,
@@ -89,31 +88,31 @@ from xarr.random.generators import (
     weibull as weibull,
     zipf as zipf,
 )
-from xarr.random.keys import (
-    Key as Key,
-    PRNGKey as PRNGKey,
-    bits as bits,
-    clone as clone,
-    fold_in as fold_in,
-    key as key,
-    key_data as key_data,
-    key_dtype as key_dtype,
-    key_impl as key_impl,
-    split as split,
-    wrap_key_data as wrap_key_data,
-)
-from xarr.random.samplers import (
-    bernoulli as bernoulli,
-    categorical as categorical,
-    cauchy as cauchy,
-    rademacher as rademacher,
-    truncated_normal as truncated_normal,
-    weibull_min as weibull_min,
-)
-from xarr.random.vectors import (
-    double_sided_maxwell as double_sided_maxwell,
-    maxwell as maxwell,
-    orthogonal as orthogonal,
+from xarr.random.shared_names import (
+    beta as beta,
+    binomial as binomial,
+    chisquare as chisquare,
+    choice as choice,
+    dirichlet as dirichlet,
+    exponential as exponential,
+    f as f,
+    gamma as gamma,
+    geometric as geometric,
+    gumbel as gumbel,
+    laplace as laplace,
+    logistic as logistic,
+    lognormal as lognormal,
+    multinomial as multinomial,
+    multivariate_normal as multivariate_normal,
+    normal as normal,
+    pareto as pareto,
+    permutation as permutation,
+    poisson as poisson,
+    randint as randint,
+    rayleigh as rayleigh,
+    triangular as triangular,
+    uniform as uniform,
+    wald as wald,
 )
 
 if not _typing.TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker

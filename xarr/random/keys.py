@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax, tree
 from xarr.base.configuration import current as config
-from xarr.base.host import is_weak
+from xarr.base.host_arrays import is_weak
 from xarr.base.names import did_you_mean
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from xarr.base.host import scalar
+from xarr.base.host_arrays import scalar
 from xarr.dtypes import canonical
 from xarr.errors import InputError
 from xarr.ir.graph import Node, parameter

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from xarr import backend as backends
 from xarr.base.configuration import current as config
-from xarr.base.host import is_weak, scalar_kind
+from xarr.base.host_arrays import is_weak, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import TracedValueError, ValueRangeError, XarrError

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import tree
-from xarr.base.host import is_weak, scalar
+from xarr.base.host_arrays import is_weak, scalar
 from xarr.calls.operands import as_array
 from xarr.dtypes import canonical
 from xarr.errors import EvaluationError, InputError

@@ -7,7 +7,7 @@ that read it just now, and `exposed` is set by whatever else gets at its value.
 
 from __future__ import annotations
 
-from xarr.base import interpreter
+from xarr.base import python_build
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Node
 
@@ -22,7 +22,7 @@ def claim(node: Node, device: Device, taker: str) -> None:
     `python -m xarr doctor` says so.
     """
     own = node.device
-    if own is None or own.committed is not device or interpreter.is_free_threaded():
+    if own is None or own.committed is not device or python_build.is_free_threaded():
         return
     donated = Donated(node.type, taker)
     # From here to the last line nothing is called, so that no other thread comes between.

@@ -13,7 +13,7 @@ from xarr.base.records import record
 from xarr.calls.operands import as_array, is_weak
 from xarr.compiler import pipeline, programs
 from xarr.compiler.plan.loop_programs import LoopPrograms
-from xarr.compiler.plan.records import Plan
+from xarr.compiler.plan.program_plan import Plan
 from xarr.dtypes import canonical
 from xarr.errors import InputError
 from xarr.ir.graph import Graph, Node

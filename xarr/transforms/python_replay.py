@@ -26,7 +26,7 @@ import numpy as np
 from xarr.arrays.array import Array
 from xarr.backend import AbstractBackend
 from xarr.base.configuration import current as config
-from xarr.base.host import scalar
+from xarr.base.host_arrays import scalar
 from xarr.calls.operands import observers
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.ir.graph import Leaf, data_of

@@ -22,7 +22,7 @@ from xarr.runtime.effects import START, add_effect, last_effect
 from xarr.runtime.handles import Handle
 from xarr.transforms.signature import BoundCall, Signature, Static, TracedArgument
 from xarr.transforms.traced import Converted, Donation, Traced
-from xarr.transforms.weak import Number, Numbers, compute, define
+from xarr.transforms.weak_numbers import Number, Numbers, compute, define
 
 
 def record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:

@@ -11,7 +11,7 @@ import numpy as np
 from xarr import backend as backends, tree
 from xarr.arrays.array import Array
 from xarr.base.configuration import current as config
-from xarr.base.host import SCALARS, host_array
+from xarr.base.host_arrays import SCALARS, host_array
 from xarr.errors import DTypeError, InputError
 from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type

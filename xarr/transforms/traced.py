@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xarr import tree
-from xarr.base.host import scalar
+from xarr.base.host_arrays import scalar
 from xarr.base.records import record
 from xarr.compiler import programs
 from xarr.compiler.pipeline import make_program
@@ -23,7 +23,7 @@ from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
 from xarr.transforms.donation import claim
 from xarr.transforms.signature import Signature
-from xarr.transforms.weak import Definitions, compute, define
+from xarr.transforms.weak_numbers import Definitions, compute, define
 from xarr.tree import Structure
 
 

@@ -12,7 +12,7 @@ from xarr.backend import DirectCall
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
-from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
+from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
@@ -36,7 +36,7 @@ class CompiledKernel:
         self.call: Callable[..., Any] = self._call
         #: A call of it for programs that are this kernel and nothing else, if it is a short one.
         self.direct: DirectCall | None = None
-        if self._is_small() and layout.works():
+        if self._is_small() and struct_offsets.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             entries = builtin.entry_text("entry", names[0], count, _extent(phase), len(self._shapes))

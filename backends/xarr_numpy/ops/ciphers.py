@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.base.process_rng import draw
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.ir import ops
 from xarr.ir.ops.ciphers import (
     PHILOX_MULTIPLIERS,
@@ -24,7 +24,7 @@ from xarr.ir.ops.ciphers import (
 from xarr.ir.types import Ints
 from xarr_numpy import workers
 from xarr_numpy.memory import pool
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, INTEGER, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.types import Ints
 from xarr_numpy import blas
 from xarr_numpy.memory import pool
 from xarr_numpy.ops.helpers import convert
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

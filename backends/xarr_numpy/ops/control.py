@@ -13,13 +13,13 @@ import numpy as np
 
 from xarr.base.custom_calls import run_custom_call
 from xarr.base.progress import ProgressBar
-from xarr.compiler.plan import records
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan import program_plan
+from xarr.compiler.plan.program_plan import Step
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.LaunchLoop) and isinstance(step.op, ops.NativeWhile)
+    assert isinstance(step, program_plan.LaunchLoop) and isinstance(step.op, ops.NativeWhile)
     assert step.program is not None, "the plan was made with a schedule"
     kernel, progress = engine.loop_kernel(step.program), step.op.progress
     name = emitter.constant(kernel.call, "k")
@@ -208,7 +208,7 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 
 
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.LoopStep) and isinstance(step.op, ops.While)
+    assert isinstance(step, program_plan.LoopStep) and isinstance(step.op, ops.While)
     functions = f"{emitter.function(step.cond)}, {emitter.function(step.body)}"
     state, progress = emitter.values(step.inputs), step.op.progress
     if emitter.lanes and step.inputs:
@@ -225,13 +225,13 @@ def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _plan_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.PlanCall)
+    assert isinstance(step, program_plan.PlanCall)
     function = emitter.function(step.plan, bar=emitter.bar)
     return _unpacking(names, f"{function}({emitter.values(step.inputs)})")
 
 
 def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.Branch)
+    assert isinstance(step, program_plan.Branch)
     functions = [emitter.function(each) for each in step.branches]
     chosen, operands = emitter.value(step.inputs[0]), emitter.values(step.inputs[1:])
     if emitter.lanes:
@@ -262,7 +262,7 @@ def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    assert isinstance(step, records.CheckStep)
+    assert isinstance(step, program_plan.CheckStep)
     if isinstance(step.op, ops.Check):
         return f"{names[0]} = check({emitter.values(step.inputs)}, {step.op.message!r})"
     if names:
@@ -276,14 +276,14 @@ def _copy(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 #: How steps are written that no row of the backend's table computes: (emitter, step, names of outputs) -> line.
 STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = {
-    records.Branch: _branch,
-    records.CheckStep: _check,
-    records.Copy: _copy,
-    records.Launch: _launch,
-    records.LaunchLoop: _launch_loop,
-    records.LoopStep: _loop,
-    records.PlanCall: _plan_call,
-    records.PythonCall: _python_call,
+    program_plan.Branch: _branch,
+    program_plan.CheckStep: _check,
+    program_plan.Copy: _copy,
+    program_plan.Launch: _launch,
+    program_plan.LaunchLoop: _launch_loop,
+    program_plan.LoopStep: _loop,
+    program_plan.PlanCall: _plan_call,
+    program_plan.PythonCall: _python_call,
 }
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.types import Ints
@@ -27,7 +27,7 @@ from xarr_numpy import blas, workers
 from xarr_numpy.memory import pool
 from xarr_numpy.ops.contraction import is_for_blas, view_of
 from xarr_numpy.ops.helpers import convert
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.ir import ops
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
 from xarr_numpy import engine
-from xarr_numpy.ops import extremes
+from xarr_numpy.ops import zero_signs
 from xarr_numpy.ops.reductions import ufunc_of
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter
@@ -207,7 +207,7 @@ def scatter_ufunc(ufunc: np.ufunc, operand: Array, indices: Array, updates: Arra
         present[(targets[matches], *rest)] = True
         return present
 
-    settled: Array = extremes.settle_zeros(ufunc, result, is_among)
+    settled: Array = zero_signs.settle_zeros(ufunc, result, is_among)
     return settled.reshape(operand.shape)
 
 

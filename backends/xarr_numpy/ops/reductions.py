@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.compiler.plan.records import Plan, Step
+from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph
 from xarr.ir.ops.elementwise import numpy_functions
 from xarr.ir.types import Ints
-from xarr_numpy.ops.extremes import settle_zeros
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
+from xarr_numpy.ops.zero_signs import settle_zeros
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
@@ -24,7 +24,7 @@ from xarr_numpy.ops import (
     reductions,
     windows,
 )
-from xarr_numpy.ops.rows import Rows, Writer
+from xarr_numpy.ops.table_rows import Rows, Writer
 from xarr_numpy.sorts import sorting
 
 if TYPE_CHECKING:

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window
-from xarr_numpy.ops.extremes import settle_zeros
-from xarr_numpy.ops.folding import Arrays, Monoid, element_ranges, fold
 from xarr_numpy.ops.helpers import unsigned_bits
 from xarr_numpy.ops.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.ops.reductions import COMBINERS, ufunc_of
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
+from xarr_numpy.ops.window_folds import Arrays, Monoid, element_ranges, fold
+from xarr_numpy.ops.zero_signs import settle_zeros
 
 if TYPE_CHECKING:
     from xarr_numpy.program import Emitter

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.compiler.sort_keys import Column, order_of
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
@@ -19,7 +19,7 @@ from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Graph
 from xarr_numpy import engine
 from xarr_numpy.ops.helpers import total_order
-from xarr_numpy.ops.rows import Rows
+from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.sorts import parallel_sort
 from xarr_numpy.sorts.stable_order import stable_order, take_in_order
 

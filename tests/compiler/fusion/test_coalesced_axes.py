@@ -12,7 +12,7 @@ import pytest
 from tests.support.graphs import graph, node, scalars, tensor
 from xarr.compiler.fusion.accesses import Accesses
 from xarr.compiler.fusion.form_groups import form_groups
-from xarr.compiler.schedules.cpu import nests
+from xarr.compiler.schedules.cpu import group_loops
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
@@ -96,7 +96,7 @@ def test_the_run_along_which_an_operand_lies() -> None:
 @pytest.mark.parametrize("function", [twice, transposed])
 def test_loops_are_laid_out_once(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
-    lay_out = nests._kernel
-    monkeypatch.setattr(nests, "_kernel", lambda nest: built.append(nest) or lay_out(nest))
-    nests.build(group(function, tensor(F32, 300, 200)), PROCESSOR)
+    lay_out = group_loops._kernel
+    monkeypatch.setattr(group_loops, "_kernel", lambda nest: built.append(nest) or lay_out(nest))
+    group_loops.build(group(function, tensor(F32, 300, 200)), PROCESSOR)
     assert len(built) == 1

@@ -17,9 +17,9 @@ from xarr import stablehlo
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import form_groups as form_groups_module, fuse
 from xarr.compiler.fusion.form_groups import form_groups
+from xarr.compiler.memory_traffic import traffic
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.planner import peak, plan
-from xarr.compiler.traffic import traffic
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import shown_bytes

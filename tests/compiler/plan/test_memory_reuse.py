@@ -18,7 +18,7 @@ from tests.compare import assert_same
 from tests.support.random_graphs import check, sample
 from xarr import lax
 from xarr.backend import get
-from xarr.base import interpreter
+from xarr.base import python_build
 from xarr.compiler.pipeline import lower, make_program
 from xarr.compiler.plan.planner import peak, plan
 from xarr.errors import DonationError
@@ -109,7 +109,7 @@ def test_two_results_take_two_arguments() -> None:
 
 
 def test_a_free_threaded_python_keeps_donated_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: True)
+    monkeypatch.setattr(python_build, "is_free_threaded", lambda: True)
     step = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)
     for _ in range(2):
         x = computed(np.ones(SIZE))

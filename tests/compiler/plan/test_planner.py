@@ -24,7 +24,7 @@ from xarr.compiler.plan.arena import ALIGNMENT, Arena, aligned_size
 from xarr.compiler.plan.costs import Cost
 from xarr.compiler.plan.layout import Workspace
 from xarr.compiler.plan.planner import peak, plan
-from xarr.compiler.plan.records import (
+from xarr.compiler.plan.program_plan import (
     Branch,
     Copy,
     Launch,

@@ -18,7 +18,7 @@ from xarr_numpy.compiled.schedule import SCHEDULE
 
 pytest.importorskip("llvmlite")
 
-from xarr_numpy.compiled.cpython_abi import layout
+from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.kernel import CompiledKernel
 
 
@@ -33,9 +33,9 @@ def kernel(function: Any, *types: str) -> CompiledKernel:
 
 @pytest.mark.parametrize("direct", [True, False])
 def test_operands_of_any_layout(direct: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if direct and not layout.works():
+    if direct and not struct_offsets.works():
         pytest.skip("machine code may not read array objects here")
-    monkeypatch.setattr(layout, "works", lambda: direct)
+    monkeypatch.setattr(struct_offsets, "works", lambda: direct)
     add = kernel(lambda x, y: 2 * x + y, "f32[3,4]", "f32[3,4]")
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     padded = np.zeros((3, 8), np.float32)
@@ -47,7 +47,7 @@ def test_operands_of_any_layout(direct: bool, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("on_numpy")
-@pytest.mark.skipif(not layout.works(), reason="machine code may not read array objects here")
+@pytest.mark.skipif(not struct_offsets.works(), reason="machine code may not read array objects here")
 def test_a_short_kernel_is_called_without_functions_between() -> None:
     with xarr.config(fusion="compiled"):
         both = xarr.jit(lambda x, y: (x + y, x * y))

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
-from xarr.compiler.loop_ir.indexed import gather_index
+from xarr.compiler.loop_ir.computed_indices import gather_index
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
 from xarr.dtypes import COMPLEX, SUB_BYTE

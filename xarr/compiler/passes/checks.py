@@ -21,7 +21,7 @@ from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, postorder
 from xarr.ir.op import Op
-from xarr.ir.ops.custom import CHECKED_INDICES
+from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.ops.formula import Term, fill, where
 from xarr.ir.source import Source
 from xarr.ir.types import TensorType, TupleType

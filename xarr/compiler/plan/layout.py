@@ -12,7 +12,7 @@ from xarr.base.records import record
 from xarr.compiler.plan.arena import Arena, aligned_size
 
 if TYPE_CHECKING:
-    from xarr.compiler.plan.records import Plan, Step
+    from xarr.compiler.plan.program_plan import Plan, Step
 
 #: Where a buffer lies.
 MemoryKind = Literal["argument", "constant", "result", "arena"]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from itertools import islice
 
-from xarr.compiler.plan import records
-from xarr.compiler.plan.records import Plan, Step
+from xarr.compiler.plan import program_plan
+from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.types import Type, array_count
@@ -16,13 +16,13 @@ from xarr.ir.types import Type, array_count
 def shared_inputs(step: Step) -> Collection[int]:
     """The inputs of a step of which it may make a view or show them to others, or that it reads as several operands."""
     inputs = step.inputs
-    if isinstance(step, records.LoopStep):
+    if isinstance(step, program_plan.LoopStep):
         own = {inputs[k] for k in step.body.donated}
         return [each for each in inputs if each not in own or inputs.count(each) > 1]
     if (
         step.makes_new
-        or isinstance(step, records.Copy)
-        or (isinstance(step, records.CheckStep) and not step.outputs)
+        or isinstance(step, program_plan.Copy)
+        or (isinstance(step, program_plan.CheckStep) and not step.outputs)
     ):
         return [each for each in inputs if inputs.count(each) > 1]
     return inputs

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from xarr.backend import AbstractBackend
 from xarr.base.configuration import current as config
-from xarr.compiler.plan import records
+from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.loop_programs import build_native_loop
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
 from xarr.compiler.plan.ownership import shared_inputs
-from xarr.compiler.plan.records import Plan, PlanBuffer, Step
+from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.ops.custom import CHECKED_INDICES
+from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.types import TensorType, TupleType, Type
 
 if TYPE_CHECKING:
@@ -191,17 +191,17 @@ class _Planner:
         inputs, start = self._inputs(node.operands), len(self.steps)
         if node.op.is_view and self.maker.views:
             self.numbers[node] = number = self._array(node.tensor_type, start, inputs[0], is_view=True)
-            self._add(records.View(node, inputs, (number,)))
+            self._add(program_plan.View(node, inputs, (number,)))
         elif type(node.type) is TensorType:
             self.numbers[node] = number = self._array(node.type, start)
-            self._add(records.LibraryCall(node, inputs, (number,)))
+            self._add(program_plan.LibraryCall(node, inputs, (number,)))
         else:
-            self._call(records.LibraryCall, node)
+            self._call(program_plan.LibraryCall, node)
 
     def _update(self, node: Node) -> None:
         if is_update(node):
             self.may_overwrite = True
-            self._call(records.Update, node)
+            self._call(program_plan.Update, node)
         else:
             self._compute(node)
 
@@ -232,7 +232,7 @@ class _Planner:
         assert isinstance(node.op, ops.Fusion)
         self.may_overwrite = True
         schedule = self.maker.schedule
-        self._call(records.Launch, node, None if schedule is None else schedule.build(node.op))
+        self._call(program_plan.Launch, node, None if schedule is None else schedule.build(node.op))
 
     def _carry(self, node: Node) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
         """The state of a loop, which has an output for each value that changes, with these numbers and outputs."""
@@ -250,9 +250,9 @@ class _Planner:
         assert isinstance(node.op, ops.NativeWhile)
         state, carried, outputs = self._carry(node)
         program = self.maker.loop_program(node.op)
-        self._add(records.LaunchLoop(node, self._inputs(node.operands), outputs, program, carried))
+        self._add(program_plan.LaunchLoop(node, self._inputs(node.operands), outputs, program, carried))
         for k, call in node.op.checks:
-            self._add(records.CheckStep(node, (state[k],), (), call))
+            self._add(program_plan.CheckStep(node, (state[k],), (), call))
 
     def _loop(self, node: Node) -> None:
         assert isinstance(node.op, ops.While)
@@ -262,27 +262,27 @@ class _Planner:
             self.maker.plan(cond),
             self.maker.plan(body, updated_values(body, self.maker.min_reused_bytes), is_body=True),
         )
-        self._add(records.LoopStep(node, self._inputs(node.operands), outputs, *plans, tuple(state)))
+        self._add(program_plan.LoopStep(node, self._inputs(node.operands), outputs, *plans, tuple(state)))
 
     def _branch(self, node: Node) -> None:
-        self._call(records.Branch, node, tuple(map(self.maker.plan, node.op.graphs)))
+        self._call(program_plan.Branch, node, tuple(map(self.maker.plan, node.op.graphs)))
 
     def _function(self, node: Node) -> None:
         assert isinstance(node.op, ops.Call)
-        self._call(records.PlanCall, node, self.maker.plan(node.op.computation))
+        self._call(program_plan.PlanCall, node, self.maker.plan(node.op.computation))
 
     def _python(self, node: Node) -> None:
         op = node.op
         assert isinstance(op, ops.CustomCall)
         if op.function is None and op.call_target_name == CHECKED_INDICES:
-            self._call(records.CheckStep, node, op)
+            self._call(program_plan.CheckStep, node, op)
         else:
-            self._call(records.PythonCall, node)
+            self._call(program_plan.PythonCall, node)
 
     def _check(self, node: Node) -> None:
         inputs = self._inputs(node.operands)
         self.numbers[node] = number = self._array(node.tensor_type, len(self.steps), inputs[0], is_view=True)
-        self._add(records.CheckStep(node, inputs, (number,)))
+        self._add(program_plan.CheckStep(node, inputs, (number,)))
 
     # --- what is written over what ---------------------------------------------------------------
 
@@ -298,7 +298,7 @@ class _Planner:
         steps, self.steps = self.steps, []
         for index, step in enumerate(steps):
             dead = {k for k, number in enumerate(step.inputs) if number in free and self.end[number] == index}
-            if isinstance(step, records.LoopStep):
+            if isinstance(step, program_plan.LoopStep):
                 self.steps.append(self._with_own_state(step, dead))
             else:
                 if dead and step.makes_new:
@@ -309,23 +309,29 @@ class _Planner:
 
     def _overwrite(self, step: Step, dead: set[int]) -> None:
         pairs = list(overwrites(step.node, dead, self.maker.min_reused_bytes))
-        if self.is_body and isinstance(step, records.Update) and step.inputs[0] < len(self.graph.parameters):
+        if (
+            self.is_body
+            and isinstance(step, program_plan.Update)
+            and step.inputs[0] < len(self.graph.parameters)
+        ):
             pairs = [(0, 0)] if 0 in dead else []
         for result, operand in pairs:
-            index = step.carried.index(result) if isinstance(step, records.LaunchLoop) else result
+            index = step.carried.index(result) if isinstance(step, program_plan.LaunchLoop) else result
             self.base[step.outputs[index]] = step.inputs[operand]
 
-    def _with_own_state(self, loop: records.LoopStep, dead: set[int]) -> Step:
+    def _with_own_state(self, loop: program_plan.LoopStep, dead: set[int]) -> Step:
         """The loop over memory of its own for the values that its body updates: the input's, or a copy."""
         inputs = list(loop.inputs)
         for k in loop.body.donated:
             # An argument may be read-only when it comes to it: an engine copies it where it must.
             if k not in dead or self._root(inputs[k]) < len(self.graph.parameters):
                 copy = self._array(self.types[inputs[k]], -1)
-                self.steps.append(records.Copy(loop.node, (inputs[k],), (copy,), self.types[copy].nbytes))
+                self.steps.append(
+                    program_plan.Copy(loop.node, (inputs[k],), (copy,), self.types[copy].nbytes)
+                )
                 inputs[k] = copy
             self.base[loop.state[k]] = inputs[k]
-        return records.LoopStep(loop.node, tuple(inputs), loop.outputs, loop.cond, loop.body, loop.state)
+        return program_plan.LoopStep(loop.node, tuple(inputs), loop.outputs, loop.cond, loop.body, loop.state)
 
     def _root(self, number: int) -> int:
         while (base := self.base[number]) is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xarr.ir.memory_use import shown_bytes
 
 if TYPE_CHECKING:
-    from xarr.compiler.plan.records import Plan, PlanBuffer, Step
+    from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
 
 
 def print_plan(plan: Plan) -> str:

@@ -6,9 +6,9 @@ from bisect import insort
 from collections.abc import Iterator
 from itertools import pairwise
 
-from xarr.compiler.plan import records
+from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.arena import ALIGNMENT
-from xarr.compiler.plan.records import Plan, PlanBuffer, Step
+from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
 from xarr.errors import XarrError
 
 
@@ -55,7 +55,7 @@ def _problems(plan: Plan) -> Iterator[str]:
     yield from _overlap_problems(plan)
     for index, (step, space) in enumerate(zip(plan.steps, plan.layout.workspaces, strict=True)):
         yield from _inner_problems(plan, step, 0 if space is None else space.nbytes)
-        if isinstance(step, records.Launch | records.LaunchLoop):
+        if isinstance(step, program_plan.Launch | program_plan.LaunchLoop):
             yield from _launch_problems(plan, index, step)
 
 
@@ -177,12 +177,14 @@ def _overlap_problems(plan: Plan) -> Iterator[str]:
             in_use.remove(block)
 
 
-def _launch_problems(plan: Plan, index: int, step: records.Launch | records.LaunchLoop) -> Iterator[str]:
+def _launch_problems(
+    plan: Plan, index: int, step: program_plan.Launch | program_plan.LaunchLoop
+) -> Iterator[str]:
     """Problems of a launch whose loop program takes other arrays than it gets."""
     inputs, outputs = (
         [plan.buffers[number].type.size for number in each] for each in (step.inputs, step.outputs)
     )
-    if isinstance(step, records.LaunchLoop):
+    if isinstance(step, program_plan.LaunchLoop):
         sizes = dict(enumerate(inputs))
         wanted = {} if step.program is None else step.program.sizes()
         passed = {k: sizes.get(k) for k in wanted}
@@ -198,8 +200,8 @@ def _inner_problems(plan: Plan, step: Step, workspace: int) -> Iterator[str]:
     inputs = [plan.buffers[number].type for number in step.inputs]
     outputs = [plan.buffers[number].type for number in step.outputs]
     for name, inner in step.plans.items():
-        wanted = inputs[1:] if isinstance(step, records.Branch) else inputs
-        results = inputs if isinstance(step, records.LoopStep) else outputs
+        wanted = inputs[1:] if isinstance(step, program_plan.Branch) else inputs
+        results = inputs if isinstance(step, program_plan.LoopStep) else outputs
         if [inner.buffers[number].type for number in inner.parameters] != wanted:
             yield f"P8: the {name} of {step.word} {step.op.called} takes other arguments than its inputs"
         types = [inner.buffers[number].type for number in inner.results]

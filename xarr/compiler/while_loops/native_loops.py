@@ -25,8 +25,8 @@ from math import prod
 from typing import Literal
 
 from xarr.compiler.functions import apply_elementwise, register_dtype
+from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import computes, strides
-from xarr.compiler.loop_ir.indexed import clamp_index
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
 from xarr.ir import ops
 from xarr.ir.computations import monoids

@@ -16,7 +16,7 @@ from xarr.ir.ops.control import (
 )
 from xarr.ir.ops.convolution import Convolution as Convolution
 from xarr.ir.ops.creation import Constant as Constant, Iota as Iota
-from xarr.ir.ops.custom import CustomCall as CustomCall
+from xarr.ir.ops.custom_calls import CustomCall as CustomCall
 from xarr.ir.ops.dynamic_sizes import (
     GetDimensionSize as GetDimensionSize,
     SetDimensionSize as SetDimensionSize,

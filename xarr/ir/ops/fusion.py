@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xarr.ir.op import operation
 from xarr.ir.ops.control import Call, While
-from xarr.ir.ops.custom import CustomCall
+from xarr.ir.ops.custom_calls import CustomCall
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from xarr.ir.stablehlo.lexer import Lexer
-from xarr.ir.stablehlo.records import Attribute, Literal
+from xarr.ir.stablehlo.syntax_tree import Attribute, Literal
 from xarr.ir.stablehlo.type_syntax import Aliases, read_function_type, read_type, starts_type
 
 _ELEMENTS: Final = re.compile(r"dense\s*<([^<>\"]*)>")

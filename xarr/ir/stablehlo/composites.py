@@ -9,7 +9,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
-from xarr.ir.stablehlo.site import Site
+from xarr.ir.stablehlo.parsed_operation import Site
 
 Builder = Callable[[Site], Node | tuple[Node, ...]]
 

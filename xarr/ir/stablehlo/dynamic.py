@@ -8,7 +8,7 @@ from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Node
-from xarr.ir.stablehlo.site import Site
+from xarr.ir.stablehlo.parsed_operation import Site
 from xarr.ir.types import Ints, TensorType
 
 _INT32 = np.dtype(np.int32)

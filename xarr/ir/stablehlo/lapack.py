@@ -20,7 +20,7 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops.formula import Term, fill, maximum, where
 from xarr.ir.stablehlo.composites import Builder, op_builder
-from xarr.ir.stablehlo.site import Site
+from xarr.ir.stablehlo.parsed_operation import Site
 from xarr.ir.types import TensorType, Type
 
 _INT32: Final = np.dtype(np.int32)

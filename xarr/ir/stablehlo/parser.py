@@ -11,9 +11,9 @@ from xarr.ir.stablehlo.attribute_syntax import (
     read_named,
     read_untyped,
 )
-from xarr.ir.stablehlo.forms import UNNAMED, form
 from xarr.ir.stablehlo.lexer import Lexer, Text, Token
-from xarr.ir.stablehlo.records import (
+from xarr.ir.stablehlo.pretty_forms import UNNAMED, form
+from xarr.ir.stablehlo.syntax_tree import (
     Attribute,
     DynamicType,
     FunctionType,

@@ -11,7 +11,7 @@ import numpy as np
 from xarr.dtypes import from_mlir_name
 from xarr.errors import DTypeError
 from xarr.ir.stablehlo.lexer import Lexer
-from xarr.ir.stablehlo.records import DynamicType, FunctionType, ReadType, UnsupportedType
+from xarr.ir.stablehlo.syntax_tree import DynamicType, FunctionType, ReadType, UnsupportedType
 from xarr.ir.types import TensorType, TupleType
 
 _TENSOR: Final = re.compile(

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import explain_misfit, fits_into
-from xarr.base.host import SCALARS, host_array, only_numbers, scalar_kind
+from xarr.base.host_arrays import SCALARS, host_array, only_numbers, scalar_kind
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     MOST_DIMENSIONS,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy import mintypecode
 from numpy.typing import DTypeLike
 
-from xarr.base.host import scalar_kind
+from xarr.base.host_arrays import scalar_kind
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, check_casting, convert, fill, move_to_device
 from xarr.calls.operands import DType, as_array, common_dtype, fresh, is_weak, promote_operands

@@ -20,14 +20,14 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.host import host_array
+from xarr.base.host_arrays import host_array
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import align_observed, as_array, broadcast_operands
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError, TracedValueError, counted
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.indexing.element_loops import count
 from xarr.indexing.flat import Flat
 from xarr.ir.device import Device

@@ -16,11 +16,11 @@ from xarr.calls.arguments import truth, with_size
 from xarr.calls.concrete_values import refuse_traced
 from xarr.calls.operands import as_array, broadcast_operands
 from xarr.errors import InputError, ShapeError
-from xarr.indexing.arrays import valid_indices
+from xarr.indexing.advanced import valid_indices
+from xarr.indexing.assigned_values import convert_value, fit_value
 from xarr.indexing.bounds import Mode
 from xarr.indexing.flat import flatten, put as put_flat, repeat_values
 from xarr.indexing.items import item_of_integers
-from xarr.indexing.values import convert_value, fit_value
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.indexing_routines.selection import axis_of_indices, compress
 from xarr.runtime.handles import Handle

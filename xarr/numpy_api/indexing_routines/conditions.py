@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
-from xarr.base.host import is_weak
+from xarr.base.host_arrays import is_weak
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, fill, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh, promote_operands

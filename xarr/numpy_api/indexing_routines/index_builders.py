@@ -22,7 +22,7 @@ from xarr.errors import (
     InputError,
     ShapeError,
 )
-from xarr.indexing.arrays import valid_indices
+from xarr.indexing.advanced import valid_indices
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.ir.device import Device

@@ -22,7 +22,7 @@ from xarr.calls.outputs import THERE_AND_BACK, takes_out
 from xarr.dtypes import BOOL, INTEGER, info
 from xarr.errors import ShapeError, counted
 from xarr.indexing import take_slices
-from xarr.indexing.arrays import valid_indices
+from xarr.indexing.advanced import valid_indices
 from xarr.indexing.bounds import Mode
 from xarr.indexing.items import item_of_integers
 from xarr.ir.types import Ints

@@ -22,7 +22,7 @@ from xarr.calls.outputs import takes_out
 from xarr.calls.ufuncs import gufunc
 from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
 from xarr.errors import DTypeError, InputError, ShapeError
-from xarr.explanation.late import product_error
+from xarr.explanation.errors import product_error
 from xarr.ir.source import written_operands
 from xarr.lax.core import ArrayLike, integer
 from xarr.shapes import normalize_axes, normalize_axis

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.host import host_array
+from xarr.base.host_arrays import host_array
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth, with_size
 from xarr.calls.operands import DType, as_array, fresh

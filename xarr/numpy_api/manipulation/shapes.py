@@ -25,7 +25,7 @@ from xarr.errors import (
     ShapeError,
     counted,
 )
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import broadcast_array

@@ -22,7 +22,7 @@ from xarr.calls.operands import DType, as_array
 from xarr.calls.outputs import show, takes_out, target_of
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.cpython_abi import builtin, layout
+from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 
 Array = np.ndarray[Any, Any]
 
@@ -34,7 +34,7 @@ def collect(table: int, operands: Sequence[Any], others: Sequence[Array]) -> Seq
 @cache
 def _fill() -> Callable[..., bool] | None:
     """A built-in function that fills the table; it gives False where something has to be copied."""
-    if not layout.works():
+    if not struct_offsets.works():
         return None
     code = llvm_jit.compile_module(_text(), ["fill"])
     return builtin.function(code.addresses["fill"], code)
@@ -53,7 +53,7 @@ entry:
   %last = sub i64 %count, 1
   %sample.slot = getelementptr ptr, ptr %arguments, i64 %last
   %sample = load ptr, ptr %sample.slot, align 8
-  %class.slot = getelementptr i8, ptr %sample, i64 {layout.CLASS}
+  %class.slot = getelementptr i8, ptr %sample, i64 {struct_offsets.CLASS}
   %class = load ptr, ptr %class.slot, align 8
   br label %next
 next:
@@ -63,18 +63,18 @@ next:
 look:
   %array.slot = getelementptr ptr, ptr %arguments, i64 %k
   %array = load ptr, ptr %array.slot, align 8
-  %own.slot = getelementptr i8, ptr %array, i64 {layout.CLASS}
+  %own.slot = getelementptr i8, ptr %array, i64 {struct_offsets.CLASS}
   %own = load ptr, ptr %own.slot, align 8
   %alike = icmp eq ptr %own, %class
   br i1 %alike, label %flags.look, label %no
 flags.look:
-  %flags.slot = getelementptr i8, ptr %array, i64 {layout.FLAGS}
+  %flags.slot = getelementptr i8, ptr %array, i64 {struct_offsets.FLAGS}
   %flags = load i32, ptr %flags.slot, align 4
-  %needed = and i32 %flags, {layout.USABLE}
-  %usable = icmp eq i32 %needed, {layout.USABLE}
+  %needed = and i32 %flags, {struct_offsets.USABLE}
+  %usable = icmp eq i32 %needed, {struct_offsets.USABLE}
   br i1 %usable, label %put, label %no
 put:
-  %data.slot = getelementptr i8, ptr %array, i64 {layout.DATA}
+  %data.slot = getelementptr i8, ptr %array, i64 {struct_offsets.DATA}
   %data = load ptr, ptr %data.slot, align 8
   %slot = getelementptr ptr, ptr %table, i64 %k
   %before = getelementptr i8, ptr %slot, i64 -8

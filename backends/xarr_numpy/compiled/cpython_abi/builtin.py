@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from xarr_numpy.compiled.cpython_abi.layout import CLASS, DATA, FLAGS, USABLE, WRITEABLE
+from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
 #: Since 3.12 True and False are immortal; before, a function that returns one counts it.

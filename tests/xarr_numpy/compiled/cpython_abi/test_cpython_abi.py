@@ -13,7 +13,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr.base import interpreter
+from xarr.base import python_build
 from xarr.base.configuration import current as config
 from xarr.errors import ConfigError
 
@@ -21,7 +21,7 @@ pytest.importorskip("llvmlite")
 
 from xarr_numpy import engine
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.cpython_abi import addresses, builtin, layout
+from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -32,58 +32,58 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The question is asked anew, with no variable in the environment."""
-    monkeypatch.delenv(layout.VARIABLE, raising=False)
-    layout.obstacle.cache_clear()
+    monkeypatch.delenv(struct_offsets.VARIABLE, raising=False)
+    struct_offsets.obstacle.cache_clear()
     yield
     monkeypatch.undo()
-    layout.obstacle.cache_clear()
+    struct_offsets.obstacle.cache_clear()
 
 
 @pytest.mark.usefixtures("asked")
 def test_arrays_lie_in_memory_as_expected() -> None:
     is_known = sys.implementation.name == "cpython" and sys.platform != "win32"
-    is_tested = sys.version_info[:2] in layout.TESTED
-    assert layout.works() is (is_known and is_tested and not interpreter.is_free_threaded())
+    is_tested = sys.version_info[:2] in struct_offsets.TESTED
+    assert struct_offsets.works() is (is_known and is_tested and not python_build.is_free_threaded())
 
 
 @pytest.mark.usefixtures("asked")
 def test_a_free_threaded_python_has_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interpreter, "is_free_threaded", lambda: True)
-    monkeypatch.setenv(layout.VARIABLE, "on")
-    assert not layout.works()
+    monkeypatch.setattr(python_build, "is_free_threaded", lambda: True)
+    monkeypatch.setenv(struct_offsets.VARIABLE, "on")
+    assert not struct_offsets.works()
 
 
 @pytest.mark.usefixtures("asked")
 def test_another_interpreter_has_other_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.implementation, "name", "pypy")
-    monkeypatch.setenv(layout.VARIABLE, "on")
-    assert not layout.works()
+    monkeypatch.setenv(struct_offsets.VARIABLE, "on")
+    assert not struct_offsets.works()
 
 
 @pytest.mark.usefixtures("asked")
 @pytest.mark.parametrize("mode", ["", "auto", "on"])
 def test_another_layout_is_noticed(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(layout.VARIABLE, mode)
-    monkeypatch.setattr(layout, "DATA", layout.DATA + 8)
-    assert not layout.works()
+    monkeypatch.setenv(struct_offsets.VARIABLE, mode)
+    monkeypatch.setattr(struct_offsets, "DATA", struct_offsets.DATA + 8)
+    assert not struct_offsets.works()
 
 
 @pytest.mark.usefixtures("asked")
 def test_a_version_on_which_nothing_was_tested_is_not_relied_upon(monkeypatch: pytest.MonkeyPatch) -> None:
-    works = layout.works()
-    layout.obstacle.cache_clear()
-    monkeypatch.setattr(layout, "TESTED", frozenset())
-    assert not layout.works()
-    assert "XARR_NATIVE_CALLS=on tries it" in str(layout.obstacle())
-    layout.obstacle.cache_clear()
-    monkeypatch.setenv(layout.VARIABLE, "on")
-    assert layout.works() is works
+    works = struct_offsets.works()
+    struct_offsets.obstacle.cache_clear()
+    monkeypatch.setattr(struct_offsets, "TESTED", frozenset())
+    assert not struct_offsets.works()
+    assert "XARR_NATIVE_CALLS=on tries it" in str(struct_offsets.obstacle())
+    struct_offsets.obstacle.cache_clear()
+    monkeypatch.setenv(struct_offsets.VARIABLE, "on")
+    assert struct_offsets.works() is works
 
 
 @pytest.mark.usefixtures("asked")
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(layout.VARIABLE, "off")
-    assert layout.obstacle() == "XARR_NATIVE_CALLS is off"
+    monkeypatch.setenv(struct_offsets.VARIABLE, "off")
+    assert struct_offsets.obstacle() == "XARR_NATIVE_CALLS is off"
     with config(fusion="auto"):
         assert (
             "arrays are passed through ctypes: XARR_NATIVE_CALLS is off" in xarr.get_backend("numpy").engine()
@@ -92,9 +92,9 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("asked")
 def test_another_value_of_the_variable_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(layout.VARIABLE, "yes")
+    monkeypatch.setenv(struct_offsets.VARIABLE, "yes")
     with pytest.raises(ConfigError, match="XARR_NATIVE_CALLS: wanted one of auto, on, off, got 'yes'"):
-        layout.works()
+        struct_offsets.works()
 
 
 def test_both_ways_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,9 @@ def test_both_ways_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.linspace(-2, 2, 12).reshape(3, 4)
     results = []
     for works in (True, False):
-        monkeypatch.setattr(layout, "works", lambda works=works: works and layout.obstacle() is None)
+        monkeypatch.setattr(
+            struct_offsets, "works", lambda works=works: works and struct_offsets.obstacle() is None
+        )
         engine.kernel.cache_clear()
         addresses._fill.cache_clear()
         with config(fusion="compiled"):
@@ -116,7 +118,9 @@ def test_both_ways_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # --- built-in functions --------------------------------------------------------------------------------------
 
-reads_objects = pytest.mark.skipif(not layout.works(), reason="machine code may not read array objects here")
+reads_objects = pytest.mark.skipif(
+    not struct_offsets.works(), reason="machine code may not read array objects here"
+)
 
 
 @reads_objects

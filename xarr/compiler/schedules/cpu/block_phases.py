@@ -11,7 +11,7 @@ import numpy as np
 from xarr.compiler.loop_ir.elements import Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if, load, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
-from xarr.compiler.schedules.cpu.nest_loops import Loops, accumulate
+from xarr.compiler.schedules.cpu.loop_nest import Loops, accumulate
 from xarr.ir.graph import Node
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from xarr.compiler.schedule import Builder, Kind
 from xarr.compiler.schedules.cpu import (
     convolutions,
-    nests,
+    group_loops,
     products,
     scans,
     scatters,
@@ -17,7 +17,7 @@ from xarr.compiler.schedules.cpu import (
 )
 
 BUILDERS: Final[Mapping[Kind, Builder]] = {
-    Kind.NEST: nests.build,
+    Kind.NEST: group_loops.build,
     Kind.SCAN: scans.build,
     Kind.SCATTER: scatters.build,
     Kind.WINDOWS: windows.build,

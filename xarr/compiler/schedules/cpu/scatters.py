@@ -20,6 +20,7 @@ from math import prod
 
 from xarr.compiler.fusion.scatter_windows import windows_of
 from xarr.compiler.loop_ir.axis_runs import axis_runs
+from xarr.compiler.loop_ir.computed_indices import as_int64, components, is_inside
 from xarr.compiler.loop_ir.elements import (
     Elements,
     Index,
@@ -28,7 +29,6 @@ from xarr.compiler.loop_ir.elements import (
     reader,
     row_major,
 )
-from xarr.compiler.loop_ir.indexed import as_int64, components, is_inside
 from xarr.compiler.loop_ir.loops import (
     Affine,
     Buffer,

@@ -8,7 +8,7 @@ from typing import Final
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.schedule import Builder, Kind, Schedule
-from xarr.compiler.schedules.serial import moves, products, reductions, scatters, windows
+from xarr.compiler.schedules.serial import movement, products, reductions, scatters, windows
 from xarr.compiler.schedules.serial.serial_loops import Rule, SerialLoops
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -16,17 +16,17 @@ from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import Op
 
 RULES: Final[Mapping[type[Op], Rule]] = {
-    ops.Call: moves.call,
+    ops.Call: movement.call,
     ops.Convolution: products.convolution,
     ops.DotGeneral: products.dot_general,
-    ops.DynamicSlice: moves.dynamic_slice,
-    ops.DynamicUpdateSlice: moves.dynamic_update_slice,
-    ops.Fusion: moves.call,
-    ops.Map: moves.map_elements,
-    ops.Pad: moves.pad,
+    ops.DynamicSlice: movement.dynamic_slice,
+    ops.DynamicUpdateSlice: movement.dynamic_update_slice,
+    ops.Fusion: movement.call,
+    ops.Map: movement.map_elements,
+    ops.Pad: movement.pad,
     ops.Reduce: reductions.reduce,
     ops.ReduceWindow: reductions.running_totals,
-    ops.Reshape: moves.reshape,
+    ops.Reshape: movement.reshape,
     ops.Scatter: scatters.scatter,
     ops.SelectAndScatter: windows.select_and_scatter,
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xarr.compiler.loop_ir.computed_indices import as_int64, components, is_inside
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars
-from xarr.compiler.loop_ir.indexed import as_int64, components, is_inside
 from xarr.compiler.loop_ir.loops import Affine, Loop, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all

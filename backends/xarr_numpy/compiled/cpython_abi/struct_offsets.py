@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.base import interpreter
+from xarr.base import python_build
 from xarr.errors import ConfigError
 
 #: Bytes from the start of an array object to its class, to the address of its data, and to its flags.
@@ -52,7 +52,7 @@ def obstacle() -> str | None:
         return f"{VARIABLE} is off"
     if sys.implementation.name != "cpython" or sys.maxsize < 2**62 or sys.platform == "win32":
         return "no CPython of 64 bits on a system other than Windows"
-    if interpreter.is_free_threaded():
+    if python_build.is_free_threaded():
         return "a free-threaded Python has other objects"
     if mode == "auto" and not _is_tested():
         return (

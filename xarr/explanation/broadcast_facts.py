@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from xarr.base.broadcasting import Alignment, Dimensions, Misfit, Shape
-from xarr.explanation.operators import Operator, element_bytes, operator_named, term
+from xarr.explanation.notation import Operator, element_bytes, operator_named, term
 
 Kind: TypeAlias = Literal["match", "new", "stretched", "clash"]
 

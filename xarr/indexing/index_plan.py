@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from xarr.base.records import record
 from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
+from xarr.indexing.basic import BasicIndex
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions
-from xarr.indexing.region import BasicIndex
 from xarr.ir.types import Ints
 
 

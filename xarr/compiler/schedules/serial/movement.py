@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major, split_axes, strides
-from xarr.compiler.loop_ir.indexed import clamp_index
 from xarr.compiler.loop_ir.loops import Affine
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops

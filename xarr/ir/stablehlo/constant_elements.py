@@ -11,7 +11,7 @@ import numpy as np
 from xarr.dtypes import COMPLEX, SUB_BYTE, element_type, real_part_of
 from xarr.errors import ParseError
 from xarr.ir.stablehlo.lexer import Text
-from xarr.ir.stablehlo.records import Literal
+from xarr.ir.stablehlo.syntax_tree import Literal
 from xarr.ir.types import TensorType
 
 DType = np.dtype[Any]

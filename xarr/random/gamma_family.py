@@ -11,16 +11,8 @@ from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.creation.arrays import argument
-from xarr.random.draws import (
-    draw_normal,
-    draw_uniform,
-    float_type,
-    log1p,
-    number,
-    pair,
-    shape_like,
-    spread_to,
-)
+from xarr.random.continuous import exponential
+from xarr.random.discrete import rademacher
 from xarr.random.keys import (
     Key,
     KeyLike,
@@ -31,7 +23,16 @@ from xarr.random.keys import (
     split,
     split_each,
 )
-from xarr.random.samplers import exponential, rademacher
+from xarr.random.uniform_and_normal import (
+    draw_normal,
+    draw_uniform,
+    float_type,
+    log1p,
+    number,
+    pair,
+    shape_like,
+    spread_to,
+)
 
 #: Words of keys, and arrays with an element for each.
 State = tuple["Array", ...]

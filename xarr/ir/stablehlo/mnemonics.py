@@ -34,8 +34,8 @@ from xarr.ir.stablehlo.dynamic import (
     static_sizes,
 )
 from xarr.ir.stablehlo.lapack import LAPACK_CALLS
-from xarr.ir.stablehlo.records import ParsedOperation
-from xarr.ir.stablehlo.site import Site
+from xarr.ir.stablehlo.parsed_operation import Site
+from xarr.ir.stablehlo.syntax_tree import ParsedOperation
 
 #: What a builder gives: the node of an op, or the results one by one where they are several nodes.
 Built: TypeAlias = Node | tuple[Node, ...]

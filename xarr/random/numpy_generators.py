@@ -21,8 +21,8 @@ from numpy.random import (
     set_state as set_state,
 )
 
-from xarr.random import host_calls
-from xarr.random.host_calls import function, method
+from xarr.random import numpy_calls
+from xarr.random.numpy_calls import function, method
 
 _Generator = np.random.Generator
 _State = np.random.RandomState
@@ -48,7 +48,7 @@ class Generator(np.random.Generator):
 
     def shuffle(self, x: Any, axis: int = 0) -> None:
         """Shuffle x along `axis`: an Array's handle shows the new order, other Arrays keep theirs."""
-        host_calls.shuffle("Generator.shuffle", self._host.shuffle, x, axis)
+        numpy_calls.shuffle("Generator.shuffle", self._host.shuffle, x, axis)
 
     beta = method(_Generator.beta)
     binomial = method(_Generator.binomial)
@@ -102,7 +102,7 @@ class RandomState(np.random.RandomState):
     """
 
     def __init__(self, seed: Any = None) -> None:
-        host = np.random.RandomState(host_calls.seed_on_host("RandomState", seed))
+        host = np.random.RandomState(numpy_calls.seed_on_host("RandomState", seed))
         super().__init__(host._bit_generator)
         self._host = host
 
@@ -125,7 +125,7 @@ class RandomState(np.random.RandomState):
 
     def shuffle(self, x: Any) -> None:
         """Shuffle x along its first axis: an Array's handle shows the new order, other Arrays keep theirs."""
-        host_calls.shuffle("RandomState.shuffle", self._host.shuffle, x)
+        numpy_calls.shuffle("RandomState.shuffle", self._host.shuffle, x)
 
     beta = method(_State.beta)
     binomial = method(_State.binomial)
@@ -183,7 +183,7 @@ def default_rng(seed: Any = None) -> Generator:
     """
     if isinstance(seed, Generator):
         return seed
-    return Generator(np.random.default_rng(host_calls.seed_on_host("default_rng", seed)).bit_generator)
+    return Generator(np.random.default_rng(numpy_calls.seed_on_host("default_rng", seed)).bit_generator)
 
 
 def shuffle(x: Any) -> None:
@@ -191,7 +191,7 @@ def shuffle(x: Any) -> None:
 
     Source: NumPy, `random.shuffle`.
     """
-    host_calls.shuffle("shuffle", np.random.shuffle, x)
+    numpy_calls.shuffle("shuffle", np.random.shuffle, x)
 
 
 bytes = function(np.random.bytes)

@@ -1,4 +1,4 @@
-"""Distributions of whole numbers that loop until enough was drawn.  Source: jax.random."""
+"""Discrete distributions: integers in a range, coins; counts, which loop until enough was drawn.  From jax.random."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.host import is_weak
+from xarr.base.host_arrays import is_weak
 from xarr.base.typing import Array
-from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of
-from xarr.errors import DTypeError, ShapeError
-from xarr.lax.core import ArrayLike
+from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of, info
+from xarr.errors import DTypeError, InputError, ShapeError
+from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.creation.arrays import argument
-from xarr.random.draws import (
+from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, random_bits, sizes_of, split
+from xarr.random.uniform_and_normal import (
     DType,
+    Sizes,
     draw_uniform,
     float_type,
     log1p,
     number,
+    pair,
     shape_like,
     split_up,
     spread_to,
     widest_float,
 )
-from xarr.random.keys import Key, KeyLike, Shape, check_fits, one_key, sizes_of, split
 
 _F32: Final = np.dtype(np.float32)
 
@@ -286,3 +288,143 @@ def multinomial(
     keys = split(one_key("multinomial", key), sizes[along])
     counts = lax.scan(step, count, (ratios, keys))[1]
     return lax.convert_element_type(lax.transpose(counts, (*range(1, along + 1), 0)), element)
+
+
+def randint(
+    key: KeyLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
+    """Integers in [minval, maxval); minval where that is empty.
+
+    minval, maxval: ints, or integer arrays that broadcast to `shape`.  maxval may be one more than the
+    greatest number of the type.  Raises DTypeError for types that are no integers.
+    Source: jax.random.randint.
+    """
+    element = default_of(int) if dtype is None else canonical(dtype)
+    if element not in INTEGER:
+        raise DTypeError(f"randint: wanted an integer type, got {element}")
+    sizes, single = sizes_of("randint", shape), one_key("randint", key)
+    sampled = np.dtype(np.int32) if element.itemsize < 4 else element
+    limits = info(element)
+    # One more than the greatest is a bound that the sampled type may not hold.
+    low = _bound("randint minval", minval, int(limits.min), int(limits.max) + 1)
+    high = _bound("randint maxval", maxval, int(limits.min), int(limits.max) + 1)
+    numbers = draw_integers(single, sizes, sampled, low, high)
+    return lax.convert_element_type(numbers, element)
+
+
+def _bound(name: str, value: ArrayLike, low: int, high: int) -> Any:
+    """A bound, moved into [low, high]."""
+    if is_weak(value):
+        return min(max(integer("randint", name.split()[1], value), low), high)
+    array = argument(value)
+    if array.dtype not in INTEGER:
+        raise DTypeError(f"{name}: wanted integers, got {array._node.tensor_type.short()}")
+    own = info(array.dtype)
+    return lax.clamp(
+        array.dtype.type(max(low, int(own.min))), array, array.dtype.type(min(high, int(own.max)))
+    )
+
+
+def draw_integers(single: Key, shape: Sizes, dtype: DType, low: Any, high: Any) -> Array:
+    """Two draws for each number, so that the remainder is hardly biased."""
+    if isinstance(low, int) and isinstance(high, int):
+        return _randint_between(single, shape, dtype, low, high)
+    greatest, width = int(info(dtype).max), 8 * dtype.itemsize
+    beyond = _exceeds_type(high, greatest, shape)
+    low, high = (_integers(value, greatest, shape, dtype) for value in (low, high))
+    unsigned = np.dtype(f"uint{width}")
+    first, second = (random_bits(words, width, shape) for words in pair(single))
+    span = lax.convert_element_type(lax.sub(high, low), unsigned)
+    span = lax.select(lax.le(high, low), lax.full_like(span, 1), span)
+    span = lax.select(lax.bitwise_and(beyond, lax.gt(high, low)), lax.add(span, unsigned.type(1)), span)
+    multiplier = lax.rem(lax.full_like(span, 2 ** (width // 2)), span)
+    multiplier = lax.rem(lax.mul(multiplier, multiplier), span)
+    offset = lax.add(lax.mul(lax.rem(first, span), multiplier), lax.rem(second, span))
+    return lax.add(low, lax.convert_element_type(lax.rem(offset, span), dtype))
+
+
+def _randint_between(single: Key, shape: Sizes, dtype: DType, low: int, high: int) -> Array:
+    """Draw between bounds that are known: the remainders are by numbers, and the upper draw may be needless."""
+    greatest, width = int(info(dtype).max), 8 * dtype.itemsize
+    unsigned = np.dtype(f"uint{width}")
+    low = min(low, greatest)
+    span = max(high - low, 1)
+    upper, lower = pair(single)
+    offset = random_bits(lower, width, shape)
+    if span < 2**width:
+        number_of = unsigned.type(span)
+        offset = lax.rem(offset, number_of)
+        # As in JAX the square wraps around.
+        if multiplier := (2 ** (width // 2) % span) ** 2 % 2**width % span:
+            more = lax.mul(lax.rem(random_bits(upper, width, shape), number_of), unsigned.type(multiplier))
+            offset = lax.rem(lax.add(more, offset), number_of)
+    return lax.add(dtype.type(low), lax.convert_element_type(offset, dtype))
+
+
+def _exceeds_type(high: Any, greatest: int, shape: Sizes) -> Array:
+    """Whether the bound is beyond the greatest number of the type."""
+    if isinstance(high, int):
+        return lax.full(shape, high > greatest, np.bool_)
+    own = high.dtype
+    if int(info(own).max) <= greatest:
+        return lax.full(shape, False, np.bool_)
+    return spread_to("randint", lax.gt(high, own.type(greatest)), shape, np.dtype(np.bool_))
+
+
+def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
+    if isinstance(value, int):
+        return lax.full(shape, min(value, greatest), dtype)
+    own = value.dtype
+    if int(info(own).max) > greatest:
+        value = lax.min(value, own.type(greatest))
+    return spread_to("randint", value, shape, dtype)
+
+
+def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low") -> Array:
+    """True with probability p.
+
+    p: float, or float array, in [0, 1]; mode: "low", or "high" for twice the random bits.
+    Raises DTypeError for a p that is no float, InputError for another mode.  Source: jax.random.bernoulli.
+    """
+    if mode not in ("low", "high"):
+        raise InputError(f"bernoulli: wanted 'low' or 'high' for mode, got {mode!r}")
+    sizes = shape_like("bernoulli", shape, p=p)
+    dtype = default_float() if is_weak(p) else argument(p).dtype
+    if dtype not in FLOAT or isinstance(p, bool) or (is_weak(p) and not isinstance(p, float)):
+        raise DTypeError(f"bernoulli: wanted a float probability, got {p if is_weak(p) else dtype}")
+    bound = spread_to("bernoulli", p, sizes, dtype)
+    single = one_key("bernoulli", key)
+    if mode == "low":
+        return lax.lt(draw_uniform("bernoulli", single, sizes, dtype), bound)
+    both = draw_uniform("bernoulli", single, (2, *sizes), dtype)
+    first, second = (lax.index_in_dim(both, at, keepdims=False) for at in range(2))
+    fine = lax.mul(second, number(2.0 ** -int(info(dtype).nmant), dtype))
+    return lax.lt(fine, lax.sub(bound, first))
+
+
+def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+    """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise.
+
+    Source: jax.random.rademacher.
+    """
+    element = default_of(int) if dtype is None else canonical(dtype)
+    signs = lax.convert_element_type(bernoulli(key, 0.5, shape), element)
+    two, one = number(2, element), number(1, element)
+    return lax.sub(lax.mul(signs, two), one)
+
+
+def geometric(
+    key: KeyLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
+    """Draw how many trials of success probability p it takes to succeed: 1, 2 …; int64 unless `dtype` says so.
+
+    Source: jax.random.geometric.
+    """
+    element = default_of(int) if dtype is None else canonical(dtype)
+    sizes = shape_like("geometric", shape, p=p)
+    real = default_float() if is_weak(p) else argument(p).dtype
+    u = draw_uniform("geometric", one_key("geometric", key), sizes, float_type("geometric", real))
+    u = lax.select(lax.eq(u, 0.0), lax.full_like(u, 1), u)
+    chance = log1p(lax.neg(spread_to("geometric", p, sizes, real)))
+    trials = lax.add(lax.floor(lax.div(lax.log(u), chance)), number(1, real))
+    return lax.convert_element_type(trials, element)

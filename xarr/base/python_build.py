@@ -1,4 +1,4 @@
-"""Promises of the Python that runs xarr."""
+"""Questions about how the Python that runs xarr was built."""
 
 from __future__ import annotations
 

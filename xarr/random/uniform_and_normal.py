@@ -10,11 +10,11 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.host import is_weak
+from xarr.base.host_arrays import is_weak
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, FLOAT, canonical, default_float, info
 from xarr.errors import DTypeError
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.ir.ops.formula import Term, xla_log1p
 from xarr.ir.ops.special import Erf, xla_erf_inv
 from xarr.lax.core import ArrayLike

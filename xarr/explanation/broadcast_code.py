@@ -18,7 +18,7 @@ from xarr.base.broadcasting import (
     new_axis_index,
 )
 from xarr.errors import counted
-from xarr.explanation.facts import BroadcastFacts, Operand
+from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
 
 _SHOWN = 6
 """How many alternatives a warning shows: all of them up to rank 4."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy.ops.helpers import pad
-from xarr_numpy.ops.neighbours import fold_neighbours
+from xarr_numpy.ops.overlapping_windows import fold_neighbours
 
 Array = np.ndarray[Any, Any]
 Arrays = tuple[Array, ...]

@@ -6,7 +6,7 @@ import math
 
 from xarr import lax
 from xarr.base.broadcasting import explain_misfit, fits_into
-from xarr.base.host import host_array
+from xarr.base.host_arrays import host_array
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array, broadcast_nodes, is_weak, nodes_of
 from xarr.dtypes import COMPLEX, INTEGER

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from xarr.errors import ValueRangeError
-from xarr.ir.stablehlo.records import Attribute, ParsedOperation, ReadType
+from xarr.ir.stablehlo.syntax_tree import Attribute, ParsedOperation, ReadType
 
 Items = dict[str, Attribute]
 Types = tuple[ReadType, ...]

@@ -39,10 +39,10 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
-from xarr.compiler.schedules.cpu.nest_loops import Loops, Nest, accumulate
+from xarr.compiler.schedules.cpu.loop_nest import Loops, Nest, accumulate
 from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
+from xarr.compiler.schedules.cpu.partial_updates import around, in_phases
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
-from xarr.compiler.schedules.cpu.updates import around, in_phases
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from xarr.ir.graph import Graph, Node
-from xarr.ir.stablehlo.elements import LiteralElements, read_elements
-from xarr.ir.stablehlo.records import Attribute, DynamicType, Literal, ParsedOperation, ParsedValue, ReadType
+from xarr.ir.stablehlo.constant_elements import LiteralElements, read_elements
+from xarr.ir.stablehlo.syntax_tree import (
+    Attribute,
+    DynamicType,
+    Literal,
+    ParsedOperation,
+    ParsedValue,
+    ReadType,
+)
 from xarr.ir.types import Ints, TensorType
 
 if TYPE_CHECKING:
-    from xarr.ir.stablehlo.builder import Builder, Scope
+    from xarr.ir.stablehlo.graph_builder import Builder, Scope
 
 
 class Site:

@@ -11,9 +11,10 @@ import numpy as np
 from xarr.errors import ParseError, XarrError
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.ops import Call, Constant, GetTupleElement
-from xarr.ir.stablehlo.builders import BUILDERS, is_built
 from xarr.ir.stablehlo.lexer import DEEPEST
-from xarr.ir.stablehlo.records import (
+from xarr.ir.stablehlo.mnemonics import BUILDERS, is_built
+from xarr.ir.stablehlo.parsed_operation import Site
+from xarr.ir.stablehlo.syntax_tree import (
     DynamicType,
     ParsedArgument,
     ParsedFunction,
@@ -25,7 +26,6 @@ from xarr.ir.stablehlo.records import (
     UnsupportedType,
     walk,
 )
-from xarr.ir.stablehlo.site import Site
 from xarr.ir.types import TensorType, TupleType, Type
 
 Fold = Callable[[Node], np.ndarray[Any, Any]]

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 import numpy as np
 
 from xarr.errors import TracedValueError
-from xarr.random import counts, gammas, host_calls, samplers, vectors
+from xarr.random import choices, continuous, discrete, gamma_family, multivariate, numpy_calls
 from xarr.random.keys import Key, words_per_key
 from xarr.runtime.handles import Handle
 
@@ -34,7 +34,7 @@ def two_ways(keyed: Callable[P, R], draw: Callable[..., Any]) -> TwoWays[P, R]:
     A key is a Key, or uint32 words of one, whose last dimension has size 2 for the default generator; words with
     fewer arguments than `keyed` needs are an argument of `draw`, as in `permutation(x)`.
     """
-    name, host = keyed.__name__, host_calls.function(draw)
+    name, host = keyed.__name__, numpy_calls.function(draw)
     parameters = inspect.signature(keyed).parameters.values()
     needed = sum(each.default is each.empty for each in parameters)
     ways = f"random.{name}{_parameters_of(keyed)}", f"numpy.random.{name}{_parameters_of(draw)}"
@@ -83,27 +83,27 @@ def _is_keyed(args: tuple[Any, ...], kwargs: dict[str, Any], needed: int) -> boo
     return dtype == np.uint32 and shape[-1:] == (words_per_key(),)
 
 
-beta = two_ways(gammas.beta, np.random.beta)
-binomial = two_ways(counts.binomial, np.random.binomial)
-chisquare = two_ways(gammas.chisquare, np.random.chisquare)
-choice = two_ways(samplers.choice, np.random.choice)
-dirichlet = two_ways(gammas.dirichlet, np.random.dirichlet)
-exponential = two_ways(samplers.exponential, np.random.exponential)
-f = two_ways(gammas.f, np.random.f)
-gamma = two_ways(gammas.gamma, np.random.gamma)
-geometric = two_ways(samplers.geometric, np.random.geometric)
-gumbel = two_ways(samplers.gumbel, np.random.gumbel)
-laplace = two_ways(samplers.laplace, np.random.laplace)
-logistic = two_ways(samplers.logistic, np.random.logistic)
-lognormal = two_ways(samplers.lognormal, np.random.lognormal)
-multinomial = two_ways(counts.multinomial, np.random.multinomial)
-multivariate_normal = two_ways(vectors.multivariate_normal, np.random.multivariate_normal)
-normal = two_ways(samplers.normal, np.random.normal)
-pareto = two_ways(samplers.pareto, np.random.pareto)
-permutation = two_ways(samplers.permutation, np.random.permutation)
-poisson = two_ways(counts.poisson, np.random.poisson)
-randint = two_ways(samplers.randint, np.random.randint)
-rayleigh = two_ways(samplers.rayleigh, np.random.rayleigh)
-triangular = two_ways(samplers.triangular, np.random.triangular)
-uniform = two_ways(samplers.uniform, np.random.uniform)
-wald = two_ways(vectors.wald, np.random.wald)
+beta = two_ways(gamma_family.beta, np.random.beta)
+binomial = two_ways(discrete.binomial, np.random.binomial)
+chisquare = two_ways(gamma_family.chisquare, np.random.chisquare)
+choice = two_ways(choices.choice, np.random.choice)
+dirichlet = two_ways(gamma_family.dirichlet, np.random.dirichlet)
+exponential = two_ways(continuous.exponential, np.random.exponential)
+f = two_ways(gamma_family.f, np.random.f)
+gamma = two_ways(gamma_family.gamma, np.random.gamma)
+geometric = two_ways(discrete.geometric, np.random.geometric)
+gumbel = two_ways(continuous.gumbel, np.random.gumbel)
+laplace = two_ways(continuous.laplace, np.random.laplace)
+logistic = two_ways(continuous.logistic, np.random.logistic)
+lognormal = two_ways(continuous.lognormal, np.random.lognormal)
+multinomial = two_ways(discrete.multinomial, np.random.multinomial)
+multivariate_normal = two_ways(multivariate.multivariate_normal, np.random.multivariate_normal)
+normal = two_ways(continuous.normal, np.random.normal)
+pareto = two_ways(continuous.pareto, np.random.pareto)
+permutation = two_ways(choices.permutation, np.random.permutation)
+poisson = two_ways(discrete.poisson, np.random.poisson)
+randint = two_ways(discrete.randint, np.random.randint)
+rayleigh = two_ways(continuous.rayleigh, np.random.rayleigh)
+triangular = two_ways(continuous.triangular, np.random.triangular)
+uniform = two_ways(continuous.uniform, np.random.uniform)
+wald = two_ways(multivariate.wald, np.random.wald)

@@ -26,7 +26,7 @@ from numpy.polynomial.laguerre import lagval
 from numpy.polynomial.legendre import legval
 from numpy.polynomial.polynomial import polyval
 
-from xarr.base.absent import missing
+from xarr.base.absent_names import missing
 from xarr.calls.concrete_values import look_at
 from xarr.ir.device import Device
 from xarr.numpy_api.creation.arrays import asarray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from xarr.compiler.plan.records import Step
+from xarr.compiler.plan.program_plan import Step
 from xarr.ir.op import Op
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.arrays.array import Array
-from xarr.base.host import scalar_kind
+from xarr.base.host_arrays import scalar_kind
 from xarr.dtypes import INTEGER, default_of
 from xarr.errors import TracedValueError
 from xarr.ir.graph import Node, parameter

@@ -9,11 +9,14 @@ from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
-from xarr.explanation.late import broadcast_error
+from xarr.explanation.errors import broadcast_error
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import argument
-from xarr.random.draws import (
+from xarr.random.continuous import normal
+from xarr.random.discrete import rademacher
+from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
+from xarr.random.uniform_and_normal import (
     Sizes,
     draw_normal,
     draw_uniform,
@@ -24,8 +27,6 @@ from xarr.random.draws import (
     spread_to,
     widest_float,
 )
-from xarr.random.keys import KeyLike, Shape, check_fits, one_key, sizes_of
-from xarr.random.samplers import normal, rademacher
 
 
 def multivariate_normal(

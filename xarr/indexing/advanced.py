@@ -1,4 +1,4 @@
-"""Reads and writes by index arrays: one gather or scatter, with the region that ints and slices leave around it."""
+"""Advanced indices (arrays of ints and bools): one gather or scatter, with the region that ints and slices leave."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from xarr.calls.operands import as_array, broadcast_operands
 from xarr.calls.ufuncs import is_ufunc
 from xarr.dtypes import info
 from xarr.errors import IndexingError, TracedValueError
+from xarr.indexing.assigned_values import fit_value
+from xarr.indexing.basic import write_region
 from xarr.indexing.bounds import Mode, bring_host_into_bounds, bring_into_bounds
+from xarr.indexing.index_plan import IndexPlan
 from xarr.indexing.items import IndexArray, Mask
-from xarr.indexing.layout import IndexPlan
-from xarr.indexing.region import write_region
-from xarr.indexing.values import fit_value
 from xarr.ir.graph import Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Gather
