@@ -1,5 +1,6 @@
 """What holds for every test: a known environment, one source tree, and a configuration put back."""
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -33,6 +34,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if item.get_closest_marker("thorough")]
     items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     config.hook.pytest_deselected(items=left_out)
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what the import of all tests made: a full collection takes a second else."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
