@@ -35,7 +35,15 @@ from xarr.ir.op import Op
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 
-__all__ = ["FUNCTIONS", "Function", "apply_elementwise", "apply_graph", "convert", "register_dtype"]
+__all__ = [
+    "FUNCTIONS",
+    "Function",
+    "apply_elementwise",
+    "apply_graph",
+    "convert",
+    "multiply_add",
+    "register_dtype",
+]
 
 HALF: Final = np.dtype(np.float16)
 SINGLE: Final = np.dtype(np.float32)
@@ -114,6 +122,13 @@ def _lower_complex(op: Op, operands: Sequence[Value]) -> Value | None:
         return None if op.total_order else equal if op.direction == "EQ" else ~equal
     function = _COMPLEX_FUNCTIONS.get(op.name)
     return None if function is None else function(*operands)
+
+
+def multiply_add(x: Value, y: Value, addend: Value) -> Value:
+    """x y + addend, the products of floats and of parts of complex numbers not rounded before they are added."""
+    if x.dtype.kind == "c":
+        return complex_numbers.multiply_add(x, y, addend)
+    return x.fma(y, addend) if x.dtype.kind == "f" else addend + x * y
 
 
 def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:

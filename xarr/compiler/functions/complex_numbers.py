@@ -53,6 +53,13 @@ def divide(x: Value, y: Value) -> Value:
     )
 
 
+def multiply_add(x: Value, y: Value, addend: Value) -> Value:
+    """x y + addend, in each part one product after the other rounded together with the sum."""
+    (a, b), (c, d) = (x.real(), x.imag()), (y.real(), y.imag())
+    real, imag = a.fma(c, addend.real()), a.fma(d, addend.imag())
+    return x.values.complex((-b).fma(d, real), b.fma(c, imag))
+
+
 def larger_part(x: Value) -> Value:
     """The magnitude of the larger part; that of a NaN may get lost."""
     a, b = x.real(), x.imag()

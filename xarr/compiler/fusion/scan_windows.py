@@ -7,9 +7,9 @@ import numpy as np
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.target import Target
-from xarr.dtypes import EXTENDED_FLOAT
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.ir import ops
-from xarr.ir.computations import commutes
+from xarr.ir.computations import commutes, monoids
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 
@@ -36,12 +36,14 @@ def scan_axis(node: Node) -> tuple[int, bool] | None:
 def computes(node: Node) -> bool:
     """Whether loops can run these totals; those of narrow floats, but for extremes, are formed in wider ones."""
     scan = scan_axis(node)
-    if scan is None or not all(map(elements.is_real, (node, *node.operands))):
+    if scan is None or not all(map(elements.is_held, (node, *node.operands))):
         return False
     op, dtype = node.op, node.dtype
     assert isinstance(op, ops.ReduceWindow)
     # From the end of an axis a total meets the element before it, and the initial value comes last.
     if scan[1] and not commutes(op.computation):
+        return False
+    if dtype in COMPLEX and not _is_computed_in_order(node, scan):
         return False
     nodes = op.computation.nodes
     if dtype in EXTENDED_FLOAT or dtype == np.float16:
@@ -49,6 +51,17 @@ def computes(node: Node) -> bool:
         if not exact:
             return False
     return all(elements.computes(each) for each in nodes)
+
+
+def _is_computed_in_order(node: Node, scan: tuple[int, bool]) -> bool:
+    """Whether totals of complex numbers meet one element after the other, or are sums, which do not tell.
+
+    The order of other computations shows where parts are infinite.  Along rows totals are formed in lanes.
+    """
+    op, (axis, reverse) = node.op, scan
+    assert isinstance(op, ops.ReduceWindow)
+    is_along_rows = all(size == 1 for size in node.shape[axis + 1 :])
+    return monoids(op.computation) == (ops.Add,) or not (reverse or is_along_rows)
 
 
 def reduces_rows(node: Node, domain: Ints, scan: tuple[int, bool], target: Target) -> bool:

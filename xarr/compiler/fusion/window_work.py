@@ -21,6 +21,7 @@ from xarr.ir.windows import Window, WindowDimension
 
 #: Distances inside an array are counted in int32.
 _MAX_DISTANCE: Final = 2**31
+#: Of complex numbers BLAS computes products of small matrices as fast.
 _PRODUCTS: Final = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -104,7 +105,7 @@ def _are_small(sizes: tuple[int, ...], target: Target) -> bool:
 def _holds(node: Node, *graphs: Graph) -> bool:
     """Whether loops can hold the arrays of a node and the scalars of its computations."""
     arrays = (node, *node.operands)
-    if not all(isinstance(each.type, TensorType) and elements.is_real(each) for each in arrays):
+    if not all(isinstance(each.type, TensorType) and elements.is_held(each) for each in arrays):
         return False
     return all(elements.computes(each) and not each.op.graphs for graph in graphs for each in graph.nodes)
 

@@ -5,7 +5,8 @@ A reduction combines
 * by operations that need no order, one for each of its arrays: add, multiply, maximum, minimum, and, or, xor,
 * by `xarr.ir.computations.arg_extremum` over counted indices, which needs no order either once NaN counts as
   ahead of everything and the least index decides between equals,
-* by any other computation, element after element in row-major order.
+* by any other computation, element after element in row-major order, as the products of complex numbers: where
+  parts are infinite, the order shows, and no number is neutral, since (1 + 0 i) (inf + 0 i) is inf + NaN i.
 """
 
 from __future__ import annotations
@@ -265,6 +266,10 @@ def combination(node: Node) -> Combination:
     count = len(node.operands) // 2
     arrays = node.operands[:count]
     pairwise = monoids(op.computation)
+    if any(
+        x.dtype in COMPLEX and each is not ops.Add for x, each in zip(arrays, pairwise or (), strict=False)
+    ):
+        pairwise = None
     direction = None if pairwise is not None else arg_direction(node)
     if direction is not None:
         arrays = (arrays[0], _axis_indices(arrays[0], op.dimensions[0]))
@@ -283,11 +288,9 @@ def is_computed(node: Node) -> bool:
     assert isinstance(op, ops.Reduce)
     dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])
     reduction = combination(node)
-    if not reduction.in_order and any(dtype in COMPLEX for dtype in dtypes):
-        # Only sums have a neutral element: (1 + 0 i) (inf + 0 i) is inf + NaN i.
-        pairs = zip(reduction.monoids or (), dtypes, strict=True)
-        if any(dtype in COMPLEX and op is not ops.Add for op, dtype in pairs):
-            return False
+    # Which of several NaN remains is the backend's to say.
+    if dtypes[0] in COMPLEX and {type(each.op) for each in op.computation.nodes} & {ops.Maximum, ops.Minimum}:
+        return False
     # Two loops would begin with the initial value twice.
     large = [axis for axis in op.dimensions if node.operands[0].shape[axis] != 1]
     return not (reduction.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes)

@@ -17,7 +17,7 @@ from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import gather_index
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
-from xarr.dtypes import COMPLEX, SUB_BYTE
+from xarr.dtypes import SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -285,11 +285,6 @@ def holds(type: Type) -> bool:
 def is_held(node: Node) -> bool:
     """Whether loops can hold the elements of an array."""
     return holds(node.type)
-
-
-def is_real(node: Node) -> bool:
-    """Whether loops can hold the elements of an array, and these are no complex numbers."""
-    return is_held(node) and node.dtype not in COMPLEX
 
 
 def compute_scalars(graph: Graph, operands: Sequence[Value], values: Values) -> tuple[Value, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import prod
+from typing import Final
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from xarr.ir.computations import combiner, monoids
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.types import Ints
+
+#: The types of matrices whose products are computed inside.
+_TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, np.complex128)))
 
 
 def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
@@ -40,7 +44,7 @@ def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
 
 def _is_short(node: Node, target: Target) -> bool:
     op = node.op
-    if not isinstance(op, ops.DotGeneral) or node.dtype not in (np.float32, np.float64):
+    if not isinstance(op, ops.DotGeneral) or node.dtype not in _TYPES:
         return False
     lhs, rhs = node.operands
     terms = prod(lhs.shape[axis] for axis in op.lhs_contracting_dimensions)

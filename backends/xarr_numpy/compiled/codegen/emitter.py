@@ -20,7 +20,7 @@ from xarr.compiler.loop_ir.loops import (
     Store,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value, in_order
-from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, Block, register_type
+from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, Block, numbers_of, register_type
 from xarr_numpy.compiled.codegen.registers import Registers, order_of, roots_of
 from xarr_numpy.processor import PROCESSOR
 
@@ -418,24 +418,25 @@ class _PhaseIR(Registers):
 
     def _runs(self, prefix: Prefix, before: str) -> str:
         """Give the totals of an iteration a register; what goes on to the next iteration."""
-        width = self.width
+        width, dtype = self.width, prefix.term.dtype
         self.compute([prefix.term])
         terms = self.block.operand(prefix.term, width)
-        kind = register_type(prefix.term.dtype, width)
-        distance = 1
-        while distance < width:
-            shifted = self._lanes_of(kind, terms, [max(0, lane - distance) for lane in range(width)])
+        kind, distance = register_type(dtype, width), numbers_of(dtype)
+        numbers = range(distance * width)
+        last = list(numbers[-distance:]) * width
+        while distance < len(numbers):
+            shifted = self._lanes_of(kind, terms, [max(n % numbers_of(dtype), n - distance) for n in numbers])
             total = self._total(prefix, shifted, terms)
-            has_more = ", ".join(f"i1 {'true' if lane >= distance else 'false'}" for lane in range(width))
-            terms = self.line(f"select <{width} x i1> <{has_more}>, {kind} {total}, {kind} {terms}")
+            has_more = ", ".join(f"i1 {'true' if n >= distance else 'false'}" for n in numbers)
+            terms = self.line(f"select <{len(numbers)} x i1> <{has_more}>, {kind} {total}, {kind} {terms}")
             distance *= 2
         self.block.names[prefix.running] = self._total(prefix, before, terms)
         # The last lane of the totals, but sooner there than by way of them.
-        return self._total(prefix, before, self._lanes_of(kind, terms, [width - 1] * width))
+        return self._total(prefix, before, self._lanes_of(kind, terms, last))
 
     def _lanes_of(self, kind: str, register: str, lanes: list[int]) -> str:
         order = ", ".join(f"i32 {lane}" for lane in lanes)
-        return self.line(f"shufflevector {kind} {register}, {kind} poison, <{self.width} x i32> <{order}>")
+        return self.line(f"shufflevector {kind} {register}, {kind} poison, <{len(lanes)} x i32> <{order}>")
 
     def _total(self, prefix: Prefix, left: str, right: str) -> str:
         block = Block(self.width, lambda value: True, prefix=f"{self.labels('c')[0]}.")

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
-from xarr.compiler.functions import apply_elementwise, register_dtype
+from xarr.compiler.functions import apply_elementwise, multiply_add, register_dtype
 from xarr.compiler.fusion.window_work import is_depthwise, sum_dtype, window_of
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
@@ -54,7 +54,7 @@ class _Depthwise(WindowNest):
 
     def sum(self, total: Value, element: Value, weight: Value) -> Value:
         """The total and one product more."""
-        return element.fma(weight, total) if self.dtype.kind == "f" else total + element * weight
+        return multiply_add(element, weight, total)
 
     def weight(self, tap: Tap) -> Index:
         """Which element of the kernel meets an element of the array."""

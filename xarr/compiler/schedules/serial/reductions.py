@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from xarr.compiler.fusion.scan_windows import scan_axis
-from xarr.compiler.loop_ir.accumulators import Combination, combination
+from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Store
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
@@ -20,7 +19,7 @@ from xarr.ir.graph import Node
 def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """Three phases: the neutral elements, all elements in row-major order, the initial values."""
     assert isinstance(node.op, ops.Reduce)
-    combiner = _combination(node)
+    combiner = combination(node)
     shape, dimensions = combiner.arrays[0].shape, sorted(node.op.dimensions)
     remaining = [axis for axis in range(len(shape)) if axis not in dimensions]
     reduced = tuple(shape[axis] for axis in remaining)
@@ -43,17 +42,6 @@ def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     loops.phase(shape, combine, dimensions)
     loops.phase(reduced, finish)
     return sources_of(results)
-
-
-def _combination(node: Node) -> Combination:
-    """The combination of a reduction; in order, with the initial values first, where there is no neutral element.
-
-    Of complex numbers only sums have one: (1 + 0 i) (inf + 0 i) is inf + NaN i.
-    """
-    combiner = combination(node)
-    pairs = zip(combiner.monoids or (), combiner.arrays, strict=False)
-    known = all(array.dtype not in COMPLEX or op is ops.Add for op, array in pairs)
-    return combiner if known else replace(combiner, monoids=None)
 
 
 def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
