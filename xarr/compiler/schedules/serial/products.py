@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
 from xarr.compiler.loop_ir.elements import Index, Source
-from xarr.compiler.loop_ir.loops import Affine, Store
+from xarr.compiler.loop_ir.loops import Affine
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
 from xarr.compiler.schedules.serial.windows import element_of_window, select_if
@@ -82,29 +83,27 @@ def _to_dimensions(spec: Ints, index: Index) -> Index:
 
 
 def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequence[Source]:
-    """Two phases: zeros, then one product after the other; in the end the sums are of the result's type."""
+    """Zero, and one product after the other; in the end the sums are of the result's type."""
     left, right = node.operands
-    dtype, rank = sum_dtype(left.dtype, node.dtype), len(node.shape)
-    sums = loops.new(dtype, node.shape)
+    dtype = sum_dtype(left.dtype, node.dtype)
 
-    def begin(index: Index) -> list[Store]:
-        return [sums.store(index, loops.values.constant(0, sums.buffer.dtype))]
-
-    def add(index: Index) -> list[Store]:
-        own = index[:rank]
-        at, at_right, exists = factors(own, index[rank:])
+    def step(own: Index, term: Index, held: Sequence[Value]) -> list[Value]:
+        at, at_right, exists = factors(own, term)
         x = loops.convert(loops.at(left, at, exists), left.dtype, dtype)
         y = loops.convert(loops.at(right, at_right, exists), right.dtype, dtype)
-        old = sums.load(own)
+        (old,) = held
         if dtype.kind == "f":
             new = x.fma(y, old)
         else:
             new = loops.apply(ops.Add(), dtype, old, loops.apply(ops.Multiply(), dtype, x, y))
-        return [sums.store(own, select_if(exists, new, old))]
+        return [select_if(exists, new, old)]
+
+    def zero(index: Index) -> list[Value]:
+        return [loops.values.constant(0, register_dtype(dtype))]
+
+    (sums,) = loops.fold(node.shape, terms, [dtype], zero, step)
 
     def source(index: Index, predicate: Value | None) -> Value:
         return loops.convert(sums.load(index, predicate), dtype, node.dtype)
 
-    loops.phase(node.shape, begin)
-    loops.phase((*node.shape, *terms), add, range(rank, rank + len(terms)))
     return [source]

@@ -8,7 +8,8 @@ from xarr.compiler.fusion.scan_windows import scan_axis
 from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Store
-from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
+from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, tensor_types
 from xarr.compiler.schedules.serial.windows import reduce_window
 from xarr.dtypes import COMPLEX, accumulator_dtype
 from xarr.ir import ops
@@ -22,25 +23,22 @@ def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     combiner = combination(node)
     shape, dimensions = combiner.arrays[0].shape, sorted(node.op.dimensions)
     remaining = [axis for axis in range(len(shape)) if axis not in dimensions]
-    reduced = tuple(shape[axis] for axis in remaining)
     initial = [loops.at(each, ()) for each in node.operands[len(combiner.arrays) :]]
-    partial = [loops.new(dtype, reduced) for dtype in combiner.held]
-    results = loops.results_of(node)
 
-    def begin(index: Index) -> list[Store]:
-        return store_all(partial, index, combiner.starts(loops.values, initial))
+    def step(own: Index, term: Index, held: Sequence[Value]) -> Sequence[Value]:
+        index = dict(zip((*remaining, *dimensions), (*own, *term), strict=True))
+        at = tuple(index[axis] for axis in range(len(shape)))
+        return combiner.next(held, [loops.at(array, at) for array in combiner.arrays])
 
-    def combine(index: Index) -> list[Store]:
-        own = tuple(index[axis] for axis in remaining)
-        elements = [loops.at(array, index) for array in combiner.arrays]
-        return store_all(partial, own, combiner.next([each.load(own) for each in partial], elements))
-
-    def finish(index: Index) -> list[Store]:
-        return store_all(results, index, combiner.finish(initial, [each.load(index) for each in partial]))
-
-    loops.phase(reduced, begin)
-    loops.phase(shape, combine, dimensions)
-    loops.phase(reduced, finish)
+    results = loops.fold(
+        tuple(shape[axis] for axis in remaining),
+        tuple(shape[axis] for axis in dimensions),
+        combiner.held,
+        lambda index: combiner.starts(loops.values, initial),
+        step,
+        lambda index, held: combiner.finish(initial, held),
+        [type.dtype for type in tensor_types(node.type)],
+    )
     return sources_of(results)
 
 

@@ -77,7 +77,7 @@ class SerialLoops:
         """The results of a node one by one: their types and elements."""
         if isinstance(node.type, TensorType):
             return [(node.type, partial(self.at, node))]
-        return list(zip(_tensor_types(node.type), self.results[node], strict=True))
+        return list(zip(tensor_types(node.type), self.results[node], strict=True))
 
     def add(self, graph: Graph) -> None:
         """Add the phases of a graph's nodes, those that are there already apart."""
@@ -116,7 +116,7 @@ class SerialLoops:
 
     def results_of(self, node: Node) -> list[Scratch]:
         """Arrays for the results of a node."""
-        return [self.new(each.dtype, each.shape) for each in _tensor_types(node.type)]
+        return [self.new(each.dtype, each.shape) for each in tensor_types(node.type)]
 
     def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
         """Loops over all indices of a shape, and in them `body` of the index.
@@ -132,6 +132,42 @@ class SerialLoops:
         nest_loops([*outer, *[loops[axis] for axis in ordered]])[-1].body.extend(parts)
         self.phases.append(outer[0])
 
+    def fold(
+        self,
+        shape: Ints,
+        terms: Ints,
+        held: Sequence[DType],
+        starts: Callable[[Index], Sequence[Value]],
+        step: Step,
+        finish: Finish | None = None,
+        results: Sequence[DType] = (),
+    ) -> list[Scratch]:
+        """Arrays of a shape: `starts` of an index, and then by `step` one term after the other, in row-major order.
+
+        Meanwhile elements of the types `held` are kept; `finish` makes those of the types `results` of them.
+        Three phases: begin, combine, finish.
+        """
+        rank = len(shape)
+        kept = [self.new(dtype, shape) for dtype in held]
+        made = [self.new(dtype, shape) for dtype in results]
+
+        def begin(index: Index) -> list[Store]:
+            return store_all(kept, index, starts(index))
+
+        def combine(index: Index) -> list[Store]:
+            own, term = index[:rank], index[rank:]
+            return store_all(kept, own, step(own, term, [each.load(own) for each in kept]))
+
+        self.phase(shape, begin)
+        self.phase((*shape, *terms), combine, range(rank, rank + len(terms)))
+        if finish is None:
+            return kept
+        last = finish
+        self.phase(
+            shape, lambda index: store_all(made, index, last(index, [each.load(index) for each in kept]))
+        )
+        return made
+
     def only_if(self, condition: Value, parts: Sequence[Loop | Store]) -> list[Loop | Store]:
         """The parts of a body where a condition holds: in a loop that runs once, or not at all."""
         extent = condition.select(self.values.constant(1, INT64), 0)
@@ -143,6 +179,10 @@ Body: TypeAlias = Callable[[Index], Sequence[Loop | Store]]
 #: Adds the phases that a node needs; where the elements of each of its results are afterwards, nothing if they are
 #: computed element by element.
 Rule: TypeAlias = Callable[[SerialLoops, Node], Sequence[Source]]
+#: Of an index, that of a term and what is held: what is held afterwards.
+Step: TypeAlias = Callable[[Index, Index, Sequence[Value]], Sequence[Value]]
+#: Of an index and what is held after the last term: the results.
+Finish: TypeAlias = Callable[[Index, Sequence[Value]], Sequence[Value]]
 
 
 def _copy(array: Scratch, source: Source, index: Index) -> list[Store]:
@@ -151,7 +191,7 @@ def _copy(array: Scratch, source: Source, index: Index) -> list[Store]:
     return [array.store(index, element)]
 
 
-def _tensor_types(type: Type) -> list[TensorType]:
+def tensor_types(type: Type) -> list[TensorType]:
     """The types of a node's results, none of which is a tuple: those that loops hold."""
     return [each for each in element_types(type) if isinstance(each, TensorType)]
 

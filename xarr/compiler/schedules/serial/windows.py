@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major
 from xarr.compiler.loop_ir.loops import Affine, Store, load
 from xarr.compiler.loop_ir.scalars import INT64, Value
-from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, tensor_types
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
@@ -22,27 +23,25 @@ NOTHING = -1
 
 
 def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """Two phases: the initial values, then all elements of each window."""
+    """The initial values, and then all elements of each window."""
     op = node.op
     assert isinstance(op, ops.ReduceWindow)
     arrays, initial = node.operands[: len(node.operands) // 2], node.operands[len(node.operands) // 2 :]
-    results = loops.results_of(node)
-    shape, rank = results[0].shape, len(results[0].shape)
+    types = tensor_types(node.type)
 
-    def begin(index: Index) -> list[Store]:
-        return store_all(results, index, [loops.at(each, ()) for each in initial])
-
-    def combine(index: Index) -> list[Store]:
-        own, number = index[:rank], index[rank:]
+    def step(own: Index, number: Index, held: Sequence[Value]) -> list[Value]:
         at, exists = element_of_window(loops, op.window, arrays[0].shape, own, number)
-        old = [each.load(own) for each in results]
-        new = compute_scalars(
-            op.computation, [*old, *[loops.at(each, at, exists) for each in arrays]], loops.values
-        )
-        return store_all(results, own, [select_if(exists, *pair) for pair in zip(new, old, strict=True)])
+        elements = [loops.at(each, at, exists) for each in arrays]
+        new = compute_scalars(op.computation, [*held, *elements], loops.values)
+        return [select_if(exists, *pair) for pair in zip(new, held, strict=True)]
 
-    loops.phase(shape, begin)
-    loops.phase((*shape, *op.window_dimensions), combine, range(rank, 2 * rank))
+    results = loops.fold(
+        types[0].shape,
+        op.window_dimensions,
+        [type.dtype for type in types],
+        lambda index: [loops.at(each, ()) for each in initial],
+        step,
+    )
     return sources_of(results)
 
 
@@ -52,23 +51,21 @@ def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
     assert isinstance(op, ops.SelectAndScatter)
     array, source, initial = node.operands
     rank = len(array.shape)
-    best, position = loops.new(array.dtype, source.shape), loops.new(INT64, source.shape)
-    (result,) = loops.results_of(node)
 
-    def begin(index: Index) -> list[Store]:
-        nothing = loops.values.constant(0, best.buffer.dtype), loops.values.constant(NOTHING, INT64)
-        return store_all([best, position], index, nothing)
+    def nothing(index: Index) -> list[Value]:
+        return [loops.values.constant(0, register_dtype(array.dtype)), loops.values.constant(NOTHING, INT64)]
 
-    def choose(index: Index) -> list[Store]:
-        own, number = index[:rank], index[rank:]
+    def choose(own: Index, number: Index, before: Sequence[Value]) -> list[Value]:
         at, exists = element_of_window(loops, op.window, array.shape, own, number)
-        held, where = best.load(own), position.load(own)
+        held, where = before
         element = loops.at(array, at, exists)
         (stays,) = compute_scalars(op.select, (held, element), loops.values)
         stays = stays & where.ge(0)
         new = stays.select(held, element), stays.select(where, row_major(array.shape, at).value(loops.values))
-        pairs = zip(new, (held, where), strict=True)
-        return store_all([best, position], own, [select_if(exists, *pair) for pair in pairs])
+        return [select_if(exists, *pair) for pair in zip(new, before, strict=True)]
+
+    _, position = loops.fold(source.shape, op.window_dimensions, [array.dtype, INT64], nothing, choose)
+    (result,) = loops.results_of(node)
 
     def scatter(index: Index) -> list[Store]:
         where = position.load(index)
@@ -79,8 +76,6 @@ def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
         (new,) = compute_scalars(op.scatter, (old, loops.at(source, index)), loops.values)
         return [Store(result.buffer, at, where.ge(0).select(new, old))]
 
-    loops.phase(source.shape, begin)
-    loops.phase((*source.shape, *op.window_dimensions), choose, range(rank, 2 * rank))
     loops.phase(array.shape, lambda index: [result.store(index, loops.at(initial, ()))])
     loops.phase(source.shape, scatter, range(rank))
     return sources_of([result])
