@@ -308,6 +308,20 @@ def nest_loops(loops: Sequence[Loop]) -> Sequence[Loop]:
     return loops
 
 
+def grid_loops(phase: Loop) -> list[Loop]:
+    """The loops that a grid runs as one, whose points are all their indices: outermost ones, that hold nothing else.
+
+    The outermost loop alone where no grid runs it.
+    """
+    loops = [phase]
+    while Runs.GRID in phase.runs and len(loops[-1].body) == 1:
+        (inner,) = loops[-1].body
+        if not isinstance(inner, Loop) or inner.runs != phase.runs or not isinstance(inner.extent, int):
+            break
+        loops.append(inner)
+    return loops
+
+
 def index_value(values: Values, name: str) -> Value:
     """A new loop index."""
     return values.make("index", (), INT64, name, unique=True)

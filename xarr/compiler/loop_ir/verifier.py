@@ -17,8 +17,8 @@ L8  Iterations of an outermost loop that run at the same time do not write to on
     atomically.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
     a loop has running totals or looks for an iteration, and the latter does nothing else.
-L10 Threads and a grid run an outermost loop alone; a block runs one inside a grid, a warp one inside a block.  Only
-    what a block runs shares buffers.
+L10 Threads run an outermost loop alone; a grid one too, or some that hold nothing but the next one, as if they were
+    one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.
 L11 Local buffers take no more memory than a thread of the target has for them (`Target.local_bytes`): `Schedule.build`
     sees to it for each program.
 """
@@ -44,6 +44,7 @@ from xarr.compiler.loop_ir.loops import (
     Runs,
     Search,
     Store,
+    grid_loops,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, in_order
 from xarr.compiler.loop_ir.value_rules import LEAVES, problem
@@ -142,7 +143,7 @@ class _Checker:
         if phase.bounds:
             _alike("bounds", (INT64, INT64), phase.bounds)
             self.bind(*phase.bounds)
-        _check_words(phase, Runs.SERIAL)
+        _check_words(grid_loops(phase)[-1], Runs.SERIAL)
         self.loop(phase, None)
         self.written = {buffer for buffer in self.written if buffer.memory is Memory.GLOBAL}
         _check_shared(phase)
@@ -293,12 +294,14 @@ def _check_shared(phase: Loop) -> None:
     for inner in phase.walk():
         _demand("L4", inner is phase or not inner.bounds, "a loop inside another one has bounds")
     at_once = phase.runs & (Runs.THREADS | Runs.GRID | Runs.LANES)
-    if phase.extent == 1 or phase.bounds or not at_once:
+    indices = [each.index for each in grid_loops(phase) if each.extent != 1]
+    if not indices or phase.bounds or not at_once:
         return
     for store in (store for loop in phase.walk() for store in loop.stores()):
         if store.atomic is not None or store.buffer.memory is not Memory.GLOBAL:
             continue
-        own = phase.index in in_order(*(value for value, _ in store.offset.terms))
+        known = in_order(*(value for value, _ in store.offset.terms))
+        own = all(index in known for index in indices)
         _demand("L8", own, f"all iterations of an outermost loop write to one element of {store.buffer.name}")
 
 

@@ -56,8 +56,8 @@ def program_of(graph: Graph) -> Kernel:
     return SerialLoops(graph, RULES).kernel()
 
 
-def computes(node: Node) -> bool:
-    """Whether these loops compute a node.
+def computes(node: Node, rules: Mapping[type[Op], Rule] = RULES) -> bool:
+    """Whether loops by these rules compute a node.
 
     Not what has no elements or sizes that are known late, elements of less than a byte, or computations of scalars that
     are more than expressions.
@@ -65,8 +65,9 @@ def computes(node: Node) -> bool:
     if not all(elements.holds(type) for each in (node, *node.operands) for type in element_types(each.type)):
         return False
     if isinstance(node.op, ops.GetTupleElement):
-        return type(node.operands[0].op) in RULES
-    if type(node.op) not in RULES:
+        return type(node.operands[0].op) in rules
+    if type(node.op) not in rules:
         return elements.computes(node)
-    inside = computes if isinstance(node.op, ops.Call | ops.Fusion) else elements.computes
-    return all(inside(each) for graph in node.op.graphs for each in graph.nodes)
+    if isinstance(node.op, ops.Call | ops.Fusion):
+        return all(computes(each, rules) for graph in node.op.graphs for each in graph.nodes)
+    return all(elements.computes(each) for graph in node.op.graphs for each in graph.nodes)

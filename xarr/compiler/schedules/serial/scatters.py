@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xarr.compiler.loop_ir.computed_indices import as_int64, components, is_inside
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars
-from xarr.compiler.loop_ir.loops import Affine, Loop, Store
+from xarr.compiler.loop_ir.loops import Affine, Atomic, Loop, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
 from xarr.ir import ops
@@ -14,8 +15,11 @@ from xarr.ir.graph import Node
 from xarr.ir.ops.indexing import Windows
 
 
-def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """Two phases: copy the operands, then combine each element of each window that lies in them."""
+def scatter(loops: SerialLoops, node: Node, atomics: Sequence[Atomic] | None = None) -> Sequence[Source]:
+    """Two phases: copy the operands, then combine each element of each window that lies in them.
+
+    One update comes after the other, unless each result is combined with its updates by one of `atomics`.
+    """
     op, count = node.op, len(node.operands) // 2
     assert isinstance(op, ops.Scatter)
     operands, indices, updates = node.operands[:count], node.operands[count], node.operands[count + 1 :]
@@ -34,16 +38,19 @@ def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
             at[dim] = own
         for dim, own_dim in zip(windows.kept_dims, windows.window_dims, strict=True):
             at[own_dim] = window[dim]
-        old = [each.load(target) for each in results]
         new = [loops.at(update, tuple(at)) for update in updates]
-        stores = store_all(
-            results, target, compute_scalars(op.update_computation, [*old, *new], loops.values)
-        )
+        if atomics is None:
+            old = [each.load(target) for each in results]
+            new = list(compute_scalars(op.update_computation, [*old, *new], loops.values))
+        stores = store_all(results, target, new)
+        if atomics is not None:
+            pairs = zip(stores, atomics, strict=True)
+            stores = [replace(store, atomic=atomic) for store, atomic in pairs]
         return stores if fits is None else loops.only_if(fits, stores)
 
     extents = (*windows.batch_shape, *windows.sizes)
     loops.phase(results[0].shape, begin)
-    loops.phase(extents, combine, range(len(extents)))
+    loops.phase(extents, combine, range(len(extents)) if atomics is None else ())
     return sources_of(results)
 
 

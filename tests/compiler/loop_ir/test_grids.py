@@ -1,0 +1,67 @@
+"""The rules of loops that a grid runs as one: L8 and L10, with the tests of the others in test_verifier.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Buffer,
+    Kernel,
+    Loop,
+    LoopError,
+    Runs,
+    Store,
+    grid_loops,
+    index_value,
+)
+from xarr.compiler.loop_ir.scalars import Values
+from xarr.compiler.loop_ir.verifier import verify
+
+POINTS = Runs.GRID | Runs.BLOCK
+
+
+class Filled:
+    """A program that fills a buffer: rows of a grid, and columns in them of the same one."""
+
+    def __init__(self) -> None:
+        values = Values()
+        self.out = Buffer("out0", np.dtype(np.float32), 12, "out")
+        self.rows = Loop(index_value(values, "i"), 3, POINTS)
+        self.columns = Loop(index_value(values, "j"), 4, POINTS)
+        self.spare = Loop(index_value(values, "k"), 2)
+        self.one = values.constant(1, np.float32)
+        at = Affine(((self.rows.index, 4), (self.columns.index, 1)))
+        self.columns.body.append(Store(self.out, at, self.one))
+        self.rows.body.append(self.columns)
+        self.kernel = Kernel((), (self.out,), (), (), [self.rows])
+
+
+def test_loops_that_hold_nothing_but_the_next_are_one_grid() -> None:
+    program = Filled()
+    verify(program.kernel)
+    assert grid_loops(program.rows) == [program.rows, program.columns]
+
+
+def test_l10_a_grid_in_a_loop_that_holds_more() -> None:
+    program = Filled()
+    program.rows.body.append(program.spare)
+    assert grid_loops(program.rows) == [program.rows]
+    with pytest.raises(LoopError, match=r"^L10: a loop runs by grid block inside of grid block"):
+        verify(program.kernel)
+
+
+@pytest.mark.parametrize(("factors", "other"), [((1, 0), "columns"), ((0, 1), "rows")])
+def test_l8_points_write_to_elements_of_their_own(factors: tuple[int, int], other: str) -> None:
+    program = Filled()
+    program.columns.body[:] = []
+    terms = zip((program.rows.index, program.columns.index), factors, strict=True)
+    at = Affine(tuple((index, factor) for index, factor in terms if factor))
+    program.columns.body.append(Store(program.out, at, program.one))
+    with pytest.raises(
+        LoopError, match=r"^L8: all iterations of an outermost loop write to one element of out0"
+    ):
+        verify(program.kernel)
+    getattr(program, other).extent = 1
+    verify(program.kernel)

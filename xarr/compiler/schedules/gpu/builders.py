@@ -1,0 +1,44 @@
+"""The schedule of GPUs: one builder for all kinds of groups, by the rules of the serial schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.schedule import Builder, Kind, Schedule
+from xarr.compiler.schedules.gpu import scatters, sorts
+from xarr.compiler.schedules.gpu.grid_loops import GridLoops
+from xarr.compiler.schedules.serial import builders
+from xarr.compiler.schedules.serial.serial_loops import Rule
+from xarr.compiler.target import Target
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+
+RULES: Final[Mapping[type[Op], Rule]] = {
+    **builders.RULES,
+    ops.Scatter: scatters.scatter,
+    ops.Sort: sorts.sort,
+}
+
+
+def build(fusion: ops.Fusion, target: Target) -> Kernel:
+    """The loop program of a group, whatever its kind."""
+    return program_of(fusion.computation)
+
+
+def program_of(graph: Graph) -> Kernel:
+    """The loop program of a graph of nodes each of which `computes` accepts."""
+    return GridLoops(graph, RULES).kernel()
+
+
+def computes(node: Node) -> bool:
+    """Whether these loops compute a node, as those of the serial schedule do, or a sort."""
+    return builders.computes(node, RULES)
+
+
+BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
+#: A thread has registers, and no local buffers.
+TARGET: Final = builders.TARGET.replace(cache_bytes=2**22)
+SCHEDULE: Final = Schedule(TARGET, BUILDERS)

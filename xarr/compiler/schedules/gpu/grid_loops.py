@@ -1,0 +1,78 @@
+"""Serial loops whose independent iterations run in a grid of threads, and whose folds keep their results in registers.
+
+The rules of operations are those of the serial schedule: only who runs the iterations is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xarr.compiler.loop_ir.elements import Index
+from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_value, new_carry
+from xarr.compiler.loop_ir.scalars import DType, Value
+from xarr.compiler.schedules.serial.serial_loops import (
+    Body,
+    Finish,
+    Scratch,
+    SerialLoops,
+    Step,
+    store_all,
+)
+from xarr.ir.types import Ints
+
+#: The words of a loop whose iterations are one each for all threads of all blocks.
+POINTS = Runs.GRID | Runs.BLOCK
+
+
+class GridLoops(SerialLoops):
+    """The loop program of a graph for a grid of threads."""
+
+    def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
+        """As those of the serial schedule; a thread runs all of the ordered axes for a point of the others."""
+        before = len(self.phases)
+        super().phase(shape, body, ordered)
+        count = max(1, len(shape) - len(ordered))
+        for phase in self.phases[before:]:
+            for loop, _ in zip(phase.walk(), range(count), strict=False):
+                loop.runs |= POINTS
+
+    def fold(
+        self,
+        shape: Ints,
+        terms: Ints,
+        held: Sequence[DType],
+        starts: Callable[[Index], Sequence[Value]],
+        step: Step,
+        finish: Finish | None = None,
+        results: Sequence[DType] = (),
+    ) -> list[Scratch]:
+        """One phase: a thread for each element, which carries what it holds from term to term."""
+        arrays = [self.new(dtype, shape) for dtype in (held if finish is None else results)]
+
+        def body(own: Index) -> Sequence[Loop | Store]:
+            parts, last = self._carry_terms(terms, starts(own), lambda term, held: step(own, term, held))
+            return [*parts, *store_all(arrays, own, last if finish is None else finish(own, last))]
+
+        self.phase(shape, body)
+        return arrays
+
+    def _carry_terms(
+        self, terms: Ints, initial: Sequence[Value], step: Callable[[Index, Sequence[Value]], Sequence[Value]]
+    ) -> tuple[list[Loop], Sequence[Value]]:
+        """Loops over all terms, one in the other, and what they carry to their end."""
+        if 0 in terms:
+            return [], initial
+        loops = [Loop(index_value(self.values, f"t{axis}"), size) for axis, size in enumerate(terms)]
+        names, before = [], initial
+        for _ in loops:
+            names.append([new_carry(self.values, each.dtype) for each in before])
+            before = [argument for argument, _ in names[-1]]
+        following = step(tuple(Affine(((loop.index, 1),)) for loop in loops), before)
+        for depth in reversed(range(len(loops))):
+            first = initial if depth == 0 else [argument for argument, _ in names[depth - 1]]
+            rows = zip(first, names[depth], following, strict=True)
+            loops[depth].carries += [Carry(start, *own[:1], new, own[1]) for start, own, new in rows]
+            if depth:
+                loops[depth - 1].body.append(loops[depth])
+            following = [result for _, result in names[depth]]
+        return loops[:1], following
