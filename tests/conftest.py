@@ -48,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError("\n".join(problems))
     if os.environ.get("XARR_BACKEND") in _BACKENDS:
         _register(os.environ["XARR_BACKEND"])
+    if os.environ.get("XARR_BACKEND") == "cupy":
+        _emulate_cuda()
     # Nothing is compiled the less because a run before this one compiled it.
     os.environ["XARR_KERNEL_CACHE"] = "off"
 
@@ -90,6 +92,24 @@ def _register(name: str) -> Any:
     """Let a backend of the tests be found by its name, as a module `xarr_<name>` on the path would be."""
     sys.modules[f"xarr_{name}"] = importlib.import_module(_BACKENDS[name])
     return importlib.import_module("xarr.backend").get(name)
+
+
+def _emulate_cuda() -> Any:
+    """Let the backend `cupy` compute on a device that is emulated on the host."""
+    emulated = importlib.import_module("tests.cuda.emulator.driver")
+    importlib.import_module("xarr_cupy.driver").connect = emulated.EmulatedDriver
+    return importlib.import_module("xarr.backend").get("cupy")
+
+
+@pytest.fixture
+def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The backend of new arrays is `cupy`, on an emulated device; elsewhere there is no such backend, or a real one."""
+    driver, backends = map(importlib.import_module, ("xarr_cupy.driver", "xarr.backend"))
+    monkeypatch.setattr(driver, "connect", driver.connect)
+    monkeypatch.setattr(backends, "_loaded", {k: v for k, v in backends._loaded.items() if k != "cupy"})
+    backend = _emulate_cuda()
+    with importlib.import_module("xarr.base.configuration").current(backend="cupy"):
+        yield backend
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -256,11 +257,16 @@ def test_the_variable_may_say_cpu() -> None:
     assert run(code, XARR_BACKEND="cpu").stdout == "numpy\n"
 
 
-@pytest.mark.parametrize("name", ["cupy", "cuda", "cuda:0", "GPU"])
-def test_a_gpu_is_planned(name: str) -> None:
-    with pytest.raises(
-        BackendError, match="for GPUs, on CuPy, is planned and not in this version; available: numpy"
-    ):
+@pytest.mark.skipif(find_spec("cupy") is not None, reason="tests what is said where CuPy is missing")
+@pytest.mark.parametrize("name", ["cupy", "cuda", "cuda:0", "cupy:1"])
+def test_without_cupy_the_message_says_what_to_install(name: str) -> None:
+    with pytest.raises(BackendError, match=r"needs CuPy 14 or later, .* pip install 'xarr\[cuda13\]'"):
+        xarr.ones(2).to(name)
+
+
+@pytest.mark.parametrize("name", ["GPU", "rocm:0", "tpu"])
+def test_other_accelerators_have_no_backend(name: str) -> None:
+    with pytest.raises(BackendError, match="the one for GPUs, those of NVIDIA, is 'cupy'; available: numpy"):
         xarr.ones(2).to(name)
 
 
@@ -272,5 +278,7 @@ def test_a_misspelled_backend(name: str, meant: str) -> None:
 
 def test_the_doctor_offers_nothing_that_does_not_exist() -> None:
     text = doctor.report()
-    assert "xarr[cuda" not in text and "xarr[mpi]" not in text
-    assert "cupy backend       planned, not in this version" in text
+    assert "xarr[mpi]" not in text
+    if find_spec("cupy") is None:
+        assert "CuPy               missing; for the backend cupy: pip install 'xarr[cuda13]'" in text
+        assert "cupy               unavailable: backend 'cupy' needs CuPy 14 or later" in text

@@ -234,19 +234,21 @@ class AbstractBackend(ABC):
 
 _loaded: dict[str, AbstractBackend] = {}
 #: Names of devices that choose a backend.
-_ALIASES: Final = {"cpu": "numpy"}
+_ALIASES: Final = {"cpu": "numpy", "cuda": "cupy"}
 #: Other libraries' names for devices that no backend here computes on.
-_ACCELERATORS: Final = frozenset({"cupy", "cuda", "gpu", "rocm", "hip", "tpu", "mps", "metal", "xpu"})
+_ACCELERATORS: Final = frozenset({"gpu", "rocm", "hip", "tpu", "mps", "metal", "xpu"})
 
 
 def get(name: str) -> AbstractBackend:
-    """The backend called `name`, loaded if need be; "cpu" is numpy's, "cuda:1" would be cuda's on its second device.
+    """The backend called `name`, loaded if need be; "cpu" is numpy's, "cuda:1" cupy's on its second device.
 
     Raises BackendError if there is none, or if it cannot work on this machine (it says why).
     """
     if not isinstance(name, str):
         raise BackendError(f"wanted the name of a backend, got {type(name).__name__}")
-    name = _ALIASES.get(name, name)
+    base, colon, number = name.partition(":")
+    if base in _ALIASES:
+        name = f"{_ALIASES[base]}{colon}{number}"
     loaded = _loaded.get(name)
     if loaded is None:
         # Threads that load it at the same time must get the same one: Arrays of two backends do not mix.
@@ -290,7 +292,7 @@ def _unknown(name: str) -> str:
     installed = available()
     there_are = f"available: {', '.join(installed)}"
     if name.partition(":")[0].lower() in _ACCELERATORS:
-        return f"no backend called {name!r}: one for GPUs, on CuPy, is planned and not in this version; {there_are}"
+        return f"no backend called {name!r}: the one for GPUs, those of NVIDIA, is 'cupy'; {there_are}"
     hint = did_you_mean(name, (*installed, *_ALIASES))
     return (
         f"no backend called {name!r}{f'; {hint}' if hint else ''} ({there_are}; another one is a package "

@@ -14,6 +14,9 @@ from xarr.base.configuration import current as config
 from xarr.compiler import object_cache
 from xarr.errors import BackendError, InputError
 
+#: The packages of CuPy; only one of them can be there.
+_CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
+_CUPY_INSTALL = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
 _PACKAGES = ("xarr", "numpy", "ml_dtypes", "typing_extensions")
 _OPTIONAL = {
     "llvmlite": "compiled loops on the CPU: pip install 'xarr[jit]'",
@@ -59,6 +62,10 @@ def _versions() -> Iterator[str]:
         yield f"  {package:18} {_version(package)}"
 
 
+def _is_installed(package: str) -> bool:
+    return any(metadata.distributions(name=package))
+
+
 def _optional() -> Iterator[str]:
     yield "optional packages"
     for package, use in _OPTIONAL.items():
@@ -98,8 +105,11 @@ def _gpu() -> Iterator[str]:
     yield "gpu"
     driver = find_library("cuda")
     yield f"  CUDA driver        {driver or 'missing: without libcuda no NVIDIA GPU can be used'}"
-    known = "cupy" in backends.available()
-    yield f"  cupy backend       {'installed' if known else 'planned, not in this version'}"
+    packages = [name for name in _CUPY if find_spec("cupy") is not None and _is_installed(name)]
+    known = ", ".join(f"{name} {_version(name)}" for name in packages)
+    yield f"  CuPy               {known or 'missing; for the backend cupy: ' + _CUPY_INSTALL}"
+    if len(packages) > 1:
+        yield f"  {'':18} two of them hide each other: uninstall all but the one for your driver"
 
 
 def _settings() -> Iterator[str]:

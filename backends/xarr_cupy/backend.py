@@ -1,0 +1,62 @@
+"""The backend object: compile a graph, and move arrays in and out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from xarr.backend import AbstractBackend, Program, get, read_only
+from xarr.compiler.fusion import stage
+from xarr.compiler.plan.planner import plan_for
+from xarr.compiler.schedules.gpu.builders import SCHEDULE, TARGET
+from xarr.compiler.target import Target
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op
+from xarr_cupy import driver
+from xarr_cupy.engine import Device, DeviceArray, DeviceProgram
+
+if TYPE_CHECKING:
+    from xarr.compiler.plan.program_plan import Plan
+    from xarr.compiler.schedule import Schedule
+
+
+class CupyBackend(AbstractBackend):
+    """Buffers are arrays in the memory of a GPU.  BackendError where there is no CuPy, no driver or no GPU."""
+
+    name: ClassVar[str] = "cupy"
+    target: ClassVar[Target] = TARGET
+    is_on_host: ClassVar[bool] = False
+    has_views: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._engine = Device(driver.connect())
+
+    def supports(self, op: type[Op]) -> bool:
+        # What has no kernel is computed where the table in host.py says.
+        return get("reference").supports(op)
+
+    def fuse(self, graph: Graph, hot: bool = False) -> Graph:
+        # A launch costs more than its kernel takes for most arrays, so all that can be one group is.
+        return stage.fuse(graph, self.target, self.schedule, hot=True)
+
+    def schedule(self) -> Schedule:
+        return SCHEDULE
+
+    def engine(self) -> str:
+        return f"CUDA C++ kernels ({self._engine.driver.description})"
+
+    def compile(self, graph: Graph) -> Program:
+        return DeviceProgram(plan_for(graph, self), self._engine)
+
+    def plan_of(self, program: Program) -> Plan | None:
+        return program.plan if isinstance(program, DeviceProgram) else None
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> DeviceArray:
+        return self._engine.upload(array)
+
+    def to_host(self, buffer: DeviceArray) -> np.ndarray[Any, Any]:
+        return read_only(self._engine.download(buffer))
+
+    def devices(self) -> tuple[str, ...]:
+        return ("cupy",)

@@ -1,0 +1,200 @@
+"""Values of loop programs as expressions of CUDA C++: types, constants, operations, and the helpers that they need.
+
+Nothing depends on a library: float16 is a struct of its bits, complex numbers are pairs.  bfloat16, float8 and the
+like are integers in loop programs already.  Signed integers wrap, by way of unsigned ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from xarr.compiler.loop_ir.loops import LoopError
+from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, constant_of
+
+#: What every text begins with.
+TYPES: Final = """\
+typedef signed char int8; typedef short int16; typedef int int32; typedef long long int64;
+typedef unsigned char uint8; typedef unsigned short uint16; typedef unsigned int uint32;
+typedef unsigned long long uint64;
+"""
+#: By a word that uses of them contain.
+HELPERS: Final[dict[str, str]] = {
+    "bits<": """\
+template <class To, class From> __device__ To bits(From x) { To y; memcpy(&y, &x, sizeof y); return y; }
+""",
+    "complex64": "struct alignas(8) complex64 { float real, imag; };\n",
+    "complex128": "struct alignas(16) complex128 { double real, imag; };\n",
+    "float16": """\
+struct float16 { uint16 bits; };
+#ifdef XARR_EMULATED
+__device__ float wide(float16 x) { _Float16 y; memcpy(&y, &x, sizeof y); return (float)y; }
+template <class T> __device__ float16 half(T x) { _Float16 y = (_Float16)x; float16 z; memcpy(&z, &y, 2); return z; }
+#else
+__device__ float wide(float16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
+__device__ float16 half(float x) { uint16 y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); return {y}; }
+__device__ float16 half(double x) { uint16 y; asm("cvt.rn.f16.f64 %0, %1;" : "=h"(y) : "d"(x)); return {y}; }
+__device__ float16 half(int64 x) { uint16 y; asm("cvt.rn.f16.s64 %0, %1;" : "=h"(y) : "l"(x)); return {y}; }
+__device__ float16 half(uint64 x) { uint16 y; asm("cvt.rn.f16.u64 %0, %1;" : "=h"(y) : "l"(x)); return {y}; }
+#endif
+""",
+    # The least and the greatest number as floats, rounded away from 0 where the type has more digits.
+    "saturated<": """\
+template <class To, class From> __device__ To saturated(From x, To low, To high) {
+    return x != x ? (To)0 : x <= (From)low ? low : x >= (From)high ? high : (To)x;
+}
+""",
+    "maximum(": """\
+template <class T> __device__ T maximum(T x, T y) {
+    return x != x ? x : y != y ? y : x > y || (x == y && copysign(1.0, (double)x) > 0.0) ? x : y;
+}
+""",
+    "minimum(": """\
+template <class T> __device__ T minimum(T x, T y) {
+    return x != x ? x : y != y ? y : x < y || (x == y && copysign(1.0, (double)x) < 0.0) ? x : y;
+}
+""",
+    # CUDA has no atomics of bytes: the word around one is exchanged.
+    "combine(": """\
+template <class T, class F> __device__ void combine(T *at, F combined) {
+    uint32 *word = (uint32 *)((uint64)at & ~3ull), shift = ((uint64)at & 3) * 8;
+    uint32 mask = (uint32)(T)~0 << shift & ((1ull << 8 * sizeof(T)) - 1) << shift, old = *word, before;
+    do {
+        before = old;
+        uint32 value = (uint32)combined((T)(before >> shift)) << shift;
+        old = atomicCAS(word, before, (before & ~mask) | (value & mask));
+    } while (old != before);
+}
+""",
+}
+_HALF: Final = np.dtype(np.float16)
+INFIX: Final = {
+    **{"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^"},
+    **{"shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
+}
+_WRAPPING: Final = ("add", "sub", "mul", "shl")
+_FUNCTIONS: Final = {
+    **{name: name for name in ("sqrt", "rint", "floor", "ceil", "trunc", "copysign", "fma")},
+    **{"abs": "fabs", "rem": "fmod"},
+}
+
+
+def type_name(dtype: DType) -> str:
+    """The type of an element."""
+    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+
+
+def helpers_of(text: str) -> str:
+    """The types and the helpers that a text uses."""
+    return TYPES + "".join(helper for word, helper in HELPERS.items() if word in text)
+
+
+def literal(value: Value) -> str:
+    """A constant, to the bit."""
+    number, dtype = constant_of(value), value.dtype
+    if dtype == BOOL:
+        return "true" if number else "false"
+    if dtype == _HALF:
+        return f"float16{{{int(number.view(np.uint16)):#06x}}}"
+    if dtype.kind == "f":
+        suffix, width = ("f", 32) if dtype.itemsize == 4 else ("", 64)
+        if np.isfinite(number):
+            return f"{number!s}{suffix}"
+        mark = "u" if width == 32 else "ull"
+        return f"bits<{type_name(dtype)}>({int(number.view(f'u{width // 8}')):#x}{mark})"
+    if dtype.kind == "u":
+        return f"{int(number)}{'ull' if dtype.itemsize == 8 else 'u'}"
+    if int(number) == -(2**63):
+        return "(-9223372036854775807ll - 1)"
+    return f"{int(number)}ll" if dtype.itemsize == 8 and abs(int(number)) >= 2**31 else str(int(number))
+
+
+def expression(value: Value, names: Sequence[str]) -> str:
+    """The operation of a value on operands, each a name or a constant; loads are the emitter's."""
+    op, dtype = value.op, value.dtype
+    operand = value.operands[0].dtype
+    if op in ("real", "imag"):
+        return f"{names[0]}.{op}"
+    if op == "complex":
+        return f"{type_name(dtype)}{{{names[0]}, {names[1]}}}"
+    if op == "select":
+        return f"{names[0]} ? {names[1]} : {names[2]}"
+    if op == "rarely":
+        return f"{names[0]} ? {names[2]} : {names[1]}"
+    if op == "bitcast":
+        return f"bits<{type_name(dtype)}>({_with_type(names[0], operand)})"
+    if op == "convert":
+        return _conversion(names[0], operand, dtype)
+    if operand == _HALF:
+        return _of_half(value, names)
+    return _of_floats(op, dtype, names) if operand.kind == "f" else _of_integers(op, operand, dtype, names)
+
+
+def _with_type(name: str, dtype: DType) -> str:
+    """A name, or a constant as of its own type: those of less than 64 bits are written as int."""
+    return name if name.isidentifier() else f"({type_name(dtype)}){name}"
+
+
+def _of_half(value: Value, names: Sequence[str]) -> str:
+    """An operation on float16, by way of float, rounded once."""
+    if value.op == "neg":
+        return f"float16{{(uint16)({names[0]}.bits ^ 0x8000)}}"
+    if value.op == "abs":
+        return f"float16{{(uint16)({names[0]}.bits & 0x7fff)}}"
+    if value.op == "copysign":
+        return f"float16{{(uint16)(({names[0]}.bits & 0x7fff) | ({names[1]}.bits & 0x8000))}}"
+    text = _of_floats(value.op, np.dtype(np.float32), [f"wide({name})" for name in names])
+    return text if value.op in COMPARISONS else f"half({text})"
+
+
+def _of_floats(op: str, dtype: DType, names: Sequence[str]) -> str:
+    if op == "neg":
+        return f"-({names[0]})" if names[0].startswith("-") else f"-{names[0]}"
+    if op in ("maximum", "minimum"):
+        return f"{op}({names[0]}, {names[1]})"
+    if op in _FUNCTIONS:
+        return f"{_FUNCTIONS[op]}{'f' if dtype.itemsize == 4 else ''}({', '.join(names)})"
+    return f"{names[0]} {INFIX[op]} {names[1]}"
+
+
+def _of_integers(op: str, operand: DType, dtype: DType, names: Sequence[str]) -> str:
+    """An operation on integers or bools, modulo 2 ** bits."""
+    name, is_wide = type_name(dtype), operand.itemsize == 8
+    word = "uint64" if is_wide else "uint32"
+    if op == "neg":
+        return f"({name})(0u - ({word}){names[0]})"
+    if op == "not":
+        return f"!{names[0]}" if dtype == BOOL else f"({name})~{names[0]}"
+    if op == "popcount":
+        return f"({name})__popcll((uint64)(uint{8 * operand.itemsize}){names[0]})"
+    if op == "count_leading_zeros":
+        spare = 64 - 8 * operand.itemsize
+        return f"({name})(__clzll((int64)(uint64)(uint{8 * operand.itemsize}){names[0]}) - {spare})"
+    text = f"{names[0]} {INFIX[op]} {names[1]}"
+    if op in _WRAPPING and operand.kind != "u":
+        left, right = (f"({word}){each}" for each in names)
+        return f"({name})({left} {INFIX[op]} {right})"
+    # Shorter integers are computed as int, which holds all but products.
+    if op == "mul" and operand.itemsize < 4:
+        return f"({name})({word}){names[0]} * {names[1]}"
+    return f"({name})({text})" if operand.itemsize < 4 and op not in COMPARISONS else text
+
+
+def _conversion(name: str, old: DType, new: DType) -> str:
+    if old == _HALF and new != _HALF:
+        name, old = f"wide({name})", np.dtype(np.float32)
+    if new == BOOL:
+        return f"{name} != 0"
+    if new == _HALF:
+        wider = {"f": type_name(old), "u": "uint64", "i": "int64", "b": "float"}[old.kind]
+        return f"half(({wider}){name})"
+    if old.kind == "f" and new.kind in "iu":
+        info, type = np.iinfo(new), type_name(new)
+        low = "(-9223372036854775807ll - 1)" if info.min == -(2**63) else f"{info.min}"
+        high = f"{info.max}{'u' if new.kind == 'u' else ''}{'ll' if new.itemsize == 8 else ''}"
+        return f"saturated<{type}>({name}, ({type}){low}, ({type}){high})"
+    if "c" in (old.kind, new.kind):
+        raise LoopError(f"no CUDA C++ for a conversion of {old} to {new}")
+    return f"({type_name(new)}){name}"

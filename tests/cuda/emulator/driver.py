@@ -1,0 +1,65 @@
+"""The emulated device as a driver of `xarr_cupy`: memory of the host, kernels by g++.
+
+What is allocated holds no numbers: its bytes are 0xAB.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tests.cuda.emulator.module import Module
+from xarr_cupy.driver import BLOCK, HostArray
+
+_ALIGNMENT = 256
+
+
+class EmulatedMemory:
+    """Bytes of the host, from an aligned address on."""
+
+    def __init__(self, nbytes: int) -> None:
+        self._bytes = np.full(nbytes + _ALIGNMENT, 0xAB, np.uint8)
+        self.address = -(-self._bytes.ctypes.data // _ALIGNMENT) * _ALIGNMENT
+
+
+class EmulatedDriver:
+    """A device that runs the threads of a kernel one after the other, in one of three orders.
+
+    `launches` counts kernels by name, `blocks` bounds the grids, so that threads have several points.
+    """
+
+    description = "emulated on the host"
+
+    def __init__(self, order: str = "forward", blocks: int = 2) -> None:
+        self.order, self.blocks = order, blocks
+        self.texts: dict[str, None] = {}
+        self.launches = self.downloads = self.uploads = 0
+
+    def allocate(self, nbytes: int) -> EmulatedMemory:
+        return EmulatedMemory(nbytes)
+
+    def upload(self, address: int, array: HostArray) -> None:
+        self.uploads += 1
+        ctypes.memmove(address, array.ctypes.data, array.nbytes)
+
+    def download(self, array: HostArray, address: int) -> None:
+        self.downloads += 1
+        ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
+    def copy(self, target: int, source: int, nbytes: int) -> None:
+        ctypes.memmove(target, source, nbytes)
+
+    def load(self, text: str) -> Any:
+        self.texts[text] = None
+        return _module(text)
+
+    def launch(self, module: Any, name: str, blocks: int, arguments: Sequence[tuple[int, int]]) -> None:
+        self.launches += 1
+        module.launch(name, [min(blocks, self.blocks)], [BLOCK], arguments, self.order)
+
+
+_module = lru_cache(None)(Module)

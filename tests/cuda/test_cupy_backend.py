@@ -1,0 +1,258 @@
+"""The backend `cupy` on the emulated device: plans, control, the host's share, and tests of the library on it.
+
+All the tests that it is to pass, but for those of arrays too large for an emulator:
+
+    XARR_BACKEND=cupy python -m pytest -n 2 -k "not (cost or large or wide or long or holes or folded)" \\
+        tests/lax/test_{reduction,indexing,windows,movement,sorting,loops,control,convolution,contraction}.py \\
+        tests/lax/test_windows_refusals.py
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.compiler.schedules.test_serial_schedule import CASES, graph_of
+from tests.cuda.emulator.driver import EmulatedDriver
+from tests.cuda.emulator.module import ORDERS
+from tests.support.checkout import CHECKOUT
+from xarr import lax
+from xarr.compiler.schedules.gpu.builders import program_of
+from xarr.errors import BackendError
+from xarr.ir import ops
+from xarr.ir.graph import Node, parameter
+from xarr.ir.types import TensorType
+from xarr_cupy import driver, emitter, host
+from xarr_cupy.engine import DeviceArray
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+#: Parts of test files that take some seconds together.
+SELECTION = (
+    "tests/lax/test_control.py",
+    "tests/lax/test_indexing.py::test_gather_modes_as_jax",
+    "tests/lax/test_loops.py::test_scan_carries_and_stacks_pytrees",
+    "tests/lax/test_movement.py::test_agrees_with_xla[concatenate-bfloat16]",
+    "tests/lax/test_movement.py::test_agrees_with_xla[pad-float16]",
+    "tests/lax/test_reduction.py::test_bitwise_reductions_agree[reduce_xor]",
+    "tests/lax/test_reduction.py::test_places_of_extremes_agree[argmax]",
+    "tests/lax/test_windows.py::test_ties_and_nan",
+)
+
+
+def values(results: Any) -> list[np.ndarray[Any, Any]]:
+    return [np.asarray(each) for each in (results if isinstance(results, tuple | list) else [results])]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", CASES)
+def test_each_kind_of_group_in_each_order_of_threads(
+    name: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, arrays = CASES[name]
+    monkeypatch.setattr(device(cupy), "order", order)
+    host.CALLS.clear()
+    found = values(function(*map(xarr.asarray, arrays)))
+    assert not host.CALLS
+    with xarr.use_backend("reference"):
+        wanted = values(function(*map(xarr.asarray, arrays)))
+    for each, other in zip(found, wanted, strict=True):
+        assert_same(each, other)
+
+
+def device(backend: Any) -> EmulatedDriver:
+    """The emulated device below a backend."""
+    found = backend._engine.driver
+    assert isinstance(found, EmulatedDriver)
+    return found
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float8_e5m2", "int8", "uint64", "complex64", "bool"]
+)
+def test_chains_equal_those_of_compiled_loops(dtype: str, cupy: Any) -> None:
+    def chain(x: Any) -> Any:
+        y = lax.select(lax.eq(x, x), lax.rev(x, (0,)), x)
+        return y if dtype == "bool" else lax.mul(lax.add(x, y), y)
+
+    x = np.random.default_rng(0).normal(size=100).astype("complex64" if dtype == "complex64" else "f4") * 10
+    found = xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype))
+    with xarr.use_backend("numpy"):
+        assert_same(found, xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "int64"])
+@pytest.mark.parametrize("order", ORDERS)
+def test_atomics_of_every_integer(dtype: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device(cupy), "order", order)
+    rng = np.random.default_rng(0)
+    x, i, u = (
+        rng.integers(0, 99, 7).astype(dtype),
+        rng.integers(0, 7, 40),
+        rng.integers(0, 99, 40).astype(dtype),
+    )
+    for name, function in (("add", np.add), ("max", np.maximum), ("min", np.minimum)):
+        found = getattr(xarr.asarray(x).at[xarr.asarray(i)], name)(xarr.asarray(u), mode="drop")
+        wanted = x.copy()
+        function.at(wanted, i, u)
+        assert_same(found, wanted)
+
+
+def test_a_chain_is_one_kernel_and_nothing_is_copied(cupy: Any) -> None:
+    x = xarr.asarray(np.arange(6.0))
+    compiled = xarr.jit(lambda x: (x * 2 + 1) / (x + 3) - x)
+    np.asarray(compiled(x))
+    found = device(cupy)
+    before = found.launches, found.uploads, found.downloads
+    y = compiled(x)
+    y.block_until_ready()
+    assert (found.launches - before[0], found.uploads - before[1], found.downloads - before[2]) == (1, 0, 0)
+
+
+def test_loops_and_branches_ask_the_host_by_name(cupy: Any) -> None:
+    def function(x: Any) -> Any:
+        y = lax.fori_loop(0, 5, lambda i, s: s + lax.cumsum(s) * i, x)
+        return lax.cond(y[0] > 0, lambda y: y + 1, lambda y: -y, y)
+
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(function(xarr.arange(4)))
+    host.CALLS.clear()
+    assert_same(xarr.jit(function)(xarr.arange(4)), wanted)
+    assert {reason for _, reason in host.CALLS} == {host.CONTROL["loop"], host.CONTROL["branch"]}
+
+
+def test_a_loop_without_a_plan(cupy: Any) -> None:
+    def step(state: Any) -> Any:
+        n, count = state
+        return lax.select(n % 2 == 0, n // 2, 3 * n + 1), count + 1
+
+    collatz = xarr.jit(lambda n: lax.while_loop(lambda s: s[0] > 1, step, (n, 0))[1])
+    assert int(collatz(xarr.asarray(27))) == 111
+
+
+def test_what_the_host_computes_has_a_reason(cupy: Any) -> None:
+    host.CALLS.clear()
+    found = xarr.jit(lambda x: xarr.linalg.cholesky(x * 2.0) + 1)(xarr.eye(2) * 2)
+    assert_same(found, np.array([[3.0, 1.0], [1.0, 3.0]]))
+    assert list(host.CALLS.items()) == [(("stablehlo.cholesky", host.OPERATIONS[ops.Cholesky]), 1)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", [(7, 3), (64, 2), (1, 4)])
+def test_sorts_are_stable_in_each_order(
+    shape: tuple[int, ...], order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device(cupy), "order", order)
+    x = np.random.default_rng(0).integers(0, 5, shape)
+    host.CALLS.clear()
+    keys, numbers = lax.sort(
+        (xarr.asarray(x), lax.broadcasted_iota("int64", shape, 0)), dimension=0, num_keys=1
+    )
+    wanted = np.argsort(x, axis=0, kind="stable")
+    assert_same(numbers, wanted)
+    assert_same(keys, np.take_along_axis(x, wanted, axis=0))
+    assert not host.CALLS
+
+
+def test_results_written_over_an_input_are_right(cupy: Any) -> None:
+    x = np.arange(6)
+    kernel = program_of(graph_of(lambda x: lax.cumsum(lax.rev(x, (0,))), x))
+    own = cupy.from_host(x)
+    workspace = device(cupy).allocate(1024)
+    cupy._engine.launch(kernel, [own, own], workspace.address)
+    assert_same(cupy.to_host(own), np.cumsum(x[::-1]))
+
+
+def test_a_sum_is_one_kernel(cupy: Any) -> None:
+    x = xarr.asarray(np.arange(12.0).reshape(3, 4))
+    found = xarr.jit(lambda x: lax.reduce_sum(x, (1,)))
+    assert_same(found(x), np.array([6.0, 22.0, 38.0]))
+    before = device(cupy).launches
+    found(x)
+    assert device(cupy).launches - before == 1
+
+
+def test_nothing_else_goes_to_the_host() -> None:
+    x = parameter(TensorType((4,), np.dtype("int64")))
+    with pytest.raises(BackendError, match=r"no kernel for stablehlo.reverse of \(s64\[4\]\)"):
+        host.compute(Node(ops.Reverse((0,)), (x,)), [np.arange(4)])
+
+
+def test_buffers_are_no_arrays_of_the_host(cupy: Any) -> None:
+    buffer = cupy.from_host(np.arange(3))
+    assert type(buffer) is DeviceArray
+    with pytest.raises(BackendError, match="wanted arrays of backend 'cupy', got ndarray"):
+        program = cupy.compile(xarr.jit(lambda x: x + 1).lower("s64[3]").stage("fused"))
+        program(np.arange(3))
+
+
+def test_a_wrong_operation_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    emitter.emit.cache_clear()
+    monkeypatch.setitem(emitter.INFIX, "add", "-")
+    found = xarr.jit(lambda x: x * 2 + 1.25)(xarr.asarray([1.0, 2.0]))
+    assert_same(np.asarray(found), np.array([0.75, 2.75]))
+    emitter.emit.cache_clear()
+
+
+def test_an_index_outside_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    emitter.emit.cache_clear()
+    merged = emitter._Printer.merge_terms
+    monkeypatch.setattr(
+        emitter._Printer, "merge_terms", lambda self, offset: [*merged(self, offset), (None, "1000", 1)]
+    )
+    with pytest.raises(Exception, match=r"xarr_0: in0\[1000\] is outside of its 2 elements, block"):
+        np.asarray(xarr.jit(lambda x: x * 5 + 1.75)(xarr.asarray([1.0, 2.0])))
+    emitter.emit.cache_clear()
+
+
+def test_parts_of_the_tests_of_the_library_pass() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *SELECTION],
+        cwd=CHECKOUT,
+        env={**os.environ, "XARR_BACKEND": "cupy"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout.splitlines()[-1] and "skipped" not in done.stdout.splitlines()[-1]
+
+
+# --- where there is no device ----------------------------------------------------------------------------------
+
+
+class CupyOf:
+    """What `connect_cupy` asks of CuPy."""
+
+    def __init__(self, version: str, available: bool) -> None:
+        self.__version__ = version
+        self.cuda = self
+        self.is_available = lambda: available
+
+
+@pytest.mark.parametrize(
+    ("cupy_module", "message"),
+    [
+        (CupyOf("13.6.0", True), r"needs CuPy 14 or later, got 13.6.0: pip install 'xarr\[cuda13\]'"),
+        (CupyOf("14.2.0", False), "CuPy 14.2.0 is installed, but no NVIDIA driver or no GPU is here"),
+    ],
+)
+def test_no_device(cupy_module: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", cupy_module)
+    monkeypatch.setattr(driver, "find_spec", lambda name: object())
+    with pytest.raises(BackendError, match=message):
+        driver.connect_cupy()
+
+
+def test_the_page_names_all_that_leaves_the_device() -> None:
+    page = (CHECKOUT / "docs" / "backends.md").read_text(encoding="utf-8")
+    named = {*host.OPERATIONS.values(), *host.CONTROL.values()}
+    named |= {host.EMPTY, host.SMALL, host.COMPUTATION, host.FORMULA}
+    assert [reason for reason in sorted(named) if f"| {reason} |" not in page] == []

@@ -1,0 +1,103 @@
+"""Every kind of kernel compiles for each architecture, and keeps all in registers: no stack, no spills.
+
+Skipped where NVRTC is not installed: `pip install nvidia-cuda-nvrtc`, or set NVRTC_DIRECTORY.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compiler.schedules.test_serial_schedule import CASES, graph_of
+from tests.cuda import nvrtc
+from xarr import lax
+from xarr.compiler.schedules.gpu.builders import program_of
+from xarr_cupy.driver import OPTIONS
+from xarr_cupy.emitter import emit
+
+pytestmark = pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+
+ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
+DTYPES = (
+    "float16",
+    "bfloat16",
+    "float8_e4m3fn",
+    "float32",
+    "float64",
+    "complex64",
+    "int8",
+    "uint16",
+    "int64",
+)
+
+
+def moved(x: Any) -> Any:
+    """Arithmetic, moves, a conversion and a sum."""
+    y = lax.pad(lax.transpose(x * x + x, (1, 0)), xarr.zeros((), dtype=x.dtype), ((1, 0, 0), (0, 2, 0)))
+    return lax.reduce_sum(y, (0,)), lax.convert_element_type(
+        lax.real(y) if "complex" in str(x.dtype) else y, "float16"
+    )
+
+
+def functions(x: Any) -> Any:
+    """Functions with formulas."""
+    return lax.exp(x) + lax.log(x) * lax.sin(x) + lax.erf(x) + lax.pow(x, x) + lax.atan2(x, x) + lax.rem(x, x)
+
+
+def text_of(function: Any, *arrays: Any) -> str:
+    return emit(program_of(graph_of(function, *arrays))).text
+
+
+def check(text: str, architectures: Any = ARCHITECTURES) -> None:
+    for architecture in architectures:
+        usages = nvrtc.usage_of(text, architecture, OPTIONS)
+        assert usages
+        for usage in usages:
+            assert usage.stack == usage.spills == 0, f"{architecture}: {usage}\n{text}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_each_kind_compile(name: str) -> None:
+    function, arrays = CASES[name]
+    check(text_of(function, *arrays))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_kernels_of_each_element_type_compile(dtype: str) -> None:
+    check(text_of(moved, xarr.ones((3, 4), dtype=dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_functions_compile(dtype: str) -> None:
+    check(text_of(functions, xarr.ones((3, 4), dtype=dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "int64"])
+def test_atomics_compile(dtype: str) -> None:
+    x, i = np.zeros(5, dtype), np.zeros(3, "int64")
+    check(text_of(lambda x, i: x.at[i].add(x[:3], mode="drop").at[i].max(x[:3], mode="drop"), x, i))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
+def test_sorts_compile(dtype: str) -> None:
+    x = xarr.ones((5, 3), dtype=dtype)
+    check(text_of(lambda x: lax.sort((x, lax.broadcasted_iota("int32", (5, 3), 0)), dimension=0), x))
+
+
+def test_what_cuda_has_not_is_refused() -> None:
+    text = text_of(moved, xarr.ones((3, 4)))
+    with pytest.raises(nvrtc.CompileError, match="wchar_of"):
+        nvrtc.usage_of(text.replace("const double", "const wchar_of", 1), "sm_90", OPTIONS)
+
+
+def test_local_arrays_with_a_computed_index_fail() -> None:
+    text = """extern "C" __global__ void k(const int *x, int *y) {
+        int held[64];
+        for (int i = 0; i < 64; i++) held[i] = x[i];
+        for (int i = 0; i < 64; i++) y[i] = held[x[i] & 63];
+    }"""
+    with pytest.raises(AssertionError, match="stack=256"):
+        check(text, ["sm_90"])
