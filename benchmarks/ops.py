@@ -54,7 +54,7 @@ def jitted(function: Callable[..., Any], *arrays: np.ndarray) -> Call:
 def indexing() -> Table:
     """Rows in and out: 10^6 of them, of 16 numbers or of one, from and to 10^5."""
     random = np.random.default_rng(0)
-    rows, places = (
+    rows, indices = (
         random.normal(size=(100_000, 16)).astype(np.float32),
         random.integers(0, 100_000, 1_000_000),
     )
@@ -75,18 +75,18 @@ def indexing() -> Table:
 
     def add_at(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         result = x.copy()
-        np.add.at(result, places, u)
+        np.add.at(result, indices, u)
         return result
 
     def add_flat(x: np.ndarray, u: np.ndarray) -> np.ndarray:
         result = x.copy()
-        np.add.at(result.reshape(-1), (places[:, None] * 16 + np.arange(16)).reshape(-1), u.reshape(-1))
+        np.add.at(result.reshape(-1), (indices[:, None] * 16 + np.arange(16)).reshape(-1), u.reshape(-1))
         return result
 
-    def halved_and_added(x: np.ndarray, places: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """x / 2 + u in order: the k-th update of every place in round k."""
-        order = np.argsort(places, kind="stable")
-        targets = places[order]
+    def halve_and_add(x: np.ndarray, indices: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """x / 2 + u in order: the k-th update of every index in round k."""
+        order = np.argsort(indices, kind="stable")
+        targets = indices[order]
         first = np.flatnonzero(np.append(True, targets[1:] != targets[:-1]))
         counts = np.diff(first, append=targets.size)
         result = x.copy()
@@ -95,12 +95,12 @@ def indexing() -> Table:
             result[targets[live]] = result[targets[live]] * np.float32(0.5) + u[order[live + k]]
         return result
 
-    one_place, few = np.zeros(20_000, np.int64), numbers[:20_000].copy()
-    vectors = places[:, None]
+    one_index, few = np.zeros(20_000, np.int64), numbers[:20_000].copy()
+    vectors = indices[:, None]
     table: Table = {
         "gather 10^6 rows of 16": {
-            "numpy": lambda: rows[places],
-            "numpy, take": lambda: np.take(rows, places, axis=0),
+            "numpy": lambda: rows[indices],
+            "numpy, take": lambda: np.take(rows, indices, axis=0),
             "xarr": prepared(gather(xarr.lax), rows, vectors),
         },
         "scatter-add 10^6 into 10^5": {
@@ -113,11 +113,11 @@ def indexing() -> Table:
             "xarr": prepared(scatter_add(xarr.lax, (1,)), rows, vectors, updates),
         },
         "scatter a/2 + b, 2*10^4 into one": {
-            "numpy": lambda: halved_and_added(column, one_place, few),
-            "xarr": prepared(scatter_any(xarr.lax), column, one_place[:, None], few),
+            "numpy": lambda: halve_and_add(column, one_index, few),
+            "xarr": prepared(scatter_any(xarr.lax), column, one_index[:, None], few),
         },
         "scatter a/2 + b, 10^6 into 10^5": {
-            "numpy": lambda: halved_and_added(column, places, numbers),
+            "numpy": lambda: halve_and_add(column, indices, numbers),
             "numpy, only b": lambda: add_at(column, numbers),
             "xarr": prepared(scatter_any(xarr.lax), column, vectors, numbers),
         },
@@ -180,9 +180,9 @@ def windows() -> Table:
         """The gradient of max pooling: where the greatest stands, and then additions there."""
         choice = np.argmax(np.stack(slices(x)), axis=0)
         n, h, w, c = np.ogrid[: g.shape[0], : g.shape[1], : g.shape[2], : g.shape[3]]
-        places = np.ravel_multi_index((n, 2 * h + choice // 3, 2 * w + choice % 3, c), x.shape)
+        indices = np.ravel_multi_index((n, 2 * h + choice // 3, 2 * w + choice % 3, c), x.shape)
         result = np.zeros(x.size, x.dtype)
-        np.add.at(result, places.reshape(-1), g.reshape(-1))
+        np.add.at(result, indices.reshape(-1), g.reshape(-1))
         return result
 
     def running(x: np.ndarray) -> np.ndarray:

@@ -99,7 +99,7 @@ def _bound(row: Bound) -> tuple[object, ...]:
 
 def _difference(row: Difference) -> tuple[object, ...]:
     functions = ", ".join(f"`{name}`" for name in row.functions)
-    return functions, ", ".join(row.dtypes), row.place, row.xarr, row.xla, row.reason
+    return functions, ", ".join(row.dtypes), row.condition, row.xarr, row.xla, row.reason
 
 
 def page() -> str:

@@ -1,8 +1,8 @@
-"""Write `docs/images/rooms.svg` from the imports of the source: `python docs/make_architecture.py`.
+"""Write `docs/images/parts.svg` from the imports of the source: `python docs/make_architecture.py`.
 
-A room is a folder of `xarr`, one of `xarr/compiler`, or a backend; modules that lie between folders belong to the rooms
-of `LOOSE`.  An arrow says that something in one room imports something in another when it is loaded; arrows that
-others imply are left out, and rooms that import one another share a box.
+A part is a folder of `xarr`, one of `xarr/compiler`, or a backend; modules that lie between folders belong to the parts
+of `LOOSE`.  An arrow says that something in one part imports something in another when it is loaded; arrows that
+others imply are left out, and parts that import one another share a box.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
-PICTURE: Final = CHECKOUT / "docs" / "images" / "rooms.svg"
+PICTURE: Final = CHECKOUT / "docs" / "images" / "parts.svg"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
 from tests.support.architecture import Tree  # noqa: E402
 
-#: Rooms of modules beside the folders, and of folders that are one room.
+#: Parts of modules beside the folders, and of folders that are one part.
 LOOSE: Final = {
     **dict.fromkeys(("errors", "dtypes", "shapes", "tree", "tree_util"), "base"),
     **dict.fromkeys(("emath", "fft", "lib", "linalg", "polynomial", "random"), "linalg, fft, random …"),
@@ -46,8 +46,8 @@ _BEND: Final = "bend "
 Graph = dict[str, set[str]]
 
 
-def room_of(module: str) -> str:
-    """The room of a module: "ir" of `xarr.ir.graph`, "compiler/plan" of `xarr.compiler.plan.arena`."""
+def part_of(module: str) -> str:
+    """The part of a module: "ir" of `xarr.ir.graph`, "compiler/plan" of `xarr.compiler.plan.arena`."""
     package, *parts = module.split(".")
     if package != "xarr":
         return f"backends/{package}"
@@ -57,65 +57,65 @@ def room_of(module: str) -> str:
     return "/".join(parts[:2] if parts[0] == "compiler" else parts[:1])
 
 
-def imports_of_rooms(tree: Tree) -> Graph:
-    """Which rooms each room imports; `xarr.compiler` itself holds nothing."""
+def imports_of_parts(tree: Tree) -> Graph:
+    """Which parts each part imports; `xarr.compiler` itself holds nothing."""
     modules = tree.modules.keys() - {"xarr.compiler"}
-    graph: Graph = {room_of(module): set() for module in modules}
+    graph: Graph = {part_of(module): set() for module in modules}
     for one in tree.imports:
         if {one.importer, one.imported} <= modules and not one.in_function:
-            graph[room_of(one.importer)].add(room_of(one.imported))
+            graph[part_of(one.importer)].add(part_of(one.imported))
     return graph
 
 
 def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
-    """The rooms that `start` imports, directly or not."""
+    """The parts that `start` imports, directly or not."""
     seen: set[str] = set()
     waiting = list(graph[start])
     while waiting:
-        room = waiting.pop()
-        if room not in seen:
-            seen.add(room)
-            waiting += graph[room]
+        part = waiting.pop()
+        if part not in seen:
+            seen.add(part)
+            waiting += graph[part]
     return seen
 
 
 def without_cycles(graph: Graph) -> Graph:
-    """The graph of groups of rooms that import one another, by the names of the rooms in lines."""
-    below = {room: reachable(graph, room) for room in graph}
+    """The graph of groups of parts that import one another, by the names of the parts in lines."""
+    below = {part: reachable(graph, part) for part in graph}
     name = {
-        room: "\n".join(
+        part: "\n".join(
             sorted(
-                other for other in graph if other == room or (room in below[other] and other in below[room])
+                other for other in graph if other == part or (part in below[other] and other in below[part])
             )
         )
-        for room in graph
+        for part in graph
     }
     merged: Graph = {group: set() for group in name.values()}
-    for room, imported in graph.items():
-        merged[name[room]] |= {name[other] for other in imported} - {name[room]}
+    for part, imported in graph.items():
+        merged[name[part]] |= {name[other] for other in imported} - {name[part]}
     return merged
 
 
 def without_implied(graph: Graph) -> Graph:
     """The graph without arrows that longer ways imply."""
     return {
-        room: {
+        part: {
             other
             for other in imported
             if not any(other in reachable(graph, third) for third in imported - {other})
         }
-        for room, imported in graph.items()
+        for part, imported in graph.items()
     }
 
 
 def floors_of(graph: Graph) -> list[list[str]]:
-    """The rooms by floor, lowest first: each is one above the highest that it imports."""
+    """The parts by floor, lowest first: each is one above the highest that it imports."""
     floor: dict[str, int] = {}
     while len(floor) < len(graph):
-        for room, imported in graph.items():
-            if room not in floor and imported <= floor.keys():
-                floor[room] = 1 + max((floor[other] for other in imported), default=-1)
-    return [sorted(room for room in graph if floor[room] == k) for k in range(1 + max(floor.values()))]
+        for part, imported in graph.items():
+            if part not in floor and imported <= floor.keys():
+                floor[part] = 1 + max((floor[other] for other in imported), default=-1)
+    return [sorted(part for part in graph if floor[part] == k) for k in range(1 + max(floor.values()))]
 
 
 def routed(graph: Graph) -> tuple[list[list[str]], Graph]:
@@ -124,13 +124,13 @@ def routed(graph: Graph) -> tuple[list[list[str]], Graph]:
     A bend is named "bend importer -> imported", and stands on one floor only; "\\f" numbers those of an arrow.
     """
     floors = floors_of(graph)
-    floor = {room: number for number, rooms in enumerate(floors) for room in rooms}
-    steps: Graph = {room: set() for room in graph}
-    for room, imported in sorted(graph.items()):
+    floor = {part: number for number, parts in enumerate(floors) for part in parts}
+    steps: Graph = {part: set() for part in graph}
+    for part, imported in sorted(graph.items()):
         for other in sorted(imported):
-            last = room
-            for number in range(floor[room] - 1, floor[other], -1):
-                bend = f"{_BEND}{room} -> {other}\f{number}"
+            last = part
+            for number in range(floor[part] - 1, floor[other], -1):
+                bend = f"{_BEND}{part} -> {other}\f{number}"
                 floors[number].append(bend)
                 steps[last].add(bend)
                 steps[bend], last = set(), bend
@@ -157,7 +157,7 @@ def picture(graph: Graph) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {y:.0f}" width="{width}" height="{y:.0f}" '
         'role="img" font-family="Helvetica, Arial, sans-serif" font-size="12">',
-        "<title>The rooms of the source and what they import</title>",
+        "<title>The parts of the source and what they import</title>",
         f'<rect width="{width}" height="{y:.0f}" fill="#ffffff"/>',
     ]
     for name in sorted(steps):
@@ -183,9 +183,9 @@ def _arrow(name: str, other: str, boxes: Mapping[str, tuple[float, float, float]
     return f'<path d="{path}" fill="none" stroke="#7a8189" stroke-width="1.2"/>'
 
 
-def _box(room: str, middle: float, y: float, height: float) -> list[str]:
-    colour = "#fde9d0" if room.startswith("backends") else "#dcebf7" if "compiler" in room else "#eef3e6"
-    names = room.split("\n")
+def _box(part: str, middle: float, y: float, height: float) -> list[str]:
+    colour = "#fde9d0" if part.startswith("backends") else "#dcebf7" if "compiler" in part else "#eef3e6"
+    names = part.split("\n")
     first = y + height / 2 + 4 - _LINE * (len(names) - 1) / 2
     return [
         f'<rect x="{middle - _WIDTH / 2:.0f}" y="{y:.0f}" width="{_WIDTH}" height="{height}" rx="4" fill="{colour}" '
@@ -199,7 +199,7 @@ def _box(room: str, middle: float, y: float, height: float) -> list[str]:
 
 def page() -> str:
     """The picture of the source as it is."""
-    return picture(without_implied(without_cycles(imports_of_rooms(Tree.of_checkout(CHECKOUT)))))
+    return picture(without_implied(without_cycles(imports_of_parts(Tree.of_checkout(CHECKOUT)))))
 
 
 if __name__ == "__main__":

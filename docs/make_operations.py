@@ -132,10 +132,10 @@ def _differences(row: Row) -> str:
         most = max(bound.tested for bound in bounds)
         dtypes = ", ".join(bound.dtype for bound in bounds)
         parts.append(f"up to {most} ULP ({dtypes})")
-    places = (
-        f"{'/'.join(_kinds(one.dtypes))}, where {one.place}: {one.xarr}, XLA {one.xla}" for one in special
+    differences = (
+        f"{'/'.join(_kinds(one.dtypes))}, where {one.condition}: {one.xarr}, XLA {one.xla}" for one in special
     )
-    return "; ".join([*parts, *places]) or "none"
+    return "; ".join([*parts, *differences]) or "none"
 
 
 def _kinds(dtypes: Iterable[str]) -> list[str]:

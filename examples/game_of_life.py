@@ -44,7 +44,7 @@ def step(cells):
 
 
 def solve(size: int = 32, steps: int = 30):
-    """The board at the end, the living cells' places (n, 2), and how many lived in each generation."""
+    """The board at the end, the living cells' positions (n, 2), and how many lived in each generation."""
     cells = board(size)
     alive = np.zeros(steps, dtype=np.int64)
     for k in range(steps):
@@ -60,7 +60,7 @@ if __name__ == "__main__":
     parser.add_argument("--steps", type=int, default=60)
     arguments = parser.parse_args()
     with np.use_backend(arguments.backend):
-        cells, places, alive = solve(arguments.size, arguments.steps)
+        cells, positions, alive = solve(arguments.size, arguments.steps)
         for row in cells.tolist():
             print("".join("# " if cell else ". " for cell in row))
-        print(f"{len(places)} cells live after {arguments.steps} generations, {int(alive.max())} at most")
+        print(f"{len(positions)} cells live after {arguments.steps} generations, {int(alive.max())} at most")

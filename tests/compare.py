@@ -93,7 +93,7 @@ def _bits(x: HostArray) -> HostArray:
 
 
 def _position(x: HostArray) -> HostArray:
-    """The place of each float on the line of all floats of its type, 0.0 and -0.0 being at 0."""
+    """The position of each float on the line of all floats of its type, 0.0 and -0.0 being at 0."""
     bits = _bits(x)
     if x.dtype == float8_e8m0fnu:
         return bits.astype(np.int64)

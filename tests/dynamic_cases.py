@@ -26,7 +26,7 @@ class Case:
     * `shapes` - such as "n 3": the operands' dimensions,
     * `function`, `oracle` - from Arrays to an Array, from live NumPy arrays to the wanted live result,
     * `dtype` - the operands' element type,
-    * `values` - operands that are not random, by place,
+    * `values` - operands that are not random, by position,
     * `is_defined` - of the live sizes: whether the operation makes sense there,
     * `unlike_xla` - where XLA on the CPU gives no such meaning, what it does instead.
     """
@@ -54,10 +54,10 @@ class Case:
     def arrays(self) -> list[Host]:
         """Operands of the bounds."""
         rng = np.random.default_rng(7)
-        given = dict(self.values)
+        values = dict(self.values)
         return [
-            given.get(place, _random(rng, _bounds(shape), np.dtype(self.dtype)))
-            for place, shape in enumerate(self.shapes)
+            values.get(index, _random(rng, _bounds(shape), np.dtype(self.dtype)))
+            for index, shape in enumerate(self.shapes)
         ]
 
     def live(self, arrays: Sequence[Host], sizes: dict[str, int]) -> list[Host]:
@@ -106,18 +106,18 @@ def _poison(dtype: np.dtype[Any]) -> Any:
     return np.nan if dtype.kind in "fc" else True if dtype.kind == "b" else np.iinfo(dtype).max
 
 
-def _taken(x: Host, starts: Host, size: int) -> Host:
+def _take(x: Host, starts: Host, size: int) -> Host:
     """Windows of rows at clamped starts; 0 beyond the end."""
     rows = np.concatenate([x, np.zeros((size, *x.shape[1:]), x.dtype)])
-    places = np.clip(starts, 0, max(len(x) - size, 0))
+    starts_in_bounds = np.clip(starts, 0, max(len(x) - size, 0))
     return (
-        np.stack([rows[s : s + size] for s in places])
-        if len(places)
+        np.stack([rows[s : s + size] for s in starts_in_bounds])
+        if len(starts_in_bounds)
         else np.zeros((0, size, *x.shape[1:]), x.dtype)
     )
 
 
-def _scattered(x: Host, indices: Host, updates: Host) -> Host:
+def _scatter_add(x: Host, indices: Host, updates: Host) -> Host:
     result = x.copy()
     for index, update in zip(indices, updates, strict=False):
         if 0 <= index < len(x):
@@ -125,10 +125,10 @@ def _scattered(x: Host, indices: Host, updates: Host) -> Host:
     return result
 
 
-def _updated(x: Host, update: Host, *starts: int) -> Host:
+def _update(x: Host, update: Host, *starts: int) -> Host:
     result = x.copy()
-    places = [min(max(s, 0), n - m) for s, n, m in zip(starts, x.shape, update.shape, strict=True)]
-    result[tuple(slice(p, p + m) for p, m in zip(places, update.shape, strict=True))] = update
+    starts_in_bounds = [min(max(s, 0), n - m) for s, n, m in zip(starts, x.shape, update.shape, strict=True)]
+    result[tuple(slice(p, p + m) for p, m in zip(starts_in_bounds, update.shape, strict=True))] = update
     return result
 
 
@@ -413,7 +413,7 @@ WINDOWED = [
         "gather_rows",
         ("n 3", "5"),
         lambda x, i: lax.gather(x, i, ROWS, (1, 3), index_vector_dim=1),
-        lambda x, i: _taken(x, i, 1)[:, 0],
+        lambda x, i: _take(x, i, 1)[:, 0],
         values=((1, INDICES),),
         unlike_xla="it reads what lies behind the live part",
     ),
@@ -421,7 +421,7 @@ WINDOWED = [
         "gather_windows",
         ("n 3", "5"),
         lambda x, i: lax.gather(x, i, WINDOWS, (2, 3), index_vector_dim=1),
-        lambda x, i: _taken(x, i, 2),
+        lambda x, i: _take(x, i, 2),
         values=((1, INDICES),),
         unlike_xla="it reads what lies behind the live part",
     ),
@@ -429,21 +429,21 @@ WINDOWED = [
         "gather_whole",
         ("3 m", "5"),
         lambda x, i: lax.gather(x, i, ROWS, (1, 4), index_vector_dim=1),
-        lambda x, i: _taken(x, i, 1)[:, 0],
+        lambda x, i: _take(x, i, 1)[:, 0],
         values=((1, INDICES),),
     ),
     Case(
         "gather_places",
         ("4 3", "n"),
         lambda x, i: lax.gather(x, i, ROWS, (1, 3), index_vector_dim=1),
-        lambda x, i: _taken(x, i, 1)[:, 0],
+        lambda x, i: _take(x, i, 1)[:, 0],
         values=((1, INDICES),),
     ),
     Case(
         "gather_narrow",
         ("n 3", "5"),
         lambda x, i: lax.gather(x, i, ROWS, (1, 3), index_vector_dim=1),
-        lambda x, i: _taken(x, i.astype(int), 1)[:, 0],
+        lambda x, i: _take(x, i.astype(int), 1)[:, 0],
         values=((1, np.array([2, 200, 4, 0, 1], np.uint8)),),
         unlike_xla="it reads what lies behind the live part",
     ),
@@ -451,7 +451,7 @@ WINDOWED = [
         "dynamic_slice",
         ("n m", "2"),
         lambda x, i: lax.dynamic_slice(x, [lax.reshape(lax.slice(i, (0,), (1,)), ()), 0], (2, 4)),
-        lambda x, i: _taken(x, i[:1], 2)[0],
+        lambda x, i: _take(x, i[:1], 2)[0],
         values=((1, np.array([2, 1], np.int32)),),
         unlike_xla="unimplemented",
     ),
@@ -467,7 +467,7 @@ WINDOWED = [
         "dynamic_update_slice",
         ("n 3", "2 2"),
         lambda x, u: lax.dynamic_update_slice(x, u, (np.int32(3), np.int32(1))),
-        lambda x, u: _updated(x, u, 3, 1),
+        lambda x, u: _update(x, u, 3, 1),
         is_defined=lambda s: s["n"] > 1,
         unlike_xla="it clamps to the bound",
     ),
@@ -475,7 +475,7 @@ WINDOWED = [
         "dynamic_update",
         ("n 3", "m 3"),
         lambda x, u: lax.dynamic_update_slice(x, u, (np.int32(1), np.int32(0))),
-        lambda x, u: _updated(x, u, 1, 0),
+        lambda x, u: _update(x, u, 1, 0),
         is_defined=lambda s: s["m"] <= s["n"],
         unlike_xla="an internal error",
     ),
@@ -483,35 +483,35 @@ WINDOWED = [
         "dynamic_update_of_static",
         ("6", "n"),
         lambda x, u: lax.dynamic_update_slice(x, u, (np.int32(4),)),
-        lambda x, u: _updated(x, u, 4),
+        lambda x, u: _update(x, u, 4),
         unlike_xla="an internal error",
     ),
     Case(
         "scatter_rows",
         ("n 3", "4", "4 3"),
         lambda x, i, u: lax.scatter_add(x, i, u, SCATTER, index_vector_dim=1, mode=None),
-        lambda x, i, u: _scattered(x, i, u),
+        lambda x, i, u: _scatter_add(x, i, u),
         values=((1, INDICES[1:]),),
     ),
     Case(
         "scatter_updates",
         ("4 3", "n", "n 3"),
         lambda x, i, u: lax.scatter_add(x, i, u, SCATTER, index_vector_dim=1),
-        lambda x, i, u: _scattered(x, i, u),
+        lambda x, i, u: _scatter_add(x, i, u),
         values=((1, INDICES),),
     ),
     Case(
         "scatter_unsigned",
         ("n 3", "m", "4 3"),
         lambda x, i, u: lax.scatter_add(x, i, u, SCATTER, index_vector_dim=1),
-        lambda x, i, u: _scattered(x, i, u),
+        lambda x, i, u: _scatter_add(x, i, u),
         values=((1, np.array([1, 3, 1, 0], np.uint8)),),
     ),
     Case(
         "scatter_window",
         ("4 5", "2", "2 n"),
         lambda x, i, u: lax.scatter_add(x, i, u, SCATTER, index_vector_dim=1),
-        lambda x, i, u: _scattered(x, i, np.pad(u, ((0, 0), (0, 5 - u.shape[1])))),
+        lambda x, i, u: _scatter_add(x, i, np.pad(u, ((0, 0), (0, 5 - u.shape[1])))),
         values=((1, np.array([1, 1], np.int32)),),
         unlike_xla="it adds what lies behind the live part",
     ),
@@ -519,7 +519,7 @@ WINDOWED = [
         "scatter_all_dynamic",
         ("m n", "k", "k n"),
         lambda x, i, u: lax.scatter_add(x, i, u, SCATTER, index_vector_dim=1),
-        lambda x, i, u: _scattered(x, i, u),
+        lambda x, i, u: _scatter_add(x, i, u),
         values=((1, np.array([2, 0, 2], np.int32)),),
     ),
 ]

@@ -195,7 +195,7 @@ def test_run_with_bad_input(
     assert streams.err.startswith("xarr run: ")
     assert message in streams.err
     assert "pickle" not in streams.err
-    # One line, except where the place in a text is shown.
+    # One line, except where the position in a text is shown.
     assert streams.err.count("\n") == 1 or "\n  at " in streams.err
 
 

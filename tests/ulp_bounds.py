@@ -44,7 +44,7 @@ class Difference:
 
     functions: tuple[str, ...]
     dtypes: tuple[str, ...]
-    place: str
+    condition: str
     xarr: str
     xla: str
     reason: str
@@ -235,7 +235,7 @@ EXTREMES: Final = (
         COMPLEXES,
         "\\|real part\\| below the spacing at 1",
         "the product with sinh x = x",
-        "0 in its place",
+        "0 instead",
         "exp(x) - exp(-x) is 0 there",
         lambda x: _below_eps(x.real),
     ),

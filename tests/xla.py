@@ -20,7 +20,7 @@ from tests.support.answers import recorded
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_enable_x64", True)
 
-# XLA calls LAPACK through pointers that are null until somebody has asked for one of its functions.
+# XLA calls LAPACK through pointers that are null until one of its functions has been asked for.
 lapack.prepare_lapack_call("potrf", np.dtype(np.float32))
 
 Array = np.ndarray[Any, Any]

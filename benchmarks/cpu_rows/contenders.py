@@ -1,4 +1,4 @@
-"""The contenders: each function here turns a program into calls that are timed.
+"""The contenders: each function here makes calls that are timed out of a program.
 
 A program is written once, as a function of two namespaces, NumPy's and XLA's (`xp` and `lax`), and returns the
 function of arrays.  The libraries that are not installed do not take part.

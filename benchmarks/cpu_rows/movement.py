@@ -39,12 +39,12 @@ def max_pool(dtype: np.dtype, _: int) -> Contenders:
 def max_pool_gradient(dtype: np.dtype, _: int) -> Contenders:
     images, gradient = random(dtype, *IMAGES), random(dtype, 8, 55, 55, 64, seed=1)
 
-    def by_places() -> np.ndarray:
+    def by_indices() -> np.ndarray:
         choice = np.argmax(np.stack(_slices(images)), axis=0)
         n, h, w, c = np.ogrid[tuple(slice(size) for size in gradient.shape)]
-        places = np.ravel_multi_index((n, 2 * h + choice // 3, 2 * w + choice % 3, c), IMAGES)
+        indices = np.ravel_multi_index((n, 2 * h + choice // 3, 2 * w + choice % 3, c), IMAGES)
         result = np.zeros(images.size, dtype)
-        np.add.at(result, places.reshape(-1), gradient.reshape(-1))
+        np.add.at(result, indices.reshape(-1), gradient.reshape(-1))
         return result.reshape(IMAGES)
 
     def program(xp: Any, lax: Any) -> Function:
@@ -53,7 +53,7 @@ def max_pool_gradient(dtype: np.dtype, _: int) -> Contenders:
         zero = dtype.type(0)
         return lambda x, g: lax.select_and_scatter(x, lax.ge, *WINDOWS, ((0, 0),) * 4, g, zero, lax.add)
 
-    return contenders(program, images, gradient, by_numpy=by_places, by_numba="unpool")
+    return contenders(program, images, gradient, by_numpy=by_indices, by_numba="unpool")
 
 
 def _jax_gradient() -> Function:
@@ -67,12 +67,12 @@ def _jax_gradient() -> Function:
 
 
 def _lookups(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    places = np.random.default_rng(0).integers(0, TABLE, LOOKUPS).astype(np.int32)
-    return random(dtype, TABLE, WIDTH), places, random(dtype, LOOKUPS, WIDTH, seed=1)
+    indices = np.random.default_rng(0).integers(0, TABLE, LOOKUPS).astype(np.int32)
+    return random(dtype, TABLE, WIDTH), indices, random(dtype, LOOKUPS, WIDTH, seed=1)
 
 
 def gather(dtype: np.dtype, _: int) -> Contenders:
-    rows, places = _lookups(dtype)[:2]
+    rows, indices = _lookups(dtype)[:2]
 
     def program(xp: Any, lax: Any) -> Function:
         if lax is None:
@@ -80,19 +80,19 @@ def gather(dtype: np.dtype, _: int) -> Contenders:
         names = lax.GatherDimensionNumbers((1,), (0,), (0,))
         return lambda x, i: lax.gather(x, i[:, None], names, (1, WIDTH), mode="promise_in_bounds")
 
-    return contenders(program, rows, places, by_numba="gather")
+    return contenders(program, rows, indices, by_numba="gather")
 
 
-def _add_flat(rows: np.ndarray, places: np.ndarray, updates: np.ndarray) -> np.ndarray:
+def _add_flat(rows: np.ndarray, indices: np.ndarray, updates: np.ndarray) -> np.ndarray:
     """In one dimension, where `np.add.at` is several times as fast."""
     result = rows.copy()
-    flat = (places.astype(np.intp)[:, None] * WIDTH + np.arange(WIDTH)).reshape(-1)
+    flat = (indices.astype(np.intp)[:, None] * WIDTH + np.arange(WIDTH)).reshape(-1)
     np.add.at(result.reshape(-1), flat, updates.reshape(-1))
     return result
 
 
 def scatter_add(dtype: np.dtype, _: int) -> Contenders:
-    rows, places, updates = _lookups(dtype)
+    rows, indices, updates = _lookups(dtype)
 
     def program(xp: Any, lax: Any) -> Function:
         if lax is None:
@@ -100,16 +100,16 @@ def scatter_add(dtype: np.dtype, _: int) -> Contenders:
         names = lax.ScatterDimensionNumbers((1,), (0,), (0,))
         return lambda x, i, u: lax.scatter_add(x, i[:, None], u, names, mode="promise_in_bounds")
 
-    return contenders(program, rows, places, updates, by_numba="scatter_add")
+    return contenders(program, rows, indices, updates, by_numba="scatter_add")
 
 
 def segment_sum(dtype: np.dtype, _: int) -> Contenders:
     """Sorted segments, some of which are empty."""
-    places, updates = _lookups(dtype)[1:]
-    places.sort()
+    indices, updates = _lookups(dtype)[1:]
+    indices.sort()
 
     def by_reduceat() -> np.ndarray:
-        calls, starts = np.unique(places, return_index=True)
+        calls, starts = np.unique(indices, return_index=True)
         result = np.zeros((TABLE, WIDTH), dtype)
         result[calls] = np.add.reduceat(updates, starts, axis=0)
         return result
@@ -119,10 +119,10 @@ def segment_sum(dtype: np.dtype, _: int) -> Contenders:
             lax = jax().ops if installed("jax") else None
         return lambda u, i: lax.segment_sum(u, i, TABLE, indices_are_sorted=True)
 
-    calls = contenders(program, updates, places, by_numpy=by_reduceat)
+    calls = contenders(program, updates, indices, by_numpy=by_reduceat)
     kernels = numba_kernels()
     if kernels:
-        calls["numba"] = lambda: kernels.segment_sum(updates, places, TABLE)
+        calls["numba"] = lambda: kernels.segment_sum(updates, indices, TABLE)
     return calls
 
 

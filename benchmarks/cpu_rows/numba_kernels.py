@@ -88,9 +88,9 @@ def nearest(a: Array, b: Array) -> Array:
     for i in prange(a.shape[0]):
         squares = np.zeros(b.shape[0], a.dtype)
         for f in range(a.shape[1]):
-            place, column = a[i, f], columns[f]
+            coordinate, column = a[i, f], columns[f]
             for j in range(column.size):
-                squares[j] += (place - column[j]) * (place - column[j])
+                squares[j] += (coordinate - column[j]) * (coordinate - column[j])
         smallest = squares[0]
         for j in range(squares.size):
             smallest = min(smallest, squares[j])
@@ -134,8 +134,8 @@ def max_pool(x: Array) -> Array:
         for j in range(w):
             out = y[image, i, j]
             out[:] = x[image, 2 * i, 2 * j]
-            for place in range(1, 9):
-                near = x[image, 2 * i + place // 3, 2 * j + place % 3]
+            for offset in range(1, 9):
+                near = x[image, 2 * i + offset // 3, 2 * j + offset % 3]
                 for c in range(out.size):
                     out[c] = max(out[c], near[c])
     return y
@@ -149,35 +149,35 @@ def unpool(x: Array, gradient: Array) -> Array:
             for j in range(gradient.shape[2]):
                 for c in range(x.shape[3]):
                     best, at = x[image, 2 * i, 2 * j, c], 0
-                    for place in range(1, 9):
-                        value = x[image, 2 * i + place // 3, 2 * j + place % 3, c]
+                    for offset in range(1, 9):
+                        value = x[image, 2 * i + offset // 3, 2 * j + offset % 3, c]
                         if value > best:
-                            best, at = value, place
+                            best, at = value, offset
                     result[image, 2 * i + at // 3, 2 * j + at % 3, c] += gradient[image, i, j, c]
     return result
 
 
 @threaded
-def gather(rows: Array, places: Array) -> Array:
-    result = np.empty((places.size, rows.shape[1]), rows.dtype)
-    for i in prange(places.size):
+def gather(rows: Array, indices: Array) -> Array:
+    result = np.empty((indices.size, rows.shape[1]), rows.dtype)
+    for i in prange(indices.size):
         for c in range(rows.shape[1]):
-            result[i, c] = rows[places[i], c]
+            result[i, c] = rows[indices[i], c]
     return result
 
 
 @plain
-def scatter_add(rows: Array, places: Array, updates: Array) -> Array:
+def scatter_add(rows: Array, indices: Array, updates: Array) -> Array:
     result = rows.copy()
-    for i in range(places.size):
+    for i in range(indices.size):
         for c in range(rows.shape[1]):
-            result[places[i], c] += updates[i, c]
+            result[indices[i], c] += updates[i, c]
     return result
 
 
 @plain
-def segment_sum(updates: Array, places: Array, count: int) -> Array:
-    return scatter_add(np.zeros((count, updates.shape[1]), updates.dtype), places, updates)
+def segment_sum(updates: Array, indices: Array, count: int) -> Array:
+    return scatter_add(np.zeros((count, updates.shape[1]), updates.dtype), indices, updates)
 
 
 @threaded

@@ -18,7 +18,7 @@ BLOCK = 64
 
 
 def softmax_program(xp: Any, lax: Any) -> Function:
-    # amax: torch's `max` along an axis gives places too.
+    # amax: torch's `max` along an axis gives indices too.
     def function(x: Any) -> Any:
         powers = xp.exp(x - xp.amax(x, axis=-1, keepdims=True))
         return powers / xp.sum(powers, axis=-1, keepdims=True)

@@ -99,18 +99,18 @@ def test_every_call_of_the_standard_is_taken(name: str) -> None:
     """Positional where the standard is positional, by the standard's names where they may be given."""
     ours = inspect.signature(getattr(xarr, name))
     theirs = SIGNATURES[name].parameters.values()
-    places = [one for one in theirs if one.kind is not one.KEYWORD_ONLY]
+    parameters = [one for one in theirs if one.kind is not one.KEYWORD_ONLY]
     if not any(one.kind is one.VAR_POSITIONAL for one in theirs):
-        ours.bind(*places)
-    for place, one in enumerate(theirs):
+        ours.bind(*parameters)
+    for index, one in enumerate(theirs):
         if one.kind is one.POSITIONAL_OR_KEYWORD:
-            assert list(ours.parameters)[place] == one.name
+            assert list(ours.parameters)[index] == one.name
         if one.kind is one.KEYWORD_ONLY:
-            positional = [each for each in places if each.kind is not each.VAR_POSITIONAL]
+            positional = [each for each in parameters if each.kind is not each.VAR_POSITIONAL]
             ours.bind(*positional, **{one.name: None})
         if one.kind is one.POSITIONAL_OR_KEYWORD:
-            only = [each for each in places if each.kind is each.POSITIONAL_ONLY]
-            ours.bind(*only, **{each.name: None for each in places if each not in only})
+            only = [each for each in parameters if each.kind is each.POSITIONAL_ONLY]
+            ours.bind(*only, **{each.name: None for each in parameters if each not in only})
 
 
 @pytest.mark.parametrize("name", sorted(SIGNATURES))

@@ -68,11 +68,11 @@ def test_traced_values_are_those_of_the_plain_function(size: int) -> None:
 def test_repeat_to_a_total_length_is_jaxs(repeats: Any, total: int, axis: int) -> None:
     x = np.arange(16).reshape(4, 4)
     wanted = jnp.repeat(x, jnp.asarray(repeats), axis, total_repeat_length=total)
-    given_ = xarr.asarray(repeats)
-    result = xarr.repeat(xarr.asarray(x), given_, axis, total_repeat_length=total)
+    counts = xarr.asarray(repeats)
+    result = xarr.repeat(xarr.asarray(x), counts, axis, total_repeat_length=total)
     assert_same(result, np.asarray(wanted).astype(np.int64))
     call = xarr.jit(lambda x, r: xarr.repeat(x, r, axis, total_repeat_length=total))
-    assert_same(call(xarr.asarray(x), given_), np.asarray(result))
+    assert_same(call(xarr.asarray(x), counts), np.asarray(result))
 
 
 # --- sizes wanted --------------------------------------------------------------------------------------
@@ -176,14 +176,14 @@ def test_diagonals_far_outside_of_a_matrix(k: int) -> None:
 
 def test_complex_numbers_at_the_edge() -> None:
     inf = np.inf
-    given_ = [
+    values = [
         complex(-inf, inf),
         complex(-inf, NAN),
         complex(inf, NAN),
         complex(-0.0, 0),
         complex(-0.0, -0.0),
     ]
-    results = np.asarray(xarr.expm1(given_))
+    results = np.asarray(xarr.expm1(values))
     assert [str(value) for value in results] == ["(-1+0j)", "(-1+0j)", "(inf+nanj)", "0j", "-0j"]
     assert str(np.asarray(xarr.sign([complex(-0.0, -0.0)]))[0]) == "0j"
 

@@ -423,11 +423,11 @@ def test_every_ufunc_that_xarr_has_is_mapped() -> None:
         ufunc = getattr(np, ufunc_name)
         # Of (m,n),(n)->(m) the first operand is a matrix.
         operands = (ufunc.signature or "").partition("->")[0].split("),(")
-        given = [xarr.stack([x] * 3) if "," in dims else x for dims in operands[: ufunc.nin]]
-        given += [x] * (ufunc.nin - len(given))
-        results = ufunc(*given)
+        arguments = [xarr.stack([x] * 3) if "," in dims else x for dims in operands[: ufunc.nin]]
+        arguments += [x] * (ufunc.nin - len(arguments))
+        results = ufunc(*arguments)
         with np.errstate(all="ignore"):
-            wanted = ufunc(*map(np.asarray, given))
+            wanted = ufunc(*map(np.asarray, arguments))
         for part in results if isinstance(results, tuple) else (results,):
             assert isinstance(part, xarr.Array), ufunc_name
         if not isinstance(wanted, tuple):

@@ -74,9 +74,9 @@ def test_an_element_type_makes_numbers_of_text(what: str) -> None:
     got = xarr.asarray(value, dtype=dtype)
     assert got.dtype == dtype
     np.testing.assert_array_equal(np.asarray(got), np.asarray(wanted, dtype))
-    place = xarr.zeros(got.shape, dtype)
-    place[...] = value
-    np.testing.assert_array_equal(np.asarray(place), np.asarray(wanted, dtype))
+    target = xarr.zeros(got.shape, dtype)
+    target[...] = value
+    np.testing.assert_array_equal(np.asarray(target), np.asarray(wanted, dtype))
 
 
 @pytest.mark.parametrize(

@@ -69,12 +69,12 @@ def test_imaginary_parts_are_not_dropped(dtype: str) -> None:
 def test_an_element_type_that_was_given(value: int, dtype: str, fix: str) -> None:
     model = xarr.zeros(2, dtype=dtype)
     calls: list[Callable[[str], Any]] = [
-        lambda given: xarr.asarray(value, given),
-        lambda given: xarr.asarray([value], given),
-        lambda given: xarr.full((2,), value, dtype=given),
-        lambda given: xarr.full_like(model, value, dtype=given),
-        lambda given: lax.full((2,), value, given),
-        lambda given: lax.full_like(model, value, given),
+        lambda element: xarr.asarray(value, element),
+        lambda element: xarr.asarray([value], element),
+        lambda element: xarr.full((2,), value, dtype=element),
+        lambda element: xarr.full_like(model, value, dtype=element),
+        lambda element: lax.full((2,), value, element),
+        lambda element: lax.full_like(model, value, element),
     ]
     for call in calls:
         with pytest.raises(
@@ -91,10 +91,10 @@ def test_an_element_type_that_was_given(value: int, dtype: str, fix: str) -> Non
 
 def test_arrays_of_python_numbers() -> None:
     for values, kind in (([1, 2], int), ([1, 2.5], float), ([True, 1j], complex)):
-        given = np.array(values, object)
+        array = np.array(values, object)
         with pytest.raises(InputError, match=rf"dtype object .*\.astype\({kind.__name__}\)"):
-            xarr.asarray(given)
-        assert np.asarray(xarr.asarray(given.astype(kind))).tolist() == values
+            xarr.asarray(array)
+        assert np.asarray(xarr.asarray(array.astype(kind))).tolist() == values
     with pytest.raises(InputError, match="too large for any element type"):
         xarr.asarray([2**70])
 

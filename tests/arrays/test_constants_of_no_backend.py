@@ -72,10 +72,10 @@ def smallest(text, record):
     kinds = [dtype for dtype in ("float64", "int64", *record.dtypes) if dtype in record.dtypes]
     shapes = sorted(record.shapes, key=lambda shape: (0 in shape, not shape, len(shape)))
     for dtype, shape in product(kinds, shapes):
-        given = inputs(record, shape, dtype)
+        operands = inputs(record, shape, dtype)
         try:
             with np.errstate(all="ignore"):
-                return given, dtype, expression(text)(np, *[value.copy() for value in given])
+                return operands, dtype, expression(text)(np, *[value.copy() for value in operands])
         except (ValueError, TypeError, IndexError, np.linalg.LinAlgError):
             continue
     raise AssertionError(f"NumPy refuses {text} for all inputs")
@@ -86,11 +86,11 @@ def try_elsewhere(text, record, values=True):
     used = tuple(sorted(names_in(ast.parse(text))))
     if not used:
         return
-    given, dtype, wanted = smallest(text, record)
+    operands, dtype, wanted = smallest(text, record)
     for moved in dict.fromkeys((used, used[:1])):
         form = [
             xarr.asarray(value, device=OTHER) if name in moved else value
-            for name, value in zip("xyz", given, strict=False)
+            for name, value in zip("xyz", operands, strict=False)
         ]
         result = expression(text)(_Mixed(), *form)
         assert homes(result) <= {OTHER}, text

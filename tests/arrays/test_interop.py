@@ -185,7 +185,7 @@ def test_no_array_shares_memory_with_another_one(asked: Any) -> None:
     x = xarr.arange(3)
     assert asked(x, x) is False
     assert asked(x, np.arange(3)) is False
-    # Whoever asks, as scikit-learn does, wants to know whether it may write into the second.
+    # A caller such as scikit-learn asks whether it may write into the second.
     assert asked(x, np.asarray(x)) is True
     assert asked(np.array(x), x) is False
 

@@ -192,18 +192,18 @@ class TestIndices:
         sizes, layout = case
         memory = pack(numbered(sizes) + 1000, layout)
         array = numbered(sizes) + 1000
-        places = []
+        positions = []
         for index in np.ndindex(sizes):
-            place = multi_index_to_linear(index, sizes, layout)
-            places.append(place)
-            assert memory[place] == array[index]
-            assert linear_to_multi_index(place, sizes, layout) == index
+            position = multi_index_to_linear(index, sizes, layout)
+            positions.append(position)
+            assert memory[position] == array[index]
+            assert linear_to_multi_index(position, sizes, layout) == index
         assert [multi_index_to_linear(index, sizes, layout) for index in indices(sizes, layout)] == sorted(
-            places
+            positions
         )
-        for place in set(range(memory.size)) - set(places):
+        for position in set(range(memory.size)) - set(positions):
             with pytest.raises(IndexingError, match=r"falls in the padding"):
-                linear_to_multi_index(place, sizes, layout)
+                linear_to_multi_index(position, sizes, layout)
 
     @given(st.lists(st.integers(1, 4), max_size=4))
     def test_as_numpy(self, sizes: list[int]) -> None:
@@ -256,10 +256,10 @@ class TestIndices:
         with pytest.raises(IndexingError, match=r"an index must be an integer, got"):
             multi_index_to_linear(index, (2, 3))
 
-    @pytest.mark.parametrize("place", [-1, 15])
-    def test_linear_out_of_bounds(self, place: int) -> None:
-        with pytest.raises(IndexingError, match=f"linear index {place} is out of bounds .* legal are 0 … 14"):
-            linear_to_multi_index(place, (2, 3), PADDED)
+    @pytest.mark.parametrize("index", [-1, 15])
+    def test_linear_out_of_bounds(self, index: int) -> None:
+        with pytest.raises(IndexingError, match=f"linear index {index} is out of bounds .* legal are 0 … 14"):
+            linear_to_multi_index(index, (2, 3), PADDED)
 
     def test_linear_not_an_integer(self) -> None:
         with pytest.raises(IndexingError, match=r"a linear index must be an integer, got 1.0 of type float"):

@@ -18,7 +18,7 @@ from xarr.ir.op import Op, operation
 
 @record
 class Point:
-    """A place."""
+    """A point of the plane."""
 
     x: int
     y: float = 2.0

@@ -1,4 +1,4 @@
-"""The class `Array` as lower rooms annotate with it."""
+"""The class `Array` as lower modules annotate with it."""
 
 import typing
 

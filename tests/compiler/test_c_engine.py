@@ -44,7 +44,7 @@ SELECTION = (
     "tests/lax/test_movement.py::test_agrees_with_xla[pad-float16]",
     "tests/lax/test_reduction.py::test_bitwise_reductions_agree[reduce_xor]",
     "tests/lax/test_reduction.py::test_numeric_reductions_agree[reduce_max]",
-    "tests/lax/test_reduction.py::test_places_of_extremes_agree[argmax]",
+    "tests/lax/test_reduction.py::test_indices_of_extremes_agree[argmax]",
     "tests/lax/test_sorting.py::test_sort_agrees_bit_for_bit",
     "tests/lax/test_convolution.py::test_window_reversal_reads_the_kernel_from_its_end",
     "tests/lax/test_windows.py::test_padding_and_holes_take_no_part",

@@ -61,7 +61,7 @@ SPOILED: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("name", SPOILED)
-def test_a_spoiled_file_is_no_file_and_is_overwritten(name: str, tmp_path: Path) -> None:
+def test_a_spoiled_file_is_no_file_and_is_written_anew(name: str, tmp_path: Path) -> None:
     cache = ObjectCache(tmp_path)
     cache.put(KEY, b"code")
     path = only_file(cache)
@@ -80,14 +80,14 @@ def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if os.geteuid() == 0:
         os.chown(path, NOBODY, NOBODY)
         return
-    given = path.stat()
+    before = path.stat()
     for name, original in (("fstat", os.fstat), ("stat", os.stat)):
 
         def seen(
             file: Any, *args: Any, original: Callable[..., os.stat_result] = original, **options: Any
         ) -> os.stat_result:
             status = original(file, *args, **options)
-            if not os.path.samestat(status, given):
+            if not os.path.samestat(status, before):
                 return status
             return os.stat_result((*status[:4], NOBODY, NOBODY, *status[6:10]))
 
@@ -127,7 +127,7 @@ FORBIDDEN: dict[str, Callable[[Path, pytest.MonkeyPatch], None]] = {
 
 @needs_posix
 @pytest.mark.parametrize("name", FORBIDDEN)
-def test_a_file_that_another_user_may_have_written_is_no_file_and_is_overwritten(
+def test_a_file_that_another_user_may_have_written_is_no_file_and_is_written_anew(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = ObjectCache(tmp_path)
@@ -400,7 +400,7 @@ def test_a_corrupt_kernel_is_compiled_anew(compilations: list[str], tmp_path: Pa
 def test_code_that_llvm_refuses_is_made_anew_once(
     code: bytes, compilations: list[str], tmp_path: Path
 ) -> None:
-    """Its checksum is right: whoever wrote it was at fault, and stays without consequences."""
+    """Its checksum is right, so it was written wrongly; that stays without consequences."""
     compile_and_run()
     cache = ObjectCache(tmp_path)
     path = only_file(cache)

@@ -190,8 +190,8 @@ def test_wrong_arguments() -> None:
 
 def test_arrays_show_where_their_elements_go() -> None:
     x, indices = xarr.asarray(np.arange(8.0).reshape(4, 2)), np.array([[2], [9], [-1]])
-    for given in (indices, xarr.asarray(indices), indices.tolist()):
-        shown = xarr.explain_gather(x, given, ROWS, (1, 2))
+    for vectors in (indices, xarr.asarray(indices), indices.tolist()):
+        shown = xarr.explain_gather(x, vectors, ROWS, (1, 2))
         assert shown == xarr.explain_gather((4, 2), (3, 1), ROWS, (1, 2))
         assert (
             "with these indices:\n"
@@ -239,7 +239,7 @@ def test_indices_without_values_are_drawn_as_an_example() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("argument", "message"),
     [
         (lambda: xarr.asarray(np.zeros(3)), "wanted one gather to explain, got 0"),
         (3, "wanted operand, indices and dimension numbers, or a function; got 3"),
@@ -247,9 +247,9 @@ def test_indices_without_values_are_drawn_as_an_example() -> None:
     ],
     ids=["none", "no function", "two"],
 )
-def test_what_holds_no_single_gather_is_refused(given: Any, message: str) -> None:
+def test_what_holds_no_single_gather_is_refused(argument: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
-        xarr.explain_gather(given)
+        xarr.explain_gather(argument)
 
 
 @pytest.mark.parametrize(

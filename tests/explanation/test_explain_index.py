@@ -29,12 +29,12 @@ def test_what_it_tells_is_what_happens(index: Index) -> None:
     for line in explanation.elements:
         scope = {"x": x, "result": wanted}
         ours, theirs = line.split(" = ")
-        assert eval(_place(ours), scope) == eval(_place(theirs), scope)
+        assert eval(_with_empty_index(ours), scope) == eval(_with_empty_index(theirs), scope)
     assert str(wanted.shape) in explanation.text().splitlines()[0]
     ElementTree.fromstring(explanation.svg())
 
 
-def _place(text: str) -> str:
+def _with_empty_index(text: str) -> str:
     return text.replace("[]", "[()]")
 
 

@@ -97,7 +97,7 @@ def test_the_explicit_assignment_is_accepted() -> None:
     assert_same(scope["x"], wanted)
 
 
-def test_an_unreadable_place_has_plain_names() -> None:
+def test_an_unreadable_source_line_has_plain_names() -> None:
     scope: dict[str, Any] = {"x": x.copy(), "v": v}
     with xarr.config(broadcasting="explicit"), pytest.raises(BroadcastError, match=r"x\[\.\.\.\] = value"):
         exec("x[:] = v", scope)

@@ -51,7 +51,7 @@ def test_expressions_keep_dtypes() -> None:
         ("(9999999999999999999999,) + ()", "a size", 1),
     ],
 )
-def test_malformed_expressions_point_at_the_place(text: str, wanted: str, column: int) -> None:
+def test_malformed_expressions_point_at_the_column(text: str, wanted: str, column: int) -> None:
     with pytest.raises(ParseError, match=wanted) as caught:
         parse_expression(text)
     lines = str(caught.value).splitlines()

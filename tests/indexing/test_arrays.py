@@ -88,13 +88,13 @@ def test_reading_in_a_traced_function(index: Index) -> None:
     wanted = read(x, index.host)
     if wanted is not IndexError:
         items = index.own if isinstance(index.own, tuple) else (index.own,)
-        places = [k for k, item in enumerate(items) if isinstance(item, np.ndarray | xarr.Array)]
+        positions = [k for k, item in enumerate(items) if isinstance(item, np.ndarray | xarr.Array)]
 
         def function(array: Any, *arrays: Any) -> Any:
-            new = dict(zip(places, arrays, strict=True))
+            new = dict(zip(positions, arrays, strict=True))
             return array[tuple(new.get(k, item) for k, item in enumerate(items))]
 
-        arrays = [xarr.asarray(items[k]) for k in places]
+        arrays = [xarr.asarray(items[k]) for k in positions]
         assert_same(xarr.jit(function)(xarr.asarray(x), *arrays), wanted)
 
 
@@ -127,10 +127,10 @@ def test_bounds_of_slices_beside_arrays() -> None:
 
 
 def test_a_later_change_of_the_users_index_is_not_seen() -> None:
-    places, mask = np.array([0, 1]), np.array([True, False, True])
+    indices, mask = np.array([0, 1]), np.array([True, False, True])
     a = xarr.asarray([10, 20, 30])
-    first, second = a[places], a[mask]
-    places[:], mask[:] = 2, False
+    first, second = a[indices], a[mask]
+    indices[:], mask[:] = 2, False
     assert first.tolist() == [10, 20]
     assert second.tolist() == [10, 30]
 
@@ -148,7 +148,7 @@ def test_known_indices_become_one_gather() -> None:
     assert "custom_call" not in shown
 
 
-def test_a_place_without_dimensions_is_a_dynamic_slice() -> None:
+def test_an_index_without_dimensions_is_a_dynamic_slice() -> None:
     shown = text(lambda x, i: x[:, i], xarr.zeros((3, 4)), xarr.asarray(1))
     assert "stablehlo.dynamic_slice" in shown
     assert "gather" not in shown
@@ -218,14 +218,14 @@ def test_bad_index_arrays(index: Any, text: str) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 def test_a_bad_index_without_a_value_is_found_when_it_gets_one(backend: str) -> None:
     with xarr.use_backend(backend):
-        a, places = xarr.asarray(counted((3, 4))), xarr.asarray([0, 1]) + 2
-        result = a[places]
+        a, indices = xarr.asarray(counted((3, 4))), xarr.asarray([0, 1]) + 2
+        result = a[indices]
         with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3") as caught:
             result.evaluate()
-        assert any("result = a[places]" in note for note in caught.value.__notes__)
+        assert any("result = a[indices]" in note for note in caught.value.__notes__)
         with pytest.raises(IndexingError, match="index -4 is out of bounds"):
-            (a[places - 6] + 1).evaluate()
-        assert_same(a[places - 2], counted((3, 4))[:2])
+            (a[indices - 6] + 1).evaluate()
+        assert_same(a[indices - 2], counted((3, 4))[:2])
 
 
 def test_a_bad_index_in_a_jitted_function() -> None:

@@ -22,13 +22,13 @@ def is_checked(function: Any, *arguments: Any) -> bool:
     return "xarr.checked_indices" in str(xarr.lower(function, *arguments).stage("traced"))
 
 
-def place(text: str, i: Any) -> Any:
+def evaluate(text: str, i: Any) -> Any:
     return eval(text, {"xarr": xarr, "i": i})
 
 
 def total(low: Any, high: Any, text: str) -> Any:
-    """The sum of the elements of an array of 5 at a place for each i."""
-    return lambda x: lax.fori_loop(low, high, lambda i, t: t + xarr.sum(x[place(text, i)]), 0)
+    """The sum of the elements of an array of 5 at an index for each i."""
+    return lambda x: lax.fori_loop(low, high, lambda i, t: t + xarr.sum(x[evaluate(text, i)]), 0)
 
 
 X = xarr.asarray(counted((5,)))
@@ -53,7 +53,7 @@ X = xarr.asarray(counted((5,)))
 def test_what_is_certain(low: Any, high: Any, text: str) -> None:
     function = total(low, high, text)
     assert not is_checked(function, X)
-    wanted = sum(counted((5,))[np.asarray(place(text, i))].sum() for i in range(low, high))
+    wanted = sum(counted((5,))[np.asarray(evaluate(text, i))].sum() for i in range(low, high))
     assert function(X).item() == xarr.jit(function)(X).item() == wanted
 
 

@@ -148,28 +148,29 @@ def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
     items = index if isinstance(index, tuple) else (index,)
     assume(x.ndim > 0)
     consuming = [item is not None and item is not Ellipsis for item in items]
-    dots = next((place for place, item in enumerate(items) if item is Ellipsis), len(items))
+    dots = next((position for position, item in enumerate(items) if item is Ellipsis), len(items))
     axes = [
-        sum(consuming[:place]) + (place > dots) * (x.ndim - sum(consuming)) for place in range(len(items))
+        sum(consuming[:position]) + (position > dots) * (x.ndim - sum(consuming))
+        for position in range(len(items))
     ]
-    rooms = [0] * x.ndim
+    margins = [0] * x.ndim
     results: list[Any] = []
     for item, axis, uses in zip(items, axes, consuming, strict=True):
         if not uses or isinstance(item, slice):
             results.append(item)
             continue
         size = x.shape[axis]
-        places = np.asarray(item, np.int64)
+        indices = np.asarray(item, np.int64)
         if mode == "wrap" and size:
-            places = places % size
-        places = np.where(places < 0, places + size, places)
+            indices = indices % size
+        indices = np.where(indices < 0, indices + size, indices)
         if mode == "clip" and size:
-            places = np.clip(places, 0, size - 1)
-        rooms[axis] = FAR
-        results.append(places + FAR if isinstance(item, np.ndarray) else int(places) + FAR)
-        assume(mode in ("fill", "drop") or size > 0 or not places.size)
-    whole = np.pad(x, [(room, room) for room in rooms], constant_values=filler)
-    inside = tuple(slice(room, room + size) for room, size in zip(rooms, x.shape, strict=True))
+            indices = np.clip(indices, 0, size - 1)
+        margins[axis] = FAR
+        results.append(indices + FAR if isinstance(item, np.ndarray) else int(indices) + FAR)
+        assume(mode in ("fill", "drop") or size > 0 or not indices.size)
+    whole = np.pad(x, [(margin, margin) for margin in margins], constant_values=filler)
+    inside = tuple(slice(margin, margin + size) for margin, size in zip(margins, x.shape, strict=True))
     return Padded(whole, inside, tuple(results))
 
 
@@ -177,19 +178,19 @@ def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
 @given(indices(beyond=FAR - 5, masks=False), st.sampled_from(MODES), st.sampled_from(["set", "add"]), DRAWN)
 def test_modes_over_random_indices(index: Index, mode: str, method: str, data: st.DataObject) -> None:
     x = counted(index.shape)
-    room = padded(x, index.host, mode)
-    place = xarr.asarray(x).at[index.own]
-    wanted = selected(room.whole, room.index)
-    assert_same(place.get(mode=mode, fill_value=-99), wanted)
+    wider = padded(x, index.host, mode)
+    at = xarr.asarray(x).at[index.own]
+    wanted = selected(wider.whole, wider.index)
+    assert_same(at.get(mode=mode, fill_value=-99), wanted)
     value = data.draw(values_for(wanted.shape))
     while value.ndim > wanted.ndim:
         value = value[0]
-    result = getattr(place, method)(value, mode=mode)
+    result = getattr(at, method)(value, mode=mode)
     if method == "set":
-        room.whole[room.index] = value
+        wider.whole[wider.index] = value
     else:
-        np.add.at(room.whole, room.index, value)
-    assert_same(result, room.whole[room.inside])
+        np.add.at(wider.whole, wider.index, value)
+    assert_same(result, wider.whole[wider.inside])
 
 
 # --- JAX -----------------------------------------------------------------------------------------------------
@@ -232,8 +233,8 @@ def _for_jax(index: Any) -> Any:
     return index.astype(np.int64) if isinstance(index, np.ndarray) else index
 
 
-def _parts(given_: slice) -> tuple[Any, Any, Any]:
-    return given_.start, given_.stop, given_.step
+def _parts(index: slice) -> tuple[Any, Any, Any]:
+    return index.start, index.stop, index.step
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "bool"])
@@ -241,8 +242,8 @@ def test_what_fills_by_default(dtype: str) -> None:
     x = np.ones(2, dtype)
     result = xarr.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")
     assert_same(result, np.asarray(jnp.asarray(x).at[np.array([0, 2, -3])].get(mode="fill")))
-    given_ = xarr.asarray(x).at[np.array([0, 2])].get(mode="fill", fill_value=0)
-    assert_same(given_, np.array([1, 0], dtype))
+    filled = xarr.asarray(x).at[np.array([0, 2])].get(mode="fill", fill_value=0)
+    assert_same(filled, np.array([1, 0], dtype))
 
 
 # --- modes in detail -------------------------------------------------------------------------------------------
@@ -268,7 +269,7 @@ def test_modes(mode: str, read: list[int], written: list[int], lazy: bool) -> No
             np.asarray(a.at[index].set(0, mode=error))
 
 
-def test_a_single_place_out_of_bounds() -> None:
+def test_a_single_index_out_of_bounds() -> None:
     a = xarr.asarray([1, 2, 3])
     assert a.at[5].get(mode="clip").item() == 3
     assert a.at[5].get(mode="fill", fill_value=7).item() == 7
@@ -276,8 +277,8 @@ def test_a_single_place_out_of_bounds() -> None:
     assert a.at[5].set(9, mode="clip").tolist() == [1, 2, 9]
     assert a.at[-(10**30)].get(mode="clip").item() == 1
     assert a.at[-1].get(mode="promise_in_bounds").item() == 3
-    place = xarr.jit(lambda x, i: (x.at[i].set(9, mode="drop"), x.at[i].add(9, mode="clip")))
-    dropped, clipped = place(a, xarr.asarray(5))
+    write = xarr.jit(lambda x, i: (x.at[i].set(9, mode="drop"), x.at[i].add(9, mode="clip")))
+    dropped, clipped = write(a, xarr.asarray(5))
     assert dropped.tolist() == [1, 2, 3]
     assert clipped.tolist() == [1, 2, 12]
 
@@ -424,11 +425,11 @@ def test_writing_on_each_backend(index: Any, backend: str) -> None:
 
 
 def test_a_bad_index_without_a_value_is_found_when_writing() -> None:
-    a, places = xarr.asarray([1, 2, 3]), xarr.asarray([0, 1]) + 2
-    a[places] = 0
+    a, indices = xarr.asarray([1, 2, 3]), xarr.asarray([0, 1]) + 2
+    a[indices] = 0
     with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3") as caught:
         np.asarray(a)
-    assert any("a[places] = 0" in note for note in caught.value.__notes__)
+    assert any("a[indices] = 0" in note for note in caught.value.__notes__)
 
 
 def test_jitted_updates() -> None:

@@ -1,4 +1,4 @@
-"""The arithmetic of windows: sizes, places, progressions, names of padding."""
+"""The arithmetic of windows: sizes, positions, progressions, names of padding."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DIMENSIONS = st.builds(
 
 
 def laid_out(dimension: WindowDimension, base_size: int) -> list[int | None]:
-    """The dilated and padded base, each place with the index of its element."""
+    """The dilated and padded base, each position with the index of its element."""
     spread: list[int | None] = [None] * dilate_size(base_size, dimension.base_dilation)
     spread[:: dimension.base_dilation] = range(base_size)
     low, high = dimension.padding_low, dimension.padding_high

@@ -347,9 +347,9 @@ def test_complex_special_values(record: Record, dtype: str) -> None:
         alike = _classes(got) == _classes(wanted)
         stated = np.zeros(got.shape, bool)
         for one in differences(record.name, dtype, got.dtype.name):
-            places = one.where(*call)
-            assert not np.all(alike[places]), f"{record.name}: no difference where {one.place} any more"
-            stated |= places
+            special = one.where(*call)
+            assert not np.all(alike[special]), f"{record.name}: no difference where {one.condition} any more"
+            stated |= special
     wrong = ~alike & ~stated
     assert not wrong.any(), _shown(record.name, call, got, wanted, wrong)
 

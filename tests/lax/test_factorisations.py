@@ -183,9 +183,9 @@ def test_eigh(backend: str, shape: tuple[int, ...], dtype: str) -> None:
     with xarr.use_backend(backend):
         for lower in (True, False):
             triangle = np.tril(x) if lower else np.triu(x)
-            for given, symmetrize in ((x, True), (triangle, False)):
+            for matrix, symmetrize in ((x, True), (triangle, False)):
                 v, w = map(
-                    np.asarray, linalg.eigh(xarr.asarray(given), lower=lower, symmetrize_input=symmetrize)
+                    np.asarray, linalg.eigh(xarr.asarray(matrix), lower=lower, symmetrize_input=symmetrize)
                 )
                 close(x @ v, v * w[..., None, :], 20)
                 unitary(v)

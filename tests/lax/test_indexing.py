@@ -223,17 +223,17 @@ def argmin_of_pairs(element: Any, update: Any) -> Any:
 
 
 def test_variadic_scatter(backend: str) -> None:
-    values, places = np.array([3.0, 1, 2, 1, 5]), np.arange(5)
+    values, indices = np.array([3.0, 1, 2, 1, 5]), np.arange(5)
     start = np.full(3, np.inf), np.full(3, -1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     least, where = lax.scatter_with(
-        start, [[0], [0], [2], [0], [7]], (values, places), argmin_of_pairs, numbers
+        start, [[0], [0], [2], [0], [7]], (values, indices), argmin_of_pairs, numbers
     )
     assert_same(least, np.array([1.0, np.inf, 2.0]))
     assert_same(where, np.array([1, -1, 2]))
 
 
-def test_results_of_a_variadic_computation_may_change_places(backend: str) -> None:
+def test_results_of_a_variadic_computation_may_be_swapped(backend: str) -> None:
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
     arrays, updates = {"a": np.array([1.0]), "b": np.array([2.0])}, {"a": np.ones(3), "b": np.ones(3)}
     result = lax.scatter_with(
@@ -243,7 +243,7 @@ def test_results_of_a_variadic_computation_may_change_places(backend: str) -> No
     assert_same(result["b"], np.array([1.0]))
 
 
-def test_windows_without_start_all_go_to_the_same_place(backend: str) -> None:
+def test_windows_without_start_are_all_added_to_the_same_element(backend: str) -> None:
     """XLA's scatter simplifier applies only one of them."""
     result = lax.scatter_add(
         np.float64(1), np.zeros((3, 0), int), [1.0, 2, 4], lax.ScatterDimensionNumbers((), (), ())
@@ -256,17 +256,20 @@ def test_windows_without_start_all_go_to_the_same_place(backend: str) -> None:
 def test_many_duplicates(targets: int, width: int) -> None:
     """Deep and shallow duplicates take different ways, with the same bits as one update after the other."""
     random = np.random.default_rng(3)
-    places, updates = random.integers(-1, targets, 5000), random.normal(size=(5000, width)).astype(np.float32)
+    indices, updates = (
+        random.integers(-1, targets, 5000),
+        random.normal(size=(5000, width)).astype(np.float32),
+    )
     x = random.normal(size=(targets, width)).astype(np.float32)
     sums, mixes = x.copy(), x.copy()
-    for at, update in zip(places, updates, strict=True):
+    for at, update in zip(indices, updates, strict=True):
         if at >= 0:
             sums[at] += update
             mixes[at] = mixes[at] * np.float32(0.5) + update
     numbers = lax.ScatterDimensionNumbers(*ROWS)
     with xarr.use_backend("numpy"):
-        assert_same(lax.scatter_add(x, places[:, None], updates, numbers), sums)
-        mixed = lax.scatter_with(x, places[:, None], updates, lambda a, b: a * 0.5 + b, numbers)
+        assert_same(lax.scatter_add(x, indices[:, None], updates, numbers), sums)
+        mixed = lax.scatter_with(x, indices[:, None], updates, lambda a, b: a * 0.5 + b, numbers)
         assert_same(mixed, mixes)
 
 
@@ -294,22 +297,22 @@ def test_any_combination_goes_in_order(targets: int, dtype: str, fusion: str) ->
     """As the reference, also where one target gets all updates and where others get many or none."""
     random, kind = np.random.default_rng(targets), np.dtype(getattr(ml_dtypes, dtype, dtype))
     combine = implies if dtype == "bool" else rotate_and_mix if kind.kind in "iu" else half_and_more
-    places = np.minimum(random.zipf(1.5, (60, 1)), targets + 1) - 1
+    indices = np.minimum(random.zipf(1.5, (60, 1)), targets + 1) - 1
     for shape, names in (((), ((), (0,), (0,))), ((2,), ROWS)):
         x, updates = (
-            (random.normal(size=(size, *shape)) * 20).astype(kind) for size in (targets, len(places))
+            (random.normal(size=(size, *shape)) * 20).astype(kind) for size in (targets, len(indices))
         )
         numbers = lax.ScatterDimensionNumbers(*names)
         with xarr.use_backend("reference"):
-            wanted = np.asarray(lax.scatter_with(x, places, updates, combine, numbers))
+            wanted = np.asarray(lax.scatter_with(x, indices, updates, combine, numbers))
         with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
-            assert_same(lax.scatter_with(x, places, updates, combine, numbers), wanted)
+            assert_same(lax.scatter_with(x, indices, updates, combine, numbers), wanted)
 
 
 @pytest.mark.parametrize("fusion", ENGINES)
 def test_any_combination_of_pairs_goes_in_order(fusion: str) -> None:
     random = np.random.default_rng(0)
-    values, places = random.integers(0, 9, 50).astype(np.float32), random.integers(-1, 4, (50, 1))
+    values, indices = random.integers(0, 9, 50).astype(np.float32), random.integers(-1, 4, (50, 1))
     start = np.full(3, np.inf, np.float32), np.full(3, -1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
 
@@ -318,10 +321,10 @@ def test_any_combination_of_pairs_goes_in_order(fusion: str) -> None:
 
     for combine in (argmin_of_pairs, swapped):
         with xarr.use_backend("reference"):
-            wanted = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
+            wanted = lax.scatter_with(start, indices, (values, np.arange(50)), combine, numbers)
             wanted = [np.asarray(each) for each in wanted]
         with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
-            results = lax.scatter_with(start, places, (values, np.arange(50)), combine, numbers)
+            results = lax.scatter_with(start, indices, (values, np.arange(50)), combine, numbers)
             for mine, theirs in zip(results, wanted, strict=True):
                 assert_same(mine, theirs)
 
@@ -342,7 +345,7 @@ def test_many_updates_are_combined_by_a_compiled_loop() -> None:
 
 @pytest.mark.parametrize("bound", [9, 2**62])
 def test_groups_of_updates(bound: int) -> None:
-    """Also where target and place do not fit in one integer to sort."""
+    """Also where target and index do not fit in one integer to sort."""
     groups = Groups(np.array([5, 2, 5, 7, 5, 2]), bound)
     assert groups.targets.tolist() == [5, 2, 7]
     assert groups.order.tolist() == [1, 5, 0, 2, 4, 3]
@@ -513,7 +516,7 @@ def test_explicit_spelling(name: str) -> None:
 
 
 def test_flags_are_part_of_the_op() -> None:
-    """A promise made or not makes two ops, so that neither takes the other's place."""
+    """A promise made or not makes two ops, so that neither replaces the other."""
     plain = ops.Gather((), (0,), (), (), (0,), 1, (1,))
     promised = ops.Gather((), (0,), (), (), (0,), 1, (1,), indices_are_sorted=True)
     assert plain != promised

@@ -106,7 +106,7 @@ def test_float8_without_infinity_starts_from_its_extremes() -> None:
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_places_of_extremes_agree(name: str) -> None:
+def test_indices_of_extremes_agree(name: str) -> None:
     rank5 = RNG.integers(0, 3, (2, 3, 2, 1, 4))
     arrays = [
         SPECIAL,
@@ -130,14 +130,14 @@ def test_argmax_takes_negative_axes_and_ties_across_long_dimensions() -> None:
 
 def test_argmax_is_found_by_its_computation_and_any_other_index_array_still_works() -> None:
     operand = np.array([[2.0, 7.0, 7.0], [np.nan, 1.0, np.nan]])
-    places = np.array([[9, 8, 3], [5, 6, 4]])
+    positions = np.array([[9, 8, 3], [5, 6, 4]])
 
     def later(a: Any, b: Any) -> Any:
         pick = lax.bitwise_or(lax.gt(a[0], b[0]), lax.ne(a[0], a[0]))
         first = lax.bitwise_and(lax.eq(a[0], b[0]), lax.lt(a[1], b[1]))
         return lax.select(pick, a[0], b[0]), lax.select(lax.bitwise_or(pick, first), a[1], b[1])
 
-    values, indices = lax.reduce((operand, places), (-np.inf, 0), later, (1,))
+    values, indices = lax.reduce((operand, positions), (-np.inf, 0), later, (1,))
     np.testing.assert_array_equal(np.asarray(indices), [3, 5])
     np.testing.assert_array_equal(np.asarray(values), [7, np.nan])
     text = program_text(
@@ -364,7 +364,7 @@ def _crossed(x: Any) -> Any:
     return lax.reduce((x, x), (zero, zero), lambda a, b: (lax.add(a[0], b[0]), lax.add(a[0], b[1])), (0,))
 
 
-def test_places_of_extremes_need_no_row_of_numbers() -> None:
+def test_indices_of_extremes_need_no_row_of_numbers() -> None:
     def text(function: Any) -> str:
         program: Any = xarr.lower(function, "f32[7]").stage("program")
         return str(program.text)

@@ -127,12 +127,12 @@ def test_float8_sorts_with_nan_last() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 8, 33, 100])
 def test_any_comparator_sorts_stably(size: int) -> None:
-    operand, place = RNG.integers(-5, 6, (3, size)), np.tile(np.arange(size), (3, 1))
+    operand, index = RNG.integers(-5, 6, (3, size)), np.tile(np.arange(size), (3, 1))
 
     def by_magnitude(a: Any, b: Any, i: Any, j: Any) -> Any:
         return lax.lt(lax.abs(a), lax.abs(b))
 
-    result, order = lax.sort_with((operand, place), by_magnitude)
+    result, order = lax.sort_with((operand, index), by_magnitude)
     wanted = np.argsort(np.abs(operand), axis=1, kind="stable")
     np.testing.assert_array_equal(np.asarray(order), wanted)
     np.testing.assert_array_equal(np.asarray(result), np.take_along_axis(operand, wanted, 1))
@@ -147,11 +147,11 @@ def test_any_comparator_sorts_along_any_dimension() -> None:
 
 def test_plain_and_total_comparisons_ascending_and_descending() -> None:
     operand = np.array([2.0, -1.0, 2.0, 0.0, -0.0, np.inf, -np.inf])
-    place = np.arange(7)
+    index = np.arange(7)
     for compare, sign in ((lax.lt, 1), (lax.gt, -1)):
-        _, order = lax.sort_with((operand, place), lambda a, b, i, j, compare=compare: compare(a, b))
+        _, order = lax.sort_with((operand, index), lambda a, b, i, j, compare=compare: compare(a, b))
         np.testing.assert_array_equal(np.asarray(order), np.argsort(sign * operand, kind="stable"))
-        _, order = lax.sort_with((operand, place), lambda a, b, i, j, compare=compare: compare(b, a))
+        _, order = lax.sort_with((operand, index), lambda a, b, i, j, compare=compare: compare(b, a))
         np.testing.assert_array_equal(np.asarray(order), np.argsort(-sign * operand, kind="stable"))
     special = np.array([np.nan, 0.0, -0.0, np.copysign(np.nan, -1), 1.0])
     ascending = np.asarray(lax.sort_with(special, lax.lt_to))
@@ -277,7 +277,7 @@ def test_merging_is_that_of_the_definition(fusion: str) -> None:
 @pytest.mark.parametrize("fusion", ENGINES)
 @pytest.mark.parametrize("name", ["by_magnitude_down", "by_sum", "lt", "gt"])
 def test_nan_goes_where_merging_puts_it(name: str, fusion: str) -> None:
-    """A plain comparison places NaN nowhere: the definition's merge sort says where it ends up."""
+    """A plain comparison says nothing of NaN: the definition's merge sort says where it ends up."""
     compare = COMPARATORS.get(name) or (lambda a, b, c, d: getattr(lax, name)(a, b))
     for size in (2, 3, 7, 33, 64, 100):
         operands = (of_few(size, np.float32, nan=True), np.arange(size))
@@ -290,7 +290,7 @@ def test_nan_goes_where_merging_puts_it(name: str, fusion: str) -> None:
             assert_same(lax.sort_with(operands[0], lambda a, b: compare(a, b, a, b)), alone)
 
 
-def test_nan_goes_to_the_same_place_in_long_lines_by_every_engine() -> None:
+def test_nan_goes_to_the_same_index_in_long_lines_by_every_engine() -> None:
     operands = (of_few(7_001, np.float32, nan=True), np.arange(7_001))
     with xarr.config(fusion="off"):
         order = np.asarray(lax.sort_with(operands, lambda a, b, c, d: lax.lt(a, b))[1])
@@ -310,14 +310,14 @@ def test_nan_goes_to_the_same_place_in_long_lines_by_every_engine() -> None:
 @pytest.mark.parametrize("dtype", ["int64", "uint64", "float64", "uint8", "bool", "float8_e4m3fnuz"])
 @pytest.mark.parametrize("compare", [lax.lt, lax.gt], ids=["lt", "gt"])
 def test_wide_and_narrow_keys_keep_equal_ones_in_order(dtype: str, compare: Any) -> None:
-    """64 bits that leave no room for places beside them, with and without equal ones."""
+    """64 bits that leave none for indices beside them, with and without equal ones."""
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     keys = RNG.integers(0, 2**64 - 1, (3, 50), np.uint64, endpoint=True)
     keys = keys.view(kind) if kind.itemsize == 8 and kind.kind != "f" else (keys % 120).astype(kind)
-    place = np.tile(np.arange(50), (3, 1))
+    index = np.tile(np.arange(50), (3, 1))
     for each in (keys, np.concatenate([keys, keys], axis=1)[:, :50], keys[:, RNG.integers(0, 9, 50)]):
         wide = each.astype(np.float32) if kind.kind == "V" else each.astype(object)
-        _, order = lax.sort_with((each, place), lambda a, b, i, j: compare(a, b))
+        _, order = lax.sort_with((each, index), lambda a, b, i, j: compare(a, b))
         ranks = np.unique(wide, return_inverse=True)[1].reshape(wide.shape)
         wanted = np.argsort(ranks if compare is lax.lt else -ranks, axis=1, kind="stable")
         np.testing.assert_array_equal(np.asarray(order), wanted)
@@ -350,8 +350,8 @@ def test_compiled_merging_goes_along_any_dimension_and_carries_any_type() -> Non
     wanted = np.argsort(operands[0] % 3, axis=1, kind="stable")
     for fusion in ENGINES:
         with xarr.config(fusion=fusion):
-            for mine, given in zip(lax.sort_with(operands, compare, 1), operands, strict=True):
-                same_bits(mine, np.take_along_axis(given, wanted, 1))
+            for mine, operand in zip(lax.sort_with(operands, compare, 1), operands, strict=True):
+                same_bits(mine, np.take_along_axis(operand, wanted, 1))
 
 
 def type_of(array: Any) -> TensorType:

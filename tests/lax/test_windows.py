@@ -69,7 +69,7 @@ def test_defaults_as_jax(backend: str) -> None:
 
 def test_trees_as_jax(backend: str) -> None:
     """Largest elements and where they stand, in a dict."""
-    places = np.arange(20, dtype=np.int32).reshape(4, 5)
+    indices = np.arange(20, dtype=np.int32).reshape(4, 5)
 
     def function(m: Any, x: Any) -> Any:
         def larger(a: Any, b: Any) -> Any:
@@ -77,7 +77,7 @@ def test_trees_as_jax(backend: str) -> None:
             return {"i": m.select(keep, a["i"], b["i"]), "x": m.max(a["x"], b["x"])}
 
         start = {"x": np.float32(-np.inf), "i": np.int32(-1)}
-        return m.reduce_window({"x": x, "i": places}, start, larger, (3, 2), (1, 2), [(1, 1), (-1, 2)])
+        return m.reduce_window({"x": x, "i": indices}, start, larger, (3, 2), (1, 2), [(1, 1), (-1, 2)])
 
     same_as_jax(function, -X)
 
@@ -218,7 +218,7 @@ NUMBERS = np.random.default_rng(3).integers(-1000, 1000, N)
 @pytest.mark.parametrize("size", [1, 2, 1000, 65_537, N - 1, N])
 @pytest.mark.parametrize("stride", [1, 7, 70_000])
 def test_windows_of_any_size_cost_alike(size: int, stride: int) -> None:
-    """Sums and extremes of up to 200,000 neighbours, at up to 200,000 places: by definition 10^10 steps."""
+    """Sums and extremes of up to 200,000 neighbours, at up to 200,000 positions: by definition 10^10 steps."""
     sums = np.concatenate([[0], np.cumsum(NUMBERS)])
     wanted = (sums[size:] - sums[:-size])[::stride]
     assert_same(lax.reduce_window(NUMBERS, 0, lax.add, (size,), (stride,)), wanted)

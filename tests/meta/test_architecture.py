@@ -352,14 +352,14 @@ def test_conftest_imports_no_xarr() -> None:
 def test_stale_backend_is_refused(tmp_path: Path) -> None:
     made_up_tree(tmp_path / "checkout", xarr_toy="x = 1")
     made_up_tree(tmp_path / "installed", xarr_toy="x = 1")
-    places = {
+    packages = {
         "xarr": tmp_path / "checkout" / "xarr",
         "xarr_toy": tmp_path / "installed" / "backends" / "xarr_toy",
     }
-    assert stale_backends(tmp_path / "checkout", places.get) == []
-    (places["xarr_toy"] / "__init__.py").write_text("x = 2", encoding="utf-8")
-    (problem,) = stale_backends(tmp_path / "checkout", places.get)
+    assert stale_backends(tmp_path / "checkout", packages.get) == []
+    (packages["xarr_toy"] / "__init__.py").write_text("x = 2", encoding="utf-8")
+    (problem,) = stale_backends(tmp_path / "checkout", packages.get)
     assert "which differs from" in problem
-    (places["xarr_toy"] / "__init__.py").write_text("x = 1", encoding="utf-8")
-    (places["xarr_toy"] / "more.py").write_text("", encoding="utf-8")
-    assert len(stale_backends(tmp_path / "checkout", places.get)) == 1
+    (packages["xarr_toy"] / "__init__.py").write_text("x = 1", encoding="utf-8")
+    (packages["xarr_toy"] / "more.py").write_text("", encoding="utf-8")
+    assert len(stale_backends(tmp_path / "checkout", packages.get)) == 1

@@ -1,4 +1,4 @@
-"""`docs/images/rooms.svg` is the picture of the imports as they are."""
+"""`docs/images/parts.svg` is the picture of the imports as they are."""
 
 from pathlib import Path
 from types import ModuleType
@@ -27,7 +27,7 @@ def test_a_new_import_changes_the_picture(script: ModuleType, tmp_path: Path) ->
         path.write_text(source, encoding="utf-8")
         other = tmp_path / "core.py"
         other.write_text("import math", encoding="utf-8")
-        imports: dict[str, set[str]] = script.imports_of_rooms(
+        imports: dict[str, set[str]] = script.imports_of_parts(
             Tree({"xarr.ir.graph": path, "xarr.lax.core": other})
         )
         return imports
@@ -37,7 +37,7 @@ def test_a_new_import_changes_the_picture(script: ModuleType, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("module", "room"),
+    ("module", "part"),
     [
         ("xarr", "xarr/__init__.py"),
         ("xarr.dtypes", "base"),
@@ -48,8 +48,8 @@ def test_a_new_import_changes_the_picture(script: ModuleType, tmp_path: Path) ->
         ("xarr_numpy.ops.table", "backends/xarr_numpy"),
     ],
 )
-def test_room(script: ModuleType, module: str, room: str) -> None:
-    assert script.room_of(module) == room
+def test_part_of_a_module(script: ModuleType, module: str, part: str) -> None:
+    assert script.part_of(module) == part
 
 
 def test_cycles_share_a_box_and_implied_arrows_are_left_out(script: ModuleType) -> None:
@@ -63,8 +63,8 @@ def test_an_arrow_bends_on_each_floor_that_it_passes(script: ModuleType) -> None
     graph = {"a": {"b", "e"}, "b": {"c"}, "c": set(), "e": set()}
     floors, steps = script.routed({**graph, "a": {"b", "e"}})
     assert floors[0][:2] == ["c", "e"] and floors[2] == ["a"]
-    assert [room for room in floors[1] if room != "b"] == [bend for bend in steps["a"] if bend != "b"]
-    assert all(room in steps for rooms in floors for room in rooms)
+    assert [part for part in floors[1] if part != "b"] == [bend for bend in steps["a"] if bend != "b"]
+    assert all(part in steps for parts in floors for part in parts)
     drawing = ElementTree.fromstring(script.picture(graph))
     assert sum(child.tag.endswith("path") for child in drawing) == 4
     assert sum(child.tag.endswith("text") for child in drawing) == 4

@@ -80,7 +80,7 @@ def test_xla_agrees_but_where_it_is_said_not_to(name: str, dtype: str) -> None:
     for one in EXTREMES:
         if name in one.functions:
             stated = one.where(x)
-            assert np.any(differing[stated]), f"{name}: no difference where {one.place} any more"
+            assert np.any(differing[stated]), f"{name}: no difference where {one.condition} any more"
             left_aside |= stated
     where = differing & ~left_aside
     assert not where.any(), shown(name, where, x, got, wanted)

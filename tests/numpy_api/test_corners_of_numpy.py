@@ -25,11 +25,11 @@ def test_numbers_put_before_a_difference_take_part_in_promotion(dtype: str, ends
     same(xarr.jit(lambda x: xarr.diff(x, **ends))(x), np.diff(x, **ends))
 
 
-@pytest.mark.parametrize("given", [range(0), [], (), np.zeros(0), np.zeros(0, int)], ids=repr)
-def test_an_open_mesh_of_nothing(given: Any) -> None:
-    if isinstance(given, np.ndarray) and given.dtype == float:
-        assert xarr.ix_(given)[0].dtype == np.ix_(given)[0].dtype
-    same(xarr.ix_(given, [0, 2])[0], np.ix_(given, [0, 2])[0])
+@pytest.mark.parametrize("argument", [range(0), [], (), np.zeros(0), np.zeros(0, int)], ids=repr)
+def test_an_open_mesh_of_nothing(argument: Any) -> None:
+    if isinstance(argument, np.ndarray) and argument.dtype == float:
+        assert xarr.ix_(argument)[0].dtype == np.ix_(argument)[0].dtype
+    same(xarr.ix_(argument, [0, 2])[0], np.ix_(argument, [0, 2])[0])
 
 
 def test_the_conjugate_of_bools() -> None:
@@ -233,7 +233,7 @@ def test_refused_assignments_say_what_to_write() -> None:
 
 
 class Measured:
-    """A class of the user's, written with xarr in the place of NumPy."""
+    """A class of the user's, written with xarr in place of NumPy."""
 
     def __init__(self, values: Any) -> None:
         self.values = values
@@ -243,10 +243,10 @@ class Measured:
 
 
 def test_a_class_whose_array_is_one_of_xarr() -> None:
-    given = Measured([3, 1, 2])
-    same(xarr.asarray(given), np.array([3, 1, 2]))
-    same(xarr.sort(given), np.array([1, 2, 3]))
-    same(xarr.arange(3) + xarr.sin(given), np.arange(3) + np.sin([3, 1, 2]))
+    measured = Measured([3, 1, 2])
+    same(xarr.asarray(measured), np.array([3, 1, 2]))
+    same(xarr.sort(measured), np.array([1, 2, 3]))
+    same(xarr.arange(3) + xarr.sin(measured), np.arange(3) + np.sin([3, 1, 2]))
     with pytest.raises(errors.RaggedError):
         xarr.asarray(Measured([[1], [1, 2]]))
 
@@ -263,7 +263,7 @@ def test_rolls_by_what_becomes_an_int(shift: Any) -> None:
 
 
 @pytest.mark.parametrize("shift", [NAN, INF, 1j, "a", None], ids=repr)
-def test_rolls_by_what_is_no_number_of_places(shift: Any) -> None:
+def test_rolls_by_what_is_no_count(shift: Any) -> None:
     with pytest.raises(errors.ArgumentError, match="roll: wanted an int for shift"):
         xarr.roll([1, 2], shift)
 
@@ -350,7 +350,7 @@ def test_impossible_bounds_of_dimensions(bounds: dict[str, int]) -> None:
         xarr.array([1], **bounds)
 
 
-def test_arrays_of_no_floats_are_no_places_to_delete() -> None:
+def test_arrays_of_no_floats_are_no_indices_to_delete() -> None:
     same(xarr.delete([0, 1], []), np.delete([0, 1], []))
     for nothing in (np.zeros(0), xarr.zeros(0)):
         with pytest.raises(IndexError, match="delete: wanted ints"):

@@ -280,9 +280,9 @@ def test_asarray_converts_as_convert_element_type_does():
 
 def test_asarray_does_not_see_later_writes():
     source = np.arange(3.0)
-    for given_ in (source, memoryview(source), _Exporter(source)):
+    for value in (source, memoryview(source), _Exporter(source)):
         source[0] = 0
-        later = XP.asarray(given_)
+        later = XP.asarray(value)
         source[0] = 99
         assert np.asarray(later)[0] == 0
 

@@ -86,9 +86,9 @@ def operands(text: str, dtype: str = "int64") -> list[Any]:
     ],
 )
 def test_text(text: str) -> None:
-    given = operands(text)
+    arguments = operands(text)
     for optimize in (False, True, "optimal"):
-        assert_same(xarr.einsum(text, *given, optimize=optimize), np.asarray(np.einsum(text, *given)))
+        assert_same(xarr.einsum(text, *arguments, optimize=optimize), np.asarray(np.einsum(text, *arguments)))
 
 
 @IMPLICIT
@@ -115,9 +115,9 @@ def test_text(text: str) -> None:
     ],
 )
 def test_ellipses_and_sizes_of_one(text: str, shapes: list[tuple[int, ...]]) -> None:
-    given = [values(shape, seed=seed) for seed, shape in enumerate(shapes)]
-    assert_same(xarr.einsum(text, *given), np.asarray(np.einsum(text, *given)))
-    assert_same(xarr.einsum(text, *map(xarr.asarray, given)), np.asarray(np.einsum(text, *given)))
+    arguments = [values(shape, seed=seed) for seed, shape in enumerate(shapes)]
+    assert_same(xarr.einsum(text, *arguments), np.asarray(np.einsum(text, *arguments)))
+    assert_same(xarr.einsum(text, *map(xarr.asarray, arguments)), np.asarray(np.einsum(text, *arguments)))
 
 
 def test_interleaved_operands() -> None:
@@ -145,17 +145,17 @@ def expressions(draw: st.DrawFn) -> tuple[str, list[Any]]:
 @given(expressions(), st.sampled_from([False, True, "optimal"]))
 @settings(max_examples=100)
 def test_random_subscripts(case: tuple[str, list[Any]], optimize: Any) -> None:
-    text, given = case
-    assert_same(xarr.einsum(text, *given, optimize=optimize), np.asarray(np.einsum(text, *given)))
+    text, arguments = case
+    assert_same(xarr.einsum(text, *arguments, optimize=optimize), np.asarray(np.einsum(text, *arguments)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_element_types(dtype: str) -> None:
     for text in ("ij,jk->ik", "ij->j", "ii->i", "ij,jk,kl->il", "i,i->"):
-        given = operands(text, dtype)
-        wanted = np.einsum(text, *given)
-        assert_same(xarr.einsum(text, *given), np.asarray(wanted))
-        assert xarr.einsum(text, *given).dtype == jax.numpy.einsum(text, *given).dtype
+        arguments = operands(text, dtype)
+        wanted = np.einsum(text, *arguments)
+        assert_same(xarr.einsum(text, *arguments), np.asarray(wanted))
+        assert xarr.einsum(text, *arguments).dtype == jax.numpy.einsum(text, *arguments).dtype
     mixed = [values((2, 3), dtype), values((3,), "float32")]
     assert_same(xarr.einsum("ij,j->i", *mixed), np.einsum("ij,j->i", *mixed))
     assert xarr.einsum("i,i->", *[np.ones(2, ml_dtypes.bfloat16)] * 2).dtype == ml_dtypes.bfloat16
@@ -187,19 +187,21 @@ def test_python_numbers_and_lists() -> None:
     "optimize", [True, False, "greedy", "optimal", ("greedy", 20), ["einsum_path", (0, 1), (0, 1)]]
 )
 def test_paths_are_numpy_s(optimize: Any) -> None:
-    given = operands("ij,jk,kl->il")
-    path, report = xarr.einsum_path("ij,jk,kl->il", *given, optimize=optimize)
-    wanted, text = np.einsum_path("ij,jk,kl->il", *given, optimize=optimize)
+    arguments = operands("ij,jk,kl->il")
+    path, report = xarr.einsum_path("ij,jk,kl->il", *arguments, optimize=optimize)
+    wanted, text = np.einsum_path("ij,jk,kl->il", *arguments, optimize=optimize)
     assert (path, report) == (wanted, text)
-    assert_same(xarr.einsum("ij,jk,kl->il", *given, optimize=path), np.einsum("ij,jk,kl->il", *given))
-    assert_same(xarr.einsum("ij,jk,kl->il", *given, optimize=optimize), np.einsum("ij,jk,kl->il", *given))
+    assert_same(xarr.einsum("ij,jk,kl->il", *arguments, optimize=path), np.einsum("ij,jk,kl->il", *arguments))
+    assert_same(
+        xarr.einsum("ij,jk,kl->il", *arguments, optimize=optimize), np.einsum("ij,jk,kl->il", *arguments)
+    )
 
 
 @IMPLICIT
 def test_path_of_ellipses() -> None:
-    given = [xarr.ones((5, 2, 3)), xarr.ones((3, 4)), xarr.ones((1, 4))]
-    path, report = xarr.einsum_path("...ij,jk,...k->...i", *given)
-    wanted, _ = np.einsum_path("...ij,jk,...k->...i", *map(np.asarray, given))
+    arguments = [xarr.ones((5, 2, 3)), xarr.ones((3, 4)), xarr.ones((1, 4))]
+    path, report = xarr.einsum_path("...ij,jk,...k->...i", *arguments)
+    wanted, _ = np.einsum_path("...ij,jk,...k->...i", *map(np.asarray, arguments))
     assert path == wanted
     assert "Complete contraction" in report
     with pytest.raises(InputError, match="einsum_call=True is internal"):
@@ -216,8 +218,8 @@ def test_it_is_one_graph() -> None:
 def test_without_implicit_broadcasting() -> None:
     with xarr.config(broadcasting="explicit"):
         for text in ("ij,jk,kl->il", "i,j->ij", "ii->i", "lij,ljk->lik"):
-            given = operands(text)
-            assert_same(xarr.einsum(text, *given), np.einsum(text, *given))
+            arguments = operands(text)
+            assert_same(xarr.einsum(text, *arguments), np.einsum(text, *arguments))
         with pytest.raises(BroadcastError):
             xarr.einsum("ij,jk", np.ones((2, 1)), np.ones((3, 2)))
 
@@ -257,6 +259,6 @@ def test_refused_arguments(arguments: Any) -> None:
 
 @pytest.mark.parametrize("optimize", ["fast", 3, ["einsum_path", (0, 9)], ["einsum_path", (0,)]], ids=str)
 def test_refused_paths(optimize: Any) -> None:
-    given = operands("ij,jk,kl->il")
+    arguments = operands("ij,jk,kl->il")
     with pytest.raises(InputError, match="wanted another path"):
-        xarr.einsum("ij,jk,kl->il", *given, optimize=optimize)
+        xarr.einsum("ij,jk,kl->il", *arguments, optimize=optimize)

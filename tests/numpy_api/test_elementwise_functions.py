@@ -141,7 +141,7 @@ ULP = {"log2": 2, "log10": 2, "hypot": 2, "logaddexp": 16, "exp2": 1, "degrees":
 #: Functions for which compiled loops have polynomials of their own.  Their errors are bounded in
 #: `tests/elementwise_ops.py`; NumPy's come on top.
 POLYNOMIALS = {op.lax_name for op in REGULAR if has_formula(op)}
-#: Where NumPy's sign of zero depends on the element type and on the place in the array; xarr's is IEEE 754's.
+#: Where NumPy's sign of zero depends on the element type and on the index in the array; xarr's is IEEE 754's.
 ZERO_SIGNS = {"maximum", "minimum", "fmax", "fmin", "nextafter"}
 #: For complex numbers, in spacings of the larger part.
 COMPLEX_ULP = {**dict.fromkeys(UNARY + BINARY, 4), "pow": 8, "exp2": 8}
@@ -271,12 +271,12 @@ def test_binary_with_python_numbers(name: str, number: float) -> None:
             x = x[:0]
         for operands in ((x, number), (number, x)):
             wanted = expected(name, *operands)
-            given = [xarr.asarray(v) if isinstance(v, np.ndarray) else v for v in operands]
+            arguments = [xarr.asarray(v) if isinstance(v, np.ndarray) else v for v in operands]
             if isinstance(wanted, TypeError):
                 with pytest.raises(DTypeError):
-                    getattr(xarr, name)(*given)
+                    getattr(xarr, name)(*arguments)
                 continue
-            results = getattr(xarr, name)(*given)
+            results = getattr(xarr, name)(*arguments)
             pairs = zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
             for got, right in pairs:
                 assert_same(got, right, ulp=bound_of(name))
@@ -368,9 +368,9 @@ def test_hypot_does_not_overflow() -> None:
 def test_clip(dtype: str, bounds: tuple[Any, Any]) -> None:
     x = np.array([-1, 0, 1], dtype) if dtype[0] == "i" else np.array([-1.0, np.nan, 2.0], dtype)
     low, high = (np.array(bound) if isinstance(bound, list) else bound for bound in bounds)
-    given = [xarr.asarray(bound) if isinstance(bound, np.ndarray) else bound for bound in (low, high)]
-    assert_same(xarr.clip(xarr.asarray(x), *given), np.clip(x, low, high))
-    assert_same(xarr.clip(xarr.asarray(x), min=given[0], max=given[1]), np.clip(x, low, high))
+    arguments = [xarr.asarray(bound) if isinstance(bound, np.ndarray) else bound for bound in (low, high)]
+    assert_same(xarr.clip(xarr.asarray(x), *arguments), np.clip(x, low, high))
+    assert_same(xarr.clip(xarr.asarray(x), min=arguments[0], max=arguments[1]), np.clip(x, low, high))
 
 
 def test_clip_refuses_a_bound_that_the_type_cannot_hold() -> None:

@@ -204,7 +204,9 @@ def test_changes_that_are_refused() -> None:
     refused(ShapeError, "as many elements", lambda: xarr.place(a, [True], 1))
     refused(ShapeError, "one value at least", lambda: xarr.place(a, a > 1, []))
     refused(
-        TracedValueError, "give one value at least", lambda: xarr.jit(lambda x: xarr.place(x, x > 1, []))(a)
+        TracedValueError,
+        "give one value at least",
+        lambda: xarr.jit(lambda x: xarr.place(x, x > 1, []))(a),
     )
     refused(ShapeError, "wanted a matrix", lambda: xarr.fill_diagonal(xarr.zeros(3), 1))
     refused(BroadcastError, "broadcast", lambda: xarr.put_along_axis(a, np.zeros((4, 1), int), 0, 1))
@@ -216,7 +218,7 @@ def test_changes_that_are_refused() -> None:
 
 @pytest.mark.implicit
 @pytest.mark.parametrize(
-    ("shape", "places", "axis"),
+    ("shape", "index_shape", "axis"),
     [
         ((3, 4, 1), (1, 2, 5), 1),
         ((1, 3), (3, 1), 1),
@@ -227,11 +229,11 @@ def test_changes_that_are_refused() -> None:
     ],
 )
 def test_putting_along_an_axis_where_only_the_indices_are_broad(
-    shape: tuple[int, ...], places: tuple[int, ...], axis: int
+    shape: tuple[int, ...], index_shape: tuple[int, ...], axis: int
 ) -> None:
     wanted = counted(shape)
-    indices = np.arange(np.prod(places, dtype=int)).reshape(places) % shape[axis]
-    for values in (20, counted(places) * 10):
+    indices = np.arange(np.prod(index_shape, dtype=int)).reshape(index_shape) % shape[axis]
+    for values in (20, counted(index_shape) * 10):
         result = xarr.asarray(counted(shape))
         xarr.put_along_axis(result, xarr.asarray(indices), values, axis)
         np.put_along_axis(wanted, indices, values, axis)

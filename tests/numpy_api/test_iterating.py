@@ -47,7 +47,7 @@ def test_the_position_can_be_set_and_is_that_of_a_copy() -> None:
 
 @pytest.mark.parametrize("flags", [["readwrite"], [["readwrite"]], [["writeonly"]]])
 def test_an_array_is_not_written_to(flags: Any) -> None:
-    with pytest.raises(InputError, match=r"operand 0 is an Array.*give None in its place"):
+    with pytest.raises(InputError, match=r"operand 0 is an Array.*give None instead"):
         xarr.nditer(xarr.arange(3), op_flags=flags)
     for element in xarr.nditer(xarr.arange(3)):
         with pytest.raises(ValueError, match="read-only"):

@@ -104,10 +104,10 @@ def test_tensordot_over_any_axes(data):
     others = data.draw(st.lists(st.integers(0, 3), max_size=2))
     order = data.draw(st.permutations(range(len(axes) + len(others))))
     sizes = [shape[axis] for axis in axes] + others
-    second = tuple(sizes[place] for place in order)
-    places = [order.index(number) for number in range(len(axes))]
+    second = tuple(sizes[index] for index in order)
+    axes_of = [order.index(number) for number in range(len(axes))]
     inputs = sample(shape, "int8"), sample(second, "int8", seed=1)
-    against_numpy(lambda xp, x, y: xp.tensordot(x, y, (list(axes), places)), *inputs)
+    against_numpy(lambda xp, x, y: xp.tensordot(x, y, (list(axes), axes_of)), *inputs)
 
 
 def test_types_promote():

@@ -108,8 +108,8 @@ def results(value: Any) -> list[Any]:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_same_bits_in_explicit_mode(name: str) -> None:
-    function, given = FUNCTIONS[name]
-    arguments = [xarr.asarray(v) if isinstance(v, np.ndarray | np.generic) else v for v in given]
+    function, operands = FUNCTIONS[name]
+    arguments = [xarr.asarray(v) if isinstance(v, np.ndarray | np.generic) else v for v in operands]
     program = xarr.make_explicit(function, *arguments)
     assert isinstance(program, ExplicitProgram)
     wanted = [xarr.asarray(value) for value in results(function(*arguments))]

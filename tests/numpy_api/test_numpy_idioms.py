@@ -27,8 +27,8 @@ def test_a_sequence_is_repeated_by_a_count_as_by_numpys_scalars(sequence: Any) -
 @pytest.mark.implicit
 @pytest.mark.parametrize("factor", [2.5, [2], [[2, 3]], [True]], ids=repr)
 def test_a_list_is_multiplied_by_what_is_no_count(factor: Any) -> None:
-    given, host = xarr.asarray(factor), np.asarray(factor)
-    for result, wanted in (([3] * given, [3] * host), (given * [3], host * [3])):
+    argument, host = xarr.asarray(factor), np.asarray(factor)
+    for result, wanted in (([3] * argument, [3] * host), (argument * [3], host * [3])):
         assert_same(result, wanted)
 
 
@@ -143,7 +143,7 @@ def test_deleting_and_walking_and_formatting_say_what_would_work() -> None:
 
 @pytest.mark.implicit
 @pytest.mark.parametrize(
-    ("place", "given", "told"),
+    ("index", "shape", "told"),
     [
         (np.s_[0], (3,), "shape (4,), the value has shape (3,)"),
         (np.s_[:, :], (3,), "value[:, None] would fit"),
@@ -155,14 +155,14 @@ def test_deleting_and_walking_and_formatting_say_what_would_work() -> None:
     ],
     ids=str,
 )
-def test_a_value_that_does_not_fit_its_place(place: Any, given: tuple[int, ...], told: str) -> None:
-    x, value = xarr.zeros((3, 4)), xarr.ones(given)
-    refused(BroadcastError, told, lambda: x.__setitem__(place, value))
-    refused(BroadcastError, told, lambda: x.at[place].add(value))
+def test_a_value_that_does_not_fit_its_index(index: Any, shape: tuple[int, ...], told: str) -> None:
+    x, value = xarr.zeros((3, 4)), xarr.ones(shape)
+    refused(BroadcastError, told, lambda: x.__setitem__(index, value))
+    refused(BroadcastError, told, lambda: x.at[index].add(value))
     fix = re.search(r"value\S* would fit", told)
     if fix:
-        x[place] = eval(fix[0].removesuffix(" would fit"), {"value": value})
-        assert float(x.sum()) == x[place].size
+        x[index] = eval(fix[0].removesuffix(" would fit"), {"value": value})
+        assert float(x.sum()) == x[index].size
 
 
 @pytest.mark.parametrize("name", ["broadcast_to", "full"])

@@ -41,7 +41,7 @@ def test_clip_by_numbers_beyond_the_type(low: Any, high: Any) -> None:
 
 
 @pytest.mark.parametrize("decimals", [400, -400, 2**70, 308, -308])
-def test_round_to_places_beyond_the_type(decimals: int) -> None:
+def test_round_to_decimals_beyond_the_type(decimals: int) -> None:
     values = np.array([1.5, 0.0, -3e300])
     with np.errstate(all="ignore"):
         wanted = np.round(values, min(decimals, 1000))

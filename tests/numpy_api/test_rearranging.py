@@ -41,21 +41,21 @@ def test_in_a_traced_function_and_with_explicit_broadcasting(text):
         same(xarr.jit(lambda x: eval(text, {"xp": xarr, "x": x}))(X), eval(text, {"xp": np, "x": X}))
 
 
-@pytest.mark.parametrize("places", [[0, 2, 2, -1], [1], [3, 0, 0]])
-def test_traced_places_to_insert_at(places):
-    values = np.arange(4.0 * len(places)).reshape(len(places), 4)
-    result = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 0))(X, np.array(places), values)
-    same(result, np.insert(X, places, values, 0))
+@pytest.mark.parametrize("indices", [[0, 2, 2, -1], [1], [3, 0, 0]])
+def test_traced_indices_to_insert_at(indices):
+    values = np.arange(4.0 * len(indices)).reshape(len(indices), 4)
+    result = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 0))(X, np.array(indices), values)
+    same(result, np.insert(X, indices, values, 0))
 
 
 @pytest.mark.implicit
-def test_a_traced_place_for_any_number_of_slices():
+def test_a_traced_index_for_any_number_of_slices():
     result = xarr.jit(lambda x, i, v: xarr.insert(x, i, v, 1))(X, np.array(2), np.ones((2, 3)))
     same(result, np.insert(X, 2, np.ones((2, 3)), 1))
     same(xarr.jit(lambda x, i: xarr.insert(x, i, 9.0, 1))(X, np.array(-1)), np.insert(X, -1, 9.0, 1))
 
 
-def test_traced_places_to_delete():
+def test_traced_indices_to_delete():
     same(xarr.jit(lambda x, i: xarr.delete(x, i, 1))(X, np.array(-2)), np.delete(X, -2, 1))
     result = xarr.jit(lambda x, i: xarr.delete(x, i, assume_unique_indices=True))(X, np.array([3, 0, -1]))
     same(result, np.delete(X, [3, 0, -1]))

@@ -214,7 +214,7 @@ def test_refusals_say_what_would_work(call, error, wanted):
         call()
 
 
-def test_a_slice_of_nan_has_no_place():
+def test_a_slice_of_nan_has_no_index():
     assert xarr.nanargmax([[np.nan, np.nan], [1, 2]], axis=1).tolist() == [-1, 1]
     assert xarr.nanargmin(np.nan).item() == -1
 

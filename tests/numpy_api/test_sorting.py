@@ -10,7 +10,7 @@ from tests.support.functions import DTYPES, SHAPES, XP, against_numpy, expressio
 from xarr.errors import AxisError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 
 REAL = ["bool", "int8", "uint64", "float16", "float64"]
-PLACES = [
+INDEX_CALLS = [
     "xp.argmax(x)",
     "xp.argmin(x)",
     "xp.argmax(x, axis=0)",
@@ -27,9 +27,9 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("text", PLACES)
+@pytest.mark.parametrize("text", INDEX_CALLS)
 @pytest.mark.parametrize("dtype", REAL)
-def test_places_and_order(text, dtype):
+def test_indices_and_order(text, dtype):
     # Only a stable sort of NumPy's keeps equal zeros in their order and, with AVX-512, NaNs their bits.
     rtol = 0 if "xp.sort" in text and "stable" not in text else None
     for shape in SHAPES[1:]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.numpy_api.test_manipulation import MOVES
-from tests.numpy_api.test_sorting import COMPARED, PLACES
+from tests.numpy_api.test_sorting import COMPARED, INDEX_CALLS
 from tests.numpy_api.test_statistics import EXACT, SUMS
 from tests.support.functions import XP, expression, same, sample
 from xarr.ir.types import TensorType
@@ -27,7 +27,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("text", [*MOVES, *PLACES, *SUMS, *EXACT, *OTHERS])
+@pytest.mark.parametrize("text", [*MOVES, *INDEX_CALLS, *SUMS, *EXACT, *OTHERS])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_recording_needs_no_value(text):
     call, x = expression(text), sample((3, 4), "float64", special=False)

@@ -77,15 +77,15 @@ def compare(results: Any, wanted: Any) -> None:
 
 def beside_numpy(theirs: Callable[..., Any], own: Callable[..., Any], *arrays: Any, **options: Any) -> bool:
     """Assert that both give the same for NumPy arrays and for Arrays; False if both refuse."""
-    given = [xarr.asarray(array) if isinstance(array, np.ndarray) else array for array in arrays]
+    arguments = [xarr.asarray(array) if isinstance(array, np.ndarray) else array for array in arrays]
     try:
         with np.errstate(all="ignore"):
             wanted = theirs(*arrays, **options)
     except (TypeError, ValueError, IndexError):
         with pytest.raises(XarrError):
-            own(*given, **options)
+            own(*arguments, **options)
         return False
-    compare(own(*given, **options), wanted)
+    compare(own(*arguments, **options), wanted)
     return True
 
 
@@ -198,18 +198,18 @@ def test_outer(name: str) -> None:
 
 def at_beside_numpy(name: str, array: HostArray, *arguments: Any) -> bool:
     wanted, result, other = array.copy(), xarr.asarray(array), xarr.asarray(array)
-    given = [xarr.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    operands = [xarr.asarray(one) if isinstance(one, np.ndarray) else one for one in arguments]
     kept = result.copy()
     try:
         with np.errstate(all="ignore"):
             UFUNCS[name].at(wanted, *arguments)
     except (TypeError, ValueError, IndexError):
         with pytest.raises(XarrError):
-            getattr(xarr, name).at(result, *given)
+            getattr(xarr, name).at(result, *operands)
         return False
-    assert getattr(xarr, name).at(result, *given) is None  # type: ignore[func-returns-value]
+    assert getattr(xarr, name).at(result, *operands) is None  # type: ignore[func-returns-value]
     compare(result, wanted)
-    UFUNCS[name].at(other, *given)
+    UFUNCS[name].at(other, *operands)
     compare(other, wanted)
     assert_same(kept, array)
     return True
@@ -460,9 +460,9 @@ def test_methods_on_the_reference(call: Callable[[Any, Any], Any]) -> None:
 
 
 def test_at_in_a_traced_function() -> None:
-    def counted(places: Any) -> Any:
+    def counted(indices: Any) -> Any:
         result = xarr.zeros(4, "int64")
-        xarr.add.at(result, places, 1)
+        xarr.add.at(result, indices, 1)
         return result
 
     assert_same(xarr.jit(counted)(xarr.asarray([0, 2, 2, 3])), np.array([1, 0, 2, 1]))
@@ -473,7 +473,7 @@ def test_at_in_a_traced_function() -> None:
 
 def test_reduceat_of_traced_indices_checks_them_when_it_runs() -> None:
     n = np.arange(5.0)
-    call = xarr.jit(lambda places: xarr.add.reduceat(n, places))
+    call = xarr.jit(lambda indices: xarr.add.reduceat(n, indices))
     compare(call(xarr.asarray([0, 3, 1])), np.add.reduceat(n, [0, 3, 1]))
     for wrong in (5, -1):
         with pytest.raises(IndexError):

@@ -102,9 +102,9 @@ def test_functions_of_coefficients(name: str) -> None:
     ):
         call, _, arguments = text.partition("(")
         scope = {"C": C, "X": X}
-        given = eval(f"({arguments[:-1]},)", scope)
-        wanted = getattr(theirs, prefix + call)(*given)
-        arrays = [xarr.asarray(each) if isinstance(each, np.ndarray) else each for each in given]
+        operands = eval(f"({arguments[:-1]},)", scope)
+        wanted = getattr(theirs, prefix + call)(*operands)
+        arrays = [xarr.asarray(each) if isinstance(each, np.ndarray) else each for each in operands]
         alike(getattr(ours, prefix + call)(*arrays), wanted)
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         ours.nonsense  # noqa: B018

@@ -209,7 +209,7 @@ def test_generators_are_numpys_to_other_libraries() -> None:
     assert isinstance(rng, np.random.Generator) and isinstance(state, np.random.RandomState)
     assert isinstance(rng.bit_generator, random.PCG64) and random.PCG64 is np.random.PCG64
     assert random.default_rng(rng) is rng
-    # One stream, whoever draws.
+    # One stream for all callers.
     ours = random.default_rng(np.random.default_rng(0))
     wanted = np.random.default_rng(0).random(2)
     assert ours.random() == wanted[0] and np.random.Generator(ours.bit_generator).random() == wanted[1]

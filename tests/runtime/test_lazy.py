@@ -139,8 +139,8 @@ def test_the_programs_kept_are_bounded(counting: Counting, monkeypatch: pytest.M
     programs = Programs(count=10)
     monkeypatch.setattr(evaluation, "_programs", programs)
     x, used = xarr.asarray(np.arange(200.0)), xarr.asarray(np.ones(1))
-    for place in range(200):
-        assert_same(x[place], np.float64(place))
+    for number in range(200):
+        assert_same(x[number], np.float64(number))
         (used + 1).evaluate()
     assert len(programs) == 10
     # The one that was used all the time stayed, though it is the oldest.
@@ -235,8 +235,8 @@ def test_long_graphs_with_tuples_and_several_results() -> None:
         x = xarr.asarray([3.0, 1.0, 2.0])
         y, kept = x, []
         for step in range(600):
-            smallest, place = xarr.lax.sort((y, xarr.lax.iota("int32", 3)), num_keys=1)
-            y = smallest * 1.0 + place.astype(np.float64) * 0.0 + 1.0
+            smallest, index = xarr.lax.sort((y, xarr.lax.iota("int32", 3)), num_keys=1)
+            y = smallest * 1.0 + index.astype(np.float64) * 0.0 + 1.0
             if step % 100 == 0:
                 kept.append(y)
         xarr.evaluate(y, kept[0])
@@ -248,10 +248,10 @@ def test_long_graphs_with_tuples_and_several_results() -> None:
 
 def test_a_long_graph_is_cut_between_a_tuple_and_its_last_use() -> None:
     with xarr.config(max_depth=1_000_000):
-        y, place = xarr.lax.sort((xarr.asarray([3.0, 1.0]), xarr.lax.iota("int32", 2)), num_keys=1)
+        y, index = xarr.lax.sort((xarr.asarray([3.0, 1.0]), xarr.lax.iota("int32", 2)), num_keys=1)
         for _ in range(5000):
             y = y + 1.0
-        y = y + place.astype(np.float64)
+        y = y + index.astype(np.float64)
         parts = pending.parts_of(pending.order_of([y._node]), [y._node])
         assert len(parts) > 2 and max(len(order) for order, _ in parts) < 2 * pending.LONGEST
         assert_same(y, np.array([5002.0, 5003.0]))
@@ -428,7 +428,7 @@ def test_a_value_that_an_array_shows_again_is_not_dead() -> None:
 
 
 def together(count: int, work: Callable[[], None]) -> None:
-    """Run `work` in `count` threads that take turns as often as they can."""
+    """Run `work` in `count` threads that switch as often as they can."""
     barrier = threading.Barrier(count)
 
     def start() -> None:
@@ -536,7 +536,7 @@ def test_no_view_of_a_value_can_be_written_to(backend: str) -> None:
 
 
 class Owner:
-    """Gives its own memory to whoever asks for an array."""
+    """Gives its own memory to callers that ask for an array."""
 
     def __init__(self) -> None:
         self.values = np.zeros(3)

@@ -166,12 +166,12 @@ def test_a_jitted_call_copies_arrays_of_the_host_in_once(
     opaque: Backend, function: Callable[..., Any], arguments: tuple[Any, ...], into: int
 ) -> None:
     known = {"x": xarr.asarray(VALUES), "i": xarr.asarray([0, 2])}
-    given = [known[each] if isinstance(each, str) else each for each in arguments]
-    plain = function(*given)
+    operands = [known[each] if isinstance(each, str) else each for each in arguments]
+    plain = function(*operands)
     jitted = xarr.jit(function)
     for _ in range(4):
-        assert transfers(opaque, lambda: jitted(*given)) == (into, 0)
-    for result, wanted in zip(xarr.tree.leaves(jitted(*given)), xarr.tree.leaves(plain), strict=True):
+        assert transfers(opaque, lambda: jitted(*operands)) == (into, 0)
+    for result, wanted in zip(xarr.tree.leaves(jitted(*operands)), xarr.tree.leaves(plain), strict=True):
         assert_same(np.asarray(result), np.asarray(wanted))
 
 
@@ -385,8 +385,8 @@ def test_the_backend_says_how_large_its_programs_are(
     monkeypatch.setattr(evaluation, "_programs", programs)
     monkeypatch.setattr(Backend, "program_nbytes", lambda self, graph: 300)
     x = xarr.asarray(VALUES)
-    for place in range(5):
-        xarr.evaluate(x[:, place % 4] + place, xarr.sum(x[: place % 3 + 1]))
+    for number in range(5):
+        xarr.evaluate(x[:, number % 4] + number, xarr.sum(x[: number % 3 + 1]))
     assert len(programs) == 3
     assert programs.nbytes_kept == 900
 

@@ -74,7 +74,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "base.layouts", "backend", "errors", "base.configuration"),
     *("base.progress", "base.custom_calls", "base.python_build", "base.process_rng", "base.records"),
-    # What turns groups of ops into loops, which each backend spells in its own language.
+    # From groups of ops to loops, which each backend writes in its own language.
     "compiler.*",
 )
 

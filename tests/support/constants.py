@@ -1,4 +1,4 @@
-"""Places where library code makes constants and takes host values in: a check over its source by `ast`.
+"""Lines where library code makes constants and takes host values in: a check over its source by `ast`.
 
 NumPy's creation functions make Arrays that are committed to the default device, which no function may use beside
 an argument, that may live elsewhere.  Those of `xarr.lax` are committed to none.

@@ -314,12 +314,12 @@ CONTROL = {
 
 
 INDEX, ZERO, ONE = tensor(S32), np.array(0, S32), np.array(1, S32)
-PLACES = np.array([[1], [0]], S32)
+INDICES = np.array([[1], [0]], S32)
 
 INDEXING = {
     "Gather": Case(
         graph(lambda x, i: node(ops.Gather((1,), (0,), (), (), (0,), 1, (1, 3)), x, i), M, tensor(S32, 2, 1)),
-        (MATRIX, PLACES),
+        (MATRIX, INDICES),
         (MATRIX[::-1],),
     ),
     "Scatter": Case(
@@ -329,7 +329,7 @@ INDEXING = {
             tensor(S32, 2, 1),
             M,
         ),
-        (MATRIX, PLACES, MATRIX),
+        (MATRIX, INDICES, MATRIX),
         (MATRIX + MATRIX[::-1],),
     ),
     "DynamicSlice": Case(

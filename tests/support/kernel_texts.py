@@ -119,7 +119,7 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
     "softmax": (_softmax, (tensor(F32, 37, 53),)),
     "stencil": (_stencil, (tensor(F32, 40, 41),)),
     "padding_and_reverse": (_padded, (tensor(F32, 20, 31),)),
-    "places": (_largest_index, (tensor(F32, 20, 31),)),
+    "indices": (_largest_index, (tensor(F32, 20, 31),)),
     "half_precision": (_half, (tensor(F16, 5, 33), tensor(F32, 5, 33))),
     "gathered_rows": (_rows_at_indices, (tensor(F32, 20, 16), tensor(I32, 70))),
     "scattered_rows": (_scattered_rows, (tensor(F32, 70, 16), tensor(I32, 300), tensor(F32, 300, 16))),

@@ -166,7 +166,7 @@ def signature_difference(name: str) -> str:
     except (ValueError, TypeError):
         return ""
     own = _parameters(attribute(xarr, name))
-    positional = [one for one in theirs if one.startswith("place")]
+    positional = [one for one in theirs if one.startswith("position")]
     ours = dict(zip([*positional, *list(own)[len(positional) :]], own.values(), strict=True))
     shared = [one for one in ours if one in theirs]
     wanted = [one for one in theirs if one in ours or not _takes_keywords(attribute(xarr, name))]
@@ -176,9 +176,9 @@ def signature_difference(name: str) -> str:
 
 
 def _parameters(function: Any) -> dict[str, Any]:
-    """Defaults by name, `empty` for none.  Arguments without a name to call them by have their places."""
+    """Defaults by name, `empty` for none.  Arguments without a name to call them by have their positions."""
     left_out = WITHOUT | _OF_UFUNCS if isinstance(function, np.ufunc) else WITHOUT
-    nameless = {inspect.Parameter.VAR_POSITIONAL: "*args", inspect.Parameter.POSITIONAL_ONLY: "place "}
+    nameless = {inspect.Parameter.VAR_POSITIONAL: "*args", inspect.Parameter.POSITIONAL_ONLY: "position "}
     defaults: dict[str, Any] = {}
     for one in inspect.signature(function).parameters.values():
         if one.name not in left_out and one.kind is not one.VAR_KEYWORD:

@@ -23,7 +23,7 @@ from xarr.ir.op import Op
 
 
 class OpaqueMemoryError(TypeError):
-    """Somebody took a buffer for an array."""
+    """A buffer was taken for an array."""
 
 
 def _refuse(self: Buffer, *arguments: Any, **options: Any) -> NoReturn:

@@ -494,7 +494,7 @@ class _Builder:
             self.add(ops.Reduce(dims, computation(op, x.dtype)), x, first, bound=bound)
 
     def extremum(self) -> None:
-        """The place of the greatest or least element, and the element."""
+        """The index of the greatest or least element, and the element."""
         x = self.pick(lambda node: bool(node.shape) and self.bounds[node].exact)
         if not x.shape or not self.bounds[x].exact:
             return

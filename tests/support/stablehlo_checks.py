@@ -133,7 +133,7 @@ def _is_check(operation: ParsedOperation) -> bool:
 
 
 def _expose(source: SourceModule, name: str) -> list[Check]:
-    """Turn the checks of a function into results of it; what they check, in order."""
+    """Make the checks of a function results of it; what they check, in order."""
     function = source.functions[name]
     assert function.body is not None
     checks = [operation for operation in function.body.operations if _is_check(operation)]

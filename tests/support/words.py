@@ -88,7 +88,7 @@ def retired_words(paths: Iterable[Path]) -> list[str]:
 
 
 def odd_openings(paths: Iterable[Path]) -> list[str]:
-    """Docstrings that open with "The same", "What", "Whoever" or "How" instead of a verb or a noun phrase."""
+    """Docstrings that open with "The same" or a relative clause instead of a verb or a noun phrase."""
     return [
         f"{path}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
         for path in paths
@@ -142,7 +142,7 @@ def _names_in(path: Path) -> Iterator[str]:
             continue
         word = name.strip("_").lower()
         advice = RETIRED_NAMES.get(word)
-        for part in word.replace("in_place", "").split("_"):
+        for part in re.sub(r"in_place|(decimal|last)_places?", "", word).split("_"):
             advice = advice or RETIRED_PARTS.get(part)
         if advice is not None:
             yield f"{path}:{node.lineno} {name}: say {advice}"  # type: ignore[attr-defined]

@@ -234,12 +234,12 @@ def test_memory_that_was_seen_is_written_over_no_more() -> None:
 
 def test_memory_of_the_caller_is_never_written_over() -> None:
     host = np.ones(SIZE)
-    for given in (xarr.asarray(host, copy=False), xarr.asarray(host), xarr.from_dlpack(host)):
+    for array in (xarr.asarray(host, copy=False), xarr.asarray(host), xarr.from_dlpack(host)):
         for _ in range(ROUNDS):
-            x = xarr.jit(lambda x: x)(given)
+            x = xarr.jit(lambda x: x)(array)
             DOUBLE(x)
         assert (host == 1).all()
-        assert not is_reused(given)
+        assert not is_reused(array)
         assert (host == 1).all()
 
 

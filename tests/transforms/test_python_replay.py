@@ -317,7 +317,7 @@ def mandelbrot(x: xarr.Array) -> Any:
 
 
 def reversed_table(x: xarr.Array) -> Any:
-    """Reads one table at computed places, writes to another of which parts stay as they were."""
+    """Reads one table at computed indices, writes to another of which parts stay as they were."""
 
     def step(i: xarr.Array, table: xarr.Array) -> xarr.Array:
         return lax.dynamic_update_slice(table, lax.dynamic_slice(x, [9 - i], [1]), [i])

@@ -204,13 +204,13 @@ class Fusing(NullBackend):
     """Writes x + x as one multiplication, and keeps what it was given."""
 
     def __init__(self) -> None:
-        self.given: list[Graph] = []
+        self.graphs: list[Graph] = []
 
     def supports(self, op: type[Op]) -> bool:
         return op in own_operations()
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
-        self.given.append(graph)
+        self.graphs.append(graph)
         (x,) = graph.parameters
         two = Node(ops.Constant.of(np.full(3, 2, np.float32)))
         return Graph([x], [Node(ops.Multiply(), (x, two))], graph.name)
@@ -219,9 +219,9 @@ class Fusing(NullBackend):
 def test_a_backend_fuses_what_is_decomposed_and_compiles_what_it_fused() -> None:
     backend = Fusing()
     decomposed = lower(doubled(), backend, "decomposed")
-    assert backend.given == []
+    assert backend.graphs == []
     assert "multiply" in lower(doubled(), backend, "fused").to_text()
-    assert backend.given == [decomposed]
+    assert backend.graphs == [decomposed]
     assert "multiply" in make_program(doubled(), backend).program.text
 
 

@@ -1,4 +1,4 @@
-"""Blocks of memory that results use again, and threads that share the turns of a loop."""
+"""Blocks of memory that results use again, and threads that share the iterations of a loop."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_threads_take_and_give_back_at_once() -> None:
 # --- workers -----------------------------------------------------------------------------------------------
 
 
-class Turns:
-    """A phase that notes which turns were run."""
+class Iterations:
+    """A phase that notes which iterations were run."""
 
     def __init__(self, extent: int) -> None:
         self.count = np.zeros(extent, np.int64)
@@ -121,24 +121,24 @@ class Turns:
 @pytest.mark.parametrize(
     ("extent", "cost"), [(1, 10**9), (2, 10**6), (1000, 1), (10**6, 1), (10**6 + 1, 7), (37, 10**5)]
 )
-def test_every_turn_runs_once(extent: int, cost: int) -> None:
-    turns = Turns(extent)
-    workers.run(turns, 123, extent, cost)
-    assert (turns.count == 1).all()
-    assert turns.buffers == {123}
+def test_every_iteration_runs_once(extent: int, cost: int) -> None:
+    iterations = Iterations(extent)
+    workers.run(iterations, 123, extent, cost)
+    assert (iterations.count == 1).all()
+    assert iterations.buffers == {123}
     if extent * cost < workers.WORTH_A_THREAD:
-        assert turns.calls == [(0, extent)]
+        assert iterations.calls == [(0, extent)]
 
 
 def test_pieces_of_long_loops_are_whole_registers() -> None:
-    turns = Turns(10**6 + 1)
-    workers.run(turns, 0, 10**6 + 1, 1)
-    assert len(turns.calls) > 1 or workers.count() == 1
-    assert all(begin % workers.GRAIN == 0 for begin, _ in turns.calls)
+    iterations = Iterations(10**6 + 1)
+    workers.run(iterations, 0, 10**6 + 1, 1)
+    assert len(iterations.calls) > 1 or workers.count() == 1
+    assert all(begin % workers.GRAIN == 0 for begin, _ in iterations.calls)
 
 
 def test_a_kernel_inside_a_kernel_runs_alone() -> None:
-    inner = Turns(10**6)
+    inner = Iterations(10**6)
 
     def phase(buffers: int, begin: int, end: int) -> None:
         if begin == 0:
@@ -149,24 +149,24 @@ def test_a_kernel_inside_a_kernel_runs_alone() -> None:
 
 
 def test_many_threads_ask_at_once() -> None:
-    every = [Turns(10**6) for _ in range(6)]
-    threads = [threading.Thread(target=workers.run, args=(turns, 0, 10**6, 1)) for turns in every]
+    every = [Iterations(10**6) for _ in range(6)]
+    threads = [threading.Thread(target=workers.run, args=(iterations, 0, 10**6, 1)) for iterations in every]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert all((turns.count == 1).all() for turns in every)
+    assert all((iterations.count == 1).all() for iterations in every)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 def test_a_forked_process_has_workers_of_its_own() -> None:
-    workers.run(Turns(10**6), 0, 10**6, 1)
+    workers.run(Iterations(10**6), 0, 10**6, 1)
     child = os.fork()
     if child == 0:  # pragma: no cover
-        turns = Turns(10**6)
-        workers.run(turns, 0, 10**6, 1)
-        os._exit(0 if (turns.count == 1).all() else 1)
+        iterations = Iterations(10**6)
+        workers.run(iterations, 0, 10**6, 1)
+        os._exit(0 if (iterations.count == 1).all() else 1)
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
 
@@ -177,9 +177,9 @@ def test_a_failing_phase_is_raised_and_leaves_the_workers_usable() -> None:
 
     with pytest.raises(ArithmeticError, match="no"):
         workers.run(phase, 0, 10**6, 1)
-    turns = Turns(10**6)
-    workers.run(turns, 0, 10**6, 1)
-    assert (turns.count == 1).all()
+    iterations = Iterations(10**6)
+    workers.run(iterations, 0, 10**6, 1)
+    assert (iterations.count == 1).all()
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer that sends a signal")
@@ -187,15 +187,15 @@ def test_an_interrupt_waits_for_the_threads(monkeypatch: pytest.MonkeyPatch) -> 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    here, begun, running = threading.current_thread(), threading.Event(), []
+    here, started, running = threading.current_thread(), threading.Event(), []
 
     def phase(buffers: int, begin: int, end: int) -> None:
         if threading.current_thread() is here:
-            assert begun.wait(60)
+            assert started.wait(60)
             signal.setitimer(signal.ITIMER_REAL, 0.05)
-        elif not begun.is_set():
+        elif not started.is_set():
             running.append(begin)
-            begun.set()
+            started.set()
             time.sleep(0.5)
             running.pop()
 
@@ -205,13 +205,13 @@ def test_an_interrupt_waits_for_the_threads(monkeypatch: pytest.MonkeyPatch) -> 
     try:
         with pytest.raises(KeyboardInterrupt):
             workers.run(phase, 0, 10**6, 1)
-        assert begun.is_set() and not running
+        assert started.is_set() and not running
     finally:
         signal.signal(signal.SIGALRM, before)
     for _ in range(3):
-        turns = Turns(10**6)
-        workers.run(turns, 0, 10**6, 1)
-        assert (turns.count == 1).all()
+        iterations = Iterations(10**6)
+        workers.run(iterations, 0, 10**6, 1)
+        assert (iterations.count == 1).all()
 
 
 def test_nobody_waits_for_a_thread_that_has_not_come_to_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,9 +220,9 @@ def test_nobody_waits_for_a_thread_that_has_not_come_to_its_work(monkeypatch: py
     with monkeypatch.context() as busy:
         busy.setattr(threading.Thread, "start", lambda thread: None)
         for _ in range(3):
-            turns = Turns(10**6)
-            workers.run(turns, 0, 10**6, 1)
-            assert (turns.count == 1).all()
+            iterations = Iterations(10**6)
+            workers.run(iterations, 0, 10**6, 1)
+            assert (iterations.count == 1).all()
 
 
 def test_work_that_was_taken_back_is_not_done_later() -> None:
@@ -252,10 +252,10 @@ def test_what_is_done_holds_no_memory() -> None:
     worker, memory = workers._Worker(), Memory()
     alone = sys.getrefcount(memory)
     for _ in range(500):
-        begun = threading.Event()
-        task = workers._Task(begun.set, memory)
+        started = threading.Event()
+        task = workers._Task(started.set, memory)
         worker.begin(task)
-        assert begun.wait(60)
+        assert started.wait(60)
         task.settle()
         assert sys.getrefcount(memory) == alone
 
@@ -265,13 +265,13 @@ class Memory:
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at one of the places of `workers` where CPython looks for signals in this thread.
+    """Raises KeyboardInterrupt at one of the points of `workers` where CPython looks for signals in this thread.
 
     These are the beginning of a function, the end of each call, and each jump back.
     """
 
-    def __init__(self, place: int) -> None:
-        self.left = place
+    def __init__(self, point: int) -> None:
+        self.left = point
         self.after_call: set[int] = set()
 
     def __call__(self, frame: FrameType, event: str, argument: object) -> Interrupt | None:
@@ -279,17 +279,17 @@ class Interrupt:
             return None
         frame.f_trace_opcodes = True
         if event == "call":
-            self.place()
+            self.count_point()
         if event == "opcode":
             name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
             if id(frame) in self.after_call or name.startswith("JUMP_BACKWARD"):
-                self.place()
+                self.count_point()
             self.after_call.discard(id(frame))
             if name.startswith("CALL"):
                 self.after_call.add(id(frame))
         return self
 
-    def place(self) -> None:
+    def count_point(self) -> None:
         if not self.left:
             raise KeyboardInterrupt
         self.left -= 1
@@ -314,11 +314,11 @@ class Phase:
             self.ended.set()
 
 
-def interrupted_at(place: int) -> bool:
-    """Whether there is such a place; checks that no thread works on memory that is gone."""
+def interrupt_at(point: int) -> bool:
+    """Interrupt at this point; whether there is such a one; checks that no thread works on memory that is gone."""
     memory = Memory()
     phase = Phase(memory)
-    sys.settrace(Interrupt(place))
+    sys.settrace(Interrupt(point))
     try:
         workers.run(phase, 0, 10**6, 1, held=memory)
         was_interrupted = False
@@ -345,14 +345,14 @@ def test_an_interrupt_anywhere_leaves_no_thread_on_memory_that_is_gone(
     monkeypatch.setattr(workers, "_pool", workers._Pool())
     before = sys.gettrace()
     try:
-        place = 0
-        while interrupted_at(place):
-            if place % 10 == 0:
+        point = 0
+        while interrupt_at(point):
+            if point % 10 == 0:
                 check_that_all_threads_work()
-            place += 1
+            point += 1
     finally:
         sys.settrace(before)
-    assert place > 50
+    assert point > 50
 
 
 def test_handles_end_quietly_after_the_modules_of_the_interpreter() -> None:

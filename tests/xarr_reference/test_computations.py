@@ -159,9 +159,9 @@ def test_arrays_are_sorted_together() -> None:
 def test_sorting_is_stable() -> None:
     keys = np.random.default_rng(2).integers(0, 4, 40).astype(np.int32)
     comparator = graph(lambda a, b, c, d: [lax.gt(a, b)], I32, I32, I32, I32)
-    ordered, places = run(ops.Sort(0, True, comparator), keys, np.arange(40, dtype=np.int32))
+    ordered, indices = run(ops.Sort(0, True, comparator), keys, np.arange(40, dtype=np.int32))
     expected = np.argsort(-keys, kind="stable").astype(np.int32)
-    assert_same(places, expected)
+    assert_same(indices, expected)
     assert_same(ordered, keys[expected])
 
 

@@ -1,4 +1,4 @@
-"""The class `Array` as the rooms below it know it: a name for annotations.
+"""The class `Array` as the modules below it know it: a name for annotations.
 
 `xarr.arrays` stands on all of them, so none may import the class.  For type checkers `Array` is the class itself,
 with everything that users call on it; at run time it is a protocol of what every Array has.

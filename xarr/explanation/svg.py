@@ -274,7 +274,7 @@ def _draw_stack(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture])
     width = max((grid.width for grid in grids), default=CELL)
     symbol = facts.operator.symbol if len(pictures) == 2 else None
     x, y = MARGIN + 32, MARGIN
-    left = max(map(_arrow_room, pictures), default=0.0)
+    left = max(map(_arrow_width, pictures), default=0.0)
     for i, (picture, grid) in enumerate(zip(pictures, grids, strict=True)):
         name = cut_text(picture.operand.name, LABEL)
         if symbol is not None and i:
@@ -285,7 +285,7 @@ def _draw_stack(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture])
             y += 16
             canvas.text(x, y + 10, caption, "d")
         aligned = replace(grid, width=width)
-        _, y = _draw_grid(canvas, facts, picture, aligned, x + left - _arrow_room(picture), y + 28)
+        _, y = _draw_grid(canvas, facts, picture, aligned, x + left - _arrow_width(picture), y + 28)
         y += 18
     return y + 8
 
@@ -299,7 +299,7 @@ def _draw_grid(
         canvas.box(x, top, 76, CELL, "v", word, f"{cut_text(picture.operand.label, 2 * LABEL)}: {word}")
         return x + 76, top + CELL
     rank = len(picture.frame)
-    left = x + _arrow_room(picture)
+    left = x + _arrow_width(picture)
     y = top
     starts = []
     for panel in grid.panels:
@@ -318,7 +318,7 @@ def _draw_grid(
     return left + grid.grid_width, y - 8
 
 
-def _arrow_room(picture: _Picture) -> float:
+def _arrow_width(picture: _Picture) -> float:
     """Space at the left of the grid for arrows along rows and panels."""
     rank = len(picture.frame)
     marked = {*picture.new, *picture.stretched, *picture.clashing}

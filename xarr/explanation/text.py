@@ -150,7 +150,7 @@ def problem_lines(facts: BroadcastFacts) -> list[str]:
 def no_suggestion(facts: BroadcastFacts) -> str:
     """The line that says what was tried in vain."""
     if len(set(map(len, facts.shapes))) > 1 and len(facts.operands) > 2:
-        return "no placement of the lower-rank axes fits, in the order they have"
+        return "no placement of the lower-rank axes that was tried fits, in the order they have"
     if len(set(map(len, facts.shapes))) > 1:
         return "no placement of the lower-rank axes fits, in the order they have"
     if len(facts.operands) == 2:

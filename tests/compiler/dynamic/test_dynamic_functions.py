@@ -98,7 +98,7 @@ def settled(name: str, result: np.ndarray[Any, Any], arguments: tuple[Any, ...])
 @pytest.mark.parametrize("shape", [(5,), (5, 2), (5, 5)], ids=str)
 @pytest.mark.parametrize("name", functions())
 def test_as_numpy_on_the_live_part_or_refused(name: str, shape: tuple[int, ...]) -> None:
-    for given, live in calls(name, shape):
+    for arguments, live in calls(name, shape):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             wanted = numpy_result(getattr(np, name), live)
@@ -106,7 +106,7 @@ def test_as_numpy_on_the_live_part_or_refused(name: str, shape: tuple[int, ...])
         if wanted is None or any(one is argument for one in written for argument in live[1:]):
             continue
         try:
-            result = getattr(xarr, name)(*given)
+            result = getattr(xarr, name)(*arguments)
         except XarrError:
             continue
         assert len(parts(result)) == len(parts(wanted))
@@ -137,7 +137,7 @@ def test_functions_that_are_taken(name: str) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("descending", [False, True])
-def test_argsort_gives_live_places(values: list[int], count: int, descending: bool) -> None:
+def test_argsort_gives_live_indices(values: list[int], count: int, descending: bool) -> None:
     x = lax.set_dimension_size(xarr.asarray(values), xarr.asarray(count, "int32"), 0)
     live = np.array(values[:count], np.int64)
     wanted = np.argsort(-live if descending else live, stable=True)

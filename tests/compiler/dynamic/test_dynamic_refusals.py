@@ -151,9 +151,9 @@ def test_dynamic_d3_of_index_vectors() -> None:
     numbers = lax.GatherDimensionNumbers((), (0,), (0,))
     with pytest.raises(ShapeError, match=r"gather \[D3\]: dimension 1 of s32\[3,<=1\] holds index vectors"):
         lax.gather(np.ones(5), indices, numbers, (1,))
-    places = lax.ScatterDimensionNumbers((), (0,), (0,))
+    dimensions = lax.ScatterDimensionNumbers((), (0,), (0,))
     with pytest.raises(ShapeError, match=r"scatter \[D3\]: dimension 1 of s32\[3,<=1\]"):
-        lax.scatter_add(np.ones(5), indices, np.ones(3), places)
+        lax.scatter_add(np.ones(5), indices, np.ones(3), dimensions)
 
 
 @pytest.mark.parametrize("numbers", [((0,), (), (0,)), ((0, 1), (), ())], ids=["placed", "smaller"])

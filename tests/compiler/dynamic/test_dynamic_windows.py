@@ -37,12 +37,12 @@ def reduced(
         reach = (width - 1) * apart + 1
         shape.append((extent - reach) // step + 1 if extent >= reach else 0)
     result = np.full(shape, start, x.dtype)
-    for place in np.ndindex(*shape):
+    for index in np.ndindex(*shape):
         for element in itertools.product(*map(range, window)):
-            rows = zip(place, element, strides, padding, base, inner, strict=True)
+            rows = zip(index, element, strides, padding, base, inner, strict=True)
             at = [divmod(p * s + e * a - low, b) for p, e, s, (low, _), b, a in rows]
             if all(not rest and 0 <= i < size for (i, rest), size in zip(at, x.shape, strict=True)):
-                result[place] = combine(result[place], x[tuple(i for i, _ in at)])
+                result[index] = combine(result[index], x[tuple(i for i, _ in at)])
     return result
 
 
@@ -130,8 +130,8 @@ CASES = [
 
 def _picked(row: Host, source: Host) -> Host:
     result = np.zeros_like(row)
-    for place, value in enumerate(source):
-        result[2 * place + int(row[2 * place : 2 * place + 2].argmax())] += value
+    for index, value in enumerate(source):
+        result[2 * index + int(row[2 * index : 2 * index + 2].argmax())] += value
     return result
 
 

@@ -50,7 +50,7 @@ def part(x: Node) -> Node:
     return twice(node(ops.Slice((0, 0, 0), (4, 5, 3), (1, 1, 1)), x))
 
 
-def gathered(x: Node, indices: Node) -> Node:
+def gather(x: Node, indices: Node) -> Node:
     return twice(node(ops.Gather((1,), (0,), (), (), (0,), 1, (1, x.shape[1])), x, indices))
 
 
@@ -70,7 +70,7 @@ CUBE = tensor(F32, 4, 5, 6)
         (with_row, [CUBE, tensor(F32, 6)], [[0, 1], [2]]),
         (with_count, [CUBE], [[0], [1], [2]]),
         (part, [CUBE], [[0, 1], [2]]),
-        (gathered, [tensor(F32, 9, 8), tensor(I32, 5)], [[0], [1]]),
+        (gather, [tensor(F32, 9, 8), tensor(I32, 5)], [[0], [1]]),
         (transposed, [tensor(F32, 30, 20)], [[0], [1]]),
         (lambda x: total(x, 1, 2), [CUBE], [[0], [1, 2]]),
         (lambda x: total(x, 0, 1, 2), [CUBE], [[0, 1, 2]]),
@@ -82,7 +82,7 @@ def test_runs(function: Callable[..., Any], types: list[TensorType], runs: list[
     assert Accesses(fusion).runs() == runs
     extents = {prod(fusion.domain[axis] for axis in run) for run in runs}
     loops = {loop.extent for phase in SCHEDULE.build(fusion).phases for loop in phase.walk()}
-    # What all axes are reduced in has a loop of one turn around.
+    # A reduction over all axes has a loop of one iteration around it.
     assert loops - {1} == extents
 
 

@@ -92,11 +92,11 @@ def programs(draw: st.DrawFn) -> tuple[Callable[[Any], Any], Array]:
     sizes = tuple(draw(st.integers((n + 1) // 2, n)) for n in shape)
     steps = []
     for _ in range(draw(st.integers(1, 4))):
-        places = [
+        starts = [
             tuple(draw(st.integers(0, n - size)) for n, size in zip(shape, sizes, strict=True))
             for _ in range(3)
         ]
-        steps.append(places)
+        steps.append(starts)
 
     def function(x: Any) -> Any:
         for target, *sources in steps:

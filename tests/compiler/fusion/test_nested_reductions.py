@@ -1,4 +1,4 @@
-"""A reduction inside the loops of another group: distances, their minima and places, short rows."""
+"""A reduction inside the loops of another group: distances, their minima and the indices of those, short rows."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {
     "minima of columns": (lambda a, b: xarr.min(squares(a, b), axis=0), 1),
     "least distances": (lambda a, b: xarr.min(xarr.sqrt(squares(a, b)), axis=1), 1),
     "minimum of all": (lambda a, b: xarr.min(squares(a, b)), 1),
-    "places": (lambda a, b: xarr.argmin(squares(a, b), axis=1), 1),
-    "places in columns": (lambda a, b: xarr.argmax(squares(a, b), axis=0), 1),
+    "indices": (lambda a, b: xarr.argmin(squares(a, b), axis=1), 1),
+    "indices in columns": (lambda a, b: xarr.argmax(squares(a, b), axis=0), 1),
     "softmax of distances": (lambda a, b: softmax(squares(a, b) / -a.shape[1]), 1),
     "sum of powers": (lambda a, b: xarr.sum(xarr.exp(squares(a, b) / -a.shape[1]), axis=1), 1),
     "both ends and all": (both_ends, 2),
@@ -81,7 +81,7 @@ def test_pairs_of_points(name: str, size: tuple[int, int, int], dtype: str) -> N
     if name == "two dimensions inside":
         features = min(features, 20)
     # Few integers of which sums are exact in any order.
-    whole = name in ("places", "places in columns") or dtype == "int32"
+    whole = name in ("indices", "indices in columns") or dtype == "int32"
     arrays = [
         RNG.integers(-3, 4, (n, features)) if whole else RNG.normal(size=(n, features))
         for n in (rows, columns)
@@ -124,9 +124,9 @@ def test_short_rows(shape: tuple[int, ...], dtype: str) -> None:
             with config(fusion="compiled"):
                 assert_same(np.asarray(reduce(x + x, axis=axis)), wanted)
     with config(fusion="off"):
-        place = np.asarray(lax.argmax(x, len(shape) - 1, np.int32))
+        index = np.asarray(lax.argmax(x, len(shape) - 1, np.int32))
     with config(fusion="compiled"):
-        assert_same(np.asarray(lax.argmax(x, len(shape) - 1, np.int32)), place)
+        assert_same(np.asarray(lax.argmax(x, len(shape) - 1, np.int32)), index)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0, 0.0, -1.0])

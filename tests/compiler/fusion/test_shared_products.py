@@ -32,11 +32,11 @@ def products(draw: st.DrawFn) -> tuple[Ints, Ints, Any]:
     left = draw(st.sampled_from(list(permutations(batch + contracted + free[0]))))
     right = draw(st.sampled_from(list(permutations(batch + contracted + free[1]))))
 
-    def places(letters: str) -> tuple[Ints, Ints]:
+    def positions(letters: str) -> tuple[Ints, Ints]:
         return tuple(map(left.index, letters)), tuple(map(right.index, letters))
 
     shapes = [tuple(size[letter] for letter in side) for side in (left, right)]
-    return shapes[0], shapes[1], (places(contracted), places(batch))
+    return shapes[0], shapes[1], (positions(contracted), positions(batch))
 
 
 def whole_numbers(seed: int, shape: Ints, dtype: str) -> Array:

@@ -40,7 +40,7 @@ F32, F64, I32 = (np.dtype(name) for name in ("float32", "float64", "int32"))
 class Program:
     """A program to be broken: its rows are summed up, and each is stored less its sum.
 
-    rows: the outermost loop, of 4 turns; `sums` and `columns` inside it, of 8.
+    rows: the outermost loop, of 4 iterations; `sums` and `columns` inside it, of 8.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ def test_l1_an_index_of_two_loops(program: Program) -> None:
     program.breaks("L1", "the index i: int64 is bound twice")
 
 
-def test_l1_an_accumulator_that_uses_the_turn(program: Program) -> None:
+def test_l1_an_accumulator_that_uses_the_iteration(program: Program) -> None:
     accumulator = program.sums.accumulators[0]
     element = accumulator.terms[0]
     program.sums.accumulators[0] = replace(accumulator, combined=(accumulator.left[0] + element,))
@@ -198,7 +198,7 @@ def test_l2_a_load_of_another_type(program: Program) -> None:
     program.breaks("L2", "load of")
 
 
-def test_l2_a_place_of_another_type(program: Program) -> None:
+def test_l2_an_offset_of_another_type(program: Program) -> None:
     narrow = program.columns.index.convert(I32)
     element = load(program.values, program.x, Affine(((narrow, 1),)))
     program.columns.body[:] = [Store(program.out, program.at(program.columns), element)]
@@ -211,10 +211,10 @@ def _store(program: Program) -> None:
     ]
 
 
-def _place(program: Program) -> None:
+def _offset(program: Program) -> None:
     narrow = program.columns.index.convert(I32)
-    place = Affine(((program.rows.index, 8), (narrow, 1)))
-    program.columns.body[:] = [Store(program.out, place, program.values.constant(0, F32))]
+    offset = Affine(((program.rows.index, 8), (narrow, 1)))
+    program.columns.body[:] = [Store(program.out, offset, program.values.constant(0, F32))]
 
 
 def _carry(program: Program) -> None:
@@ -263,7 +263,7 @@ def _index(program: Program) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [_store, _place, _carry, _terms, _identities, _steps, _running, _search, _index]
+    "spoil", [_store, _offset, _carry, _terms, _identities, _steps, _running, _search, _index]
 )
 def test_l3_parts_of_another_type(program: Program, spoil: Callable[[Program], None]) -> None:
     spoil(program)
@@ -271,7 +271,7 @@ def test_l3_parts_of_another_type(program: Program, spoil: Callable[[Program], N
 
 
 @pytest.mark.parametrize("extent", [0, -1])
-def test_l4_no_turns(program: Program, extent: int) -> None:
+def test_l4_no_iterations(program: Program, extent: int) -> None:
     program.columns.extent = extent
     program.breaks("L4", f"a loop runs {extent} times")
     program.rows.extent = extent
@@ -367,9 +367,9 @@ def test_l7_a_number_that_is_clamped_to_another_size(program: Program) -> None:
     number = load(program.values, table, Affine(((program.columns.index, 1),))).convert(INT64)
 
     def store(last: int) -> None:
-        place = number.lt(0).select(0, number)
-        place = place.gt(last).select(last, place)
-        element = load(program.values, program.x, Affine(((place, 1),)))
+        index = number.lt(0).select(0, number)
+        index = index.gt(last).select(last, index)
+        element = load(program.values, program.x, Affine(((index, 1),)))
         program.columns.body[:] = [Store(program.out, program.at(program.columns), element)]
 
     store(31)
@@ -379,11 +379,11 @@ def test_l7_a_number_that_is_clamped_to_another_size(program: Program) -> None:
 
 
 def test_l7_a_load_where_the_predicate_holds(program: Program) -> None:
-    place = program.at(program.columns, -1)
-    number = place.value(program.values)
+    offset = program.at(program.columns, -1)
+    number = offset.value(program.values)
 
     def store(first: int) -> None:
-        element = load(program.values, program.x, place, number.ge(first))
+        element = load(program.values, program.x, offset, number.ge(first))
         program.columns.body[:] = [Store(program.out, program.at(program.columns), element)]
 
     store(0)
@@ -414,8 +414,8 @@ def test_l7_the_last_part_of_a_loop_in_parts(program: Program) -> None:
     def part(size: int, whole: int) -> None:
         left = program.rows.index * -size + whole
         program.columns.extent = left.lt(size).select(left, size)
-        place = Affine(((program.rows.index, size), (program.columns.index, 1)))
-        program.columns.body[:] = [Store(program.out, place, program.values.constant(0, F32))]
+        offset = Affine(((program.rows.index, size), (program.columns.index, 1)))
+        program.columns.body[:] = [Store(program.out, offset, program.values.constant(0, F32))]
 
     part(10, 32)
     verify(program.kernel)
@@ -423,7 +423,7 @@ def test_l7_the_last_part_of_a_loop_in_parts(program: Program) -> None:
     program.breaks("L7", r"out0\[32\] at 32")
 
 
-def test_l8_one_place_for_all_turns(program: Program) -> None:
+def test_l8_one_offset_for_all_iterations(program: Program) -> None:
     program.columns.body.append(
         Store(program.out, Affine(((program.columns.index, 1),)), program.values.constant(0, F32))
     )
@@ -434,19 +434,19 @@ def test_l8_one_place_for_all_turns(program: Program) -> None:
     verify(program.kernel)
 
 
-def test_l8_turns_that_combine_atomically(program: Program) -> None:
+def test_l8_iterations_that_combine_atomically(program: Program) -> None:
     """Rows are added up in one row: first zeros, by a phase of their own."""
     first = Loop(index_value(program.values, "k"), 32, Runs.THREADS)
     zero = program.values.constant(0, F32)
     first.body.append(Store(program.out, Affine(((first.index, 1),)), zero))
     element = load(program.values, program.x, program.at(program.columns))
-    place = Affine(((program.columns.index, 1),))
-    program.columns.body[:] = [Store(program.out, place, element, Atomic.ADD)]
+    offset = Affine(((program.columns.index, 1),))
+    program.columns.body[:] = [Store(program.out, offset, element, Atomic.ADD)]
     program.breaks("L6", "out0 is combined with before it is written")
     program.kernel.phases.insert(0, first)
     verify(program.kernel)
     assert "atomic add out0[" in str(program.kernel)
-    program.columns.body[:] = [Store(program.out, place, element)]
+    program.columns.body[:] = [Store(program.out, offset, element)]
     program.breaks("L8", "all iterations of an outermost loop write to one element of out0")
 
 

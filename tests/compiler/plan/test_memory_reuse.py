@@ -305,8 +305,8 @@ def test_what_a_kept_tuple_holds_is_not_written_over() -> None:
 def test_an_activation_is_written_over_its_product() -> None:
     plain, fused = stages(*(PROGRAMS["sorted"][0], *PROGRAMS["sorted"][1]))
     made = plan(fused)
-    taken = [made.input_output_aliases(step) for step in made.steps]
-    assert all(pair[0] == 0 for pairs in taken for pair in pairs)
+    aliases = [made.input_output_aliases(step) for step in made.steps]
+    assert all(pair[0] == 0 for pairs in aliases for pair in pairs)
     assert peak(fused).total <= peak(plain, overwrites=False).total
 
 

@@ -45,9 +45,9 @@ def smallest(x: Array) -> Any:
         better = lax.lt(other, value)
         return lax.select(better, other, value), lax.select(better, other_index, index)
 
-    places = lax.broadcasted_iota("int32", x.shape, 1)
+    indices = lax.broadcasted_iota("int32", x.shape, 1)
     first = (np.float32(100), np.int32(-1))
-    return lax.reduce((x, places), first, lambda a, b: earlier(*a, *b), (1,))
+    return lax.reduce((x, indices), first, lambda a, b: earlier(*a, *b), (1,))
 
 
 def windows(x: Array) -> Any:

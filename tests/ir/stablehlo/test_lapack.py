@@ -130,9 +130,9 @@ def test_potrf_writes_one_triangle_and_says_whether_it_could() -> None:
 @pytest.mark.parametrize("letter", ["L", "U"])
 def test_info_of_potrf_is_the_number_of_the_failing_minor(letter: str, size: int) -> None:
     matrices = np.stack([np.eye(size) for _ in range(size + 1)])
-    for place in range(size):
-        matrices[place, place, place] = np.nan if place == 2 else -1.0
-        matrices[place, size - 1, size - 1] = -2.0  # a later one does not count
+    for index in range(size):
+        matrices[index, index, index] = np.nan if index == 2 else -1.0
+        matrices[index, size - 1, size - 1] = -2.0  # a later one does not count
     text = POTRF.replace("CONFIG", f"uplo = {ord(letter)} : ui8")
     text = text.replace("2x2", f"{size + 1}x{size}x{size}").replace("tensor<i32>", f"tensor<{size + 1}xi32>")
     _, info = stablehlo.run(stablehlo.parse(text), matrices)

@@ -92,7 +92,7 @@ def attention(w: Any, prefix: str, x: Any) -> Any:
 
 def transformer(w: Any, tokens: Any) -> Any:
     """Embedding, causal attention, layer norm, gelu, and logits of the next word."""
-    x = w["words"][tokens] + w["places"][: tokens.shape[1]]
+    x = w["words"][tokens] + w["positions"][: tokens.shape[1]]
     for prefix in ("a", "b"):
         x = x + attention(w, prefix, layer_norm(x, w[f"{prefix}scale"] + 1, w[f"{prefix}offset"]))
         x = x + jax.nn.gelu(x @ w[f"{prefix}up"], approximate=False) @ w[f"{prefix}down"]
@@ -105,7 +105,7 @@ def layer(prefix: str) -> dict[str, tuple[int, ...]]:
     return square | ends | {f"{prefix}scale": (WIDTH,), f"{prefix}offset": (WIDTH,)}
 
 
-TRANSFORMER = draw(2, words=(WORDS, WIDTH), places=(16, WIDTH), **layer("a"), **layer("b"))
+TRANSFORMER = draw(2, words=(WORDS, WIDTH), positions=(16, WIDTH), **layer("a"), **layer("b"))
 TOKENS = np.random.default_rng(3).integers(0, WORDS, (3, 12)).astype(np.int32)
 
 

@@ -309,7 +309,7 @@ def test_attributes_of_every_syntax() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "message", "place"),
+    ("body", "message", "position"),
     [
         ("%0 = stablehlo.add %x %x : tensor<3xf32>", "expected ':' before the types", "2:23"),
         ("%0 = stablehlo.add %x, %y : tensor<3xf32>", "%y is not defined", "2:24"),
@@ -330,11 +330,11 @@ def test_attributes_of_every_syntax() -> None:
         ("%0 = stablehlo.negate %x : tensor<3xf32>\n^bb1:", "a second block", "3:1"),
     ],
 )
-def test_refuses_with_a_position(body: str, message: str, place: str) -> None:
+def test_refuses_with_a_position(body: str, message: str, position: str) -> None:
     text = main(f"{body}\nreturn %0 : tensor<3xf32>", "%x: tensor<3xf32>")
     with pytest.raises(ParseError, match=message) as caught:
         stablehlo.parse(text)
-    assert f"at <stablehlo>:{place}" in str(caught.value)
+    assert f"at <stablehlo>:{position}" in str(caught.value)
     assert str(caught.value).endswith("^")
 
 

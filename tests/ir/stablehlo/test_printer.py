@@ -191,9 +191,9 @@ def test_equal_graphs_with_different_leaves() -> None:
 def test_one_result_that_is_a_tuple() -> None:
     """It is taken apart by an op, unlike several results."""
     pair = graph(lambda v: node(ops.Tuple(), v, node(ops.Negate(), v)), V, name="pair")
-    taken = graph(lambda v: part(1, node(ops.Call(pair), v)), V)
-    assert "stablehlo.get_tuple_element %0[1]" in str(taken)
-    np.testing.assert_array_equal(run_stablehlo(str(taken), ROW), [-ROW])
+    graph_of_part = graph(lambda v: part(1, node(ops.Call(pair), v)), V)
+    assert "stablehlo.get_tuple_element %0[1]" in str(graph_of_part)
+    np.testing.assert_array_equal(run_stablehlo(str(graph_of_part), ROW), [-ROW])
 
 
 def test_a_tuple_cannot_leave_main() -> None:

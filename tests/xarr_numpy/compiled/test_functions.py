@@ -111,8 +111,8 @@ def errors(got: Array, exact: Array) -> Array:
 def assert_within(got: Array, exact: Array, bound: float, *operands: Array) -> None:
     distances = errors(got, exact)
     worst = int(np.argmax(distances))
-    place = [float(x[worst]) for x in operands]
-    message = f"{distances[worst]:.3f} ULP at {place}: got {got[worst]!r}, exact {exact[worst]!r}"
+    arguments = [float(x[worst]) for x in operands]
+    message = f"{distances[worst]:.3f} ULP at {arguments}: got {got[worst]!r}, exact {exact[worst]!r}"
     assert distances[worst] <= bound, message
 
 
@@ -349,7 +349,7 @@ def test_conversions_round_once(old: Any, new: np.dtype[Any], width: int) -> Non
         x = np.array([True, False])
     else:
         powers = [
-            min(2**place + less, np.iinfo(old).max) for place in range(64) for less in (-1, 0, 1, 2**30)
+            min(2**exponent + less, np.iinfo(old).max) for exponent in range(64) for less in (-1, 0, 1, 2**30)
         ]
         x = np.concatenate([integers(np.dtype(old)), np.array(powers, old)])
     with np.errstate(all="ignore"):
@@ -505,8 +505,8 @@ DECOMPOSED = {
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", DECOMPOSED, ids=lambda kind: kind.name)
 def test_decomposed_functions(kind: type[Op], dtype: Any) -> None:
-    function, places, bound = DECOMPOSED[kind]
-    x = places.astype(dtype)
+    function, arguments, bound = DECOMPOSED[kind]
+    x = arguments.astype(dtype)
     got = Kernel(lambda value: lowered(kind(), dtype, value), [dtype], 8)(x)
     wanted = np.asarray(function(x))
     error = np.abs(got - wanted) / np.maximum(1, np.abs(wanted)) / np.finfo(dtype).eps

@@ -163,8 +163,8 @@ def test_loops_scatter_into_what_they_carry(start: str) -> None:
             0, 5, lambda k, s: add(s, i, lax.mul(u, lax.convert_element_type(k, np.float64))), before
         )
 
-    given = x.copy()
-    result = xarr.jit(function)(given, indices, u)
+    carried = x.copy()
+    result = xarr.jit(function)(carried, indices, u)
     with config(fusion="off"):
         assert_same(result, to_host(function(*map(xarr.asarray, (x, indices, u)))))
-    assert_same(given, x)
+    assert_same(carried, x)

@@ -76,13 +76,13 @@ def scan(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
 
 
 def points(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
-    """Carries that change places, of which one changes."""
+    """Carries that are swapped, of which one changes."""
     order = random.choice(((0, 1, 2), (1, 0, 2), (0, 1, 1), (2, 1, 0), (0, 0, 2)))
-    place = random.randrange(3)
+    index = random.randrange(3)
 
     def step(i: Any, state: Any) -> Any:
         following = [state[k] for k in order]
-        following[place] = small(following[place] + state[0] - state[1])
+        following[index] = small(following[index] + state[0] - state[1])
         return tuple(following)
 
     return list(lax.fori_loop(0, count, step, tuple(arrays)))

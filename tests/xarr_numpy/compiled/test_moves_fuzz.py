@@ -34,16 +34,16 @@ def spread(x: Any, axis: int) -> Any:
     return lax.broadcast_in_dim(x, (ROWS, COLUMNS), (axis,))
 
 
-def places(x: Any, axis: int) -> Any:
+def indices(x: Any, axis: int) -> Any:
     """Indices made of numbers, some of them out of bounds."""
     column = lax.index_in_dim(x, 1, 1 - axis, keepdims=False)
     return lax.convert_element_type(column, np.int32)
 
 
-def taken(random: Random, x: Any, y: Any) -> Any:
+def take(random: Random, x: Any, y: Any) -> Any:
     axis = random.randrange(2)
     mode = random.choice(("clip", "fill"))
-    return lax.take(x, places(y, axis), axis, mode=mode, fill_value=3)
+    return lax.take(x, indices(y, axis), axis, mode=mode, fill_value=3)
 
 
 def element_wise(random: Random, x: Any, y: Any) -> Any:
@@ -58,7 +58,7 @@ def scattered(random: Random, x: Any, y: Any) -> Any:
         (lax.scatter_add, lax.scatter_max, lax.scatter_min, lax.scatter)
     )
     operand = random.choice((x, lax.full_like(x, 0)))
-    return halved(scatter(operand, places(y, axis), y, numbers, index_vector_dim=1))
+    return halved(scatter(operand, indices(y, axis), y, numbers, index_vector_dim=1))
 
 
 def totals(random: Random, x: Any, y: Any) -> Any:
@@ -80,7 +80,7 @@ def moved(random: Random, x: Any, y: Any) -> Any:
     return random.choice(ways)(x)
 
 
-STEPS = (taken, element_wise, element_wise, scattered, totals, totals, reduced, moved)
+STEPS = (take, element_wise, element_wise, scattered, totals, totals, reduced, moved)
 
 
 def program(seed: int) -> Callable[[Any, Any], Any]:

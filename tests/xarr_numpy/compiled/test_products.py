@@ -32,11 +32,11 @@ def operands(form: str, sizes: dict[str, int], seed: int, dtype: str) -> tuple[A
     ]
     shared = [letter for letter in left if letter in right]
 
-    def places(letters: str) -> tuple[Ints, Ints]:
+    def positions(letters: str) -> tuple[Ints, Ints]:
         results = [letter for letter in shared if letter in letters]
         return tuple(map(left.index, results)), tuple(map(right.index, results))
 
-    return arrays[0], arrays[1], (places("kl"), places("bc"))
+    return arrays[0], arrays[1], (positions("kl"), positions("bc"))
 
 
 def fused(function: Any, *arrays: Array) -> list[ops.Fusion]:

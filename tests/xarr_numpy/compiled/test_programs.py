@@ -74,7 +74,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "steps": (lambda u: u[1::3, ::2] * 2, [(20, 31)], 1),
     "transposed": (lambda u: u.T + 1, [(20, 31)], 1),
     "split axis": (lambda u: u.reshape(20, 31, 2) + 1, [(20, 62)], 1),
-    "places": (lambda u: u * xarr.arange(31), [(20, 31)], 1),
+    "indices": (lambda u: u * xarr.arange(31), [(20, 31)], 1),
     "count": (lambda u: xarr.sum(u > 0, axis=0), [(20, 31)], 1),
     "any": (lambda u: xarr.any(u > 1, axis=1), [(20, 31)], 1),
     "two results": (lambda u: (xarr.exp(u), xarr.exp(u) * 2), [(20, 31)], 1),

@@ -1,4 +1,4 @@
-"""Reductions as compiled loops: places of extrema, several arrays at once, any computation, one inside another."""
+"""Reductions as compiled loops: indices of extrema, several arrays at once, any computation, one inside another."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ SHAPES += [(5, 6, 7, 1), (300, 2, 1), (3, 40_000, 0), (1, 1, 1), (4, 1, 1), (1, 
 @pytest.mark.parametrize("dtype", FLOATS + OTHERS)
 @pytest.mark.parametrize("case", SHAPES, ids=str)
 @pytest.mark.parametrize("find", [lax.argmax, lax.argmin], ids=["argmax", "argmin"])
-def test_places_of_extrema(find: Callable[..., Any], case: tuple[int, ...], dtype: str) -> None:
+def test_indices_of_extrema(find: Callable[..., Any], case: tuple[int, ...], dtype: str) -> None:
     *shape, axis = case
     x = numbers(tuple(shape), dtype)
     for mine, exact in both(lambda x: find(x, axis, np.int32), x):
@@ -73,7 +73,7 @@ def test_places_of_extrema(find: Callable[..., Any], case: tuple[int, ...], dtyp
 
 @pytest.mark.parametrize("shape", [(1,), (1, 1)], ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "bool", "uint8"])
-def test_the_place_of_the_only_element(shape: tuple[int, ...], dtype: str) -> None:
+def test_the_index_of_the_only_element(shape: tuple[int, ...], dtype: str) -> None:
     x = xarr.asarray(np.ones(shape), dtype=dtype)
     with config(fusion="compiled"):
         for find in (lax.argmax, lax.argmin):
@@ -105,23 +105,23 @@ def test_rows_of_nothing_else(value: float) -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "bool"])
 @pytest.mark.parametrize("count", [5, 64, 77, 1000, 70_001])
-def test_the_place_of_one_extremum(count: int, dtype: str) -> None:
+def test_the_index_of_one_extremum(count: int, dtype: str) -> None:
     """At the ends, in each part of a vector loop, in the last block, and before an equal one."""
-    for place in {
+    for index in {
         min(each, count - 1) for each in (0, 3, 4, count // 2, count // 2 + 7, count - 2, count - 1)
     }:
         values = np.zeros((2, count))
-        values[0, place:] = values[1, 0] = 1
+        values[0, index:] = values[1, 0] = 1
         for x, find in ((values, lax.argmax), (1 - values, lax.argmin)):
-            given = xarr.asarray(x, dtype=dtype)
+            array = xarr.asarray(x, dtype=dtype)
             with config(fusion="compiled"):
-                indices = xarr.jit(lambda x, find=find: find(x, 1, np.int64))(given)
-            assert indices.tolist() == [place, 0]
+                indices = xarr.jit(lambda x, find=find: find(x, 1, np.int64))(array)
+            assert indices.tolist() == [index, 0]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
 @pytest.mark.parametrize("shape", [(1,), (1, 1), (4, 1), (1, 4), (1, 1, 3)], ids=str)
-def test_places_along_dimensions_of_one_element(shape: tuple[int, ...], dtype: str) -> None:
+def test_indices_along_dimensions_of_one_element(shape: tuple[int, ...], dtype: str) -> None:
     x = numbers(shape, dtype)
     for axis in range(len(shape)):
         for find in (lax.argmax, lax.argmin):
@@ -143,17 +143,17 @@ def test_zeros_are_equal_and_neighbours_are_not(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
-def test_places_beside_other_results(dtype: str) -> None:
+def test_indices_beside_other_results(dtype: str) -> None:
     """Of elements that are computed, in turned arrays, with the extrema themselves and what needs both."""
 
     def program(x: xarr.Array) -> tuple[xarr.Array, ...]:
         turned = xarr.where(x == 1, x, x)[::-1]
-        place = lax.argmax(turned, 1, np.int32)
+        index = lax.argmax(turned, 1, np.int32)
         return (
-            place,
+            index,
             lax.argmin(x, 1, np.int32),
             lax.reduce_max(x, [1]),
-            place * 2,
+            index * 2,
             lax.argmax(x.T, 0, np.int32),
         )
 
@@ -182,27 +182,27 @@ def reduced(x: Node, dims: tuple[int, ...], computation: Graph, *others: Node) -
     return node(ops.Reduce(dims, computation), x, *others)
 
 
-def places(x: Node, axis: int, dtype: Any = np.int32) -> Node:
+def indices(x: Node, axis: int, dtype: Any = np.int32) -> Node:
     return node(ops.Iota(TensorType(x.shape, np.dtype(dtype)), axis))
 
 
-def with_initial(first: float, place: int) -> Callable[[Node], tuple[Node, Node]]:
+def with_initial(first: float, index: int) -> Callable[[Node], tuple[Node, Node]]:
     def function(x: Node) -> tuple[Node, Node]:
         computation = arg_extremum("GT", x.dtype, np.dtype(np.int32))
-        start = (constant(first, x.dtype), constant(place, np.int32))
-        result = node(ops.Reduce((1,), computation), x, places(x, 1), *start)
+        start = (constant(first, x.dtype), constant(index, np.int32))
+        result = node(ops.Reduce((1,), computation), x, indices(x, 1), *start)
         return part(0, result), part(1, result)
 
     return function
 
 
 @pytest.mark.parametrize("first", [-np.inf, 0.5, np.inf, np.nan])
-@pytest.mark.parametrize("place", [0, 3, 1000])
-def test_initial_values_of_extrema_take_part(first: float, place: int) -> None:
+@pytest.mark.parametrize("index", [0, 3, 1000])
+def test_initial_values_of_extrema_take_part(first: float, index: int) -> None:
     values = RNG.normal(size=(40, 70)).astype(np.float32)
     values[1] = -np.inf
     values[2] = np.inf
-    assert_both_ways(graph_of(with_initial(first, place), tensor(np.float32, 40, 70)), values)
+    assert_both_ways(graph_of(with_initial(first, index), tensor(np.float32, 40, 70)), values)
 
 
 @pytest.mark.parametrize("size", [127, 128])
@@ -211,7 +211,7 @@ def test_indices_of_extrema_may_fill_their_type(size: int) -> None:
 
     def function(x: Node) -> Node:
         start = (constant(-np.inf), constant(0, np.int8))
-        result = node(ops.Reduce((1,), computation), x, places(x, 1, np.int8), *start)
+        result = node(ops.Reduce((1,), computation), x, indices(x, 1, np.int8), *start)
         assert arg_direction(result) == "GT"
         return part(1, result)
 
@@ -227,7 +227,7 @@ def test_the_value_alone_or_used_by_what_comes_after() -> None:
     def function(x: Node) -> tuple[Node, Node]:
         doubled = node(ops.Add(), x, x)
         start = (constant(np.inf, np.float64), constant(0, np.int64))
-        result = node(ops.Reduce((1,), computation), doubled, places(x, 1, np.int64), *start)
+        result = node(ops.Reduce((1,), computation), doubled, indices(x, 1, np.int64), *start)
         wide = node(ops.BroadcastInDim(x.shape, (0,)), part(0, result))
         return node(ops.Subtract(), doubled, wide), node(ops.Negate(), part(1, result))
 
@@ -240,14 +240,14 @@ def test_a_tuple_that_is_used_whole_stays_a_tuple() -> None:
     def function(x: Node) -> tuple[Node, Node]:
         doubled = node(ops.Add(), x, x)
         start = (constant(np.inf), constant(0, np.int32))
-        result = node(ops.Reduce((0,), computation), doubled, places(x, 0), *start)
+        result = node(ops.Reduce((0,), computation), doubled, indices(x, 0), *start)
         return result, node(ops.Negate(), part(1, result))
 
     graph = graph_of(function, tensor(np.float32, 50))
     x = RNG.normal(size=50).astype(np.float32)
     with config(fusion="compiled"):
-        (value, place), other = make_program(graph, get("numpy")).program(x)
-    assert (value, place, other) == (2 * x.min(), x.argmin(), -x.argmin())
+        (value, index), other = make_program(graph, get("numpy")).program(x)
+    assert (value, index, other) == (2 * x.min(), x.argmin(), -x.argmin())
 
 
 def both_sums(x: Node, dims: tuple[int, ...]) -> tuple[Node, Node]:
@@ -307,7 +307,7 @@ def test_a_computation_without_a_name_meets_elements_in_order(dim: int) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"])
 @pytest.mark.parametrize("op", [ops.Add, ops.Maximum, ops.Minimum, ops.Multiply], ids=lambda op: op.__name__)
 @pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)
-def test_narrow_floats_are_gathered_in_float32(dims: tuple[int, ...], op: type[Any], dtype: str) -> None:
+def test_narrow_floats_are_accumulated_in_float32(dims: tuple[int, ...], op: type[Any], dtype: str) -> None:
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     x = RNG.choice([0.5, 1, 2, -1], (30, 40), p=[0.1, 0.7, 0.1, 0.1]).astype(kind)
 

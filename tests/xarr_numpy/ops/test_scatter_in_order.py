@@ -69,13 +69,13 @@ def numbers(dtype: np.dtype, count: int) -> np.ndarray:
 def test_updates_are_combined_as_one_by_one(dtype: np.dtype, name: str) -> None:
     combine = dict(combiners(dtype))[name]
     start, updates = numbers(dtype, 3), numbers(dtype, 200)
-    places = np.random.default_rng(0).integers(0, 3, 200)
+    indices = np.random.default_rng(0).integers(0, 3, 200)
     wanted, one = start.copy(), xarr.jit(combine)
     with xarr.config(fusion="off"), warnings.catch_warnings():
         warnings.simplefilter("error")
-        for place, update in zip(places, updates, strict=True):
-            wanted[place] = np.asarray(one(xarr.asarray(wanted[place]), xarr.asarray(update)))
-        assert_same(lax.scatter_with(start, places[:, None], updates, combine, NUMBERS), wanted)
+        for index, update in zip(indices, updates, strict=True):
+            wanted[index] = np.asarray(one(xarr.asarray(wanted[index]), xarr.asarray(update)))
+        assert_same(lax.scatter_with(start, indices[:, None], updates, combine, NUMBERS), wanted)
 
 
 # --- many updates of one target -----------------------------------------------------------------------
@@ -93,16 +93,16 @@ def remembers(a: Any, b: Any) -> Any:
 @pytest.mark.parametrize("combine", [forgets, remembers])
 def test_many_updates_of_one_target(combine: Combiner, width: tuple[int, ...]) -> None:
     """One target has 200 updates, one 3, one 50, and they are mixed."""
-    places = np.random.default_rng(1).permutation([0] * 200 + [1] * 3 + [4] * 50)
-    updates = numbers(np.dtype(np.float32), places.size * 3)[: places.size * (3 if width else 1)]
-    updates = np.nan_to_num(updates, posinf=3).reshape(places.size, *width)
+    indices = np.random.default_rng(1).permutation([0] * 200 + [1] * 3 + [4] * 50)
+    updates = numbers(np.dtype(np.float32), indices.size * 3)[: indices.size * (3 if width else 1)]
+    updates = np.nan_to_num(updates, posinf=3).reshape(indices.size, *width)
     start = np.ones((5, *width), np.float32)
     names = lax.ScatterDimensionNumbers((1,) if width else (), (0,), (0,))
     wanted, one = start.copy(), xarr.jit(combine)
     with xarr.config(fusion="off"):
-        for place, update in zip(places, updates, strict=True):
-            wanted[place] = np.asarray(one(xarr.asarray(wanted[place]), xarr.asarray(update)))
-        assert_same(lax.scatter_with(start, places[:, None], updates, combine, names), wanted)
+        for index, update in zip(indices, updates, strict=True):
+            wanted[index] = np.asarray(one(xarr.asarray(wanted[index]), xarr.asarray(update)))
+        assert_same(lax.scatter_with(start, indices[:, None], updates, combine, names), wanted)
 
 
 def test_many_updates_of_one_target_by_pairs() -> None:
@@ -115,10 +115,10 @@ def test_many_updates_of_one_target_by_pairs() -> None:
 
     random = np.random.default_rng(2)
     keys, numbers_of = random.random(300, np.float32) + 1, np.arange(300)
-    places = np.zeros((300, 1), int)
+    indices = np.zeros((300, 1), int)
     with xarr.config(fusion="off"):
         arrays = np.zeros(1, np.float32), np.full(1, -1)
-        results = lax.scatter_with(arrays, places, (keys, numbers_of), combine, NUMBERS)
+        results = lax.scatter_with(arrays, indices, (keys, numbers_of), combine, NUMBERS)
         wanted: tuple[Any, Any] = arrays[0][0], arrays[1][0]
         for pair in zip(keys, numbers_of, strict=True):
             faded = wanted[0] * np.float32(1 / 256)

@@ -161,8 +161,8 @@ def test_small_groups_with_sums_repeat_too() -> None:
 @pytest.mark.parametrize("steps", [0, 1])
 def test_what_is_written_over_the_result_leaves_what_the_loop_began_with(steps: int) -> None:
     def program(x: Any, count: Any) -> Any:
-        begun = x * 2 + 1
-        return lax.fori_loop(0, count, lambda i, u: smooth(u), begun) * 2 + 1, begun
+        start = x * 2 + 1
+        return lax.fori_loop(0, count, lambda i, u: smooth(u), start) * 2 + 1, start
 
     agree(program, RNG.normal(size=(200, 200)), steps)
 
@@ -231,12 +231,12 @@ def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
     u = RNG.normal(size=(400, 300))
     wanted = xarr.jit(repeated(lambda u: (smooth(u),), steps))(xarr.asarray(u))[0]
     with xarr.config(fusion="compiled"):  # in memory that the library knows to be its own
-        given = (xarr.asarray(u) * 1).evaluate()
-    place = np.asarray(given._node.value).ctypes.data
-    (result,) = xarr.jit(repeated(lambda u: (smooth(u),), steps), donate_argnums=0)(given)
+        grid = (xarr.asarray(u) * 1).evaluate()
+    address = np.asarray(grid._node.value).ctypes.data
+    (result,) = xarr.jit(repeated(lambda u: (smooth(u),), steps), donate_argnums=0)(grid)
     assert_same(result, wanted)
     if steps % 2 == 0:
-        assert np.asarray(result._node.value).ctypes.data == place
+        assert np.asarray(result._node.value).ctypes.data == address
 
 
 def test_the_second_grid_counts_as_memory_in_use() -> None:

@@ -492,7 +492,7 @@ def test_a_counter_may_have_a_dimension() -> None:
             start = (lax.reshape(number, ()), np.int64(0))
             return number + 1, most, lax.dynamic_update_slice(table, (row * 2)[None], start)
 
-        begun = (xarr.zeros(1, dtype="int64"), limit, xarr.zeros((4, 3)))
-        return lax.while_loop(lambda state: lax.reshape(state[0] < state[1], ()), step, begun)[2]
+        start_state = (xarr.zeros(1, dtype="int64"), limit, xarr.zeros((4, 3)))
+        return lax.while_loop(lambda state: lax.reshape(state[0] < state[1], ()), step, start_state)[2]
 
     agree(rows, np.array([4]), RNG.normal(size=3))

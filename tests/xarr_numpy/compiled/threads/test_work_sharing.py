@@ -1,4 +1,4 @@
-"""Threads that share the turns of machine code: every turn once, nobody at work when the caller goes on."""
+"""Threads that share the iterations of machine code: every iteration once, nobody at work when the caller goes on."""
 
 from __future__ import annotations
 
@@ -26,31 +26,32 @@ from xarr_numpy.compiled.threads.phases import Phase
 
 pytestmark = pytest.mark.skipif(not phases.works(), reason="the system has no such threads")
 
-#: What a `Turns` begins with: for how long to wait in each turn, how many wait for one another, how many are inside,
-#: how many were inside at once, how many ranges there were.
+#: What `Iterations` begins with: for how long to wait in each iteration, how many wait for one another, how many are
+#: inside, how many were inside at once, how many ranges there were.
 WAIT, MEET, INSIDE, MOST, RANGES, FIRST = range(6)
 
-#: Notes in `turns` who is inside, waits in each turn until enough are or it has waited long enough, and counts it.
+#: Notes in `iterations` who is inside, waits in each iteration until enough are or it has waited long enough, and
+#: counts it.
 TEXT = f"""
-define void @note(ptr %turns, i64 %begin, i64 %end) nounwind {{
+define void @note(ptr %iterations, i64 %begin, i64 %end) nounwind {{
 entry:
-  %wait = load i64, ptr %turns
-  %meet.slot = getelementptr i64, ptr %turns, i64 {MEET}
+  %wait = load i64, ptr %iterations
+  %meet.slot = getelementptr i64, ptr %iterations, i64 {MEET}
   %meet = load i64, ptr %meet.slot
-  %inside.slot = getelementptr i64, ptr %turns, i64 {INSIDE}
-  %most.slot = getelementptr i64, ptr %turns, i64 {MOST}
-  %ranges.slot = getelementptr i64, ptr %turns, i64 {RANGES}
+  %inside.slot = getelementptr i64, ptr %iterations, i64 {INSIDE}
+  %most.slot = getelementptr i64, ptr %iterations, i64 {MOST}
+  %ranges.slot = getelementptr i64, ptr %iterations, i64 {RANGES}
   %others = atomicrmw add ptr %inside.slot, i64 1 seq_cst
   %all = add i64 %others, 1
   %before = atomicrmw max ptr %most.slot, i64 %all seq_cst
   %counted = atomicrmw add ptr %ranges.slot, i64 1 seq_cst
-  br label %turn
-turn:
+  br label %iteration
+iteration:
   %i = phi i64 [ %begin, %entry ], [ %i1, %count ]
   %some = icmp slt i64 %i, %end
   br i1 %some, label %look, label %done
 look:
-  %n = phi i64 [ 0, %turn ], [ %n1, %look ]
+  %n = phi i64 [ 0, %iteration ], [ %n1, %look ]
   %n1 = add i64 %n, 1
   %most = load atomic i64, ptr %most.slot seq_cst, align 8
   %is.met = icmp sge i64 %most, %meet
@@ -58,13 +59,13 @@ look:
   %goes = or i1 %is.met, %is.long
   br i1 %goes, label %count, label %look
 count:
-  %place = add i64 %i, {FIRST}
-  %slot = getelementptr i64, ptr %turns, i64 %place
+  %offset = add i64 %i, {FIRST}
+  %slot = getelementptr i64, ptr %iterations, i64 %offset
   %old = load i64, ptr %slot
   %new = add i64 %old, 1
   store i64 %new, ptr %slot
   %i1 = add i64 %i, 1
-  br label %turn
+  br label %iteration
 done:
   %left = atomicrmw sub ptr %inside.slot, i64 1 seq_cst
   ret void
@@ -75,8 +76,8 @@ CODE = llvm_jit.load(llvm_jit.assemble(TEXT), ["note"])
 LONG, A_WHILE = 2**40, 20_000
 
 
-class Turns:
-    """How often each turn ran."""
+class Iterations:
+    """How often each iteration ran."""
 
     def __init__(self, extent: int, wait: int = 0, meet: int = 2**62) -> None:
         self.all = np.zeros(FIRST + extent, np.int64)
@@ -108,104 +109,104 @@ def wait_for_sleep() -> None:
     """Until no thread looks out for work any more."""
     pool = phases._present()
     first = pool.address + work_sharing.WORKERS + work_sharing.FIRST + work_sharing.SLEEPS
-    places = range(first, first + (pool.threads - 1) * work_sharing.APART, work_sharing.APART)
-    while not all(ctypes.c_int64.from_address(place).value for place in places):
+    addresses = range(first, first + (pool.threads - 1) * work_sharing.APART, work_sharing.APART)
+    while not all(ctypes.c_int64.from_address(address).value for address in addresses):
         time.sleep(0.001)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("extent", [1, 2, 3, 37, 1000, 100_001])
-def test_every_turn_runs_once(count: int, extent: int) -> None:
-    turns = Turns(extent)
+def test_every_iteration_runs_once(count: int, extent: int) -> None:
+    iterations = Iterations(extent)
     with threads(count):
         for times in range(1, 20):
-            phase(extent).run(turns.address)
-            assert turns.ran(times)
+            phase(extent).run(iterations.address)
+            assert iterations.ran(times)
 
 
 def test_little_work_stays_with_the_caller() -> None:
-    turns = Turns(1000)
+    iterations = Iterations(1000)
     with threads(3, min_shared_nanoseconds=1000 * 1000 + 1):
-        phase(1000).run(turns.address)
-    assert turns.ran(1) and turns.all[RANGES] == 1
+        phase(1000).run(iterations.address)
+    assert iterations.ran(1) and iterations.all[RANGES] == 1
 
 
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("sleeps", [False, True], ids=["at once", "asleep"])
 def test_all_threads_come(count: int, sleeps: bool) -> None:
-    turns = Turns(1000, LONG, meet=count)
+    iterations = Iterations(1000, LONG, meet=count)
     with threads(count):
         for times in range(1, 6):
-            turns.all[MOST] = 0
+            iterations.all[MOST] = 0
             if sleeps:
                 wait_for_sleep()
-            phase(1000).run(turns.address)
-            assert turns.ran(times) and turns.all[MOST] == count
+            phase(1000).run(iterations.address)
+            assert iterations.ran(times) and iterations.all[MOST] == count
 
 
 def test_only_as_many_as_the_work_is_worth() -> None:
-    turns = Turns(1000, A_WHILE // 10)
+    iterations = Iterations(1000, A_WHILE // 10)
     with threads(5, min_waking_nanoseconds=2_000_000):
         wait_for_sleep()
-        phase(1000).run(turns.address)
-        assert turns.ran(1) and turns.all[MOST] == 1
+        phase(1000).run(iterations.address)
+        assert iterations.ran(1) and iterations.all[MOST] == 1
 
 
 def test_the_caller_waits_for_whoever_is_late() -> None:
     with threads(2):
         for times in range(20):
-            turns = Turns(2, A_WHILE * (times % 3 + 1) * 20)
-            phase(2).run(turns.address)
-            assert turns.ran(1)
+            iterations = Iterations(2, A_WHILE * (times % 3 + 1) * 20)
+            phase(2).run(iterations.address)
+            assert iterations.ran(1)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_ranges_that_are_costly_are_as_few_as_threads(count: int) -> None:
-    turns = Turns(100, A_WHILE)
+    iterations = Iterations(100, A_WHILE)
     with threads(count):
-        phase(100, whole=True).run(turns.address)
-    assert turns.ran(1) and turns.all[RANGES] == count
+        phase(100, whole=True).run(iterations.address)
+    assert iterations.ran(1) and iterations.all[RANGES] == count
 
 
 def test_with_too_few_threads_there_is_one_range() -> None:
-    turns = Turns(100, A_WHILE)
+    iterations = Iterations(100, A_WHILE)
     with threads(2):
-        phase(100, threads=3).run(turns.address)
-    assert turns.ran(1) and turns.all[RANGES] == 1
+        phase(100, threads=3).run(iterations.address)
+    assert iterations.ran(1) and iterations.all[RANGES] == 1
 
 
 def test_one_processor_stops_for_python_too() -> None:
-    turns = Turns(1000)
+    iterations = Iterations(1000)
     with threads(1):
-        phase(1000).run(turns.address)
-        assert turns.ran(1) and turns.all[RANGES] == 1
+        phase(1000).run(iterations.address)
+        assert iterations.ran(1) and iterations.all[RANGES] == 1
     with threads(1, max_uninterrupted_nanoseconds=1):
-        phase(1000).run(turns.address)
-    assert turns.ran(2) and turns.all[RANGES] > 2
+        phase(1000).run(iterations.address)
+    assert iterations.ran(2) and iterations.all[RANGES] > 2
 
 
 def test_where_there_are_no_such_threads_those_of_python_share(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(phases, "works", lambda: False)
-    turns = Turns(1000, LONG, meet=2)
+    iterations = Iterations(1000, LONG, meet=2)
     with threads(2):
-        phase(1000).run(turns.address)
-    assert turns.ran(1) and turns.all[MOST] == 2
+        phase(1000).run(iterations.address)
+    assert iterations.ran(1) and iterations.all[MOST] == 2
 
 
 def test_many_callers_at_once() -> None:
-    every = [Turns(300, 10) for _ in range(6)]
+    every = [Iterations(300, 10) for _ in range(6)]
 
-    def call(turns: Turns) -> None:
+    def call(iterations: Iterations) -> None:
         for _ in range(300):
-            phase(300).run(turns.address)
+            phase(300).run(iterations.address)
 
     with threads(3):
-        callers = [threading.Thread(target=call, args=(turns,)) for turns in every]
+        callers = [threading.Thread(target=call, args=(iterations,)) for iterations in every]
         for caller in callers:
             caller.start()
         for caller in callers:
             caller.join(60)
-    assert all(turns.ran(300) for turns in every)
+    assert all(iterations.ran(300) for iterations in every)
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timer that sends a signal")
@@ -213,21 +214,21 @@ def test_an_interrupt_comes_between_ranges_and_leaves_nobody_at_work() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    turns = Turns(10**6, 1000)
+    iterations = Iterations(10**6, 1000)
     before = signal.signal(signal.SIGALRM, interrupt)
     with threads(2, max_uninterrupted_nanoseconds=10**6):
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(KeyboardInterrupt):
-                phase(10**6).run(turns.address)
+                phase(10**6).run(iterations.address)
         finally:
             signal.signal(signal.SIGALRM, before)
-        done = turns.all[FIRST:].copy()
-        assert turns.all[INSIDE] == 0 and 0 < done.sum() < 10**6 and done.max() == 1
+        done = iterations.all[FIRST:].copy()
+        assert iterations.all[INSIDE] == 0 and 0 < done.sum() < 10**6 and done.max() == 1
         assert (np.diff(done) <= 0).all()
         time.sleep(0.01)
-        assert (turns.all[FIRST:] == done).all()
-        others = Turns(1000, LONG, meet=2)
+        assert (iterations.all[FIRST:] == done).all()
+        others = Iterations(1000, LONG, meet=2)
         phase(1000).run(others.address)
         assert others.ran(1)
 
@@ -267,7 +268,7 @@ def test_a_forked_process_makes_threads_when_a_jitted_call_wants_them(forked: li
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 def test_a_forked_process_has_threads_of_its_own(forked: list[int]) -> None:
-    busy, over = Turns(300, 10), threading.Event()
+    busy, over = Iterations(300, 10), threading.Event()
 
     def call() -> None:
         while not over.is_set():
@@ -280,9 +281,9 @@ def test_a_forked_process_has_threads_of_its_own(forked: list[int]) -> None:
             for _ in range(10):
                 child = os.fork()
                 if child == 0:  # pragma: no cover
-                    turns = Turns(1000, LONG, meet=3)
-                    phase(1000).run(turns.address)
-                    os._exit(0 if turns.ran(1) else 1)
+                    iterations = Iterations(1000, LONG, meet=3)
+                    phase(1000).run(iterations.address)
+                    os._exit(0 if iterations.ran(1) else 1)
                 forked.append(child)
         finally:
             over.set()
