@@ -46,8 +46,6 @@ def lowest(session: nox.Session) -> None:
 THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "fuzz": ({"ORACLE": "live"}, ("--thorough",)),
     "examples": ({}, ("--hypothesis-profile=dev", "-m", "hypothesis")),
-    "indices": ({"INDEX_FUZZ": "3000"}, ("tests/indexing",)),
-    "reader": ({"READER_FUZZ": "10000"}, ("tests/ir/stablehlo/test_parser.py", "-k", "damaged")),
     "records": ({"NUMPY_RECORDS": "all"}, ("tests/numpy_api/test_numpy_functions.py",)),
     "compiled": ({"XARR_FUSION": "compiled"}, ()),
     "off": ({"XARR_FUSION": "off"}, ()),

@@ -21,6 +21,8 @@ from tests.support.checkout import CHECKOUT, stale_backends, unexpected_variable
 # `--hypothesis-profile=dev` searches anew each time.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 settings.register_profile("dev", deadline=None, max_examples=500)
+# The same, by another name, with which `tests/support/fuzz.py` draws more.
+settings.register_profile("thorough", settings.get_profile("ci"))
 settings.load_profile("ci")
 
 
@@ -50,6 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
         _register(os.environ["XARR_BACKEND"])
     if os.environ.get("XARR_BACKEND") == "cupy":
         _emulate_cuda()
+    if config.getoption("--thorough") and not config.getoption("--hypothesis-profile"):
+        settings.load_profile("thorough")
     # Nothing is compiled the less because a run before this one compiled it.
     os.environ["XARR_KERNEL_CACHE"] = "off"
 

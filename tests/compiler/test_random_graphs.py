@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from tests.support import fuzz
 from tests.support.random_graphs import Bound, Sample, check, sample
 from xarr.backend import get
 from xarr.base.configuration import current as config
@@ -16,7 +17,6 @@ from xarr.compiler.pipeline import make_program
 
 Array = np.ndarray[Any, Any]
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
-seeds = st.integers(0, 2**32)
 
 
 def results(sample: Sample, fusion: str = "off", backend: str = "numpy") -> list[Array]:
@@ -29,32 +29,34 @@ def results(sample: Sample, fusion: str = "off", backend: str = "numpy") -> list
 
 def agree_with_compiled(drawing: Sample) -> None:
     pytest.importorskip("llvmlite")
-    check(results(drawing, "compiled"), results(drawing), drawing.bounds)
+    agree(drawing, results(drawing, "compiled"))
 
 
-@given(seeds)
-@settings(max_examples=40)
+def agree(drawing: Sample, values: list[Array]) -> None:
+    with fuzz.showing(drawing.graph.to_text):
+        check(values, results(drawing), drawing.bounds)
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(40, 400))
 def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
-    agree_with_compiled(sample(Random(seed), most=4096))
+    agree_with_compiled(sample(fuzz.generator("graphs", seed), most=4096))
 
 
-@given(seeds)
-@settings(max_examples=15)
+@pytest.mark.parametrize("seed", fuzz.seeds(15, 150))
 def test_compiled_loops_agree_on_large_arrays(seed: int) -> None:
-    agree_with_compiled(sample(Random(seed)))
+    agree_with_compiled(sample(fuzz.generator("large graphs", seed)))
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=25, suppress_health_check=SLOW_TO_DRAW)
+@settings(fuzz.examples(25), suppress_health_check=SLOW_TO_DRAW)
 def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
     agree_with_compiled(sample(random, count=12, most=300))
 
 
-@given(seeds)
-@settings(max_examples=30)
+@pytest.mark.parametrize("seed", fuzz.seeds(30, 300))
 def test_the_reference_agrees_with_numpy(seed: int) -> None:
-    drawing = sample(Random(seed), count=25, most=64)
-    check(results(drawing), results(drawing, backend="reference"), drawing.bounds)
+    drawing = sample(fuzz.generator("graphs of the reference", seed), count=25, most=64)
+    agree(drawing, results(drawing, backend="reference"))
 
 
 @pytest.mark.parametrize(

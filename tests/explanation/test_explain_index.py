@@ -7,18 +7,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 import xarr
 from tests.indexing.test_arrays import read
-from tests.support.draws.indices import DERANDOMIZED, Index, counted, indices
+from tests.support import fuzz
+from tests.support.draws.indices import Index, counted, indices
 from xarr import lax
 from xarr.errors import IndexingError, ShapeError, TracedValueError
 
 pytestmark = pytest.mark.implicit
 
 
-@settings(max_examples=25, derandomize=DERANDOMIZED)
+@fuzz.examples(25)
 @given(indices())
 def test_what_it_tells_is_what_happens(index: Index) -> None:
     x = counted(index.shape)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 import xarr
 from tests.compare import assert_same
-from tests.support.draws.indices import COUNT, DERANDOMIZED, Index, counted, indices
+from tests.support import fuzz
+from tests.support.draws.indices import Index, counted, indices
 from xarr.errors import (
     BroadcastError,
     IndexingError,
@@ -21,7 +22,7 @@ from xarr.errors import (
 pytestmark = pytest.mark.implicit
 
 HostArray = np.ndarray[Any, Any]
-fuzzed = settings(max_examples=COUNT, derandomize=DERANDOMIZED)
+fuzzed, seldom = fuzz.examples(60), fuzz.examples(20)
 
 
 def read(x: Any, index: Any) -> Any:
@@ -81,7 +82,7 @@ def test_reading_out_of_bounds(index: Index) -> None:
         assert_same(result, wanted)
 
 
-@settings(max_examples=max(20, COUNT // 4), derandomize=DERANDOMIZED)
+@seldom
 @given(indices(masks=False, lists=False))
 def test_reading_in_a_traced_function(index: Index) -> None:
     x = counted(index.shape)
@@ -98,7 +99,7 @@ def test_reading_in_a_traced_function(index: Index) -> None:
         assert_same(xarr.jit(function)(xarr.asarray(x), *arrays), wanted)
 
 
-@settings(max_examples=max(20, COUNT // 4), derandomize=DERANDOMIZED)
+@seldom
 @given(indices())
 def test_reading_on_the_reference_backend(index: Index) -> None:
     x = counted(index.shape, "float32")

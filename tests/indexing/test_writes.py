@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from tests.support.draws.indices import COUNT, DERANDOMIZED, Index, counted, indices, values_for
+from tests.support import fuzz
+from tests.support.draws.indices import Index, counted, indices, values_for
 from xarr.errors import (
     ArgumentError,
     BroadcastError,
@@ -29,10 +30,9 @@ from xarr.errors import (
 pytestmark = pytest.mark.implicit
 
 HostArray = np.ndarray[Any, Any]
-fuzzed = settings(max_examples=COUNT, derandomize=DERANDOMIZED)
-seldom = settings(max_examples=max(15, COUNT // 4), derandomize=DERANDOMIZED)
+fuzzed, seldom = fuzz.examples(60), fuzz.examples(15)
 #: JAX compiles for each case.
-rarely = settings(max_examples=max(8, COUNT // 10), derandomize=DERANDOMIZED)
+rarely = fuzz.examples(8)
 
 
 def selected(x: HostArray, index: Any) -> HostArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -15,7 +15,8 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.programs import run
-from tests.support.fuzz import refuses
+from tests.support import fuzz
+from tests.support.fuzz import Drawn
 from tests.support.graphs import convolution, graph, node, tensor
 from tests.xla import run_stablehlo
 from xarr import lax
@@ -129,32 +130,29 @@ def draw_case(random: Random) -> Case:
     )
 
 
-def cases(seed: int, count: int) -> list[Case]:
-    random = Random(seed)
-    return [draw_case(random) for _ in range(count)]
+def draw_call(random: Random) -> Drawn:
+    case, seed = draw_case(random), random.randrange(2**32)
+    lhs, rhs = values(case.lhs, case.dtype, seed), values(case.rhs, case.dtype, seed + 1)
+
+    def compare(got: Any, wanted: Any) -> None:
+        close(got, wanted, lhs, rhs, int(np.prod(case.rhs)))
+
+    return Drawn(lambda module, x: case.apply(module, *x), (lhs, rhs), name=repr(case), compare=compare)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", fuzz.seeds(2))
 def test_random_convolutions_agree_with_jax(seed: int) -> None:
-    """50 at a time make one program, so that XLA compiles ten times and not 500 times."""
-    drawn = cases(seed, 50)
-    pairs = [(values(c.lhs, c.dtype, 2 * n), values(c.rhs, c.dtype, 2 * n + 1)) for n, c in enumerate(drawn)]
-
-    def every(pairs: Any) -> list[Any]:
-        return [case.apply(jax.lax, *pair) for case, pair in zip(drawn, pairs, strict=True)]
-
-    for case, (lhs, rhs), wanted in zip(drawn, pairs, jax.jit(every)(pairs), strict=True):
-        terms = int(np.prod(case.rhs))
-        close(case.apply(lax, lhs, rhs), wanted, lhs, rhs, terms)
+    fuzz.check_with_jax("Conv", draw_call, seed)
 
 
-@pytest.mark.parametrize("seed", range(100, 104))
+@pytest.mark.parametrize("seed", fuzz.seeds(4))
 def test_the_reference_backend_agrees(seed: int) -> None:
-    for number, case in enumerate(cases(seed, 12)):
-        lhs, rhs = values(case.lhs, case.dtype, number), values(case.rhs, case.dtype, number + 1)
+    for row in fuzz.drawn("Conv on the reference", draw_call, seed, 12):
         with xarr.use_backend("reference"):
-            slow = np.asarray(case.apply(lax, lhs, rhs))
-        close(case.apply(lax, lhs, rhs), slow, lhs, rhs, int(np.prod(case.rhs)))
+            slow = np.asarray(row.call(lax, tuple(row.operands)))
+        with fuzz.showing(row.__repr__):
+            assert row.compare is not None
+            row.compare(row.call(lax, tuple(row.operands)), slow)
 
 
 def spoilt(random: Random) -> Case:
@@ -178,24 +176,15 @@ def spoilt(random: Random) -> Case:
     return random.choice(changes)()
 
 
-def test_what_jax_refuses_is_refused() -> None:
-    random = Random(7)
-    refused = 0
-    for _ in range(500):
-        case = spoilt(random)
-        shapes = [jax.ShapeDtypeStruct(shape, np.float32) for shape in (case.lhs, case.rhs)]
+@pytest.mark.parametrize("seed", fuzz.seeds(1))
+def test_what_jax_refuses_is_refused(seed: int) -> None:
+    def calls() -> Iterator[tuple[fuzz.Call, Any, str]]:
+        random = fuzz.generator("Conv changed", seed)
+        for case in (spoilt(random) for _ in range(100)):
+            operands = tuple(np.zeros(shape, np.float32) for shape in (case.lhs, case.rhs))
+            yield lambda module, x, case=case: case.apply(module, *x), operands, repr(case)
 
-        def theirs(case: Case = case, shapes: Any = shapes) -> object:
-            return jax.eval_shape(lambda a, b: case.apply(jax.lax, a, b), *shapes)
-
-        def mine(case: Case = case) -> object:
-            return case.apply(lax, np.zeros(case.lhs, np.float32), np.zeros(case.rhs, np.float32))
-
-        # Of other errors than its own JAX has many: ZeroDivisionError, AssertionError, IndexError …
-        if refuses(theirs, Exception):
-            refused += 1
-            assert refuses(mine, ShapeError, InputError), case
-    assert refused > 200
+    assert fuzz.check_refusals(calls()) > 40
 
 
 # --- particular ones ---------------------------------------------------------------------------------

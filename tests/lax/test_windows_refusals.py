@@ -14,6 +14,7 @@ import pytest
 from jax import lax as jlax
 from jax._src.lax import windowed_reductions
 
+from tests.support import fuzz
 from tests.support.draws.windows import Form, form
 from xarr import lax
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
@@ -327,9 +328,10 @@ def scattered(scatter: Callable[..., Any], module: Any, spread: Form, source: Ho
     return scatter(x, module.ge, *settings, source, np.float32(0), module.add)
 
 
-def test_reductions_that_jax_refuses_are_refused() -> None:
-    random, refusals = Random(5), 0
-    while refusals < 500:
+@pytest.mark.parametrize("seed", fuzz.seeds(1))
+def test_reductions_that_jax_refuses_are_refused(seed: int) -> None:
+    random, refusals = fuzz.generator("reductions", seed), 0
+    while refusals < 100:
         spread = spoilt(random, form(random))
         ours = accepted(partial(reduced, lax, spread))
         theirs = accepted(partial(jax.eval_shape, partial(reduced, jlax, spread)))
@@ -337,13 +339,14 @@ def test_reductions_that_jax_refuses_are_refused() -> None:
         refusals += not ours
 
 
-def test_choices_that_jax_refuses_are_refused() -> None:
+@pytest.mark.parametrize("seed", fuzz.seeds(1))
+def test_choices_that_jax_refuses_are_refused(seed: int) -> None:
     """jax.lax leaves strides and padding to the verifier of StableHLO, when the call is lowered.
 
     That takes no pairs of padding at all for none, which is refused here.
     """
-    random, refusals = Random(6), 0
-    while refusals < 250:
+    random, refusals = fuzz.generator("choices", seed), 0
+    while refusals < 50:
         spread = spoilt(random, form(random, dilates=False))
         spread = replace(spread, base=(1,) * len(spread.shape), holes=(1,) * len(spread.shape))
         source = np.zeros((1,) * len(spread.shape), np.float32)

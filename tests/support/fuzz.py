@@ -1,8 +1,11 @@
-"""Random calls of `xarr.lax` against JAX and XLA: what every family of draws in `tests/support/draws` shares.
+"""The driver of all random tests: their seeds, how many a run draws, and the checks that families of draws share.
 
-Many calls make one program, so that XLA compiles once, and its answers are kept (`tests/support/answers.py`).
-A run of the suite makes the calls of the first seed or two; with `--thorough` those of ten.  FUZZ_SEED=7 in the
-environment, or any other word, draws other calls.
+A seed decides its draws, and a test that fails has it in its name.  A run of the suite takes the first seeds of each
+test, one of `--thorough` all.  Where a failing draw is made smaller, by hypothesis, `examples` says how many there are.
+FUZZ_SEED=7 in the environment, or any other word, draws others.
+
+Of the calls of `xarr.lax` in `tests/support/draws`, many make one program, so that XLA compiles once, and its answers
+are kept (`tests/support/answers.py`).
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
@@ -17,6 +21,7 @@ from typing import Any, Final
 import jax
 import numpy as np
 import pytest
+from hypothesis import settings
 from jax._src.lax import windowed_reductions
 
 import xarr
@@ -40,7 +45,8 @@ _WORD: Final = os.environ.get("FUZZ_SEED", "")
 class Drawn:
     """A call, its operands, and how far its results may lie from the oracle's.
 
-    `ulp` counts representable numbers, `roundings` roundings of the largest number among operands and results.
+    `ulp` counts representable numbers, `roundings` roundings of the largest number among operands and results;
+    `compare`, where there is one, raises AssertionError for a result that lies too far from the oracle's.
     Of an array with a dynamic dimension, XLA returns the buffer.
     """
 
@@ -50,6 +56,7 @@ class Drawn:
     roundings: float = 0
     name: str = ""
     is_dynamic: bool = False
+    compare: Callable[[Any, HostArray], None] | None = None
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{np.asarray(x).dtype}{list(np.shape(x))}" for x in self.operands)
@@ -59,14 +66,35 @@ class Drawn:
 Draw = Callable[[Random], Drawn]
 
 
-def seeds(quick: int) -> list[Any]:
-    """Ten seeds, of which all but the first `quick` belong to thorough runs."""
-    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(quick, 10))]
+def seeds(quick: int, total: int = 10) -> list[Any]:
+    """`total` seeds, of which all but the first `quick` belong to thorough runs."""
+    return [*range(quick), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(quick, total))]
+
+
+def examples(quick: int) -> settings:
+    """Settings of hypothesis with `quick` examples, and 50 times as many in thorough runs."""
+    is_thorough = settings.get_current_profile_name() == "thorough"
+    return settings(max_examples=quick * (50 if is_thorough else 1), derandomize=not _WORD)
+
+
+def generator(name: str, seed: int | str) -> Random:
+    """Random numbers, which the name, the seed and FUZZ_SEED decide."""
+    return Random(f"{name} {seed} {_WORD}")
+
+
+@contextmanager
+def showing(text: Callable[[], str]) -> Iterator[None]:
+    """Add to an AssertionError the text of what was drawn."""
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note(text())
+        raise
 
 
 def drawn(name: str, draw: Draw, seed: int, count: int = COUNT) -> list[Drawn]:
     """`count` calls, which the name and the seed decide."""
-    random = Random(f"{name} {seed} {_WORD}")
+    random = generator(name, seed)
     return [draw(random) for _ in range(count)]
 
 
@@ -151,7 +179,9 @@ def _leaves(results: Any) -> list[Any]:
 
 
 def _compare_one(mine: Any, exact: HostArray, row: Drawn) -> None:
-    if row.is_dynamic:
+    if row.compare is not None:
+        row.compare(mine, exact)
+    elif row.is_dynamic:
         # XLA lays the live elements of a buffer out as if it had the live sizes.
         shape = np.asarray(mine).shape
         assert_same(np.asarray(mine), exact.reshape(-1)[: int(np.prod(shape, dtype=int))].reshape(shape))
@@ -174,7 +204,7 @@ Changes = Callable[[HostArray], Mapping[str, Callable[[], HostArray]]]
 
 def changed_calls(name: str, draw: Draw, changes: Changes, count: int) -> Iterator[tuple[Call, Any, str]]:
     """`count` calls with an operand of another shape or element type, which may still be right."""
-    random = Random(f"{name} changed {_WORD}")
+    random = generator(name, "changed")
     for _ in range(count):
         row = draw(random)
         operands = list(row.operands)

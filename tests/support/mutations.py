@@ -46,9 +46,8 @@ _STRANGE = (
 )
 
 
-def mutations(texts: Sequence[str], count: int, seed: int) -> Iterator[str]:
+def mutations(texts: Sequence[str], count: int, source: random.Random) -> Iterator[str]:
     """`count` damaged texts, each made from one of `texts` by one to four changes."""
-    source = random.Random(seed)
     for _ in range(count):
         text = source.choice(texts)
         for _ in range(source.choice((1, 1, 2, 4))):

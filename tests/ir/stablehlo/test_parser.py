@@ -1,6 +1,5 @@
 """Reading StableHLO text: what is printed is read back, what JAX exports runs, what is wrong is refused."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from tests.compare import assert_same
 from tests.jax_programs import PROGRAMS, export
+from tests.support import fuzz
 from tests.support.mutations import mutations
 from tests.support.stablehlo_graphs import GRAPHS
 from xarr import stablehlo
@@ -410,17 +410,16 @@ def test_refuses_more_results_than_the_operation_has() -> None:
 
 
 CORPUS = [graph.to_text() for graph in GRAPHS.values()]
-SEEDS = 5
-#: READER_FUZZ=10000 in the environment damages so many modules.
-DAMAGED = int(os.environ.get("READER_FUZZ", "500")) // SEEDS
+#: Modules that are damaged with each seed.
+DAMAGED = 100
 
 
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("seed", fuzz.seeds(5, 100))
 def test_damaged_modules_are_read_or_refused(seed: int) -> None:
     resource = pytest.importorskip("resource", reason="wants Unix, which says how much memory was used")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     refused = 0
-    for text in mutations(CORPUS, DAMAGED, seed):
+    for text in mutations(CORPUS, DAMAGED, fuzz.generator("reader", seed)):
         try:
             stablehlo.parse(text)
         except ParseError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,10 +12,6 @@ import xarr
 from xarr.ir.types import Ints
 
 HostArray = np.ndarray[Any, Any]
-
-#: Examples of each test: INDEX_FUZZ=5000 in the environment draws that many, and other random ones.
-COUNT: Final = int(os.environ.get("INDEX_FUZZ", "60"))
-DERANDOMIZED: Final = "INDEX_FUZZ" not in os.environ
 
 SHAPES: Final = st.lists(st.sampled_from([0, 1, 2, 3, 3, 4, 4, 5]), max_size=4).map(tuple)
 BOUNDS: Final = st.none() | st.integers(-7, 7) | st.sampled_from([-(10**30), 10**30])

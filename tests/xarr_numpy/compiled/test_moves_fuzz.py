@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support import fuzz
 from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.runtime.materialisation import to_host
@@ -85,7 +85,7 @@ STEPS = (take, element_wise, element_wise, scattered, totals, totals, reduced, m
 
 def program(seed: int) -> Callable[[Any, Any], Any]:
     def function(x: Any, y: Any) -> Any:
-        random = Random(seed)
+        random = fuzz.generator("moves", seed)
         values = [x, y]
         for _ in range(random.randint(2, 9)):
             step = random.choice(STEPS)
@@ -96,8 +96,7 @@ def program(seed: int) -> Callable[[Any, Any], Any]:
     return function
 
 
-@settings(max_examples=60)
-@given(st.integers(0, 2**32))
+@pytest.mark.parametrize("seed", fuzz.seeds(60, 600))
 def test_compiled_as_one_by_one(seed: int) -> None:
     generator = np.random.default_rng(seed)
     arrays: list[Array] = [generator.integers(-6, 20, (ROWS, COLUMNS)).astype(np.float32) for _ in range(2)]
@@ -105,4 +104,5 @@ def test_compiled_as_one_by_one(seed: int) -> None:
     for fusion in ("off", "compiled"):
         with config(fusion=fusion):
             results[fusion] = to_host(program(seed)(*map(xarr.asarray, arrays)))
-    assert_same(results["compiled"], results["off"])
+    with fuzz.showing(lambda: str(xarr.lower(program(seed), *arrays).stage("traced"))):
+        assert_same(results["compiled"], results["off"])
