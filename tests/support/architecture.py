@@ -39,7 +39,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.plan", "compiler.plan.*"),
     ("compiler.fusion", "compiler.fusion.*"),
-    ("compiler.pipeline", "compiler.programs", "compiler.object_cache"),
+    ("compiler.limits", "compiler.pipeline", "compiler.programs", "compiler.object_cache"),
     ("runtime", "runtime.*"),
     ("lax", "lax.*"),
     ("calls", "calls.*"),
