@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -36,6 +36,8 @@ _KEPT: Final = 1024
 
 #: The loop program of a group, for a machine.
 Builder = Callable[[ops.Fusion, Target], Kernel]
+#: (a node that loops can compute, the numbers of a machine) -> whether the loops of a builder are to compute it.
+Limit = Callable[[Node, Target], bool]
 
 _KINDS: Final[dict[type[Op], Kind]] = {
     ops.Convolution: Kind.CONVOLUTION,
@@ -62,14 +64,26 @@ def kind_of(fusion: ops.Fusion) -> Kind:
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The way in which a backend runs groups: the numbers of its machine, and a builder for each kind of group."""
+    """The way in which a backend runs groups.
+
+    * `target` - the numbers of its machine,
+    * `builders` - a builder for each kind of group that it runs,
+    * `limits` - for kinds of which loops are not to compute every node that they could, which they are: others are
+      beyond the builder, or something else is faster.
+    """
 
     target: Target
     builders: Mapping[Kind, Builder]
+    limits: Mapping[Kind, Limit] = field(default_factory=dict)
 
     def builds(self, kind: Kind) -> bool:
         """Whether the backend runs groups of this kind."""
         return kind in self.builders
+
+    def takes(self, kind: Kind, node: Node) -> bool:
+        """Whether a node that loops can compute is to be a part of such a group."""
+        limit = self.limits.get(kind)
+        return self.builds(kind) and (limit is None or limit(node, self.target))
 
     def build(self, fusion: ops.Fusion) -> Kernel:
         """The loop program of a group, one object for equal groups; with `config.verify_graphs` it is checked.

@@ -1,11 +1,11 @@
-"""How the NumPy backend's compiled groups run: the numbers of processors, and the builders of `schedules.cpu`."""
+"""How the NumPy backend's compiled groups run: the numbers of processors, and what `schedules.cpu` takes and builds."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.schedules.cpu.builders import BUILDERS
+from xarr.compiler.schedules.cpu.builders import BUILDERS, LIMITS
 from xarr_numpy.processor import PROCESSOR
 
-SCHEDULE: Final = Schedule(PROCESSOR, BUILDERS)
+SCHEDULE: Final = Schedule(PROCESSOR, BUILDERS, LIMITS)

@@ -20,19 +20,23 @@ from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import TensorType, Type
 
 
-def computes(node: Node, schedule: Schedule) -> bool:
-    """Whether the loops of a schedule can hold a node."""
-    if isinstance(node.op, ops.Reduce) and not accumulators.is_computed(node):
-        return False
+def kind_of_member(node: Node) -> Kind | None:
+    """The kind of the groups that a node may be a part of before there are groups around windows; None for none."""
+    if isinstance(node.op, ops.Reduce) and not accumulators.computes(node):
+        return None
+    if elements.computes(node) or _is_update_by_members(node):
+        return Kind.NEST
+    if scatter_windows.computes(node):
+        return Kind.SCATTER
+    return Kind.SCAN if scan_windows.computes(node) else None
+
+
+def _is_update_by_members(node: Node) -> bool:
+    """Whether a node updates much of an array by what may be computed in the same group."""
     return (
-        elements.computes(node)
-        or (schedule.builds(Kind.SCATTER) and scatter_windows.computes(node))
-        or (schedule.builds(Kind.SCAN) and scan_windows.computes(node))
-        or (
-            is_large_update(node)
-            and all(elements.computes(each) for each in node.operands[1:])
-            and not isinstance(node.operands[1].op, ops.Reduce)
-        )
+        is_large_update(node)
+        and all(elements.computes(each) for each in node.operands[1:])
+        and not isinstance(node.operands[1].op, ops.Reduce)
     )
 
 
@@ -42,6 +46,15 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
     The groups need no more memory than the operations one by one, but for a little.
     """
     target, describe = schedule.target, schedule.describe
+
+    def computes(node: Node) -> bool:
+        kind = kind_of_member(node)
+        return kind is not None and schedule.takes(kind, node)
+
+    def work(node: Node) -> int:
+        elements = window_work.work(node)
+        return elements if elements and schedule.takes(kind_around(node), node) else 0
+
     most: int | None = None
     scattered = graph
     if schedule.builds(Kind.SCATTER):
@@ -51,7 +64,7 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
         candidates = fused_graphs(
             source,
             target,
-            lambda node: computes(node, schedule),
+            computes,
             lambda group: worth(group.shape(), cost(group)),
             describe,
         )
@@ -60,9 +73,9 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
                 continue
             before = candidate
             fused = window_groups.fuse(
-                window_work.prepare(candidate, target),
+                window_work.with_kernels_in_order(candidate, lambda node: work(node) > 0),
                 target,
-                lambda node: window_work.work(node, target) if schedule.builds(kind_around(node)) else 0,
+                work,
                 worth,
                 describe,
             )

@@ -282,18 +282,12 @@ def _axis_indices(values: Node, axis: int) -> Node:
     return Node(ops.Iota(TensorType(values.shape, np.dtype(np.int32 if narrow else np.int64)), axis))
 
 
-def is_computed(node: Node) -> bool:
+def computes(node: Node) -> bool:
     """Whether loops can accumulate what a Reduce reduces, and combine it."""
     op = node.op
     assert isinstance(op, ops.Reduce)
     dtypes = tuple(operand.dtype for operand in node.operands[: len(node.operands) // 2])
-    reduction = combination(node)
-    # Which of several NaN remains is the backend's to say.
-    if dtypes[0] in COMPLEX and {type(each.op) for each in op.computation.nodes} & {ops.Maximum, ops.Minimum}:
-        return False
-    # Two loops would begin with the initial value twice.
-    large = [axis for axis in op.dimensions if node.operands[0].shape[axis] != 1]
-    return not (reduction.in_order and len(large) > 1) and _is_lowered(op.computation, dtypes)
+    return _is_lowered(op.computation, dtypes)
 
 
 @lru_cache(1024)

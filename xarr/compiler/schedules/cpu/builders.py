@@ -1,11 +1,11 @@
-"""What builds the loop programs of each kind of group for processors."""
+"""The builders of the loop programs of each kind of group for processors, and which nodes they are for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from xarr.compiler.schedule import Builder, Kind
+from xarr.compiler.schedule import Builder, Kind, Limit
 from xarr.compiler.schedules.cpu import (
     convolutions,
     group_loops,
@@ -24,4 +24,13 @@ BUILDERS: Final[Mapping[Kind, Builder]] = {
     Kind.SELECT_AND_SCATTER: select_and_scatter.build,
     Kind.CONVOLUTION: convolutions.build,
     Kind.PRODUCT: products.build,
+}
+
+#: By what is beyond a builder, and by what NumPy or a BLAS does faster.
+LIMITS: Final[Mapping[Kind, Limit]] = {
+    Kind.NEST: group_loops.takes,
+    Kind.WINDOWS: windows.takes,
+    Kind.SELECT_AND_SCATTER: select_and_scatter.takes,
+    Kind.CONVOLUTION: convolutions.takes,
+    Kind.PRODUCT: products.takes,
 }

@@ -10,24 +10,90 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from functools import partial
+from math import prod
 
 from xarr.compiler.functions import apply_elementwise, multiply_add, register_dtype
-from xarr.compiler.fusion.window_work import is_depthwise, sum_dtype, window_of
+from xarr.compiler.fusion.window_work import sum_dtype, work
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.cpu.window_loops import put, several
 from xarr.compiler.schedules.cpu.windows import Accumulated, Step, Tap, WindowNest, whole_windows
 from xarr.compiler.target import Target
+from xarr.dtypes import BOOL
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.windows import Window, WindowDimension
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one convolution."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.Convolution)]
-    nest = (_Depthwise if is_depthwise(node) else _Dense)(fusion, target, node)
+    nest = (_Depthwise if _is_depthwise(node) else _Dense)(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
+
+
+def takes(node: Node, target: Target) -> bool:
+    """Whether these loops are to compute a convolution: of small windows, depthwise or over all features.
+
+    The latter if the kernel stays in a cache or all is small: a BLAS is better at others.
+    """
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    sizes = tuple(node.operands[1].shape[axis] for axis in op.rhs_spec[2:])
+    if (
+        node.dtype in BOOL
+        or max(sizes, default=1) >= target.min_wide_window
+        or prod(sizes) > target.max_window
+    ):
+        return False
+    return _is_depthwise(node) or (_is_dense(node) and _suits_lanes(node, target))
+
+
+def _suits_lanes(node: Node, target: Target) -> bool:
+    """Whether a convolution over all features has enough of them, and a kernel that is near."""
+    op, kernel = node.op, node.operands[1].tensor_type
+    assert isinstance(op, ops.Convolution)
+    is_little = work(node) * prod(node.shape) <= target.max_loop_products
+    is_near = kernel.size * node.dtype.itemsize <= target.max_kernel_bytes
+    is_wide = node.shape[op.out_spec[1]] >= target.min_vector_features and node.dtype.kind == "f"
+    return (is_little or is_near) and is_wide
+
+
+def _is_depthwise(node: Node) -> bool:
+    """Whether each feature of the result is made of one feature of the array, all in one order of dimensions."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    features = node.operands[0].shape[op.lhs_spec[1]]
+    return (
+        op.feature_group_count == features == node.shape[op.out_spec[1]]
+        and op.lhs_spec == op.out_spec
+        and max(op.lhs_dilation, default=1) == 1
+    )
+
+
+def _is_dense(node: Node) -> bool:
+    """Whether each feature of the result is made of all those of the array, and they lie together in memory."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    last = len(op.out_spec) - 1
+    return (
+        op.feature_group_count == op.batch_group_count == 1
+        and op.lhs_spec == op.out_spec
+        and op.out_spec[1] == last
+        and max(op.lhs_dilation, default=1) == 1
+        and sum_dtype(node.operands[0].dtype, node.dtype) == node.operands[0].dtype == node.dtype
+    )
+
+
+def _window_of(node: Node) -> Window:
+    """The windows along all dimensions of the array, in its order."""
+    op = node.op
+    assert isinstance(op, ops.Convolution)
+    dimensions = [WindowDimension(1)] * len(op.lhs_spec)
+    for axis, each in zip(op.lhs_spec[2:], op.window(node.operands[1].tensor_type).dimensions, strict=True):
+        dimensions[axis] = each
+    return Window(tuple(dimensions))
 
 
 class _Depthwise(WindowNest):
@@ -37,7 +103,7 @@ class _Depthwise(WindowNest):
         self.op = node.op
         self.array, self.kernel = node.operands
         self.dtype = sum_dtype(self.array.dtype, node.dtype)
-        super().__init__(fusion, target, window_of(node), self.array.shape, node.shape)
+        super().__init__(fusion, target, _window_of(node), self.array.shape, node.shape)
 
     def add_iteration(self, around: Loop, innermost: int | None, checked: bool) -> None:
         elements = self.elements()

@@ -25,6 +25,7 @@ from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.accesses import Accesses
 from xarr.compiler.fusion.iteration_space import Run
 from xarr.compiler.fusion.partial_updates import stored_part
+from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source
 from xarr.compiler.loop_ir.loops import (
     Affine,
@@ -44,6 +45,7 @@ from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
 from xarr.compiler.schedules.cpu.partial_updates import around, in_phases
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.target import Target
+from xarr.dtypes import COMPLEX
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import INSTRUCTION
@@ -58,6 +60,21 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
         rows = accesses.transposed_run(runs, target.min_tiled_side)
         nest = nest if rows is None else Nest(fusion, target, runs, rows)
     return _kernel(nest)
+
+
+def takes(node: Node, target: Target) -> bool:
+    """Whether these loops are to compute a node: not each reduction that wants its elements in order.
+
+    It begins with the initial values, as one loop does, and not several; and where NumPy has to say which of several
+    NaN remains, the least or greatest of complex numbers, it computes them.
+    """
+    op = node.op
+    if not isinstance(op, ops.Reduce) or not combination(node).in_order:
+        return True
+    combines = {type(each.op) for each in op.computation.nodes}
+    if node.operands[0].dtype in COMPLEX and combines & {ops.Maximum, ops.Minimum}:
+        return False
+    return sum(node.operands[0].shape[axis] != 1 for axis in op.dimensions) <= 1
 
 
 def _kernel(nest: Nest) -> Kernel:

@@ -8,6 +8,10 @@ for each index of the batch:                                in parallel
 
 from __future__ import annotations
 
+from math import prod
+
+import numpy as np
+
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
@@ -23,6 +27,26 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
     nest = _Products(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
+
+
+def takes(node: Node, target: Target) -> bool:
+    """Whether these loops are to compute a dot_general: many products of small matrices.
+
+    The columns of the right one lie together.
+    """
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = (operand.tensor_type for operand in node.operands)
+    # Of complex numbers a BLAS computes products of small matrices as fast.
+    if not left.dtype == right.dtype == node.dtype or node.dtype not in (np.float32, np.float64):
+        return False
+    matrices = prod(left.shape[axis] for axis in op.lhs_batching_dimensions)
+    others, free = free_dimensions(node)
+    columns = right.shape[-1] if free and free[-1] == right.rank - 1 else 0
+    rows = left.shape[others[-1]] if others else 1
+    small = right.size // matrices * right.dtype.itemsize <= target.max_matrix_bytes
+    many = matrices >= target.min_matrices and rows >= target.min_matrix_rows
+    return many and small and columns >= target.min_vector_features
 
 
 class _Products(WindowLoops):

@@ -31,7 +31,7 @@ from xarr.compiler.loop_ir.loops import (
     load,
 )
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.schedules.cpu.windows import Accumulated, Tap, WindowNest
+from xarr.compiler.schedules.cpu.windows import Accumulated, Tap, WindowNest, are_small
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -39,6 +39,8 @@ from xarr.ir.windows import WindowDimension
 
 #: What a window that has no element chooses.
 NOTHING: Final = -1
+#: Distances inside an array are counted in int32.
+_MAX_DISTANCE: Final = 2**31
 
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
@@ -49,6 +51,13 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     scatter = _PlaneByPlane if choice.slides else _ElementByElement
     phases += scatter(choice).phases()
     return Kernel(choice.inputs, choice.outputs, (choice.chosen,), (), in_threads(phases))
+
+
+def takes(node: Node, target: Target) -> bool:
+    """Whether these loops are to compute a select_and_scatter: of small windows, in an array with short distances."""
+    op = node.op
+    assert isinstance(op, ops.SelectAndScatter)
+    return node.operands[0].tensor_type.size < _MAX_DISTANCE and are_small(op.window_dimensions, target)
 
 
 class _Choice(WindowNest):

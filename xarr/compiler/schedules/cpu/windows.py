@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from math import prod
 from typing import TypeAlias
 
 from xarr.compiler.loop_ir.elements import Index, compute_scalars
@@ -48,6 +49,23 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.ReduceWindow)]
     nest = _Reduction(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
+
+
+def takes(node: Node, target: Target) -> bool:
+    """Whether these loops are to compute a reduction of windows: small ones, of an array without holes."""
+    op = node.op
+    assert isinstance(op, ops.ReduceWindow)
+    has_holes = max(op.base_dilations, default=1) > 1
+    return (
+        not has_holes
+        and are_small(op.window_dimensions, target)
+        and op.window.size <= target.max_reduced_window
+    )
+
+
+def are_small(sizes: Ints, target: Target) -> bool:
+    """Whether windows of these sizes have so few elements that there are no better ways than to look at each."""
+    return max(sizes, default=1) < target.min_wide_window and 1 < prod(sizes) <= target.max_window
 
 
 class WindowNest(WindowLoops):

@@ -39,15 +39,8 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
 
 BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
 
-#: Of windows of any size groups are made; there are no local buffers, and no long programs.
-TARGET: Final = Target().replace(
-    max_group_members=40,
-    max_serial_bytes=0,
-    local_bytes=0,
-    min_wide_window=2**62,
-    max_window=2**62,
-    max_reduced_window=2**62,
-)
+#: There are no local buffers, and no long programs.
+TARGET: Final = Target().replace(max_group_members=40, max_serial_bytes=0, local_bytes=0)
 SCHEDULE: Final = Schedule(TARGET, BUILDERS)
 
 

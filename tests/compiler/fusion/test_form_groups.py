@@ -1,0 +1,117 @@
+"""Which nodes become parts of groups: those that loops can compute, unless the schedule leaves them to others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr import Array, lax
+from xarr.compiler.fusion.form_groups import form_groups
+from xarr.compiler.schedule import Kind, Schedule
+from xarr.compiler.schedules.cpu.builders import LIMITS
+from xarr.compiler.schedules.serial.builders import SCHEDULE as SERIAL
+from xarr.compiler.target import Target
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr_numpy.processor import PROCESSOR
+
+#: Processors by the serial schedule's builders, so that no test rests on how loops are laid out.
+CPU: Final = replace(SERIAL, target=PROCESSOR, limits=LIMITS)
+
+
+def in_order(x: Array) -> Any:
+    return lax.reduce(x, np.float32(1), lambda a, b: lax.sub(lax.mul(a, 2), b), (0, 2))
+
+
+def pooled(x: Array, side: int) -> Any:
+    source = lax.reduce_window(x, np.float32(0), lax.add, (side, side), (1, 1), "VALID")
+    return lax.select_and_scatter(
+        x, lax.ge, (side, side), (1, 1), ((0, 0), (0, 0)), source, np.float32(0), lax.add
+    )
+
+
+#: What the CPU leaves to NumPy or a BLAS, and why: (kind, function, shapes, element type).
+REFUSED: Final[dict[str, tuple[Kind, Callable[..., Any], list[tuple[int, ...]], str]]] = {
+    "several loops in order": (Kind.NEST, in_order, [(2, 3, 4)], "float32"),
+    "one of several NaN": (
+        Kind.NEST,
+        lambda x: lax.reduce(x, np.complex64(0), lax.max, (0,)),
+        [(5, 4)],
+        "complex64",
+    ),
+    "one product": (Kind.PRODUCT, lax.dot, [(8, 8), (8, 8)], "float32"),
+    "products of integers": (Kind.PRODUCT, lax.batch_matmul, [(8, 8, 8), (8, 8, 8)], "int32"),
+    "wide windows": (
+        Kind.WINDOWS,
+        lambda x: lax.reduce_window(x, np.float32(0), lax.add, (20,), (1,), "VALID"),
+        [(40,)],
+        "float32",
+    ),
+    "an array with holes": (
+        Kind.WINDOWS,
+        lambda x: lax.reduce_window(x, np.float32(0), lax.add, (2,), (1,), "VALID", (2,)),
+        [(40,)],
+        "float32",
+    ),
+    "choices of wide windows": (Kind.SELECT_AND_SCATTER, lambda x: pooled(x, 17), [(20, 20)], "float32"),
+    "few features": (
+        Kind.CONVOLUTION,
+        lambda x, y: lax.conv(x, y, (1, 1), "VALID"),
+        [(1, 2, 6, 6), (2, 2, 3, 3)],
+        "float32",
+    ),
+}
+
+
+def graph_of(name: str) -> Graph:
+    _, function, shapes, dtype = REFUSED[name]
+    graph = xarr.jit(function).lower(*[xarr.zeros(shape, dtype) for shape in shapes]).stage("decomposed")
+    assert isinstance(graph, Graph)
+    return graph
+
+
+def members(name: str, schedule: Schedule) -> set[type[ops.Op]]:
+    """The classes of the operations in groups that a schedule makes of a graph."""
+    fused = form_groups(graph_of(name), schedule, lambda domain, cost: True)
+    groups = [node.op.computation for node in fused.nodes if isinstance(node.op, ops.Fusion)]
+    return {type(node.op) for group in groups for node in group.nodes}
+
+
+KINDS: Final = {
+    Kind.NEST: ops.Reduce,
+    Kind.PRODUCT: ops.DotGeneral,
+    Kind.WINDOWS: ops.ReduceWindow,
+    Kind.SELECT_AND_SCATTER: ops.SelectAndScatter,
+    Kind.CONVOLUTION: ops.Convolution,
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_schedule_without_limits_takes_what_loops_can_compute(name: str) -> None:
+    wanted = KINDS[REFUSED[name][0]]
+    assert wanted in members(name, SERIAL)
+    assert wanted not in members(name, CPU)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_limit_of_another_schedule_is_all_that_it_takes(name: str) -> None:
+    kind = REFUSED[name][0]
+    asked: list[Node] = []
+
+    def refuse(node: Node, target: Target) -> bool:
+        assert target is SERIAL.target
+        asked.append(node)
+        return not isinstance(node.op, KINDS[kind])
+
+    assert KINDS[kind] not in members(name, replace(SERIAL, limits={kind: refuse}))
+    assert KINDS[kind] in {type(node.op) for node in asked}
+
+
+def test_a_kind_without_a_builder_is_never_taken() -> None:
+    builders = {kind: build for kind, build in SERIAL.builders.items() if kind is not Kind.PRODUCT}
+    assert ops.DotGeneral not in members("one product", replace(SERIAL, builders=builders))
