@@ -96,7 +96,7 @@ OTHERS = {
         "INNER": "axes of inner reductions are counted from here on",
     },
     "compiler/limits.py": {"MAX_OPERATIONS": "days on any machine: a mistake of the program"},
-    "compiler/loop_ir/indexed.py": {"_LARGEST": "what int64 counts"},
+    "compiler/loop_ir/computed_indices.py": {"_LARGEST": "what int64 counts"},
     "compiler/loop_ir/index_ranges.py": {"_EITHER": "both truth values"},
     "compiler/object_cache.py": {
         "VERSION": "of a file format",
