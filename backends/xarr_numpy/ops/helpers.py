@@ -363,7 +363,7 @@ def _narrow_exponent(bits: Array, kind: Any, width: int, mantissa: int, exponent
 def complex_sign(x: Array) -> Array:
     """x / |x|, part by part; a zero stays itself."""
     # |x| may overflow, or be subnormal.
-    scaled = _multiply_parts(x, _moderating_factor(x))
+    scaled = x if _is_ordinary(x) else _multiply_parts(x, _moderating_factor(x))
     magnitude = np.abs(scaled)
     parts = (np.divide(part, magnitude) for part in (scaled.real, scaled.imag))
     return np.where(magnitude == 0, x, make_complex(*parts))
@@ -373,6 +373,15 @@ def _largest_part(x: Array) -> Array:
     """The magnitude of the larger part; NaN if a part is."""
     larger: Array = np.maximum(np.abs(x.real), np.abs(x.imag))
     return larger
+
+
+def _is_ordinary(x: Array) -> bool:
+    """Whether all numbers are finite and neither huge nor tiny, so that each has the moderating factor 1."""
+    limits, larger = np.finfo(x.dtype), _largest_part(x)
+    if not np.max(larger, initial=0) <= limits.max / 4:
+        return False
+    least = limits.tiny / limits.eps
+    return bool(np.min(larger, initial=np.inf) >= least or not np.any((larger < least) & (larger != 0)))
 
 
 def _moderating_factor(x: Array) -> Array:
@@ -425,10 +434,10 @@ def complex_divide(x: Array, y: Array) -> Array:
 
 def _quotient(x: Array, y: Array) -> Array:
     """x / y, of extreme numbers by way of ordinary ones."""
+    if _is_ordinary(x) and _is_ordinary(y):
+        return np.true_divide(x, y)
     of_x, of_y = _moderating_factor(x), _moderating_factor(y)
     one = of_y.dtype.type(1)
-    if np.all(of_x == one) and np.all(of_y == one):
-        return np.true_divide(x, y)
     limits = np.finfo(x.dtype)
     down, up = _powers_of_two(limits)
     # Where both factors were up, a large dividend would overflow; where x alone is huge, its sums do.

@@ -1,7 +1,10 @@
 """exp, log, roots and what is made of them, of complex numbers, computed of their parts.
 
 Special values are those of C99, Annex G, and of NumPy where that says nothing; errors are a few units in the last place
-of the larger part.  The inverse trigonometric and hyperbolic functions are not here: they stay with the backends.
+of the larger part.
+
+Two kinds stay with the backends.  Powers: their errors grow with the exponent, and where one overflows, the order of
+products and the C library tell infinities from NaN.  And the inverse trigonometric and hyperbolic functions.
 """
 
 from __future__ import annotations
