@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 from xarr.base.configuration import current as config
 from xarr.base.layouts import Layout
 from xarr.base.names import did_you_mean
+from xarr.base.records import record
 from xarr.compiler.target import Target
 from xarr.errors import BackendError, UnknownBackendError
 from xarr.ir.device import Device
@@ -81,19 +82,32 @@ def read_only(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return view
 
 
+@record
+class Limits:
+    """The largest arrays and the longest reductions that a backend takes; None where nothing is too much.
+
+    * `max_rank`, `max_nbytes` - dimensions and bytes of an array that it can compute,
+    * `max_memory` - bytes of a result that the memory of a machine could hold,
+    * `max_steps` - elements that one reduction goes through.
+    """
+
+    max_rank: int | None = None
+    max_nbytes: int | None = None
+    max_memory: int | None = None
+    max_steps: int | None = None
+
+
+#: Those of NumPy's arrays; what a process can address; some twenty minutes of one core.
+NUMPY_LIMITS: Final = Limits(max_rank=64, max_nbytes=2**63 - 1, max_memory=2**47, max_steps=2**40)
+
+
 class AbstractBackend(ABC):
     """The interface of a backend.  A buffer is whatever it likes to compute on."""
 
     #: The name it is chosen by.
     name: ClassVar[str]
-    #: The most dimensions and bytes of an array that it can compute; None where nothing is too large.
-    max_rank: ClassVar[int | None] = None
-    max_nbytes: ClassVar[int | None] = None
-    #: The most bytes of a result that the memory of a machine could hold; None where it is not known.
-    max_memory: ClassVar[int | None] = None
-    #: The most elements that one reduction goes through; None where it may take for ever.
-    max_steps: ClassVar[int | None] = None
-
+    #: What it refuses as too large.
+    limits: ClassVar[Limits] = Limits()
     #: The numbers of its machine, by which groups are formed, loops laid out and plans made.
     target: ClassVar[Target] = Target()
     #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion" or none.  Their

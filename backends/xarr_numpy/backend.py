@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, DirectCall, Program, read_only
+from xarr.backend import NUMPY_LIMITS, AbstractBackend, DirectCall, Limits, Program, read_only
 from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.compiler.target import Target
@@ -27,13 +27,7 @@ class NumpyBackend(AbstractBackend):
     """Buffers are read-only NumPy arrays."""
 
     name: ClassVar[str] = "numpy"
-    # Those of NumPy's arrays.
-    max_rank: ClassVar[int | None] = 64
-    max_nbytes: ClassVar[int | None] = 2**63 - 1
-    # What a process can address.
-    max_memory: ClassVar[int | None] = 2**47
-    # Some twenty minutes of one core.
-    max_steps: ClassVar[int | None] = 2**40
+    limits: ClassVar[Limits] = NUMPY_LIMITS
 
     target: ClassVar[Target] = PROCESSOR
     options: ClassVar[tuple[str, ...]] = ("fusion",)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program, read_only
+from xarr.backend import NUMPY_LIMITS, AbstractBackend, Limits, Program, read_only
 from xarr.base.progress import ProgressBar
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
@@ -47,11 +47,7 @@ class ReferenceBackend(AbstractBackend):
     """Slow, and right by being its own definition.  Buffers are read-only NumPy arrays."""
 
     name: ClassVar[str] = "reference"
-    # Those of NumPy's arrays.
-    max_rank: ClassVar[int | None] = 64
-    max_nbytes: ClassVar[int | None] = 2**63 - 1
-    max_memory: ClassVar[int | None] = 2**47
-    max_steps: ClassVar[int | None] = 2**40
+    limits: ClassVar[Limits] = NUMPY_LIMITS
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE

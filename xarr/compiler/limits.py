@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from math import prod
 from typing import Any, Final
 
-from xarr.backend import AbstractBackend
+from xarr.backend import AbstractBackend, Limits
 from xarr.errors import InputError, TooLargeError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Reduce, ReduceWindow
@@ -35,7 +35,7 @@ def check_limits(graph: Graph, backend: AbstractBackend) -> None:
             f"again; that would take days, and at most 2**{MAX_OPERATIONS.bit_length() - 1} are run: call in a loop "
             "what repeats, which lax.fori_loop and stablehlo.while do"
         )
-    is_moderate = _LONG.isdisjoint(graph.op_classes) and _are_moderate(graph.types, backend)
+    is_moderate = _LONG.isdisjoint(graph.op_classes) and _are_moderate(graph.types, backend.limits)
     for each in graph.walk():
         for node in each.nodes:
             attributes = [each for each in vars(node.op).values() if type(each) not in _PLAIN]
@@ -45,37 +45,39 @@ def check_limits(graph: Graph, backend: AbstractBackend) -> None:
                 )
             if not is_moderate and isinstance(node.type, TensorType):
                 _check_size(node, node.type, backend)
+    memory = backend.limits.max_memory
     for node in graph.results:  # before anything is compiled for them
-        if isinstance(node.type, TensorType) and node.type.nbytes > (backend.max_memory or node.type.nbytes):
+        if memory is not None and isinstance(node.type, TensorType) and node.type.nbytes > memory:
             raise _too_large(
                 node, node.type, f"{node.type.nbytes >> 40} TiB, beyond the memory of any machine"
             )
 
 
-def _are_moderate(types: Iterable[Type], backend: AbstractBackend) -> bool:
+def _are_moderate(types: Iterable[Type], limits: Limits) -> bool:
     """Whether values are so far within the limits of a backend that nothing else need be asked."""
     for each in types:
         if isinstance(each, TensorType):
             rank, nbytes = len(each.shape), each.nbytes
-            if rank > (backend.max_rank or rank) or not 0 < nbytes <= (backend.max_nbytes or nbytes):
+            if rank > (limits.max_rank or rank) or not 0 < nbytes <= (limits.max_nbytes or nbytes):
                 return False
     return True
 
 
 def _check_size(node: Node, type: TensorType, backend: AbstractBackend) -> None:
+    limits = backend.limits
     # NumPy counts the bytes of an empty array as if its empty dimensions were not there.
     nbytes = type.dtype.itemsize * prod([size for size in type.shape if size])
-    if backend.max_rank is not None and type.rank > backend.max_rank:
+    if limits.max_rank is not None and type.rank > limits.max_rank:
         reason = (
-            f"{type.rank} dimensions, and arrays of backend {backend.name!r} have at most {backend.max_rank}"
+            f"{type.rank} dimensions, and arrays of backend {backend.name!r} have at most {limits.max_rank}"
         )
-    elif backend.max_nbytes is not None and nbytes > backend.max_nbytes:
+    elif limits.max_nbytes is not None and nbytes > limits.max_nbytes:
         least = f"2**{nbytes.bit_length() - 1}"
         reason = f"{least} bytes or more, which is beyond what backend {backend.name!r} can address"
-    elif backend.max_steps is not None and (steps := _steps(node)) > backend.max_steps:
+    elif limits.max_steps is not None and (steps := _steps(node)) > limits.max_steps:
         reason = (
             f"{steps:.3g} elements to go through, which is beyond what backend {backend.name!r} does in a sensible "
-            f"time, at most 2**{backend.max_steps.bit_length() - 1}; reduce it in parts"
+            f"time, at most 2**{limits.max_steps.bit_length() - 1}; reduce it in parts"
         )
     else:
         return

@@ -42,7 +42,7 @@ class NamespaceInfo:
         return {
             "boolean indexing": True,
             "data-dependent shapes": True,
-            "max dimensions": backends.default().max_rank,
+            "max dimensions": backends.default().limits.max_rank,
         }
 
     def default_device(self) -> str:
