@@ -59,6 +59,19 @@ def test_files_of_the_list_exist():
     assert [name for name in machines.FILES if not (CHECKOUT / name).is_file()] == []
 
 
+# --- explicit.txt, opaque.txt -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["explicit.txt", "opaque.txt"])
+def test_lists_of_tests_name_what_is_there(name):
+    lines = (CHECKOUT / ".ci" / name).read_text(encoding="utf-8").splitlines()
+    rows = [line.partition(" ") for line in lines if not line.startswith("#")]
+    assert [path for path, _, _ in rows if not (CHECKOUT / path).exists()] == []
+    assert len({path for path, _, _ in rows}) == len(rows)
+    if name == "explicit.txt":
+        assert all(reason.startswith(" # ") for _, _, reason in rows), "each says why"
+
+
 # --- lowest.py ----------------------------------------------------------------------------------------
 
 
