@@ -29,7 +29,7 @@ def run(*arguments: str, script: str = "cpu.py") -> subprocess.CompletedProcess[
         env=clean,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1200,
         check=False,
     )
 
@@ -73,14 +73,19 @@ def test_options_that_mean_nothing(arguments: tuple[str, str], message: str) -> 
     assert message in done.stderr
 
 
-@pytest.mark.thorough
+SHORT = ("--rounds", "1", "--calls", "1")
+
+
 @pytest.mark.parametrize(
     ("script", "arguments", "row"),
     [
-        ("overhead.py", ("--rounds", "1", "--calls", "1"), "import, ms: numpy"),
-        ("ops.py", ("sort", "--rounds", "1"), "sort"),
         ("numpy_surface.py", ("cbrt", "--budget", "0.01"), "cbrt"),
+        pytest.param("overhead.py", SHORT, "import, ms: numpy", marks=pytest.mark.thorough),
+        pytest.param("ops.py", ("--rounds", "1"), "sort", marks=pytest.mark.thorough),
+        pytest.param("cpu.py", ("--quick", "--sizes", "1000"), r"\(m\)", marks=pytest.mark.thorough),
+        pytest.param("numpy_surface.py", ("--budget", "0.001"), "cbrt", marks=pytest.mark.thorough),
     ],
+    ids=["one name", "overhead", "each operation", "each row", "each name"],
 )
 def test_the_other_benchmarks_print_their_tables(script: str, arguments: tuple[str, ...], row: str) -> None:
     done = run(*arguments, script=script)
