@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -54,6 +55,10 @@ def pytest_configure(config: pytest.Config) -> None:
         _emulate_cuda()
     if config.getoption("--thorough") and not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough")
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="xarr-answers-")
+        os.environ[answers.SHARED] = folder.name
+        config.add_cleanup(folder.cleanup)
     # Nothing is compiled the less because a run before this one compiled it.
     os.environ["XARR_KERNEL_CACHE"] = "off"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from jax._src.lax import lax as primitives
 
 from tests.lax_values import HostArray, dtype_of
+from tests.support.answers import digest, share
 from xarr import lax
 
 jax.config.update("jax_platforms", "cpu")
@@ -68,6 +70,16 @@ def computed(record: Record, call: Call) -> Any:
 def _all_expected(record: Record) -> dict[str, list[Any]]:
     """All results of a record from one compilation, which is what costs the time."""
     calls = {dtype: record.calls(dtype_of(dtype)) for dtype in record.dtypes}
+    traced = [array for one in calls.values() for call in one for array in _arrays(call)]
+    others = [argument for one in calls.values() for call in one for argument in call if _is_static(argument)]
+    name = digest(record.name, record.dtypes, re.sub(" at 0x[0-9a-f]+", "", repr(others)), traced)
+    results: dict[str, list[Any]] = share(name, lambda: _by_jax(record, calls, traced))
+    return results
+
+
+def _by_jax(
+    record: Record, calls: dict[str, Sequence[Call]], traced: list[HostArray]
+) -> dict[str, list[Any]]:
     function = jax_function(record.name)
 
     def run(arrays: list[HostArray]) -> dict[str, list[Any]]:
@@ -77,12 +89,15 @@ def _all_expected(record: Record) -> dict[str, list[Any]]:
             for dtype, one in calls.items()
         }
 
-    traced = [array for one in calls.values() for call in one for array in _arrays(call)]
     with warnings.catch_warnings():
         # Conversions of complex numbers to real ones are meant.
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         results: dict[str, list[Any]] = jax.tree.map(np.asarray, jax.jit(run)(traced))
     return results
+
+
+def _is_static(argument: Any) -> bool:
+    return not isinstance(argument, np.ndarray | list)
 
 
 def _arrays(call: Call) -> Iterator[HostArray]:

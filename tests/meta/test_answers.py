@@ -133,6 +133,15 @@ def test_answers_of_another_jax_are_used_named_and_renewed(monkeypatch: pytest.M
     assert [answers.version_of(file) for file in ("test_a", "test_b")] == ["2.0", "1.0"]
 
 
+def test_processes_of_a_run_share_what_one_computed(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(answers.SHARED, str(tmp_path))
+    assert answers.share("a", lambda: {"x": 1}) == {"x": 1}
+    assert answers.share("a", never) == {"x": 1}
+    assert answers.share("b", lambda: 2) == 2
+    monkeypatch.delenv(answers.SHARED)
+    assert answers.share("a", lambda: 3) == 3
+
+
 def test_every_file_of_answers_says_of_which_jax_they_are() -> None:
     files = {path.stem for path in answers.DIRECTORY.glob("*.npz")}
     assert files == set(answers._versions())

@@ -18,6 +18,7 @@ import hashlib
 import inspect
 import json
 import os
+import pickle
 import textwrap
 from collections.abc import Callable, Iterable
 from importlib import metadata
@@ -33,6 +34,9 @@ HostArray = np.ndarray[Any, Any]
 DIRECTORY: Final = Path(__file__).parents[1] / "answers"
 #: "live" makes every call; "renew" keeps the answers of the run and no others.
 MODE: Final = os.environ.get("ORACLE", "")
+
+#: The variable with the folder in which the processes of a run leave answers for each other.
+SHARED: Final = "ORACLE_SHARED"
 
 #: Bytes of an answer above which the call is made each time.
 LONGEST: Final = 1 << 17
@@ -90,6 +94,21 @@ def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: s
         kept = packed(results)
     if mode == "renew":
         _renewed.setdefault(file, {})[key] = kept if kept.size <= LONGEST else kept[:0]
+    return results
+
+
+def share(name: str, compute: Callable[[], Any]) -> Any:
+    """Return what `compute` returns, which the processes of a run call once for each name, or seldom twice."""
+    folder = os.environ.get(SHARED)
+    if folder is None:
+        return compute()
+    path = Path(folder) / name
+    if path.exists():
+        return pickle.loads(path.read_bytes())
+    results = compute()
+    unfinished = path.with_suffix(f".{os.getpid()}")
+    unfinished.write_bytes(pickle.dumps(results))
+    unfinished.replace(path)  # Nobody reads half a file.
     return results
 
 
