@@ -2,7 +2,7 @@
 
     python .ci/machines.py                      FILES in each setting that this processor has
     python .ci/machines.py --list               only say which settings there are
-    python .ci/machines.py tests/numpy_api/test_sets.py   what follows goes to pytest, in the stead of FILES
+    python .ci/machines.py tests/numpy_api/sorting/test_sets.py   what follows goes to pytest, in the stead of FILES
 
 NumPy and OpenBLAS choose their code by the processor.  A last digit, the order of equal elements or the sign of a
 zero that comes out differently must change neither what xarr promises nor what its tests compare with.
@@ -33,13 +33,13 @@ FILES = (
     "tests/numpy_api/test_complex_extremes.py",
     "tests/xarr_numpy/compiled/test_functions.py",
     "tests/xarr_numpy/compiled/test_products.py",
-    "tests/numpy_api/test_einsum.py",
-    "tests/numpy_api/test_elementwise_functions.py",
+    "tests/numpy_api/linear_algebra/test_einsum.py",
+    "tests/numpy_api/mathematics/test_elementwise.py",
     "tests/test_fft.py",
-    "tests/numpy_api/test_functional.py",
-    "tests/numpy_api/test_linear_algebra.py",
-    "tests/numpy_api/test_sorting.py",
-    "tests/numpy_api/test_statistics.py",
+    "tests/numpy_api/functional/test_mapping.py",
+    "tests/numpy_api/linear_algebra/test_products.py",
+    "tests/numpy_api/sorting/test_sorting.py",
+    "tests/numpy_api/statistics/test_reductions.py",
     "tests/lax/test_contraction.py",
     "tests/lax/test_elementwise.py",
     "tests/lax/test_factorisations.py",
@@ -56,14 +56,14 @@ FILES = (
     "tests/xarr_numpy/sorts/test_parallel_sort.py",
     "tests/random/test_random.py",
     "tests/random/test_distributions.py",
-    "tests/numpy_api/test_rearranging.py",
+    "tests/numpy_api/manipulation/test_adding_and_removing.py",
     "tests/xarr_reference/test_agreement.py",
     "tests/numpy_api/test_routines.py",
-    "tests/numpy_api/test_sets.py",
+    "tests/numpy_api/sorting/test_sets.py",
     "tests/compiler/fusion/test_shared_products.py",
     "tests/ir/stablehlo/test_lapack.py",
-    "tests/numpy_api/test_ufunc_methods.py",
-    "tests/numpy_api/test_ufuncs.py",
+    "tests/numpy_api/ufuncs/test_methods.py",
+    "tests/calls/test_ufuncs.py",
     "tests/ir/test_windows.py",
 )
 

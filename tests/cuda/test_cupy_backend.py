@@ -20,7 +20,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.compiler.schedules.test_serial_schedule import CASES, graph_of
+from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda.emulator.driver import EmulatedDriver
 from tests.cuda.emulator.module import ORDERS
 from tests.support.checkout import CHECKOUT

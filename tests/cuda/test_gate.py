@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xarr
-from tests.compiler.schedules.test_serial_schedule import CASES, graph_of
+from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda import nvrtc
 from xarr import lax
 from xarr.compiler.schedules.gpu.builders import program_of

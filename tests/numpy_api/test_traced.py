@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from tests.numpy_api.sorting.test_sorting import COMPARED, INDEX_CALLS
+from tests.numpy_api.statistics.test_reductions import EXACT, SUMS
 from tests.numpy_api.test_manipulation import MOVES
-from tests.numpy_api.test_sorting import COMPARED, INDEX_CALLS
-from tests.numpy_api.test_statistics import EXACT, SUMS
 from tests.support.functions import XP, expression, same, sample
 from xarr.ir.types import TensorType
 from xarr.runtime import handles, tracing

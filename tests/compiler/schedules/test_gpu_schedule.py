@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xarr
-from tests.compiler.schedules.test_serial_schedule import CASES, graph_of
+from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from xarr import lax
 from xarr.compiler.loop_ir.loops import Atomic, Kernel, Memory, Runs, grid_loops
 from xarr.compiler.loop_ir.verifier import verify

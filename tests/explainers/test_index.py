@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 
 import xarr
-from tests.indexing.test_arrays import read
+from tests.indexing.test_advanced import read
 from tests.support import fuzz
 from tests.support.draws.indices import Index, counted, indices
 from xarr import lax
