@@ -223,7 +223,7 @@ def test_what_cannot_be_made_explicit() -> None:
         xarr.make_explicit(3)
     with pytest.raises(InputError, match="returns an Array or a tuple or list of Arrays, got str"):
         xarr.make_explicit(lambda x: "text", ROW)
-    with pytest.raises(TracedValueError, match=r"test_make_explicit\.py"):
+    with pytest.raises(TracedValueError, match=r"test_explicit_program\.py"):
         xarr.make_explicit(lambda x: x if x[0] > 0 else -x, ROW)
 
 

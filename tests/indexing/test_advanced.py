@@ -257,7 +257,7 @@ def test_no_index_is_in_bounds_of_nothing() -> None:
 
 def test_the_mask_of_a_traced_function_has_no_count() -> None:
     with pytest.raises(
-        TracedValueError, match=r"xarr.where\(mask, x, other\)(.|\n)*It was asked for at .*test_arrays"
+        TracedValueError, match=r"xarr.where\(mask, x, other\)(.|\n)*It was asked for at .*test_advanced"
     ):
         xarr.jit(lambda x: x[x > 0])(xarr.asarray([1.0, -1.0]))
 

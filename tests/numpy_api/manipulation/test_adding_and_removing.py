@@ -122,5 +122,5 @@ def test_refusals(text, error, words):
     ids=["delete", "insert", "trim_zeros", "repeat"],
 )
 def test_traced_functions_say_what_helps(call, words):
-    with pytest.raises(TracedValueError, match=rf"(?s){words}.*test_rearranging.py:"):
+    with pytest.raises(TracedValueError, match=rf"(?s){words}.*test_adding_and_removing.py:"):
         xarr.jit(call)(np.ones(3))
