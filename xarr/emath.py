@@ -13,6 +13,7 @@ import numpy as np
 
 from xarr.base.absent_names import missing
 from xarr.base.names import public_names
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import look_at
@@ -56,31 +57,37 @@ def _select_domain(name: str, x: ArrayLike, outside: Callable[[Any], Any]) -> Ar
     return function(array if _is_real(name, array, outside) else _complex(array))
 
 
+@names_errors
 def sqrt(x: ArrayLike) -> Array:
     """The square root, complex if any element is below 0.  Source: NumPy, `emath.sqrt`."""
     return _select_domain("sqrt", x, _below_zero)
 
 
+@names_errors
 def log(x: ArrayLike) -> Array:
     """The natural logarithm, complex if any element is below 0.  Source: NumPy, `emath.log`."""
     return _select_domain("log", x, _below_zero)
 
 
+@names_errors
 def log2(x: ArrayLike) -> Array:
     """The logarithm to base 2, complex if any element is below 0.  Source: NumPy, `emath.log2`."""
     return _select_domain("log2", x, _below_zero)
 
 
+@names_errors
 def log10(x: ArrayLike) -> Array:
     """The logarithm to base 10, complex if any element is below 0.  Source: NumPy, `emath.log10`."""
     return _select_domain("log10", x, _below_zero)
 
 
+@names_errors
 def logn(n: ArrayLike, x: ArrayLike) -> Array:
     """The logarithm of x to base n, complex if any element of either is below 0.  Source: NumPy, `emath.logn`."""
     return elementwise.divide(log(x), log(n))
 
 
+@names_errors
 def power(x: ArrayLike, p: ArrayLike) -> Array:
     """x to the power p, complex if any element of x is below 0; integers of p below 0 are taken as floats.
 
@@ -94,16 +101,19 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     return elementwise.power(base, exponent)
 
 
+@names_errors
 def arccos(x: ArrayLike) -> Array:
     """The inverse cosine, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arccos`."""
     return _select_domain("arccos", x, _beyond_one)
 
 
+@names_errors
 def arcsin(x: ArrayLike) -> Array:
     """The inverse sine, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arcsin`."""
     return _select_domain("arcsin", x, _beyond_one)
 
 
+@names_errors
 def arctanh(x: ArrayLike) -> Array:
     """The inverse hyperbolic tangent, complex if any element is beyond [-1, 1].  Source: NumPy, `emath.arctanh`."""
     return _select_domain("arctanh", x, _beyond_one)

@@ -5,29 +5,9 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
-import os
-import sys
-from types import FrameType
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar
 
 import numpy as np
-
-# Not pathlib, for what it would cost to import.
-_PACKAGE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
-#: Where the functions and methods are that NumPy's users call, and what their names begin with in messages.
-_SURFACE: Final = {
-    "arrays": "",
-    "calls": "",
-    "numpy_api": "",
-    "indexing": "",
-    "linalg": "linalg.",
-    "fft": "fft.",
-    "emath": "emath.",
-    "lib": "",
-    "random": "random.",
-}
-#: Methods that Python or NumPy calls for a function, and which argument that is.
-_CALLED: Final = {"__call__": "self", "__array_function__": "func", "__array_ufunc__": "ufunc"}
 
 
 def counted(number: int, noun: str) -> str:
@@ -40,40 +20,23 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def _called_function() -> tuple[str, str]:
-    """The function of the NumPy surface that the user has called, and its module's prefix; empty if it is none.
-
-    Checks of shapes, axes and dtypes serve many functions: only the stack knows for which one they run.
-    """
-    frame: FrameType | None = sys._getframe(2)
-    entry: FrameType | None = None
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        entry, frame = frame, frame.f_back
-    if entry is None:
-        return "", ""
-    module = entry.f_globals.get("__name__", "").split(".")
-    if len(module) < 2 or module[0] != "xarr" or module[1] not in _SURFACE:
-        return "", ""
-    name = entry.f_code.co_name
-    if name in _CALLED:
-        name = getattr(entry.f_locals.get(_CALLED[name]), "__name__", "")
-    elif "<locals>" in entry.f_code.co_qualname:  # made from a row of a table, or around a function
-        name = str(entry.f_locals.get("name") or getattr(entry.f_locals.get("function"), "__name__", ""))
-    return ("", "") if name.startswith(("_", "<")) else (name, _SURFACE[module[1]])
-
-
 class XarrError(Exception):
     """Base of all xarr errors; the text names the function that was called."""
 
     #: How IPython shows the error; `xarr.base.tracebacks` says it.
     _render_traceback_: ClassVar[Any]
 
-    def __init__(self, *args: object) -> None:
-        super().__init__(*args)
-        name, prefix = _called_function()
+    def name_function(self, name: str) -> None:
+        """Begin the text with the function `name` that the user called, unless it names that function already.
+
+        Checks of shapes, axes and dtypes serve many functions, and functions call one another: the last name counts,
+        that of the outermost function, "" for an operator.
+        """
+        text = vars(self).setdefault("_text", self.args[0] if self.args else None)
         # An explained broadcast, of many lines, begins with its operation.
-        if name and args and isinstance(args[0], str) and name not in args[0] and "\n\n" not in args[0]:
-            self.args = (f"{prefix}{name}: {args[0]}", *args[1:])
+        if isinstance(text, str) and "\n\n" not in text:
+            is_named = not name or name.rpartition(".")[2] in text
+            self.args = (text if is_named else f"{name}: {text}", *self.args[1:])
 
 
 class ShapeError(XarrError, ValueError):

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.absent_names import missing
 from xarr.base.names import public_names as _public_names
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, conjugate_complex, convert, fill
 from xarr.calls.operands import as_array
@@ -395,6 +396,7 @@ def irfft2(
 # --- frequencies ----------------------------------------------------------------------------------
 
 
+@names_errors
 def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `fft` of n points at distance d: 0, 1 … n / 2 - 1, -n / 2 … -1, over n d.
 
@@ -408,6 +410,7 @@ def fftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLi
     return _frequencies(signed, size, d, device, dtype)
 
 
+@names_errors
 def rfftfreq(n: int, d: float = 1.0, device: DeviceLike = None, *, dtype: DTypeLike | None = None) -> Array:
     """The frequencies of `rfft` of n points at distance d: 0, 1 … n // 2, over n d.
 
@@ -435,6 +438,7 @@ def _frequencies(numbers: Array, n: int, d: float, device: DeviceLike, dtype: DT
     return commit(convert(lax.mul(wide, 1.0 / (n * d)), wanted), as_device(device))
 
 
+@names_errors
 def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """`x` rolled so that frequency 0 is in the middle along `axes` (all if None).
 
@@ -443,6 +447,7 @@ def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
     return _shift("fftshift", x, axes, 1)
 
 
+@names_errors
 def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
     """The inverse of `fftshift`, another function for odd sizes.  Source: NumPy and Array API."""
     return _shift("ifftshift", x, axes, -1)

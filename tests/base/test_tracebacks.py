@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ import xarr
 from xarr import lax
 from xarr.base.tracebacks import shorten, without_own_frames
 from xarr.errors import BroadcastError, DTypeError, InputError, TracedValueError, XarrError
+from xarr.lib import stride_tricks
 
 HERE = __file__
+#: Packages and modules of xarr that have the functions of NumPy's.
+SURFACE = frozenset({"calls", "emath", "fft", "lib", "linalg", "numpy_api", "random"})
 
 
 def error_of(call: Callable[[], Any]) -> XarrError:
@@ -152,6 +156,79 @@ def test_a_module_called_alike_is_the_users() -> None:
     except ValueError as error:
         kept = without_own_frames(error.__traceback__)
         assert [frame.name for frame in traceback.extract_tb(kept)][-1] == "fail"
+
+
+# --- names of functions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "start"),
+    [
+        pytest.param(lambda: xarr.flip(x(), 7), "flip: axis 7", id="a check that many functions share"),
+        pytest.param(lambda: xarr.nanmean(x(), axis=7), "nanmean: axis 7", id="the outermost function"),
+        pytest.param(lambda: x().squeeze(7), "squeeze: axis 7", id="a method"),
+        pytest.param(lambda: np.flip(x(), 7), "flip: axis 7", id="a function of NumPy's"),
+        pytest.param(lambda: xarr.fft.fftshift(x(), 7), "fft.fftshift: axis 7", id="a namespace"),
+        pytest.param(
+            lambda: xarr.linalg.norm(None), "linalg.norm: None is", id="a namespace of more modules"
+        ),
+        pytest.param(
+            lambda: xarr.random.uniform(xarr.random.key(0), dtype=10),
+            "random.uniform: 10",
+            id="a function of keys",
+        ),
+        pytest.param(lambda: xarr.sin(None), "sin: None is", id="a ufunc"),
+        pytest.param(lambda: xarr.less(x(), None), "less: None is", id="a comparison"),
+        pytest.param(lambda: xarr.divmod(x(), None), "divmod: None is", id="a ufunc with two results"),
+        pytest.param(
+            lambda: xarr.asarray(None), "asarray: None is", id="a function on the way of all others"
+        ),
+        pytest.param(lambda: x()[7], "index 7 is", id="an index"),
+        pytest.param(lambda: x() * ["a"], "strings are no", id="an operator"),
+        pytest.param(lambda: xarr.ones(3).at[9].get(), "get: index 9", id="a method of at"),
+    ],
+)
+def test_an_error_begins_with_the_function_that_was_called(call: Callable[[], Any], start: str) -> None:
+    error = error_of(call)
+    assert str(error).startswith(start)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.parametrize("traceback_mode", ["short", "full"])
+def test_an_error_in_a_users_function_keeps_the_name_that_it_has(traceback_mode: str) -> None:
+    with xarr.config(traceback=traceback_mode):
+        error = error_of(lambda: xarr.apply_along_axis(lambda v: xarr.flip(v, 7), 0, x()))
+    assert str(error).startswith("flip: axis 7")
+
+
+def test_a_name_that_the_text_has_is_not_said_twice() -> None:
+    error = XarrError("sort: wanted more")
+    for name, text in (("sort", "sort: wanted more"), ("linalg.norm", "linalg.norm: sort: wanted more")):
+        error.name_function(name)
+        assert str(error) == text
+    error.name_function("")
+    assert str(error) == "sort: wanted more"
+
+
+def _names_errors(function: Any) -> bool:
+    """Whether a function, or one that it hands the call to, ends with `shorten`."""
+    inner = [cell.cell_contents for cell in function.__closure__ or ()]
+    codes = [each.__code__ for each in (function, *inner) if isinstance(each, FunctionType)]
+    return any("shorten" in code.co_names for code in codes)
+
+
+def test_every_function_of_numpys_names_its_errors() -> None:
+    missing, functions = [], 0
+    for namespace in (xarr, xarr.linalg, xarr.fft, xarr.random, xarr.emath, stride_tricks):
+        for name in dir(namespace):
+            function = getattr(namespace, name)
+            module = str(getattr(function, "__module__", "")).split(".")
+            if isinstance(function, FunctionType) and module[0] == "xarr" and SURFACE & {*module[1:2]}:
+                functions += 1
+                missing += [] if name.startswith("_") or _names_errors(function) else [name]
+    assert functions > 400
+    assert missing == [], "each wants the decorator names_errors"
+    assert not _names_errors(shorten)
 
 
 # --- notebooks ----------------------------------------------------------------------------------------

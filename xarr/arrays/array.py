@@ -15,6 +15,7 @@ from xarr.arrays.at import At
 from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.operators import (
     arithmetic,
+    compute,
     equality,
     in_place,
     is_operand,
@@ -24,7 +25,7 @@ from xarr.arrays.operators import (
 )
 from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent_names import ABSENT, AbsentAttributes
-from xarr.base.tracebacks import shorten
+from xarr.base.tracebacks import names_errors, shorten
 from xarr.calls import ufuncs
 from xarr.calls.arguments import as_device, backend_of, check_casting, check_order
 from xarr.calls.operands import observe_product, observers
@@ -156,11 +157,13 @@ class Array(
         """Whether the value has been computed."""
         return self._node.value is not None
 
+    @names_errors
     def evaluate(self) -> Array:
         """Compute the value now; returns the array itself."""
         materialisation.evaluate(self)
         return self
 
+    @names_errors
     def block_until_ready(self) -> Array:
         """The array itself, computed.  Source: jax.Array.block_until_ready."""
         return self.evaluate()
@@ -183,7 +186,7 @@ class Array(
         Raises ShapeError without an `index` for another number of elements, in a dynamic array of live ones.
         Source: NumPy, `ndarray.item`.
         """
-        host = materialisation.to_host(self)
+        host = materialisation.to_host(self, "item")
         if not index and host.size != 1:
             raise ShapeError(
                 f"item: wanted one element, got {host.size} in shape {host.shape}; give the index, e.g. "
@@ -193,12 +196,12 @@ class Array(
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers.  Source: NumPy, `ndarray.tolist`."""
-        return materialisation.to_host(self).tolist()
+        return materialisation.to_host(self, "tolist").tolist()
 
     def _scalar(self, wanted: str) -> Any:
         if self.size != 1 or self.ndim:
             raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}")
-        return self.item()
+        return materialisation.to_host(self).item()
 
     def __bool__(self) -> bool:
         refuse_dynamic("bool()", self, "bool() of .any() or .all()")
@@ -207,7 +210,7 @@ class Array(
                 f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
                 "use .any() or .all(), and (0 < x) & (x < 1) for 0 < x < 1"
             )
-        return bool(self.item())
+        return bool(materialisation.to_host(self).item())
 
     def __int__(self) -> int:
         return int(self._scalar("int"))
@@ -262,7 +265,7 @@ class Array(
                 f"the format {spec!r} wants the value of a traced array, which it has when the function runs; "
                 f"xarr.debug.print('{{x:{spec}}}', x=x) prints it then\nIt was asked for at {here()}"
             )
-        return format(self.item(), spec) if spec else str(self)
+        return format(materialisation.to_host(self).item(), spec) if spec else str(self)
 
     # --- interchange -----------------------------------------------------------------------------------
 
@@ -320,6 +323,7 @@ class Array(
         check_order("copy", order)
         return handles.wrap(self._node)
 
+    @names_errors
     def to(self, backend: str) -> Array:
         """Move the values to another backend, or to a device by its name, such as "cpu"; itself if they are there.
 
@@ -327,6 +331,7 @@ class Array(
         """
         return self if backend == self.device else handles.move(self, as_device(backend))
 
+    @names_errors
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """Copy the values to a device, given by its name or that of a backend.
 
@@ -339,6 +344,7 @@ class Array(
             )
         return self.copy() if device == self.device else handles.move(self, as_device(device))
 
+    @names_errors
     def astype(
         self,
         dtype: DTypeLike,
@@ -364,7 +370,7 @@ class Array(
         try:
             return indexing.read_part(self, index)
         except XarrError as error:
-            shorten(error)
+            shorten(error, "")
             raise
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
@@ -373,7 +379,7 @@ class Array(
         try:
             self._show(indexing.update(self, index, value), ("set", index, value))
         except XarrError as error:
-            shorten(error)
+            shorten(error, "")
             raise
 
     @property
@@ -436,11 +442,11 @@ class Array(
 
     def __divmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         """self // other and self % other."""
-        return division.divmod(self, other)
+        return compute(division.divmod, self, other)
 
     def __rdivmod__(self, other: ArrayLike) -> tuple[Array, Array]:
         """other // self and other % self."""
-        return division.divmod(other, self)
+        return compute(division.divmod, other, self)
 
     def __neg__(self) -> Array:
         """-self, by `xarr.negative`."""
@@ -464,15 +470,15 @@ class Array(
 
     def __matmul__(self, other: ArrayLike) -> Array:
         """self @ other, by `xarr.matmul`."""
-        return _product(self, other)
+        return compute(_product, self, other)
 
     def __rmatmul__(self, other: ArrayLike) -> Array:
         """other @ self, by `xarr.matmul`."""
-        return _product(other, self)
+        return compute(_product, other, self)
 
     def __imatmul__(self, other: ArrayLike) -> Array:
         """self @= other, which makes self show the result of `xarr.matmul`."""
-        return self._become(_product(self, other), ("set", parts.ALL, "{part} @ v"))
+        return self._become(compute(_product, self, other), ("set", parts.ALL, "{part} @ v"))
 
     # --- methods: each is the function of the same name ------------------------------------------------
 
@@ -482,6 +488,7 @@ class Array(
         return manipulation.transpose(self)
 
     @property
+    @names_errors
     def mT(self) -> Array:
         """The last two dimensions exchanged.  Source: NumPy and Array API, `mT`."""
         return manipulation.matrix_transpose(self)
@@ -499,6 +506,7 @@ class Array(
         """All elements in one dimension."""
         return manipulation.ravel(self, order)
 
+    @names_errors
     def flatten(self, order: str = "C") -> Array:
         """All elements in one dimension, as `ravel`; in NumPy too the result is an array of its own.
 
@@ -570,11 +578,7 @@ class Array(
 
 def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
     """x1 @ x2."""
-    try:
-        result = linear_algebra.matmul(x1, x2)
-    except XarrError as error:
-        shorten(error)
-        raise
+    result = linear_algebra.matmul(x1, x2)
     if observers:
         observe_product(x1, x2)
     return result

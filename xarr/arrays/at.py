@@ -8,7 +8,9 @@ from typing import Any
 
 from xarr import indexing
 from xarr.base.configuration import current as config
+from xarr.base.tracebacks import names_errors, shorten
 from xarr.base.typing import Array
+from xarr.errors import XarrError
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped
 from xarr.lax.core import ArrayLike
@@ -71,6 +73,7 @@ class AtIndex:
         self._array = array
         self._index = index
 
+    @names_errors
     def get(
         self,
         *,
@@ -91,7 +94,11 @@ class AtIndex:
         mode: str | None = None,
     ) -> Array:
         """x with x[index] = function(x[index]), for an element-wise function.  Arguments: see AtIndex."""
-        result = indexing.apply(self._array, self._index, function, Mode.of(mode))
+        try:
+            result = indexing.apply(self._array, self._index, function, Mode.of(mode))
+        except XarrError as error:
+            shorten(error, "apply")
+            raise
         if config.debug:
             warn_if_dropped(result, sys._getframe(1))
         return result

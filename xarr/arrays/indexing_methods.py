@@ -9,6 +9,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import INTEGER
 from xarr.errors import ArgumentError, ShapeError, ValueRangeError
@@ -52,6 +53,7 @@ class IndexingMethods(Handle):
     def flat(self, values: ArrayLike) -> None:
         self.flat[:] = values
 
+    @names_errors
     def fill(self, value: ArrayLike) -> None:
         """x[...] = value, for a scalar.  Source: NumPy, `ndarray.fill`."""
         refuse_dynamic("x.fill", self, "lax.full_like")
@@ -59,6 +61,7 @@ class IndexingMethods(Handle):
             raise ShapeError(f"fill: wanted a scalar, got {value!r}; x[...] = v takes arrays")
         self._show(update(self._array(), ..., value), ("set", ALL, value))
 
+    @names_errors
     def put(self, indices: ArrayLike, values: ArrayLike, mode: str = "raise") -> None:
         """x.flat[indices] = values, which are repeated or cut; `mode` as in `xarr.take`.
 
@@ -66,6 +69,7 @@ class IndexingMethods(Handle):
         """
         self._show(put(self._array(), indices, values, Mode.of(mode)), ("set", "i", values))
 
+    @names_errors
     def resize(self, *new_shape: Any, refcheck: bool = True) -> None:
         """Make x show its elements in another shape, without the last ones or with zeros after them.
 
@@ -167,6 +171,7 @@ class IndexingMethods(Handle):
         count = not self._node.shape and self._node.tensor_type.dtype in INTEGER
         return bytes(as_int(cast("Array", self))) if count else self.tobytes()
 
+    @names_errors
     def view(self, dtype: Any = None, type: Any = None) -> Array:
         """A new Array, a part of this one, that holds its bits as elements of `dtype`.
 
@@ -182,4 +187,4 @@ class IndexingMethods(Handle):
 
         Source: NumPy, `ndarray.tobytes`.
         """
-        return to_host(self).tobytes(order)  # type: ignore[arg-type]
+        return to_host(self, "tobytes").tobytes(order)  # type: ignore[arg-type]

@@ -34,15 +34,15 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
     computed on the host.
     """
     own = _counterpart(called)
-    if own is None:
-        if getattr(np, called.__name__, None) is called:
-            raise InputError(_refusal(called, method))
-        return _on_host(called, method, inputs, options)
-    wanted = own if method == "__call__" else getattr(own, method)
+    if own is None and getattr(np, called.__name__, None) is called:
+        raise InputError(_refusal(called, method))
     try:
+        if own is None:
+            return _on_host(called, method, inputs, options)
+        wanted = own if method == "__call__" else getattr(own, method)
         return wanted(*inputs, **options)
     except XarrError as error:
-        shorten(error)
+        shorten(error, called.__name__)
         raise
 
 
@@ -58,7 +58,7 @@ def function(called: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -
     try:
         return own(*args, **kwargs)
     except XarrError as error:
-        shorten(error)
+        shorten(error, called.__name__)
         raise
 
 

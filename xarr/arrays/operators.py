@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from xarr.runtime.parts import ALL
 
 Function = Callable[[Any, Any], "Array"]
 Method = Callable[["Array", Any], "Array"]
+R = TypeVar("R")
 
 #: What Python calls the methods of operators, between underscores.
 _NAMES: Final = {
@@ -43,6 +44,15 @@ def is_operand(other: object) -> bool:
     return own is _UFUNC_OF_NUMPY and hasattr(other, "__array__")
 
 
+def compute(function: Callable[[Any, Any], R], left: Any, right: Any) -> R:
+    """`function` of the operands of an operator, whose errors name no function."""
+    try:
+        return function(left, right)
+    except XarrError as error:
+        shorten(error, "")
+        raise
+
+
 def _name_method(method: Method, name: str, summary: str) -> Method:
     """`method` as help and tracebacks show it, the method `name` of Array."""
     method.__name__, method.__qualname__, method.__module__ = name, f"Array.{name}", "xarr.arrays.array"
@@ -64,7 +74,7 @@ def operator(symbol: str, function: Function) -> Method:
             if is_operand(other):
                 return function(self, other)
         except XarrError as error:
-            shorten(error)
+            shorten(error, "")
             raise
         return NotImplemented  # type: ignore[no-any-return]
 
@@ -81,7 +91,7 @@ def reflect(symbol: str, function: Function) -> Method:
             if is_operand(other):
                 return function(other, self)
         except XarrError as error:
-            shorten(error)
+            shorten(error, "")
             raise
         return NotImplemented  # type: ignore[no-any-return]
 
@@ -100,7 +110,7 @@ def in_place(symbol: str, function: Function) -> Method:
                 write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
                 return self._become(function(self, other), write)
         except XarrError as error:
-            shorten(error)
+            shorten(error, "")
             raise
         return NotImplemented  # type: ignore[no-any-return]
 
@@ -120,7 +130,7 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
             if is_operand(other):
                 return function(self, other)
         except XarrError as error:
-            shorten(error)
+            shorten(error, "")
             raise
         if getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY) is not _UFUNC_OF_NUMPY:
             return NotImplemented  # type: ignore[no-any-return]

@@ -179,6 +179,7 @@ LATE_MODULES: Final = {
         "median",
         "partition",
         "percentile",
+        "ptp",
         "quantile",
         "sort_complex",
     ),

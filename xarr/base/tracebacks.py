@@ -1,8 +1,9 @@
-"""Tracebacks without xarr's own frames, so that the last line shown is the user's.
+"""Errors as they leave xarr: with the name of the function that was called, and without xarr's own frames.
 
-Operators, indices, jitted functions, ufuncs and whatever asks for values `shorten` an error that leaves them, which
-costs nothing as long as there is none; other functions leave their own few frames.  Notebooks ask an error itself how
-it is shown (`_render_traceback_`): there all of xarr's frames go, and an explained broadcast comes as a picture first.
+What users call is a boundary: it lets an error go by way of `shorten`, which costs nothing as long as there is none.
+There the error is told the function's name, which the checks below do not know, and its traceback loses xarr's frames,
+so that the last line shown is the user's.  A plain function becomes a boundary by the decorator `names_errors`.
+Notebooks ask an error itself how it is shown (`_render_traceback_`): an explained broadcast comes as a picture first.
 `config.traceback = "full"` keeps every frame.
 """
 
@@ -11,30 +12,74 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from types import FrameType, TracebackType
-from typing import Any, Final
+from typing import Any, Final, ParamSpec, TypeVar
 
 from xarr.base.configuration import current as config
 from xarr.errors import XarrError
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 #: Modules of the standard library that call back what they were given.
 _GLUE: Final = tuple(
     os.path.join(os.path.dirname(os.__file__), name) for name in ("contextlib.py", "functools.py")
 )
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+#: Namespaces whose functions users call by a name with a dot.
+_NAMESPACES: Final = frozenset({"emath", "fft", "linalg", "random"})
 #: Names of files that xarr writes itself and never saves.
 _WRITTEN: Final = ("<xarr ", "<explicit program>")
 
 
-def shorten(error: BaseException) -> None:
+def shorten(error: BaseException, name: str | None = None) -> None:
     """Take xarr's frames out of the traceback of `error` so far, and of the errors that caused it.
 
     For the function that was called, before it raises `error` again: a bare `raise` adds no frame, so that the last
     line shown is the user's.  The user's frames stay, those of a function that xarr has called too.
+    name: the function as the text of the error shall begin, "" for an operator.  An error that went through a
+    function of the user's, or came from a backend, keeps its text.
     """
+    if isinstance(error, XarrError) and not vars(error).get("_is_final"):
+        if not _is_from_here(error.__traceback__):
+            vars(error)["_is_final"] = True
+        elif name is not None:
+            error.name_function(name)
     if config.traceback == "short":
         for each in _chain(error):
             each.__traceback__ = without_own_frames(each.__traceback__)
+
+
+def _is_from_here(trace: TracebackType | None) -> bool:
+    """Whether all frames of a traceback are those of functions in the package xarr."""
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            return False
+        trace = trace.tb_next
+    return True
+
+
+def names_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` for users: an error of xarr's that leaves it begins with its name."""
+    name = name_in_errors(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except XarrError as error:
+            shorten(error, name)
+            raise
+
+    return call
+
+
+def name_in_errors(function: Callable[..., Any]) -> str:
+    """A function of a namespace of xarr's as its users write it, such as `linalg.norm` or `flip`."""
+    namespace = function.__module__.split(".")[1]
+    return f"{namespace}.{function.__name__}" if namespace in _NAMESPACES else function.__name__
 
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:

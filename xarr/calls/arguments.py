@@ -11,7 +11,7 @@ import numpy as np
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.base.host_arrays import scalar
-from xarr.base.tracebacks import shorten
+from xarr.base.tracebacks import name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
@@ -260,17 +260,19 @@ def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]
     which is asked where `function` itself takes no such value.  keys: how many of them it must get.
     """
 
+    name = name_in_errors(function)
+
     @wraps(function)
     def arranging(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (InputError, TypeError, ValueError) as error:
+        except (XarrError, TypeError, ValueError) as error:
             values = [
                 value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arrange")
             ]
             if len(values) < keys:
                 if isinstance(error, XarrError):
-                    shorten(error)
+                    shorten(error, name)
                 raise
             arranged: R = values[0]._arrange(function, args, kwargs)
             return arranged

@@ -13,6 +13,7 @@ from xarr import lax
 from xarr.base.broadcasting import Alignment
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import host_array, scalar_kind
+from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.calls.operands import (
     DType,
@@ -40,7 +41,7 @@ from xarr.dtypes import (
     promote,
     widened,
 )
-from xarr.errors import DTypeError
+from xarr.errors import DTypeError, XarrError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op, infer_type
@@ -262,13 +263,17 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
     def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x,), out, options)
-        node: Any = getattr(x, "_node", None)
-        plan = None if node is None else plans.get(node.type)
-        if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
-            plan, (node,) = plans.prepare(x)
-        if plan.settings is not None:
-            node = follow(plan.steps[0], node)
-        return wrap(Node(op, (node,), plan.type))
+        try:
+            node: Any = getattr(x, "_node", None)
+            plan = None if node is None else plans.get(node.type)
+            if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
+                plan, (node,) = plans.prepare(x)
+            if plan.settings is not None:
+                node = follow(plan.steps[0], node)
+            return wrap(Node(op, (node,), plan.type))
+        except XarrError as error:
+            shorten(error, name)
+            raise
 
     function.__doc__ = _documentation(name, op, summary)
     ufunc: UnaryFunction = attach(function, 1, name, _HOME)
@@ -284,29 +289,33 @@ def binary(
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x1, x2), out, options)
-        first: Any = getattr(x1, "_node", None)
-        second: Any = getattr(x2, "_node", None)
-        plan = plans.get(
-            (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
-        )
-        if (
-            plan is None
-            or recording
-            or observers
-            or (plan.settings is not None and not config.is_in(plan.settings))
-        ):
-            plan, (first, second) = plans.prepare(x1, x2)
-        if first is None:
-            first = scalar_node(x1, plan.dtype)
-        if second is None:
-            second = scalar_node(x2, plan.dtype)
-        source = caller()
-        left, right = plan.steps
-        if left:
-            first = follow(left, first, source)
-        if right:
-            second = follow(right, second, source)
-        return wrap(Node(op, (first, second), plan.type, source))
+        try:
+            first: Any = getattr(x1, "_node", None)
+            second: Any = getattr(x2, "_node", None)
+            plan = plans.get(
+                (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
+            )
+            if (
+                plan is None
+                or recording
+                or observers
+                or (plan.settings is not None and not config.is_in(plan.settings))
+            ):
+                plan, (first, second) = plans.prepare(x1, x2)
+            if first is None:
+                first = scalar_node(x1, plan.dtype)
+            if second is None:
+                second = scalar_node(x2, plan.dtype)
+            source = caller()
+            left, right = plan.steps
+            if left:
+                first = follow(left, first, source)
+            if right:
+                second = follow(right, second, source)
+            return wrap(Node(op, (first, second), plan.type, source))
+        except XarrError as error:
+            shorten(error, name)
+            raise
 
     function.__doc__ = _documentation(name, op, summary)
     ufunc: BinaryFunction = attach(function, 2, name, _HOME)
@@ -320,14 +329,18 @@ def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x1, x2), out, options)
-        first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
-        if first is None or second is None or first.type is not second.type:
-            outcome = _compare_out_of_range(x1, x2, direction)
-            if outcome is not None:
-                return lax.full_like(as_array(x2 if is_weak(x1) else x1), outcome, PREDICATE)
-            if _signs_differ(x1, x2):
-                return _compare_signs(direction, *broadcast_operands(name, as_array(x1), as_array(x2)))
-        return compare(x1, x2)
+        try:
+            first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
+            if first is None or second is None or first.type is not second.type:
+                outcome = _compare_out_of_range(x1, x2, direction)
+                if outcome is not None:
+                    return lax.full_like(as_array(x2 if is_weak(x1) else x1), outcome, PREDICATE)
+                if _signs_differ(x1, x2):
+                    return _compare_signs(direction, *broadcast_operands(name, as_array(x1), as_array(x2)))
+            return compare(x1, x2)
+        except XarrError as error:
+            shorten(error, name)
+            raise
 
     function.__doc__ = compare.__doc__
     ufunc: BinaryFunction = attach(function, 2, name, _HOME)

@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import fits_into
-from xarr.base.tracebacks import shorten
+from xarr.base.tracebacks import name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, convert, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands
@@ -52,9 +52,7 @@ def takes_out(
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         parameters = signature(function)
-        name = f"{function.__module__}.{function.__name__}".removeprefix("xarr.")
-        name = name if name.startswith(("fft.", "linalg.")) else function.__name__
-        name = name.replace("linalg.products.", "linalg.")
+        name = name_in_errors(function)
         is_by_name = parameters.parameters["out"].kind is Parameter.KEYWORD_ONLY
         # Where no `out` is among the positional arguments, it is not looked for.
         position = len(parameters.parameters) if is_by_name else list(parameters.parameters).index("out")
@@ -72,10 +70,10 @@ def takes_out(
                 result: Any = function(*bound.args, **bound.kwargs)
                 return show(name, target, result, _casting_of(bound, casting), broadcasts=broadcasts)  # type: ignore[return-value]
             except XarrError as error:
-                shorten(error)
+                shorten(error, name)
                 raise
 
-        # Tracebacks and errors tell by the code which function was called.
+        # Tracebacks tell by the code which function was called.
         call.__code__ = call.__code__.replace(co_name=function.__name__)
         return wraps(function)(call)
 

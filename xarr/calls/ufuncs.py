@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypedDict, TypeVar, Unpack, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.base.tracebacks import shorten
+from xarr.base.tracebacks import names_errors, shorten
 from xarr.base.typing import Array
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
@@ -80,7 +80,7 @@ def with_options(
     try:
         result: Array | tuple[Array, ...] = _methods.call_ufunc(function, operands, out, options)
     except XarrError as error:
-        shorten(error)
+        shorten(error, function.__name__)
         raise
     return result
 
@@ -104,6 +104,7 @@ class UFunc(Protocol):
 
     def __hash__(self) -> int: ...
 
+    @names_errors
     def reduce(
         self,
         array: ArrayLike,
@@ -126,6 +127,7 @@ class UFunc(Protocol):
         result: Array = _methods.reduce(self, array, axis, dtype, out, keepdims, initial, where)
         return result
 
+    @names_errors
     def accumulate(
         self, array: ArrayLike, axis: Axes = 0, dtype: DTypeLike | None = None, out: Array | None = None
     ) -> Array:
@@ -136,6 +138,7 @@ class UFunc(Protocol):
         result: Array = _methods.accumulate(self, array, axis, dtype, out)
         return result
 
+    @names_errors
     def reduceat(
         self,
         array: ArrayLike,
@@ -153,6 +156,7 @@ class UFunc(Protocol):
         result: Array = _methods.reduceat(self, array, indices, axis, dtype, out)
         return result
 
+    @names_errors
     def outer(
         self, A: ArrayLike, B: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]
     ) -> Array:
@@ -160,6 +164,7 @@ class UFunc(Protocol):
         result: Array = _methods.outer(self, A, B, out, options)
         return result
 
+    @names_errors
     def at(self, a: Array, indices: Any, b: ArrayLike = NOT_GIVEN, /) -> None:
         """a[indices] = f(a[indices], b), or f(a[indices]), once for each time that an element is meant.
 
@@ -227,7 +232,7 @@ def attach(
     name: under which `module`, xarr and NumPy have it; signature: that of core dimensions.
     """
     function.__name__ = function.__qualname__ = name
-    # Tracebacks and errors tell by the code which function was called.
+    # Tracebacks tell by the code which function was called.
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__module__ = module
     function.__dict__.update({method: MethodType(body, function) for method, body in _METHODS})
@@ -295,7 +300,7 @@ def gufunc(
                     return _methods.call_on_cores(call, (x1, x2), out, options)
                 return function(x1, x2)
             except XarrError as error:
-                shorten(error)
+                shorten(error, call.__name__)
                 raise
 
         call.__doc__ = function.__doc__
@@ -313,7 +318,7 @@ def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
         try:
             return function(x)
         except XarrError as error:
-            shorten(error)
+            shorten(error, call.__name__)
             raise
 
     return call
@@ -326,7 +331,7 @@ def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]
         try:
             return function(x1, x2)
         except XarrError as error:
-            shorten(error)
+            shorten(error, call.__name__)
             raise
 
     return call
@@ -340,7 +345,7 @@ def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
         try:
             return function(x)
         except XarrError as error:
-            shorten(error)
+            shorten(error, call.__name__)
             raise
 
     return call
@@ -356,7 +361,7 @@ def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[...,
         try:
             return function(x1, x2)
         except XarrError as error:
-            shorten(error)
+            shorten(error, call.__name__)
             raise
 
     return call

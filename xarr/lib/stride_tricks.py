@@ -10,6 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.absent_names import missing
 from xarr.base.names import public_names
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import fill, is_listed
 from xarr.calls.operands import as_array, fresh
@@ -23,6 +24,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["as_strided", "sliding_window_view"]
 
 
+@names_errors
 def as_strided(
     x: ArrayLike,
     shape: Sequence[int] | None = None,
@@ -61,6 +63,7 @@ def as_strided(
     return from_host(values, device_of(array._node))
 
 
+@names_errors
 def sliding_window_view(
     x: ArrayLike,
     window_shape: int | Sequence[int],

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.operands import as_array
@@ -24,6 +25,7 @@ from xarr.numpy_api.statistics import reductions as statistics
 from xarr.runtime.handles import Handle
 
 
+@names_errors
 def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors along one axis or of matrices along two.
 
@@ -51,6 +53,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
     raise MatrixShapeError(f"linalg.norm: wanted one or two axes, got {len(axes)} of shape {array.shape}")
 
 
+@names_errors
 def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norm of vectors: of all elements, or along one or several axes, which count as one.
 
@@ -64,6 +67,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, or
     )
 
 
+@names_errors
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of the matrices in the last two dimensions.
 
@@ -79,6 +83,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     )
 
 
+@names_errors
 def cond(x: ArrayLike, p: Any = None) -> Array:
     """The condition number: the norm of x times the norm of its inverse, inf for singular matrices.
 

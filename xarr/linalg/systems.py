@@ -7,6 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.dtypes import COMPLEX
@@ -24,6 +25,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
+@names_errors
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The x with a x = b, for square matrices a.
 
@@ -52,6 +54,7 @@ def regular(a: Array, b: Array) -> Array:
     return check_all("Singular matrix", lax.bitwise_not(singular), x)[0]
 
 
+@names_errors
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices.
 
@@ -69,6 +72,7 @@ def identities(array: Array) -> Array:
     return lax.broadcast_in_dim(one, array.shape, (array.ndim - 2, array.ndim - 1))
 
 
+@names_errors
 def slogdet(a: ArrayLike) -> SlogdetResult:
     """(sign, log |det a|); (0, -inf) for singular matrices.
 
@@ -78,6 +82,7 @@ def slogdet(a: ArrayLike) -> SlogdetResult:
     return SlogdetResult(*lapack.slogdet(squares("slogdet", a)))
 
 
+@names_errors
 def det(a: ArrayLike) -> Array:
     """The determinants of square matrices, sign exp(log |det a|) as NumPy has it.
 
@@ -88,6 +93,7 @@ def det(a: ArrayLike) -> Array:
     return lax.mul(sign, convert(size, sign.dtype) if sign.dtype in COMPLEX else size)
 
 
+@names_errors
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of the matrix that has the first `ind` dimensions as rows and the others as columns.
 
@@ -108,6 +114,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     return lax.reshape(regular(matrix, identities(matrix)), (*columns, *rows))
 
 
+@names_errors
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The x with tensordot(a, x, x.ndim) = b, after moving the dimensions `axes` of a to the end.
 

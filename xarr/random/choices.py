@@ -10,6 +10,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.host_arrays import is_weak
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import FLOAT, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, counted
@@ -140,6 +141,7 @@ def _first_not_below(ordered: Array, values: Array) -> Array:
     return low
 
 
+@names_errors
 def categorical(
     key: KeyLike,
     logits: ArrayLike,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, info, real_part_of
 from xarr.errors import InputError
@@ -69,6 +70,7 @@ def normal(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> A
     return lax.div(lax.complex(first, second), number(math.sqrt(2), element))
 
 
+@names_errors
 def truncated_normal(
     key: KeyLike,
     lower: ArrayLike,
@@ -159,6 +161,7 @@ def logistic(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
     return lax.sub(lax.log(u), log1p(lax.neg(u)))
 
 
+@names_errors
 def cauchy(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of the density 1 / (pi (1 + x²)).  Source: jax.random.cauchy."""
     u, element = _draw_uniform("cauchy", key, shape, dtype, "eps")
@@ -172,6 +175,7 @@ def pareto(key: KeyLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeL
     return lax.exp(lax.div(exponential(key, sizes, element), spread_to("pareto", b, sizes, element)))
 
 
+@names_errors
 def weibull_min(
     key: KeyLike,
     scale: ArrayLike,

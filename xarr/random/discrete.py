@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.host_arrays import is_weak
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import FLOAT, INTEGER, canonical, default_float, default_of, info
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -380,6 +381,7 @@ def _integers(value: Any, greatest: int, shape: Sizes, dtype: DType) -> Array:
     return spread_to("randint", value, shape, dtype)
 
 
+@names_errors
 def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode: str = "low") -> Array:
     """True with probability p.
 
@@ -402,6 +404,7 @@ def bernoulli(key: KeyLike, p: ArrayLike = 0.5, shape: Shape | None = None, mode
     return lax.lt(fine, lax.sub(bound, first))
 
 
+@names_errors
 def rademacher(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """-1 or 1, each with probability 1/2; an int64 array unless `dtype` says otherwise.
 

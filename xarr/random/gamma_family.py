@@ -7,6 +7,7 @@ from collections.abc import Callable
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.lax.core import ArrayLike, integer
@@ -50,6 +51,7 @@ def gamma(key: KeyLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLi
     return _gamma("gamma", one_key("gamma", key), spread_to("gamma", a, sizes, element), False)
 
 
+@names_errors
 def loggamma(key: KeyLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Logarithms of the numbers of `gamma`, finite where those of small `a` underflow to 0.
 
@@ -203,6 +205,7 @@ def f(
     return lax.div(above, below)
 
 
+@names_errors
 def t(key: KeyLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Numbers of Student's t distribution of `df` degrees of freedom.  Source: jax.random.t."""
     element = float_type("t", dtype)
@@ -213,6 +216,7 @@ def t(key: KeyLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike 
     return lax.mul(draw_normal(for_normal, sizes, element), spread)
 
 
+@names_errors
 def generalized_normal(
     key: KeyLike, p: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
@@ -225,6 +229,7 @@ def generalized_normal(
     return lax.mul(rademacher(for_sign, sizes, element), drawn)
 
 
+@names_errors
 def ball(key: KeyLike, d: int, p: ArrayLike = 2, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Points of `d` coordinates, uniform in the unit ball of the p-norm: an array of shape (*shape, d).
 

@@ -15,6 +15,7 @@ from xarr import lax, tree
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import is_weak
 from xarr.base.names import did_you_mean
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, KeyType, canonical
@@ -279,6 +280,7 @@ def words_per_key() -> int:
     return _resolve("key", None).size
 
 
+@names_errors
 def key_dtype(impl_spec: Impl = None) -> KeyType:
     """The element type of arrays of keys of a generator.
 
@@ -292,6 +294,7 @@ def key_dtype(impl_spec: Impl = None) -> KeyType:
 KeyLike = Any
 
 
+@names_errors
 def key(seed: ArrayLike, *, impl: Impl = None, dtype: Impl = None) -> Key:
     """A key from an integer: a Python int of 64 bits, or an integer scalar.
 
@@ -304,6 +307,7 @@ def key(seed: ArrayLike, *, impl: Impl = None, dtype: Impl = None) -> Key:
     return Key(_seed_key("key", seed, prng), prng.name)
 
 
+@names_errors
 def PRNGKey(seed: ArrayLike, *, impl: Impl = None) -> Array:
     """The words of `key(seed)` as a uint32 array, which all functions take for a key.
 
@@ -347,6 +351,7 @@ def _seed_words(name: str, seed: ArrayLike) -> Array:
     return lax.concatenate([lax.reshape(high, (1,)), lax.reshape(low, (1,))], 0)
 
 
+@names_errors
 def wrap_key_data(key_bits_array: ArrayLike, *, impl: Impl = None, dtype: Impl = None) -> Key:
     """Keys from their words, uint32 of shape (…, n): the inverse of key_data.
 
@@ -357,16 +362,19 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: Impl = None, dtype: Impl =
     return Key(_words_of("wrap_key_data", key_bits_array, prng), prng.name)
 
 
+@names_errors
 def key_data(keys: KeyLike) -> Array:
     """The words of keys, uint32 of shape (*keys.shape, n).  Source: jax.random.key_data."""
     return _keys_of("key_data", keys).data
 
 
+@names_errors
 def key_impl(keys: KeyLike) -> str:
     """The name of the generator, as `impl=` takes it.  Source: jax.random.key_impl."""
     return _keys_of("key_impl", keys).impl
 
 
+@names_errors
 def clone(key: KeyLike) -> KeyLike:
     """An equal key, for readers who watch that each is used once.  Source: jax.random.clone."""
     _keys_of("clone", key)
@@ -412,6 +420,7 @@ def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
     return sizes
 
 
+@names_errors
 def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
     """New keys from one, which should not be used again: an array of them, of shape (num,) or `num`.
 
@@ -423,6 +432,7 @@ def split(key: KeyLike, num: int | Shape = 2) -> KeyLike:
     return single._like(new) if isinstance(key, Key) else new
 
 
+@names_errors
 def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
     """A new key from a key and an integer scalar (a step, an index) modulo 2**32.
 
@@ -442,6 +452,7 @@ def fold_in(key: KeyLike, data: ArrayLike) -> KeyLike:
     return single._like(new) if isinstance(key, Key) else new
 
 
+@names_errors
 def bits(key: KeyLike, shape: Shape = (), dtype: DTypeLike = np.uint32) -> Array:
     """Random bits of an unsigned integer type.
 

@@ -7,6 +7,7 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.errors import broadcast_error
@@ -64,6 +65,7 @@ def multivariate_normal(
     return lax.convert_element_type(moved, element)
 
 
+@names_errors
 def orthogonal(
     key: KeyLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None
 ) -> Array:
@@ -106,6 +108,7 @@ def _lead(shape: Shape | None, *shapes: Sizes) -> Sizes:
     return alignment.result
 
 
+@names_errors
 def maxwell(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Lengths of vectors of three normal numbers.  Source: jax.random.maxwell."""
     element, sizes = float_type("maxwell", dtype), sizes_of("maxwell", shape)
@@ -113,6 +116,7 @@ def maxwell(key: KeyLike, shape: Shape = (), dtype: DTypeLike | None = None) -> 
     return lax.sqrt(lax.reduce_sum(lax.mul(drawn, drawn), (len(sizes),)))
 
 
+@names_errors
 def double_sided_maxwell(
     key: KeyLike, loc: ArrayLike, scale: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:

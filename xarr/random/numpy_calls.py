@@ -15,6 +15,7 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.arrays.numpy_protocols import array_of, host_value
+from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.keys import Key
@@ -82,7 +83,7 @@ def function(draw: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__module__ = "xarr.random"
     wrapper.__doc__ = _add_source(draw, name)
-    return wrapper
+    return names_errors(wrapper)
 
 
 def method(draw: Callable[..., Any]) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from numpy.random import (
     set_state as set_state,
 )
 
+from xarr.base.tracebacks import names_errors
 from xarr.random import numpy_calls
 from xarr.random.numpy_calls import function, method
 
@@ -175,6 +176,7 @@ class RandomState(np.random.RandomState):
     zipf = method(_State.zipf)
 
 
+@names_errors
 def default_rng(seed: Any = None) -> Generator:
     """A Generator with NumPy's default bit generator, PCG64.
 
@@ -186,6 +188,7 @@ def default_rng(seed: Any = None) -> Generator:
     return Generator(np.random.default_rng(numpy_calls.seed_on_host("default_rng", seed)).bit_generator)
 
 
+@names_errors
 def shuffle(x: Any) -> None:
     """Shuffle x along its first axis: an Array's handle shows the new order, other Arrays keep theirs.
 

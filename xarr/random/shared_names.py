@@ -9,6 +9,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.errors import TracedValueError
 from xarr.random import choices, continuous, discrete, gamma_family, multivariate, numpy_calls
 from xarr.random.keys import Key, words_per_key
@@ -34,7 +35,7 @@ def two_ways(keyed: Callable[P, R], draw: Callable[..., Any]) -> TwoWays[P, R]:
     A key is a Key, or uint32 words of one, whose last dimension has size 2 for the default generator; words with
     fewer arguments than `keyed` needs are an argument of `draw`, as in `permutation(x)`.
     """
-    name, host = keyed.__name__, numpy_calls.function(draw)
+    name, host, drawing = keyed.__name__, numpy_calls.function(draw), names_errors(keyed)
     parameters = inspect.signature(keyed).parameters.values()
     needed = sum(each.default is each.empty for each in parameters)
     ways = f"random.{name}{_parameters_of(keyed)}", f"numpy.random.{name}{_parameters_of(draw)}"
@@ -43,7 +44,7 @@ def two_ways(keyed: Callable[P, R], draw: Callable[..., Any]) -> TwoWays[P, R]:
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         is_keyed = _is_keyed(args, kwargs, needed)
         try:
-            return keyed(*args, **kwargs) if is_keyed else host(*args, **kwargs)
+            return drawing(*args, **kwargs) if is_keyed else host(*args, **kwargs)
         except TracedValueError:
             raise
         except (TypeError, ValueError) as error:

@@ -81,17 +81,20 @@ def block_until_ready(x: Tree) -> Tree:
     return x
 
 
-def to_host(handle: Handle) -> np.ndarray[Any, Any]:
-    """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be."""
+def to_host(handle: Handle, name: str | None = None) -> np.ndarray[Any, Any]:
+    """The value, of a dynamic Array its live part, as a read-only NumPy array, computed if need be.
+
+    name: the method that wants it, with which the text of an error begins.
+    """
     try:
         node = compute(handle)
         # Before the value is read: a call in another thread that was given the Array may write over it else.
         node.exposed = True
         value = node.value
         if value is None:
-            return to_host(handle)  # that call was faster: the Array is gone
+            return to_host(handle, name)  # that call was faster: the Array is gone
     except XarrError as error:
-        shorten(error)
+        shorten(error, name)
         raise
     assert node.device is not None
     if unread:

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from xarr import lax
 from xarr.base.broadcasting import explain_misfit, fits_into
 from xarr.base.host_arrays import SCALARS, host_array, only_numbers, scalar_kind
+from xarr.base.tracebacks import names_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     MOST_DIMENSIONS,
@@ -50,6 +51,7 @@ from xarr.errors import (
     InputError,
     RaggedError,
     ValueRangeError,
+    XarrError,
 )
 from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, host_node, integer
@@ -92,6 +94,7 @@ INT64 = np.dtype(np.int64)
 # --- from data ------------------------------------------------------------------------------------
 
 
+@names_errors
 def asarray(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -112,30 +115,34 @@ def asarray(
     strings without a `dtype`, as which they are read,
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
     """
-    check_order("asarray", order)
-    if isinstance(copy, str):
-        raise ArgumentError(f"asarray: wanted True, False or None for copy, got {copy!r}")
-    if isinstance(a, Handle):
-        return _of_array(as_array(a), dtype, device, copy)
-    if hasattr(type(a), "_as_array"):  # random keys, whose class is above this one
-        keys: Any = a
-        return keys._as_array("asarray", dtype, device, copy)  # type: ignore[no-any-return]
-    if _holds_arrays(a):
+    try:
+        check_order("asarray", order)
+        if isinstance(copy, str):
+            raise ArgumentError(f"asarray: wanted True, False or None for copy, got {copy!r}")
+        if isinstance(a, Handle):
+            return _of_array(as_array(a), dtype, device, copy)
+        if hasattr(type(a), "_as_array"):  # random keys, whose class is above this one
+            keys: Any = a
+            return keys._as_array("asarray", dtype, device, copy)  # type: ignore[no-any-return]
+        if _holds_arrays(a):
+            if copy is False:
+                raise ValueError(
+                    "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
+                )
+            return move_to_device(_stack_nested(a, dtype), device)
+        there = as_device(device)
         if copy is False:
-            raise ValueError(
-                "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
-            )
-        return move_to_device(_stack_nested(a, dtype), device)
-    there = as_device(device)
-    if copy is False:
-        if not there.backend.is_on_host:
-            raise ValueError(
-                f"asarray: copy=False cannot be kept: the memory of backend {there.name!r} is not the host's"
-            )
-        return from_host(_share_memory(a, dtype), there)
-    if isinstance(a, (list, tuple, *SCALARS)):
-        return wrap(host_node(host_array(a, dtype), there))
-    return _from_host(a, None if dtype is None else canonical(dtype), there)
+            if not there.backend.is_on_host:
+                raise ValueError(
+                    f"asarray: copy=False cannot be kept: the memory of backend {there.name!r} is not the host's"
+                )
+            return from_host(_share_memory(a, dtype), there)
+        if isinstance(a, (list, tuple, *SCALARS)):
+            return wrap(host_node(host_array(a, dtype), there))
+        return _from_host(a, None if dtype is None else canonical(dtype), there)
+    except XarrError as error:
+        shorten(error, "asarray")
+        raise
 
 
 def _from_host(obj: Any, wanted: DType | None, device: Device) -> Array:
@@ -209,6 +216,7 @@ def argument(value: ArrayLike) -> Array:
     return _stack_nested(value, None)
 
 
+@names_errors
 def array(
     object: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -233,11 +241,13 @@ def array(
     return lax.expand_dims(result, range(missing))
 
 
+@names_errors
 def copy(a: ArrayLike, order: str | None = "K") -> Array:
     """An Array that keeps its value when `a` is written to.  Source: NumPy, `copy`."""
     return array(a, order=order)
 
 
+@names_errors
 def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """An Array of what any object with `__dlpack__` holds, bfloat16 and float8 numbers too.
 
@@ -270,6 +280,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
 # --- from a fill value ----------------------------------------------------------------------------
 
 
+@names_errors
 def zeros(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
@@ -277,6 +288,7 @@ def zeros(
     return full(shape, 0, canonical(dtype), order, device=device)
 
 
+@names_errors
 def ones(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
@@ -284,6 +296,7 @@ def ones(
     return full(shape, 1, canonical(dtype), order, device=device)
 
 
+@names_errors
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
@@ -294,6 +307,7 @@ def empty(
     return zeros(shape, dtype, order, device=device)
 
 
+@names_errors
 def full(
     shape: Shape,
     fill_value: ArrayLike,
@@ -349,6 +363,7 @@ def _like(
     return with_sizes_of(result, model) if shape is None else result
 
 
+@names_errors
 def zeros_like(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -361,6 +376,7 @@ def zeros_like(
     return _like(a, 0, dtype, order, shape, device)
 
 
+@names_errors
 def ones_like(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -373,6 +389,7 @@ def ones_like(
     return _like(a, 1, dtype, order, shape, device)
 
 
+@names_errors
 def empty_like(
     prototype: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -410,6 +427,7 @@ def full_like(
 # --- from a counter -------------------------------------------------------------------------------
 
 
+@names_errors
 def arange(
     start_or_stop: ArrayLike | None = None,
     /,
@@ -447,6 +465,7 @@ def counted_range(first: Any, last: Any, step: ArrayLike | None = 1, wanted: DTy
     return values(first, delta, size, element)
 
 
+@names_errors
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -501,6 +520,7 @@ def spaced_values(
 # --- from several arrays ---------------------------------------------------------------------------
 
 
+@names_errors
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> tuple[Array, ...]:

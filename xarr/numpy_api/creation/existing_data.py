@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, convert
 from xarr.calls.operands import fresh
@@ -40,6 +41,7 @@ __all__ = [
 # --- from arrays ----------------------------------------------------------------------------------
 
 
+@names_errors
 def asanyarray(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -52,17 +54,20 @@ def asanyarray(
     return asarray(a, dtype, order, device=device, copy=copy)
 
 
+@names_errors
 def ascontiguousarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
     result: Array = atleast_1d(asarray(a, dtype, device=None))
     return result
 
 
+@names_errors
 def asfortranarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
     return fresh(ascontiguousarray(a, dtype))  # NumPy makes a copy in another order
 
 
+@names_errors
 def asarray_chkfinite(a: ArrayLike, dtype: DTypeLike | None = None, order: str | None = None) -> Array:
     """`asarray`, which is evaluated to see that there is no NaN and no infinity.
 
@@ -84,6 +89,7 @@ _FLAGS: Final = {
 }
 
 
+@names_errors
 def require(
     a: ArrayLike, dtype: DTypeLike | None = None, requirements: str | Sequence[str] | None = None
 ) -> Array:
@@ -104,6 +110,7 @@ def require(
 # --- from formulas --------------------------------------------------------------------------------
 
 
+@names_errors
 def fromfunction(
     function: Callable[..., Any], shape: Sequence[int], *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
@@ -123,6 +130,7 @@ def fromfunction(
 # --- from iterables, bytes and text ---------------------------------------------------------------
 
 
+@names_errors
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """A vector of the numbers of an iterable, all or the first `count`.
 
@@ -135,6 +143,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     return asarray(call_guarded("fromiter", lambda: np.fromiter(numbers, wanted, count)), device=None)
 
 
+@names_errors
 def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, offset: int = 0) -> Array:
     """A vector of the numbers whose bytes an object holds; it keeps them when the object changes.
 
@@ -147,6 +156,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = None, count: int = -1, off
     )
 
 
+@names_errors
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str = "") -> Array:
     """A vector of the numbers in a text, with `sep` between them.
 
@@ -158,6 +168,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return numbers
 
 
+@names_errors
 def fromfile(
     file: Any, dtype: DTypeLike | None = None, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
@@ -22,6 +23,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["geomspace", "logspace"]
 
 
+@names_errors
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -47,6 +49,7 @@ def logspace(
     return values if dtype is None else convert(values, canonical(dtype))
 
 
+@names_errors
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, check_order, convert, fill, stretch, traced_integer
 from xarr.calls.operands import DType, as_array
@@ -40,6 +41,7 @@ def _diagonal_number(shape: tuple[int, ...], k: Diagonal) -> tuple[Array, Array]
     return columns, lax.add(rows, max(-shape[-2], min(shape[-1], whole("a triangle", "k", k))))
 
 
+@names_errors
 def eye(
     N: int,
     M: int | None = None,
@@ -60,11 +62,13 @@ def diagonal_matrix(shape: tuple[int, ...], k: Diagonal, dtype: DType) -> Array:
     return convert(lax.eq(*_diagonal_number(shape, k)), dtype)
 
 
+@names_errors
 def identity(n: int, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """The n by n identity matrix.  Source: NumPy, `identity`."""
     return eye(n, dtype=dtype, device=device)
 
 
+@names_errors
 def tri(
     N: int,
     M: int | None = None,
@@ -91,6 +95,7 @@ def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
     return lax.select(lax.ge(*distances) if upper else lax.le(*distances), matrix, zero)
 
 
+@names_errors
 def tril(m: ArrayLike, k: Diagonal = 0) -> Array:
     """Matrices (…, N, M) with zeros above diagonal k; a vector counts as a matrix of equal rows.
 
@@ -99,6 +104,7 @@ def tril(m: ArrayLike, k: Diagonal = 0) -> Array:
     return _triangle("tril", m, k, upper=False)
 
 
+@names_errors
 def triu(m: ArrayLike, k: Diagonal = 0) -> Array:
     """Matrices (…, N, M) with zeros below diagonal k; a vector counts as a matrix of equal rows.
 
@@ -107,6 +113,7 @@ def triu(m: ArrayLike, k: Diagonal = 0) -> Array:
     return _triangle("triu", m, k, upper=True)
 
 
+@names_errors
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """A vector as diagonal k of a square matrix of zeros, or diagonal k of a matrix as a vector.
 
@@ -142,6 +149,7 @@ def diagonal_of_last_two(array: Array, offset: int) -> Array:
     return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))
 
 
+@names_errors
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector: column j has x ** (N - 1 - j), or x ** j if `increasing`.
 

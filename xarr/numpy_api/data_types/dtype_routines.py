@@ -10,6 +10,7 @@ from numpy import mintypecode
 from numpy.typing import DTypeLike
 
 from xarr.base.host_arrays import scalar_kind
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, check_casting, convert, fill, move_to_device
 from xarr.calls.operands import DType, as_array, common_dtype, fresh, is_weak, promote_operands
@@ -54,6 +55,7 @@ __all__ = [
 ]
 
 
+@names_errors
 def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = True, device: DeviceLike = None) -> Array:
     """The elements as `dtype`, see `lax.convert_element_type`; `x` itself if `copy` is false and it fits.
 
@@ -73,6 +75,7 @@ def _dtype_of(value: Any) -> DType:
     return canonical(value.dtype if is_array else value)
 
 
+@names_errors
 def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
     """Whether an array or dtype can become `to` by the rule "no", "equiv", "safe", "same_kind" or "unsafe".
 
@@ -84,11 +87,13 @@ def can_cast(from_: Any, to: DTypeLike, casting: str = "safe") -> bool:
     return bool(np.can_cast(_dtype_of(from_), canonical(to), casting))  # type: ignore[arg-type]
 
 
+@names_errors
 def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
     """The smallest element type that both can become.  DTypeError where there is none.  Source: NumPy."""
     return promote(canonical(type1), canonical(type2))
 
 
+@names_errors
 def result_type(*arrays_and_dtypes: Any) -> DType:
     """The element type of an operation on these arrays, dtypes and Python numbers, which give way.
 
@@ -158,6 +163,7 @@ class _KindError(DTypeError, ValueError):
     """NumPy says ValueError."""
 
 
+@names_errors
 def finfo(type: Any, /) -> FloatInfo:
     """Limits of a float type, of the parts of a complex one, or of a value's type.
 
@@ -170,6 +176,7 @@ def finfo(type: Any, /) -> FloatInfo:
     return FloatInfo(dtype)
 
 
+@names_errors
 def iinfo(type: Any, /) -> Any:
     """Limits of an integer type, or of a value's type: bits, max, min, dtype.
 
@@ -192,6 +199,7 @@ _KINDS: Final = {
 }
 
 
+@names_errors
 def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     """Whether `dtype` is of a kind: a dtype, "bool", "signed integer", "unsigned integer", "integral",
     "real floating", "complex floating", "numeric", or a tuple of these, any of which will do.
@@ -210,6 +218,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
     return element == canonical(kind)
 
 
+@names_errors
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether the type `arg1` is `arg2` or below it, as float32 is below `xarr.floating`.
 
@@ -244,6 +253,7 @@ def _is_extended(scalar: type[Any]) -> bool:
     return not issubclass(scalar, np.number) and np.dtype(scalar) in EXTENDED_FLOAT
 
 
+@names_errors
 def min_scalar_type(a: ArrayLike, /) -> DType:
     """The smallest element type that holds a scalar's value; of an array its own.
 
@@ -256,6 +266,7 @@ def min_scalar_type(a: ArrayLike, /) -> DType:
     return canonical(np.min_scalar_type(a))
 
 
+@names_errors
 def common_type(*arrays: ArrayLike) -> type[Any]:
     """The float or complex scalar class that all arrays fit in; integers count as float64.
 

@@ -21,6 +21,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
 from xarr.base.host_arrays import host_array
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import is_known
@@ -99,6 +100,7 @@ def common_shape(name: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...
 # --- along and over axes --------------------------------------------------------------------------
 
 
+@names_errors
 def apply_along_axis(func1d: Function, axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """`func1d(vector, *args, **kwargs)` of each vector along `axis`.
 
@@ -141,6 +143,7 @@ def _for_numpy(function: Function) -> Function:
     return call
 
 
+@names_errors
 def apply_over_axes(func: Function, a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """`func(a, axis)` for the first of `axes`, of its result for the next one, and so on.
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from xarr import indexing, lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import truth, with_size
 from xarr.calls.concrete_values import refuse_traced
@@ -45,6 +46,7 @@ def _return_or_show(array: Array, result: Array, inplace: bool) -> Array | None:
     return None
 
 
+@names_errors
 def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: str = "raise", *, inplace: bool = True) -> Array | None:
     """a.flat[ind] = v, where v is repeated or cut to as many elements as there are indices.
 
@@ -54,6 +56,7 @@ def put(a: Any, ind: ArrayLike, v: ArrayLike, mode: str = "raise", *, inplace: b
     return _return_or_show(array, put_flat(array, ind, v, Mode.of(mode)), inplace)
 
 
+@names_errors
 def put_along_axis(
     arr: Any,
     indices: ArrayLike,
@@ -97,6 +100,7 @@ def put_along_axis(
     return _return_or_show(array, lax.reshape(result, array.shape), inplace)
 
 
+@names_errors
 def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array | None:
     """Set the elements where `mask` holds to those of `vals`, one after the other, repeated if they are too few.
 
@@ -115,6 +119,7 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -
     return _return_or_show(array, _select(array, chosen, new, order), inplace)
 
 
+@names_errors
 def putmask(a: Any, /, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array | None:
     """a.flat[i] = values[i % size of values] for each i where `mask` holds.
 
@@ -149,6 +154,7 @@ def _select(array: Array, chosen: Array, new: Array, order: Array) -> Array:
     return lax.reshape(result, array.shape)
 
 
+@names_errors
 def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array | None:
     """a[i, i, …, i] = val, where the elements of `val` follow one another down the diagonal, over and over.
 
@@ -173,6 +179,7 @@ def fill_diagonal(a: Any, val: ArrayLike, wrap: bool = False, *, inplace: bool =
     return _return_or_show(array, lax.reshape(flat, array.shape), inplace)
 
 
+@names_errors
 def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
     """The elements of `arr` where `condition`, of the same number of elements, holds.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.host_arrays import is_weak
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, fill, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh, promote_operands
@@ -24,6 +25,7 @@ from xarr.runtime.parts import ALL
 __all__ = ["copyto", "piecewise", "select"]
 
 
+@names_errors
 def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """Where the first condition holds the element of the first choice, else where the second holds that of the
     second, and so on; `default` where none does.
@@ -56,6 +58,7 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
     return result
 
 
+@names_errors
 def piecewise(
     x: ArrayLike, condlist: Any, funclist: Sequence[Callable[..., Any] | ArrayLike], *args: Any, **kw: Any
 ) -> Array:
@@ -120,6 +123,7 @@ def _fit_value(value: ArrayLike, array: Array) -> Array:
     return lax.broadcast_in_dim(result, array.shape, range(len(result.shape)))
 
 
+@names_errors
 def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLike = True) -> None:
     """Make the Array `dst` show `src`, broadcast to its shape, where `where` holds.
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import stretch, truth, with_size
 from xarr.calls.operands import (
@@ -113,6 +114,7 @@ def _wrap_choice(choice: ArrayLike, dtype: DType) -> ArrayLike:
     return (choice - int(limits.min)) % 2 ** (8 * dtype.itemsize) + int(limits.min)
 
 
+@names_errors
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
@@ -54,6 +55,7 @@ def _decode(host: np.ndarray[Any, Any]) -> Array:
     return asarray(host.view(_BFLOAT16) if host.dtype == np.dtype("V2") else host, device=None)
 
 
+@names_errors
 def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     """Write an array to a file in NumPy's npy format; `load` reads it back with its element type.
 
@@ -63,6 +65,7 @@ def save(file: Any, arr: ArrayLike, allow_pickle: bool = True) -> None:
     np.save(file, _encode(arr), allow_pickle=False)
 
 
+@names_errors
 def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
     """Write several arrays to a file in NumPy's npz format, as "arr_0", "arr_1" … and under their keywords.
 
@@ -71,6 +74,7 @@ def savez(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayL
     _savez("savez", np.savez, file, args, kwds)
 
 
+@names_errors
 def savez_compressed(file: Any, *args: ArrayLike, allow_pickle: bool = True, **kwds: ArrayLike) -> None:
     """`savez`, compressed.  Source: NumPy, `savez_compressed`."""
     _savez("savez_compressed", np.savez_compressed, file, args, kwds)
@@ -152,6 +156,7 @@ def _load_without_pickle(function: Callable[[], Any]) -> Any:
         ) from error
 
 
+@names_errors
 def load(
     file: Any,
     mmap_mode: str | None = None,
@@ -192,6 +197,7 @@ def load(
 # --- text -----------------------------------------------------------------------------------------
 
 
+@names_errors
 def loadtxt(
     fname: Any,
     dtype: DTypeLike = float,
@@ -228,6 +234,7 @@ def loadtxt(
     return columns
 
 
+@names_errors
 def savetxt(
     fname: Any,
     X: ArrayLike,
@@ -249,6 +256,7 @@ def savetxt(
     call_guarded("savetxt", lambda: np.savetxt(fname, values, fmt, delimiter, newline, **options))  # type: ignore[arg-type]
 
 
+@names_errors
 def genfromtxt(
     fname: Any,
     dtype: DTypeLike | None = float,

@@ -18,6 +18,7 @@ from numpy import (
     set_printoptions,
 )
 
+from xarr.base.tracebacks import names_errors
 from xarr.calls.operands import as_array
 from xarr.errors import ValueRangeError
 from xarr.lax.core import ArrayLike, integer, whole
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 
+@names_errors
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -49,6 +51,7 @@ def array_repr(
         return repr(as_array(arr))
 
 
+@names_errors
 def array_str(
     a: ArrayLike,
     max_line_width: int | None = None,
@@ -62,6 +65,7 @@ def array_str(
     return elements(array, max_line_width, precision, suppress_small)
 
 
+@names_errors
 def array2string(
     a: ArrayLike,
     max_line_width: int | None = None,
@@ -95,6 +99,7 @@ def array2string(
     return np.array2string(host, max_line_width, precision, suppress_small, separator, prefix, **options)
 
 
+@names_errors
 def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
     """The digits of an integer in another base, with so many zeros before them.
 
@@ -106,6 +111,7 @@ def base_repr(number: int, base: int = 2, padding: int = 0) -> str:
     return np.base_repr(_number("base_repr", number), base, whole("base_repr", "padding", padding))
 
 
+@names_errors
 def binary_repr(num: int, width: int | None = None) -> str:
     """The bits of an integer, after zeros up to `width`; with a width, a negative one in two's complement.
 

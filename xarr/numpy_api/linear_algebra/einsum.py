@@ -11,6 +11,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.records import record
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, check_order, convert, is_listed
 from xarr.calls.concrete_values import look_at
@@ -269,6 +270,7 @@ def _spread(term: LabelledArray, output: Labels, sizes: dict[Any, int]) -> Array
 # --- the functions --------------------------------------------------------------------------------
 
 
+@names_errors
 def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kwargs: Any) -> Array:
     """The sum of products of the operands' elements over the subscripts that the result lacks.
 
@@ -336,6 +338,7 @@ def _check_casting(arrays: Sequence[Array], dtype: DType, casting: Any) -> None:
         )
 
 
+@names_errors
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> tuple[list[Any], str]:
     """(path, report): which operands `einsum` multiplies in which step, and what that costs.
 

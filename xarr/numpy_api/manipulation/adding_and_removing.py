@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth, with_size
 from xarr.calls.concrete_values import look_at, refuse_traced
@@ -33,6 +34,7 @@ __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
 _MOST_SLICES: Final = 4
 
 
+@names_errors
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """`values` behind `arr` along `axis`, or both flattened and then one behind the other for axis None.
 
@@ -43,6 +45,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate((as_array(arr), as_array(values)), axis)
 
 
+@names_errors
 def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
     """The elements in row-major order under another shape, as often as it needs them; zeros if there are none.
 
@@ -63,6 +66,7 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
 # --- putting in and taking out --------------------------------------------------------------------
 
 
+@names_errors
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """`arr` with `values` put in before the indices `obj` along `axis` (of the flattened array without one).
 
@@ -180,6 +184,7 @@ def _insert_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> Ar
     return lax.take(lax.concatenate([block, array], axis), order, axis)
 
 
+@names_errors
 def delete(
     arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
@@ -249,6 +254,7 @@ def _delete_by_value(array: Array, obj: Any, axis: int) -> Array:
     return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
 
 
+@names_errors
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """`filt` without the slices of zeros at its front ("f"), its back ("b") or both ("fb"), along `axis` or all.
 

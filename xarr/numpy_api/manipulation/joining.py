@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
@@ -131,6 +132,7 @@ def stack(
     return _join("stack", [lax.expand_dims(array, (dim,)) for array in parts], dim, dtype, casting)
 
 
+@names_errors
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the second dimension, vectors along their only one.  Source: NumPy."""
     parts = [atleast_1d(array) for array in _several("hstack", tup)]
@@ -138,16 +140,19 @@ def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     return _join("hstack", parts, axis, dtype, casting)
 
 
+@names_errors
 def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the first dimension; vectors count as rows.  Source: NumPy."""
     return _join("vstack", [atleast_2d(array) for array in _several("vstack", tup)], 0, dtype, casting)
 
 
+@names_errors
 def dstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the third dimension, see `atleast_3d`.  Source: NumPy."""
     return _join("dstack", [atleast_3d(array) for array in _several("dstack", tup)], 2, dtype, casting)
 
 
+@names_errors
 def column_stack(tup: Arrays) -> Array:
     """Vectors as columns, and matrices, side by side.  Source: NumPy, `column_stack`."""
     columns = [
@@ -157,6 +162,7 @@ def column_stack(tup: Arrays) -> Array:
     return _join("column_stack", columns, 1, None, "same_kind")
 
 
+@names_errors
 def block(arrays: Any) -> Array:
     """Arrays joined as nested lists arrange them: the innermost lists along the last dimension, the lists of
     them along the one before, and so on.

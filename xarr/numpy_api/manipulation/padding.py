@@ -13,6 +13,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.host_arrays import host_array
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth, with_size
 from xarr.calls.operands import DType, as_array, fresh
@@ -51,6 +52,7 @@ _KEYWORDS: Final[dict[str, str]] = {
 _MOST_RUNS: Final = 8
 
 
+@names_errors
 def pad(
     array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
@@ -63,11 +64,13 @@ Axes = int | Sequence[int]
 # --- questions ------------------------------------------------------------------------------------
 
 
+@names_errors
 def ndim(a: ArrayLike) -> int:
     """The number of dimensions.  Source: NumPy, `ndim`."""
     return len(as_array(a).shape)
 
 
+@names_errors
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of the dimensions.  Source: NumPy, `shape`."""
     array = as_array(a)
@@ -75,6 +78,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
     return array.shape
 
 
+@names_errors
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size of a dimension, or the product of several.
 
@@ -85,6 +89,7 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     return prod(array.shape[dim] for dim in normalize_axes(axis, len(array.shape)))
 
 
+@names_errors
 def iterable(y: object) -> bool:
     """Whether `iter(y)` works; of an Array whether it has a dimension.  Source: NumPy, `iterable`."""
     if isinstance(y, Handle):
@@ -153,6 +158,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     return reshape(a, (-1,) if as_array(a).size else (0,), order)
 
 
+@names_errors
 def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     """Dimensions of size 1 removed: those of `axis`, or all.
 
@@ -180,16 +186,19 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     return _mark_reshape(array, lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count)))
 
 
+@names_errors
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Scalars become vectors of one element; a tuple of arrays for several.  Source: NumPy."""
     return _at_least(arys, lambda shape: shape if shape else (1,))
 
 
+@names_errors
 def atleast_2d(*arys: ArrayLike) -> Any:
     """A vector of n elements becomes (1, n); a tuple of arrays for several.  Source: NumPy."""
     return _at_least(arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
+@names_errors
 def atleast_3d(*arys: ArrayLike) -> Any:
     """(n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1); a tuple for several arrays.  Source: NumPy."""
     return _at_least(arys, _in_three)
@@ -210,6 +219,7 @@ def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
 # --- order of dimensions --------------------------------------------------------------------------
 
 
+@names_errors
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Dimension i of the result is dimension axes[i] of `a`; by default in reverse order.
 
@@ -233,6 +243,7 @@ def transpose_part(array: Array, order: Sequence[int]) -> Array:
 permute_dims = transpose
 
 
+@names_errors
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two dimensions exchanged.  Raises ShapeError below rank 2.  Source: Array API."""
     array = as_array(x)
@@ -241,6 +252,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(array, -1, -2)
 
 
+@names_errors
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two dimensions exchanged.  Raises AxisError.  Source: NumPy, `swapaxes`."""
     array = as_array(a)
@@ -250,6 +262,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return transpose_part(array, order)
 
 
+@names_errors
 def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     """Move the dimensions `source` to `destination`; the others keep their order.
 
@@ -273,6 +286,7 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
 # --- broadcasting ---------------------------------------------------------------------------------
 
 
+@names_errors
 def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:
     """The shape that shapes broadcast to by NumPy's rule; an int n means (n,).
 
@@ -295,6 +309,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     return mark(source, broadcast_array("broadcast_to", source, sizes), BROADCAST, sizes)
 
 
+@names_errors
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     """The arrays in their common shape; allowed in every mode of `config.broadcasting`.
 
@@ -318,6 +333,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     )
 
 
+@names_errors
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Dimension `axis` moved to before dimension `start`.  Raises AxisError.  Source: NumPy, `rollaxis`."""
     array = as_array(a)

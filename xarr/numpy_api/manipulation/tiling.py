@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.layouts import items_of
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
@@ -119,6 +120,7 @@ def _count(value: Any) -> Any:
     return int(value) if is_flag else value
 
 
+@names_errors
 def repeat(
     a: ArrayLike,
     repeats: int | ArrayLike,

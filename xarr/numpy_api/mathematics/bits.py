@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth
 from xarr.calls.factories import integer_type
@@ -39,6 +40,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     return convert(lax.population_count(array), _BYTE)
 
 
+@names_errors
 def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") -> Array:
     """The truths of eight elements along `axis`, or in the flattened array, as a byte; the last filled with zeros.
 
@@ -59,6 +61,7 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     return _swap_last(convert(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
 
 
+@names_errors
 def unpackbits(
     a: ArrayLike, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:

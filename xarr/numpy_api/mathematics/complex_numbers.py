@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import (
@@ -24,6 +25,7 @@ from xarr.runtime.parts import IMAG, REAL, mark
 __all__ = ["angle", "conj", "conjugate", "imag", "real", "real_if_close"]
 
 
+@names_errors
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number, in radians or degrees: 0 or pi for real numbers.  Source: NumPy, `angle`."""
     array = as_array(z)
@@ -32,6 +34,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return lax.mul(radians, 180 / math.pi) if flag("angle", "deg", deg) else radians
 
 
+@names_errors
 def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     """The real parts if all imaginary parts are less than `tol` machine epsilons, or than `tol` itself up to 1.
 
@@ -50,6 +53,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     return lax.real(array) if is_real else fresh(array)
 
 
+@names_errors
 def real(val: ArrayLike) -> Array:
     """Real part; the array itself for a real type.  Source: NumPy and Array API, `real`."""
     array = as_array(val)
@@ -59,6 +63,7 @@ def real(val: ArrayLike) -> Array:
     return mark(array, lax.real(array), REAL, False)
 
 
+@names_errors
 def imag(val: ArrayLike) -> Array:
     """Imaginary part; zeros for a real type.  Source: NumPy and Array API, `imag`."""
     array = as_array(val)

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch, with_size
 from xarr.calls.concrete_values import is_known
@@ -35,6 +36,7 @@ _FLOAT64: Final = np.dtype(np.float64)
 # --- interpolation ---------------------------------------------------------------------------------------
 
 
+@names_errors
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
@@ -117,6 +119,7 @@ def _on_line(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
 # --- differences -----------------------------------------------------------------------------------------
 
 
+@names_errors
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbours in the flattened array, after `to_begin` and before `to_end`.
 
@@ -148,6 +151,7 @@ def _end(name: str, values: ArrayLike | None, dtype: DType) -> Array | None:
     return convert(lax.reshape(array, (array.size,)), dtype)
 
 
+@names_errors
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivative of samples along `axis`, all dimensions for None: central differences, one-sided at the ends.
 
@@ -270,6 +274,7 @@ def _weighted_sum(shares: Sequence[Any], samples: Sequence[Array]) -> Array:
 # --- integrals and angles --------------------------------------------------------------------------------
 
 
+@names_errors
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along `axis` by the trapezoidal rule.
 
@@ -302,6 +307,7 @@ def _widths(x: Array, samples: Array, axis: int) -> Array:
     return repeat_vector(steps[0] if steps.shape[0] == 1 else steps, shape, dim)
 
 
+@names_errors
 def unwrap(
     p: ArrayLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi
 ) -> Array:
@@ -332,6 +338,7 @@ def unwrap(
     return lax.concatenate([first, lax.add(rest, lax.cumsum(added, dim))], dim)
 
 
+@names_errors
 def diff(
     a: ArrayLike,
     n: int = 1,

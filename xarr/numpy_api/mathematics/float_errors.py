@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy import geterr
 
+from xarr.base.tracebacks import names_errors
 from xarr.errors import ArgumentError, InputError
 
 __all__ = ["errstate", "geterr", "seterr"]
@@ -30,6 +31,7 @@ def _check(name: str, actions: dict[str, Any]) -> None:
             )
 
 
+@names_errors
 def seterr(
     all: str | None = None,
     divide: str | None = None,

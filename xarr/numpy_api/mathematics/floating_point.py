@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch
 from xarr.calls.factories import to_real_float
@@ -134,6 +135,7 @@ def spacing(x: ArrayLike, /) -> Array:
     return lax.select(lax.lt(array, 0), lax.neg(distance), distance)
 
 
+@names_errors
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,

@@ -10,6 +10,7 @@ from math import pi
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.lax.core import ArrayLike, whole
@@ -22,6 +23,7 @@ from xarr.runtime.handles import commit
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
+@names_errors
 def bartlett(M: int) -> Array:
     """The triangular window of `M` samples that ends in zeros.  Raises ArgumentError for a fractional M.
 
@@ -30,6 +32,7 @@ def bartlett(M: int) -> Array:
     return _window("bartlett", M, lambda n, last: where(n <= 0, 1 + n / last, 1 - n / last))
 
 
+@names_errors
 def blackman(M: int) -> Array:
     """Blackman's window of `M` samples: 0.42 + 0.5 cos + 0.08 cos.  Raises ArgumentError for a fractional M.
 
@@ -42,6 +45,7 @@ def blackman(M: int) -> Array:
     return _window("blackman", M, samples)
 
 
+@names_errors
 def hamming(M: int) -> Array:
     """Hamming's window of `M` samples: 0.54 + 0.46 cos.  Raises ArgumentError for a fractional M.
 
@@ -50,6 +54,7 @@ def hamming(M: int) -> Array:
     return _window("hamming", M, lambda n, last: 0.54 + 0.46 * cos(pi * n / last))
 
 
+@names_errors
 def hanning(M: int) -> Array:
     """Von Hann's window of `M` samples: 0.5 + 0.5 cos.  Raises ArgumentError for a fractional M.
 
@@ -58,6 +63,7 @@ def hanning(M: int) -> Array:
     return _window("hanning", M, lambda n, last: 0.5 + 0.5 * cos(pi * n / last))
 
 
+@names_errors
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window of `M` samples, narrower for a larger `beta`.  Raises ArgumentError for a fractional M.
 

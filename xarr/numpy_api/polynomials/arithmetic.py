@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, stretch
 from xarr.calls.concrete_values import look_at
@@ -39,11 +40,13 @@ def _coefficients(name: str, p: ArrayLike) -> Array:
     return lax.reshape(array, (array.size,))
 
 
+@names_errors
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The coefficients of the sum of two polynomials.  Raises ShapeError.  Source: NumPy, `polyadd`."""
     return elementwise.add(*_of_one_degree("polyadd", a1, a2))
 
 
+@names_errors
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The coefficients of the difference of two polynomials.  Raises ShapeError, DTypeError for bools.
 
@@ -65,6 +68,7 @@ def _pad_front(p: Array, count: int) -> Array:
     return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
 
 
+@names_errors
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) -> Array:
     """The coefficients of the product of two polynomials, without leading zeros of either.
 
@@ -83,6 +87,7 @@ def _trim_leading_zeros(name: str, p: Array) -> Array:
     return p[int(nonzero[0]) :] if nonzero.size else fill((1,), 0, p.dtype, p._node.device)
 
 
+@names_errors
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials, as floats; the remainder without leading coefficients within 1e-8.
 
@@ -128,6 +133,7 @@ def _refuse_many(name: str, times: int) -> None:
         raise _DeepError(f"{name}: wanted m of at most {_MOST_TIMES}, as NumPy can, got {times}")
 
 
+@names_errors
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The coefficients of the `m`-th derivative.  Raises ShapeError, ValueRangeError for a negative m.
 
@@ -145,6 +151,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return fresh(result)
 
 
+@names_errors
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The coefficients of the `m`-th antiderivative, as floats, with constants `k`, by default 0.
 
@@ -175,6 +182,7 @@ def _broadcast_several(coefficients: Array, x: Array) -> tuple[Array, Array]:
     return lax.broadcast_in_dim(coefficients, (count, *first.shape), dimensions), spread
 
 
+@names_errors
 def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     """The values of a polynomial at x, by Horner's scheme, which gives NaN for an infinite x.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint, convert, fill
 from xarr.calls.concrete_values import is_known, look_at
@@ -22,6 +23,7 @@ from xarr.runtime.materialisation import to_host
 __all__ = ["poly", "polyfit", "roots"]
 
 
+@names_errors
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with these roots, or with the eigenvalues of a square matrix as roots.
 
@@ -73,6 +75,7 @@ def _lapack_type(name: str, dtype: DType) -> DType:
     return element
 
 
+@names_errors
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The roots of a polynomial with the coefficients `p`, that of the highest power first.
 
@@ -108,6 +111,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 # --- fits ------------------------------------------------------------------------------------------------
 
 
+@names_errors
 def polyfit(
     x: ArrayLike,
     y: ArrayLike,

@@ -7,6 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import arranges_elements, truth
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
@@ -48,6 +49,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     return lax.select(choice, yes, no)
 
 
+@names_errors
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> tuple[Array, ...]:
@@ -114,12 +116,14 @@ def _fillers(fill_value: ArrayLike | None, rank: int) -> list[Array]:
     return [as_array(each) for each in values]
 
 
+@names_errors
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """`nonzero` of the flattened array.  Source: NumPy, `flatnonzero`; `size` as in jax.numpy."""
     array = as_array(a)
     return nonzero(lax.reshape(array, (array.size,)), size=size, fill_value=fill_value)[0]
 
 
+@names_errors
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The indices of the elements that differ from 0, one in each row: `nonzero` in columns.
 
@@ -168,6 +172,7 @@ def argmin(
     return _extreme_index("argmin", a, axis, keepdims)
 
 
+@names_errors
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:
     """Where each of `v` would go into the sorted vector `a`: before equal elements for side "left", after
     them for "right".

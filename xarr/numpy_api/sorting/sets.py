@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, overload
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan
 from xarr.calls.concrete_values import is_known, refuse_traced
@@ -78,6 +79,7 @@ def unique(
 ) -> Any: ...
 
 
+@names_errors
 def unique(
     ar: ArrayLike,
     return_index: bool = False,
@@ -307,6 +309,7 @@ def _vectors(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     return ravel(arrays[0]), ravel(arrays[1])
 
 
+@names_errors
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -317,6 +320,7 @@ def union1d(
     return result
 
 
+@names_errors
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -365,6 +369,7 @@ def _nothing(like: Array, size: int | None, fill_value: ArrayLike | None, with_i
     return (values, index, index) if with_indices else values
 
 
+@names_errors
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -420,6 +425,7 @@ def _difference(one: Array, other: Array) -> Array:
     return concatenate([result, last]) if has_nan else result
 
 
+@names_errors
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -486,6 +492,7 @@ def _distinct(
     return UniqueAll(values, *extra)
 
 
+@names_errors
 def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements of `x` in order, where each stands first, which of them each element is, how
     often each occurs.
@@ -499,6 +506,7 @@ def unique_all(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike |
     return _distinct("unique_all", x, size, fill_value)
 
 
+@names_errors
 def unique_counts(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCounts:
@@ -510,6 +518,7 @@ def unique_counts(
     return UniqueCounts(unique.values, unique.counts)
 
 
+@names_errors
 def unique_inverse(
     x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueInverse:
@@ -521,6 +530,7 @@ def unique_inverse(
     return UniqueInverse(unique.values, unique.inverse_indices)
 
 
+@names_errors
 def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements of `x` in order.  Otherwise as `unique_all`.
 
@@ -529,6 +539,7 @@ def unique_values(x: ArrayLike, *, size: int | None = None, fill_value: ArrayLik
     return _distinct("unique_values", x, size, fill_value, with_index=False).values
 
 
+@names_errors
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.errors import ArgumentError, ValueRangeError
@@ -45,6 +46,7 @@ def _prepare(
     return (lax.rev(array, (dimension,)) if descending else array), dimension
 
 
+@names_errors
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -67,6 +69,7 @@ def sort(
     return lax.rev(result, (dimension,)) if descending else result
 
 
+@names_errors
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import conjugate_complex, convert, fill, truth
 from xarr.calls.concrete_values import is_known
@@ -30,6 +31,7 @@ __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 # --- covariance -----------------------------------------------------------------------------------------
 
 
+@names_errors
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -151,6 +153,7 @@ def _product(first: Array | None, second: Array | None) -> Array | None:
     return lax.mul(first, second)
 
 
+@names_errors
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
 ) -> Array:
@@ -189,6 +192,7 @@ _LONGEST: Final = 8192
 _MOST: Final = 1 << 26
 
 
+@names_errors
 def convolve(a: ArrayLike, v: ArrayLike, mode: str | int = "full") -> Array:
     """The sums of a[k] * v[n - k] for each n: of two sequences as the coefficients of a product of polynomials.
 
@@ -204,6 +208,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str | int = "full") -> Array:
     return _slide(first, lax.rev(second, (0,)), chosen)
 
 
+@names_errors
 def correlate(a: ArrayLike, v: ArrayLike, mode: str | int = "valid") -> Array:
     """The sums of a[n + k] * conj(v[k]) for each n.  Modes, types and errors as `convolve`.
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.concrete_values import is_known, look_at
@@ -39,6 +40,7 @@ Range = Sequence[Any] | None
 # --- values -------------------------------------------------------------------------------------------
 
 
+@names_errors
 def bincount(
     x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:
@@ -105,6 +107,7 @@ def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
     return convert(factors, _FLOAT64)
 
 
+@names_errors
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False) -> Array:
     """The int64 number of the bin that each element lies in, 0 before the first edge.
 
@@ -157,6 +160,7 @@ def _falling(edges: Array) -> Array:
 # --- histograms ---------------------------------------------------------------------------------------
 
 
+@names_errors
 def histogram(
     a: ArrayLike,
     bins: Any = 10,
@@ -188,6 +192,7 @@ def histogram(
     return lax.div(lax.div(counts, convert(widths, counts.dtype)), statistical.sum(counts)), edges
 
 
+@names_errors
 def histogram_bin_edges(
     a: ArrayLike, bins: Any = 10, range: Range = None, weights: ArrayLike | None = None
 ) -> Array:
@@ -403,6 +408,7 @@ def _differences(x: Array) -> Array:
 # --- in several dimensions ----------------------------------------------------------------------------
 
 
+@names_errors
 def histogramdd(
     sample: ArrayLike,
     bins: Any = 10,
@@ -501,6 +507,7 @@ def _boxes(columns: list[Array], edges: list[Array], shape: tuple[int, ...], siz
     return lax.select(inside, boxes, lax.full_like(boxes, -1))
 
 
+@names_errors
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,

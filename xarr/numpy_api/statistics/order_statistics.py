@@ -11,22 +11,43 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_listed, is_nan
 from xarr.calls.operands import as_array
-from xarr.calls.outputs import takes_out
-from xarr.dtypes import BOOL, COMPLEX, FLOAT
-from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError
+from xarr.calls.outputs import show, takes_out, target_of
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, promote
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.numpy_api.sorting.order import sort_by_keys
 from xarr.numpy_api.sorting.sorting import argsort, sort
+from xarr.numpy_api.statistics import reductions
 from xarr.numpy_api.statistics.lines import Axis, Lines
 from xarr.numpy_api.statistics.quantiles import Quantiles, weighted_quantiles
 from xarr.numpy_api.statistics.reductions import mean
 from xarr.runtime.handles import Handle, common_device
 from xarr.shapes import normalize_axis
 
-__all__ = ["argpartition", "lexsort", "median", "partition", "percentile", "quantile", "sort_complex"]
+__all__ = ["argpartition", "lexsort", "median", "partition", "percentile", "ptp", "quantile", "sort_complex"]
+
+
+@names_errors
+def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: bool = False) -> Array:
+    """The largest element minus the smallest; integers wrap.
+
+    Raises DTypeError for bools, ShapeError for no elements.  Source: NumPy, `ptp`.
+    """
+    array = as_array(a)
+    if out is not None:
+        target = target_of("ptp", out)
+        # NumPy writes the largest element there, and then the difference.
+        wide = convert(array, promote(array.dtype, target.dtype))
+        return show("ptp", target, ptp(wide, axis, None, keepdims), "same_kind", broadcasts=False)
+    if array.dtype in BOOL:
+        raise DTypeError("ptp: bools have no difference; wanted numbers, e.g. x.astype('int64')")
+    return lax.sub(
+        reductions.max(array, axis, keepdims=keepdims), reductions.min(array, axis, keepdims=keepdims)
+    )
 
 
 @takes_out("unsafe")
@@ -120,6 +141,7 @@ def _quantile(
 # --- partial and lexicographic sorting --------------------------------------------------------------
 
 
+@names_errors
 def partition(
     a: ArrayLike,
     kth: int | Sequence[int],
@@ -135,6 +157,7 @@ def partition(
     return sort(array, axis, order=order)
 
 
+@names_errors
 def argpartition(
     a: ArrayLike,
     kth: int | Sequence[int],
@@ -165,6 +188,7 @@ def _sort_for_partition(name: str, a: ArrayLike, kth: Any, axis: int | None, kin
     return array
 
 
+@names_errors
 def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
     """The int64 indices that sort by several keys along `axis`: by the last key first, ties by those before it.
 
@@ -199,6 +223,7 @@ def _keys(keys: ArrayLike) -> list[Array]:
     return columns
 
 
+@names_errors
 def sort_complex(a: ArrayLike) -> Array:
     """The elements along the last axis as complex numbers, by real part, then by imaginary part.
 

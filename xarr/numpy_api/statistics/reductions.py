@@ -16,10 +16,11 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import apply_mask, convert, fill, initial_value, mask_for, stretch, truth, with_size
 from xarr.calls.operands import DType, as_array
-from xarr.calls.outputs import show, takes_out, target_of
+from xarr.calls.outputs import takes_out
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
 from xarr.explanation.errors import broadcast_error
@@ -41,7 +42,6 @@ __all__ = [
     "mean",
     "min",
     "prod",
-    "ptp",
     "std",
     "sum",
     "var",
@@ -244,6 +244,7 @@ def cumulative_prod(
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)
 
 
+@names_errors
 def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """Count the elements that differ from 0 (NaN does), as int64.  Source: NumPy, `count_nonzero`."""
     return sum(truth(a), axis, np.int64, keepdims=keepdims)
@@ -342,22 +343,6 @@ def min(
 
 
 amax, amin = max, min
-
-
-def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: bool = False) -> Array:
-    """The largest element minus the smallest; integers wrap.
-
-    Raises DTypeError for bools, ShapeError for no elements.  Source: NumPy, `ptp`.
-    """
-    array = as_array(a)
-    if out is not None:
-        target = target_of("ptp", out)
-        # NumPy writes the largest element there, and then the difference.
-        wide = convert(array, promote(array.dtype, target.dtype))
-        return show("ptp", target, ptp(wide, axis, None, keepdims), "same_kind", broadcasts=False)
-    if array.dtype in BOOL:
-        raise DTypeError("ptp: bools have no difference; wanted numbers, e.g. x.astype('int64')")
-    return lax.sub(max(array, axis, None, keepdims), min(array, axis, None, keepdims))
 
 
 # --- means ----------------------------------------------------------------------------------------
@@ -554,6 +539,7 @@ def average(
 ) -> tuple[Array, Array]: ...
 
 
+@names_errors
 def average(
     a: ArrayLike,
     axis: Axis = None,
