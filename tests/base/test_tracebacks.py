@@ -351,4 +351,4 @@ def test_ipython_shows_no_frame_of_xarrs(where: str, tmp_path: Path) -> None:
         assert "array.py" not in text
     assert "what would work" in clash
     assert "out of bounds" in index
-    assert "region.py" in full
+    assert "basic.py" in full
