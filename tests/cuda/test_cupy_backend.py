@@ -43,7 +43,7 @@ SELECTION = (
     "tests/lax/test_movement.py::test_agrees_with_xla[concatenate-bfloat16]",
     "tests/lax/test_movement.py::test_agrees_with_xla[pad-float16]",
     "tests/lax/test_reduction.py::test_bitwise_reductions_agree[reduce_xor]",
-    "tests/lax/test_reduction.py::test_places_of_extremes_agree[argmax]",
+    "tests/lax/test_reduction.py::test_indices_of_extremes_agree[argmax]",
     "tests/lax/test_windows.py::test_ties_and_nan",
 )
 
