@@ -9,7 +9,8 @@ import numpy as np
 from xarr.backend import AbstractBackend, Program, get, read_only
 from xarr.compiler.fusion import stage
 from xarr.compiler.plan.planner import plan_for
-from xarr.compiler.schedules.gpu.builders import SCHEDULE, TARGET
+from xarr.compiler.schedules.gpu.builders import SCHEDULE
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op

@@ -55,11 +55,6 @@ class Driver(Protocol):
         """Run a kernel in blocks of `BLOCK` threads; the arguments are pointers, each with its bytes."""
 
 
-def blocks_for(points: int) -> int:
-    """Blocks of the grid for so many points."""
-    return min(-(-points // BLOCK), MOST_BLOCKS)
-
-
 def connect_cupy() -> Driver:
     """The first GPU, by CuPy.  BackendError where there is no CuPy, an old one, no driver or no device."""
     if find_spec("cupy") is None:

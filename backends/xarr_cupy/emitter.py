@@ -3,8 +3,8 @@
 A value is a `const` variable, a loop a `for`.  Indices are int where they and all offsets fit, else long long; they are
 computed from the number of the point only where they are used.  Nothing is kept in local arrays.
 
-The words that are known are `grid block` of the outermost loops; what needs others, such as lanes, is refused with a
-LoopError.
+The words that are known are `grid block` of the outermost loops, and `grid` of loops in which a `block` accumulates;
+what needs others, such as lanes, is refused with a LoopError.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
+    Accumulator,
     Affine,
     Atomic,
     Buffer,
@@ -34,6 +35,7 @@ from xarr.compiler.loop_ir.loops import (
     grid_loops,
 )
 from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, in_order
+from xarr_cupy.driver import BLOCK, MOST_BLOCKS
 from xarr_cupy.spelling import INFIX, expression, helpers_of, literal, type_name
 
 #: Points of a grid up to which their number is an int, which a step of all threads must not exceed.
@@ -63,7 +65,7 @@ _COMBINED: Final = {
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A kernel of a text: its name, the buffers that it takes, and how many points it goes over.
+    """A kernel of a text: its name, the buffers that it takes, and how many blocks run it.
 
     `copied` is the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
     may be left out where the output has the memory of the scratch buffer.
@@ -71,7 +73,7 @@ class KernelCall:
 
     name: str
     buffers: tuple[Buffer, ...]
-    points: int
+    blocks: int
     copied: Buffer | None = None
 
 
@@ -91,10 +93,10 @@ def emit(kernel: Kernel) -> Source:
     texts, calls = [], []
     for number, phase in enumerate(kernel.phases):
         name = f"xarr_{number}"
-        printer = _Printer(kernel, phase, name)
+        printer = (_BlockPrinter if phase.runs == Runs.GRID else _Printer)(kernel, phase, name)
         texts.append(printer.text())
         copied = _copied_scratch(kernel, number)
-        calls.append(KernelCall(name, printer.buffers, printer.points, copied))
+        calls.append(KernelCall(name, printer.buffers, printer.blocks, copied))
     body = "\n".join(texts)
     return Source(f"{helpers_of(body)}\n{body}", tuple(calls))
 
@@ -112,7 +114,13 @@ def _copied_scratch(kernel: Kernel, number: int) -> Buffer | None:
 
 
 class _Printer:
-    """The text of one phase.  `names` are the variables that are seen where the next line stands."""
+    """The text of one phase, of whose grid each thread has points.
+
+    `names` are the variables that are seen where the next line stands.
+    """
+
+    #: The words of the grid.
+    words = Runs.GRID | Runs.BLOCK
 
     def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
         self.name = name
@@ -121,7 +129,7 @@ class _Printer:
         self.count = 0
         self.grid = grid_loops(phase)
         self.points = prod(_extent(loop) for loop in self.grid)
-        _refuse_words(phase, self.grid)
+        _refuse_words(self.words, self.grid)
         loops = [loop for loop in phase.walk() if loop.max_iterations]
         self.ranges = Ranges({loop.index: (0, loop.max_iterations - 1) for loop in loops})
         self.buffers = _buffers_of(kernel, phase)
@@ -133,12 +141,21 @@ class _Printer:
             for each in self.buffers
         ]
         self.lines.append(f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{')
-        number, wide = ("int", "") if self.points <= _MOST_NARROW else ("int64", "(int64)")
-        head = f"for ({number} i = {wide}blockIdx.x * blockDim.x + threadIdx.x; i < {self.points}; "
-        self.open(f"{head}i += {wide}gridDim.x * blockDim.x) {{")
+        self.open(self.head())
         self.body(self.grid[-1].body)
         self.close()
         return "\n".join([*self.lines, "}\n"])
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of the grid."""
+        return min(-(-self.points // BLOCK), MOST_BLOCKS)
+
+    def head(self) -> str:
+        """The loop over the points of a thread."""
+        number, wide = ("int", "") if self.points <= _MOST_NARROW else ("int64", "(int64)")
+        start = f"for ({number} i = {wide}blockIdx.x * blockDim.x + threadIdx.x; i < {self.points}; "
+        return f"{start}i += {wide}gridDim.x * blockDim.x) {{"
 
     # --- lines and names ---------------------------------------------------------------------------------
 
@@ -346,17 +363,104 @@ class _Printer:
                 self.line(f"{name} = {new};")
 
 
+class _BlockPrinter(_Printer):
+    """The text of a phase, of whose grid each block has points: its threads share the terms of a reduction."""
+
+    words = Runs.GRID
+
+    @property
+    def blocks(self) -> int:
+        return min(self.points, MOST_BLOCKS)
+
+    def head(self) -> str:
+        return f"for (int i = blockIdx.x; i < {self.points}; i += gridDim.x) {{"
+
+    def stores(self, stores: Sequence[Store]) -> None:
+        self.open("if (threadIdx.x == 0) {")
+        super().stores(stores)
+        self.close()
+
+    def loop(self, loop: Loop) -> None:
+        if loop.runs != Runs.BLOCK or loop.body or loop.carries or not isinstance(loop.extent, int):
+            raise LoopError(
+                f"no CUDA C++ for a loop that runs by {loop.runs} in a block and does not only accumulate"
+            )
+        held = [self.declare_held(accumulator) for accumulator in loop.accumulators]
+        index = self.new("k")
+        number = "int" if loop.extent <= _MOST_NARROW else "int64"
+        self.open(f"for ({number} {index} = threadIdx.x; {index} < {loop.extent}; {index} += blockDim.x) {{")
+        self.names[loop.index] = index
+        for accumulator, names in zip(loop.accumulators, held, strict=True):
+            terms = [self.value(term) for term in accumulator.terms]
+            right = accumulator.arguments or accumulator.right
+            self.combine(accumulator, names, right, terms, accumulator.step or accumulator.combined)
+        self.close()
+        for accumulator, names in zip(loop.accumulators, held, strict=True):
+            self.share(accumulator, names)
+
+    def declare_held(self, accumulator: Accumulator) -> list[str]:
+        """Variables of a thread's own partial results."""
+        names = []
+        for identity in accumulator.identities:
+            initial, name = self.value(identity), self.new("a")
+            self.line(f"{type_name(identity.dtype)} {name} = {initial};")
+            names.append(name)
+        return names
+
+    def combine(
+        self,
+        accumulator: Accumulator,
+        targets: Sequence[str],
+        right: Sequence[Value],
+        terms: Sequence[str],
+        combined: Sequence[Value],
+    ) -> None:
+        """Assign to variables or elements what they and terms are combined to."""
+        self.names.update(zip(accumulator.left, targets, strict=True))
+        self.names.update(zip(right, terms, strict=True))
+        new = [self.value(value) for value in combined]
+        if len(new) > 1:
+            # An unchanged one may be assigned to another.
+            kept = [self.new("v") for _ in new]
+            for name, value, text in zip(kept, combined, new, strict=True):
+                self.line(f"const {type_name(value.dtype)} {name} = {text};")
+            new = kept
+        for target, text in zip(targets, new, strict=True):
+            self.line(f"{target} = {text};")
+
+    def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
+        """Combine the partial results of all threads in shared memory, half as many in each step."""
+        parts = [self.new("parts") for _ in names]
+        for part, name, result in zip(parts, names, accumulator.results, strict=True):
+            self.line(f"__shared__ {type_name(result.dtype)} {part}[{BLOCK}];")
+            self.line(f"{part}[threadIdx.x] = {name};")
+        self.line("__syncthreads();")
+        self.open(f"for (int half = {BLOCK // 2}; half > 0; half /= 2) {{")
+        self.open("if (threadIdx.x < half) {")
+        own, others = ([f"{part}[threadIdx.x{more}]" for part in parts] for more in ("", " + half"))
+        self.combine(accumulator, own, accumulator.right, others, accumulator.combined)
+        self.close()
+        self.line("__syncthreads();")
+        self.close()
+        for part, result in zip(parts, accumulator.results, strict=True):
+            self.define(result, f"{part}[0]")
+        # The next point writes there.
+        self.line("__syncthreads();")
+
+
 def _extent(loop: Loop) -> int:
     if not isinstance(loop.extent, int):
         raise LoopError("a grid runs a fixed number of points")
     return loop.extent
 
 
-def _refuse_words(phase: Loop, grid: Sequence[Loop]) -> None:
-    if phase.runs != Runs.GRID | Runs.BLOCK or any(
+def _refuse_words(words: Runs, grid: Sequence[Loop]) -> None:
+    if any(loop.runs != words for loop in grid) or any(
         each.accumulators or each.carries or each.prefixes or each.search or each.bounds for each in grid
     ):
-        raise LoopError(f"no CUDA C++ for an outermost loop that runs by {phase.runs}; wanted grid block")
+        raise LoopError(
+            f"no CUDA C++ for an outermost loop that runs by {grid[0].runs}; wanted grid, or grid block"
+        )
 
 
 def _buffers_of(kernel: Kernel, phase: Loop) -> tuple[Buffer, ...]:
@@ -365,6 +469,7 @@ def _buffers_of(kernel: Kernel, phase: Loop) -> tuple[Buffer, ...]:
     roots = [root for loop in phase.walk() for root in loop.roots()]
     for loop in phase.walk():
         roots += [carry.initial for carry in loop.carries]
+        roots += [each for accumulator in loop.accumulators for each in accumulator.identities]
         roots += [loop.extent] if isinstance(loop.extent, Value) else []
     used |= {value.attribute.buffer for value in in_order(*roots) if value.op == "load"}
     return tuple([each for each in (*kernel.inputs, *kernel.outputs, *kernel.scratch) if each in used])

@@ -24,7 +24,7 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_cupy import host
-from xarr_cupy.driver import Driver, Memory, blocks_for
+from xarr_cupy.driver import Driver, Memory
 from xarr_cupy.emitter import Source, emit
 
 
@@ -94,7 +94,7 @@ class Device:
             if call.copied is not None and in_place:
                 continue
             arguments = [(addresses[each], each.nbytes) for each in call.buffers]
-            self.driver.launch(module, call.name, blocks_for(call.points), arguments)
+            self.driver.launch(module, call.name, call.blocks, arguments)
 
 
 class Run:

@@ -66,7 +66,7 @@ def reasons(node: Node) -> Iterator[str]:
         yield SMALL
     if not all(_is_expression(each) for graph in op.graphs for each in graph.nodes):
         yield COMPUTATION
-    if not op.graphs and not op.moves and type(op) not in RULES:
+    if not op.graphs and type(op) not in RULES and (isinstance(op, ops.Iota) or not op.moves):
         yield FORMULA
 
 

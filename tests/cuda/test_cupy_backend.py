@@ -180,6 +180,13 @@ def test_a_sum_is_one_kernel(cupy: Any) -> None:
     assert device(cupy).launches - before == 1
 
 
+@pytest.mark.parametrize("dtype", ["float16", "complex64"])
+def test_counts_in_types_without_a_formula(dtype: str, cupy: Any) -> None:
+    host.CALLS.clear()
+    assert_same(lax.iota(dtype, 3), np.arange(3, dtype=dtype))
+    assert dict(host.CALLS) == {("stablehlo.iota", host.FORMULA): 1}
+
+
 def test_nothing_else_goes_to_the_host() -> None:
     x = parameter(TensorType((4,), np.dtype("int64")))
     with pytest.raises(BackendError, match=r"no kernel for stablehlo.reverse of \(s64\[4\]\)"):
@@ -223,6 +230,42 @@ def test_parts_of_the_tests_of_the_library_pass() -> None:
     )
     assert done.returncode == 0, done.stdout
     assert "passed" in done.stdout.splitlines()[-1] and "skipped" not in done.stdout.splitlines()[-1]
+
+
+ROWS = {
+    "sum": lambda x: lax.reduce_sum(x, (0, 2)),
+    "product": lambda x: lax.reduce_prod(x, (0, 2)),
+    "greatest": lambda x: lax.reduce_max(x, (2,)) if x.dtype.kind != "c" else x,
+    "place": lambda x: lax.argmax(x, 2, "int32") if x.dtype.kind != "c" else x,
+    "all": lambda x: lax.reduce_sum(x, (0, 1, 2)),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "bfloat16"])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_block_reduces_a_row(
+    name: str, dtype: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device(cupy), "order", order)
+    x = np.random.default_rng(0).integers(-2, 3, (3, 2, 300)).astype(np.float32)
+    x[x == 0] = 1
+    device(cupy).texts.clear()
+    found = xarr.jit(ROWS[name])(xarr.astype(xarr.asarray(x), dtype))
+    found.block_until_ready()
+    is_block = any("__shared__" in text for text in device(cupy).texts)
+    assert is_block == (dtype != "complex64" or name in ("sum", "all"))
+    with xarr.use_backend("numpy"):
+        assert_same(np.asarray(found), ROWS[name](xarr.astype(xarr.asarray(x), dtype)))
+
+
+def test_nan_and_ties_of_a_block(cupy: Any) -> None:
+    x = np.zeros((3, 1000), np.float32)
+    x[0, [7, 900]] = np.nan
+    x[1, [300, 999]] = 5
+    place = xarr.jit(lambda x: lax.argmax(x, 1, "int32"))
+    assert_same(place(xarr.asarray(x)), np.array([7, 300, 0], np.int32))
+    assert_same(lax.reduce_max(xarr.asarray(x), (1,)), np.array([np.nan, 5, 0], np.float32))
 
 
 # --- where there is no device ----------------------------------------------------------------------------------

@@ -94,9 +94,9 @@ def filled(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) 
 @pytest.mark.parametrize(
     ("runs", "inner", "message"),
     [
-        (Runs.SERIAL, Runs.SERIAL, "an outermost loop that runs by serial; wanted grid block"),
-        (Runs.THREADS, Runs.SERIAL, "an outermost loop that runs by threads; wanted grid block"),
-        (Runs.GRID, Runs.BLOCK, "an outermost loop that runs by grid; wanted grid block"),
+        (Runs.SERIAL, Runs.SERIAL, "an outermost loop that runs by serial; wanted grid, or grid block"),
+        (Runs.THREADS, Runs.SERIAL, "an outermost loop that runs by threads; wanted grid, or grid block"),
+        (Runs.GRID, Runs.BLOCK, "a loop that runs by block in a block and does not only accumulate"),
         (POINTS, Runs.LANES, "a loop that runs by lanes"),
         (POINTS, Runs.WARP, "a loop that runs by warp"),
     ],
@@ -117,5 +117,5 @@ def test_atomics_of_floats_and_local_buffers_are_refused() -> None:
 
 def test_programs_of_another_schedule_are_refused() -> None:
     function, arrays = CASES["reduce"]
-    with pytest.raises(LoopError, match="wanted grid block"):
+    with pytest.raises(LoopError, match="wanted grid, or grid block"):
         emit(serial.program_of(graph_of(function, *arrays)))

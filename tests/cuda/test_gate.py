@@ -87,6 +87,13 @@ def test_sorts_compile(dtype: str) -> None:
     check(text_of(lambda x: lax.sort((x, lax.broadcasted_iota("int32", (5, 3), 0)), dimension=0), x))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "int64"])
+def test_reductions_by_blocks_compile(dtype: str) -> None:
+    text = text_of(lambda x: lax.reduce_sum(x, (1,)), xarr.ones((3, 1000), dtype=dtype))
+    assert "__shared__" in text
+    check(text)
+
+
 def test_what_cuda_has_not_is_refused() -> None:
     text = text_of(moved, xarr.ones((3, 4)))
     with pytest.raises(nvrtc.CompileError, match="wchar_of"):

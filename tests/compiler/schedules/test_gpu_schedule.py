@@ -67,6 +67,21 @@ grid block for i9 < 3:
     )
 
 
+def test_a_block_accumulates_a_long_row() -> None:
+    text = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((3, 256), np.float32)))
+    assert "grid for i0 < 3:\n    block for i1 < 256:" in text
+    few = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((3, 255), np.float32)))
+    many = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((2**14 + 1, 256), np.float32)))
+    assert "block for i1" not in few + many
+
+
+def test_a_computation_with_an_order_is_one_thread_s() -> None:
+    def alternating(x: Any) -> Any:
+        return lax.reduce(x, np.float32(0), lambda a, b: b - a, (1,))
+
+    assert "block for i1" not in str(program(alternating, np.zeros((3, 1000), np.float32)))
+
+
 def stores_of_scatter(function: Any, dtype: str) -> list[Atomic | None]:
     x, i = np.zeros(5, dtype), np.zeros(3, np.int64)
     kernel = program(lambda x, i: function(x.at[i], x[:3]), x, i)

@@ -7,8 +7,9 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.schedule import Builder, Kind, Schedule
-from xarr.compiler.schedules.gpu import scatters, sorts
+from xarr.compiler.schedules.gpu import reductions, scatters, sorts
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.schedules.serial import builders
 from xarr.compiler.schedules.serial.serial_loops import Rule
 from xarr.compiler.target import Target
@@ -18,6 +19,7 @@ from xarr.ir.op import Op
 
 RULES: Final[Mapping[type[Op], Rule]] = {
     **builders.RULES,
+    ops.Reduce: reductions.reduce,
     ops.Scatter: scatters.scatter,
     ops.Sort: sorts.sort,
 }
@@ -39,6 +41,4 @@ def computes(node: Node) -> bool:
 
 
 BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
-#: A thread has registers, and no local buffers.
-TARGET: Final = builders.TARGET.replace(cache_bytes=2**22)
 SCHEDULE: Final = Schedule(TARGET, BUILDERS)

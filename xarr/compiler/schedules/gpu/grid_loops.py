@@ -36,6 +36,14 @@ class GridLoops(SerialLoops):
             for loop, _ in zip(phase.walk(), range(count), strict=False):
                 loop.runs |= POINTS
 
+    def blocks(self, shape: Ints, body: Body) -> None:
+        """Loops over all indices of a shape, each of which a block of threads runs, and in them `body` of the index."""
+        before = len(self.phases)
+        super().phase(shape, body)
+        for phase in self.phases[before:]:
+            for loop, _ in zip(phase.walk(), range(max(1, len(shape))), strict=False):
+                loop.runs |= Runs.GRID
+
     def fold(
         self,
         shape: Ints,
