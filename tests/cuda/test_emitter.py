@@ -38,6 +38,7 @@ def text(function: Any, *types: str) -> str:
     return emit(program_of(graph)).text.partition('extern "C" __global__ ')[2]
 
 
+@pytest.mark.implicit
 def test_a_thread_takes_points_of_the_grid_and_a_value_is_a_variable() -> None:
     assert (
         text(lambda x, v: x * 2 + v[None, :], "f32[3,4]", "f32[4]")
