@@ -106,7 +106,6 @@ SCATTERED = """
 import numpy as np
 import xarr
 from xarr_numpy.compiled.kernel import CompiledKernel
-from xarr.base import interpreter
 from xarr.compiler.pipeline import lower
 from xarr_numpy.compiled.schedule import SCHEDULE
 from xarr.ir import ops
