@@ -138,8 +138,12 @@ def toy_c() -> Iterator[Any]:
 
 
 @pytest.fixture
-def on_numpy() -> Iterator[None]:
-    """For tests of the name, the text or the memory of the NumPy backend, whichever backend the run is about."""
+def on_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests of the name, the text or the memory of the NumPy backend, whichever backend the run is about.
+
+    Processes that they start know no backend of the tests.
+    """
+    monkeypatch.delenv("XARR_BACKEND", raising=False)
     with importlib.import_module("xarr.base.configuration").current(backend="numpy"):
         yield
 

@@ -23,6 +23,8 @@ from xarr.errors import BackendError, InputError, PartUpdateWarning, TracedValue
 mpl.use("Agg")
 from matplotlib import pyplot as plt
 
+pytestmark = pytest.mark.usefixtures("on_numpy")
+
 V = np.linspace(0.1, 0.9, 6).reshape(2, 3)
 
 # --- ufuncs of other libraries -----------------------------------------------------------------------

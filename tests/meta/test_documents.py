@@ -10,6 +10,8 @@ import pytest
 from tests.support.checkout import CHECKOUT
 from xarr.__main__ import main
 
+pytestmark = pytest.mark.usefixtures("on_numpy")
+
 DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
 
 

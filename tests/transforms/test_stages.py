@@ -30,6 +30,8 @@ from xarr.ir.types import TensorType
 from xarr.runtime import evaluation
 from xarr_null.backend import NullBackend
 
+pytestmark = pytest.mark.usefixtures("on_numpy")
+
 NATIVE = pytest.mark.skipif(not find_spec("llvmlite"), reason="wants llvmlite")
 VECTOR = TensorType((3,), np.dtype(np.float32))
 

@@ -26,7 +26,7 @@ from xarr.ir.graph import Graph
 from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.implicit
+pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy")]
 
 SIZE = 20_000
 
