@@ -193,7 +193,7 @@ def _instead(dtype: np.dtype[Any]) -> str:
     return ""
 
 
-def widened(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def widen_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type that computes with elements of `dtype`: the type itself, but for those of less than 8 bits."""
     return SUB_BYTE.get(dtype, dtype)
 
@@ -294,7 +294,7 @@ def real_part_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def total_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type of a sum or product, as in NumPy: int64 for bools and signed integers, uint64 for unsigned ones."""
-    wide = widened(dtype)
+    wide = widen_dtype(dtype)
     if wide in SIGNED or wide in BOOL:
         return np.dtype(int64)
     return np.dtype(uint64) if wide in UNSIGNED else dtype
@@ -355,7 +355,7 @@ def promote(first: np.dtype[Any], second: np.dtype[Any]) -> np.dtype[Any]:
             return narrow
         raise DTypeError(
             f"{first} and {second} have no implicit promotion: types of less than 8 bits only hold numbers; "
-            f"convert, e.g. x.astype({str(widened(narrow) if other in SUB_BYTE else other)!r})"
+            f"convert, e.g. x.astype({str(widen_dtype(narrow) if other in SUB_BYTE else other)!r})"
         )
     if first not in EXTENDED_FLOAT and second not in EXTENDED_FLOAT:
         return np.promote_types(first, second)

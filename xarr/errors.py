@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 
-def counted(number: int, noun: str) -> str:
+def pluralize(number: int, noun: str) -> str:
     """A number of things in a message: `1 element`, `2,000 elements`, `2 entries`, `3 arrays`, `3 axes`."""
     plural = f"{noun}s"
     if noun.endswith("y") and noun[-2] not in "aeiou":

@@ -49,7 +49,7 @@ from xarr.errors import (
     ParseError,
     ShapeError,
     ValueRangeError,
-    counted,
+    pluralize,
 )
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def unpack(memory: np.ndarray[Any, Any], dimensions: Sizes, layout: Layout) -> n
     memory = _ndarray(memory, "unpack")
     if memory.shape != (count,):
         raise ShapeError(
-            f"{bracket(sizes)} with layout {layout} lies in 1-d memory of {counted(count, 'element')}, "
+            f"{bracket(sizes)} with layout {layout} lies in 1-d memory of {pluralize(count, 'element')}, "
             f"got an array of shape {memory.shape}"
         )
     physical = memory.reshape(_physical(layout, sizes, memory.itemsize))[

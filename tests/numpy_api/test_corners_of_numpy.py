@@ -371,7 +371,7 @@ def test_a_product_by_name() -> None:
 
 def test_names_of_several_things() -> None:
     named = [
-        errors.counted(number, noun)
+        errors.pluralize(number, noun)
         for number, noun in ((1, "array"), (2, "array"), (2, "entry"), (2, "axis"))
     ]
     assert named == ["1 array", "2 arrays", "2 entries", "2 axes"]

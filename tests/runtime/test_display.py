@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import xarr
-from xarr.errors import counted
+from xarr.errors import pluralize
 from xarr.runtime import display
 
 #: About names, texts and the memory of the NumPy backend.
@@ -118,7 +118,7 @@ def test_a_notebook_shows_why_there_are_no_values() -> None:
     ],
 )
 def test_numbers_of_things(number: int, noun: str, words: str) -> None:
-    assert counted(number, noun) == words
+    assert pluralize(number, noun) == words
 
 
 def test_one_element_is_singular() -> None:

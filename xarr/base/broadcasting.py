@@ -24,7 +24,7 @@ from typing import SupportsIndex, TypeAlias
 
 from xarr.base.configuration import MODES, Mode
 from xarr.base.records import record
-from xarr.errors import BroadcastError, ConfigError, InputError, counted
+from xarr.errors import BroadcastError, ConfigError, InputError, pluralize
 
 Shape: TypeAlias = tuple[int, ...]
 Dimensions: TypeAlias = tuple[int, ...]
@@ -200,14 +200,14 @@ def xla_violation(lhs: Shape, rhs: Shape, dimensions: Dimensions) -> str | None:
     if not dimensions and small and not equal_ranks:
         return (
             f"[B1] operands {lhs} and {rhs} have ranks {len(lhs)} and {len(rhs)}: "
-            f"wanted broadcast_dimensions with {counted(len(small), 'entry')}, got none"
+            f"wanted broadcast_dimensions with {pluralize(len(small), 'entry')}, got none"
         )
     if not dimensions:
         return _size_violation(small, big, _trailing(len(small), len(big)) if small else ())
     if len(dimensions) != len(small):
         wanted = "() or the identity, as the ranks are equal" if equal_ranks else "one per axis"
         return (
-            f"[B2] broadcast_dimensions={dimensions} has {counted(len(dimensions), 'entry')}: "
+            f"[B2] broadcast_dimensions={dimensions} has {pluralize(len(dimensions), 'entry')}: "
             f"wanted {len(small)} for the operand {small} ({wanted})"
         )
     outside = [entry for entry in dimensions if not 0 <= entry < len(big)]

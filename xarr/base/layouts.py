@@ -30,7 +30,7 @@ from xarr.errors import (
     SizeError,
     TracedValueError,
     XarrError,
-    counted,
+    pluralize,
 )
 
 Sizes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
@@ -316,7 +316,7 @@ class Layout:
         sizes = check_sizes(dimensions)
         if len(sizes) != self.rank:
             raise ShapeError(
-                f"layout {self} orders {counted(self.rank, 'dimension')}, but {bracket(sizes)} has "
+                f"layout {self} orders {pluralize(self.rank, 'dimension')}, but {bracket(sizes)} has "
                 f"{len(sizes)}; the default would be {Layout.row_major(len(sizes))}"
             )
         for dimension, (size, width) in enumerate(zip(sizes, self.padded_dimensions or sizes, strict=True)):
@@ -350,7 +350,7 @@ class Layout:
         sizes = self.check(dimensions)
         count, elements = self.allocated_size(sizes), math.prod(sizes)
         padding = f", {count - elements} of them padding (·)" if count > elements else ""
-        title = f"layout {self} of {bracket(sizes)}: {counted(count, 'element')} in memory{padding}"
+        title = f"layout {self} of {bracket(sizes)}: {pluralize(count, 'element')} in memory{padding}"
         drawing = _draw_offsets(self, sizes) if self.rank <= 2 else []
         return "\n".join([title, *drawing, *_draw_memory(self, sizes), *_stride_table(self, sizes)])
 
@@ -428,8 +428,8 @@ def _check_widths(padded_dimensions: Sizes, rank: int) -> tuple[int, ...]:
     widths = check_sizes(padded_dimensions, name="padded_dimensions")
     if len(widths) != rank:
         raise ShapeError(
-            f"padded_dimensions must have one width for each of the {counted(rank, 'dimension')} "
-            f"in minor_to_major, got {counted(len(widths), 'width')}: {widths}"
+            f"padded_dimensions must have one width for each of the {pluralize(rank, 'dimension')} "
+            f"in minor_to_major, got {pluralize(len(widths), 'width')}: {widths}"
         )
     return widths
 

@@ -39,7 +39,7 @@ from xarr.dtypes import (
     default_float,
     info,
     promote,
-    widened,
+    widen_dtype,
 )
 from xarr.errors import DTypeError, XarrError
 from xarr.ir import ops
@@ -66,7 +66,7 @@ def same(name: str, dtype: DType) -> DType:
 
 def to_float(name: str, dtype: DType) -> DType:
     """Floats and complexes stay; integers go to the float NumPy picks: 8 bits float16, 16 bits float32."""
-    if widened(dtype) in FLOAT or dtype in COMPLEX:
+    if widen_dtype(dtype) in FLOAT or dtype in COMPLEX:
         return dtype
     if default_float() == np.float32:
         return default_float()
@@ -96,7 +96,7 @@ def _real_float_of(name: str, operands: Sequence[DType | type[Any]]) -> DType:
 
 
 def quotient_type(name: str, dtype: DType) -> DType:
-    return dtype if widened(dtype) in FLOAT or dtype in COMPLEX else default_float()
+    return dtype if widen_dtype(dtype) in FLOAT or dtype in COMPLEX else default_float()
 
 
 def number(name: str, dtype: DType) -> DType:
@@ -117,7 +117,7 @@ def real_number(name: str, dtype: DType) -> DType:
 
 
 def bits_type(name: str, dtype: DType) -> DType:
-    if dtype not in BOOL and widened(dtype) not in INTEGER:
+    if dtype not in BOOL and widen_dtype(dtype) not in INTEGER:
         raise DTypeError(
             f"{name}: wanted integers or bools, got {dtype}; comparisons need "
             "parentheses, as in (x > 0) & (y > 0); x.astype(int) converts numbers"

@@ -22,7 +22,7 @@ from xarr.base.configuration import current as config
 from xarr.base.host_arrays import is_weak
 from xarr.base.records import record
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
-from xarr.errors import InputError, counted
+from xarr.errors import InputError, pluralize
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import Op
@@ -59,7 +59,7 @@ class ExplicitProgram:
     def __call__(self, *arguments: ArrayLike) -> Any:
         if len(arguments) != len(self.numbers):
             raise InputError(
-                f"{self.name} takes {counted(len(self.numbers), 'argument')}, got {len(arguments)}"
+                f"{self.name} takes {pluralize(len(self.numbers), 'argument')}, got {len(arguments)}"
             )
         for wanted, argument in zip(self.numbers, arguments, strict=True):
             if wanted is not None and (type(argument) is not type(wanted) or repr(argument) != repr(wanted)):

@@ -17,7 +17,7 @@ from xarr.base.broadcasting import (
     fixes,
     new_axis_index,
 )
-from xarr.errors import counted
+from xarr.errors import pluralize
 from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
 
 _SHOWN = 6
@@ -255,7 +255,7 @@ def memory(facts: BroadcastFacts) -> str:
     assert facts.result is not None, "only aligned operands have a result"
     parts = []
     for operand in (*facts.operands, facts.result):
-        parts.append(f"{operand.name} {counted(operand.size, 'element')}{bytes_of(operand)}")
+        parts.append(f"{operand.name} {pluralize(operand.size, 'element')}{bytes_of(operand)}")
     return ", ".join(parts)
 
 
@@ -292,7 +292,7 @@ def _outer(facts: BroadcastFacts, alignment: Alignment) -> Warn:
     total = prod(alignment.result)
     size = bytes_of(facts.result) if total >= _MANY else ""
     lines = [
-        f"the result is larger than every operand: {counted(total, 'element')}{size}, "
+        f"the result is larger than every operand: {pluralize(total, 'element')}{size}, "
         f"the largest operand has {max(sizes):,}"
     ]
     squeezed = {tuple(size for size in shape if size != 1) for shape in facts.shapes}

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any, Final, SupportsIndex
 
 from xarr.base.broadcasting import Shape, as_dimensions
-from xarr.errors import BroadcastError, InputError, counted
+from xarr.errors import BroadcastError, InputError, pluralize
 from xarr.explanation.broadcast_code import Suggestion, bytes_of
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
@@ -378,7 +378,7 @@ def einsum(explanation: ContractionExplanation) -> str | None:
 def _work(explanation: ContractionExplanation) -> str:
     sizes = [column.size or 0 for column in explanation.columns]
     shown = f"{' × '.join(f'{size:,}' for size in sizes)} = " if len(sizes) > 1 else ""
-    return f"{shown}{counted(prod(sizes), 'product')} added up"
+    return f"{shown}{pluralize(prod(sizes), 'product')} added up"
 
 
 # --- views ----------------------------------------------------------------------------------------
@@ -426,7 +426,7 @@ def _labelled_lines(explanation: ContractionExplanation) -> Iterator[tuple[str, 
         yield "einsum", [summed]
     yield "work", [_work(explanation)]
     parts = [
-        f"{each.name} {counted(each.size, 'element')}{bytes_of(each)}"
+        f"{each.name} {pluralize(each.size, 'element')}{bytes_of(each)}"
         for each in (*explanation.operands, result)
     ]
     yield "memory", [", ".join(parts)]

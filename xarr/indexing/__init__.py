@@ -14,7 +14,7 @@ import numpy as np
 
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array, is_weak
-from xarr.errors import ArgumentError, BroadcastError, counted
+from xarr.errors import ArgumentError, BroadcastError, pluralize
 from xarr.indexing.advanced import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.assigned_values import fit_value
 from xarr.indexing.basic import BasicIndex, write_region
@@ -120,7 +120,7 @@ def _refuse_dimensions(region: BasicIndex, index: Any, value: Any) -> None:
     is_element = not region.shape and not _has_ellipsis(index)
     if len(shape) > len(region.shape) and (is_element or not hasattr(value, "shape")):
         raise BroadcastError(
-            f"x[i] = v: wanted a value of {counted(len(region.shape), 'dimension')} at most for what the index "
+            f"x[i] = v: wanted a value of {pluralize(len(region.shape), 'dimension')} at most for what the index "
             f"selects, of shape {region.shape}, got one of shape {shape}; v.reshape({region.shape}) is one"
             if not is_element
             else f"x[i] = v: wanted a number for a single element, got a value of shape {shape}; write v[0] or v.item()"

@@ -8,7 +8,7 @@ from typing import Any
 
 from xarr import indexing, lax
 from xarr.base.typing import Array
-from xarr.errors import ShapeError, counted
+from xarr.errors import ShapeError, pluralize
 from xarr.indexing.advanced import write_arrays
 from xarr.indexing.assigned_values import convert_value
 from xarr.indexing.bounds import Mode
@@ -72,7 +72,7 @@ class Flat:
         wanted = indexing.read(flat, index)
         if wanted.size and not new.size:
             raise ShapeError(
-                f"x.flat: wanted one value at least for {counted(wanted.size, 'element')}, got none"
+                f"x.flat: wanted one value at least for {pluralize(wanted.size, 'element')}, got none"
             )
         spread = lax.reshape(repeat_values(new, wanted.size), wanted.shape) if wanted.size else wanted
         result = indexing.update(flat, index, spread)

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from xarr.base.records import record
-from xarr.errors import IndexingError, IndexTypeError, TracedValueError, counted
+from xarr.errors import IndexingError, IndexTypeError, TracedValueError, pluralize
 from xarr.indexing.basic import BasicIndex
 from xarr.indexing.bounds import Mode, out_of_bounds
 from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions
@@ -197,8 +197,8 @@ def _check_mask(mask: Mask, shape: Ints, axis: int) -> None:
             f"wanted a boolean mask of shape {wanted} for dimensions {axis} to {axis + len(wanted) - 1} of an "
             f"array of shape {shape}, got {mask.shape}"
             if len(wanted) > 1
-            else f"wanted a boolean mask of {counted(wanted[0], 'element')} for dimension {axis} of an array of shape "
-            f"{shape}, got {mask.shape[0]}"
+            else f"wanted a boolean mask of {pluralize(wanted[0], 'element')} for dimension {axis} of an array of "
+            f"shape {shape}, got {mask.shape[0]}"
         )
 
 

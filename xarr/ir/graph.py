@@ -9,7 +9,7 @@ from itertools import count
 from types import CodeType
 from typing import Any, Final, Generic, TypeVar
 
-from xarr.errors import InputError, ShapeError, XarrError, counted
+from xarr.errors import InputError, ShapeError, XarrError, pluralize
 from xarr.ir.device import Device, join_devices
 from xarr.ir.op import FREE, DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Source, caller
@@ -372,7 +372,7 @@ class Graph:
         """
         if len(operands) != len(self.parameters):
             raise ShapeError(
-                f"{self.name} takes {counted(len(self.parameters), 'argument')}, got {len(operands)}"
+                f"{self.name} takes {pluralize(len(self.parameters), 'argument')}, got {len(operands)}"
             )
         new: dict[Node, Node] = dict(zip(self.parameters, operands, strict=True))
         for node in self.nodes:
@@ -395,7 +395,7 @@ class Graph:
         parameters, results = (
             ", ".join(str(node.type) for node in nodes) for nodes in (self.parameters, self.results)
         )
-        return f"<graph {self.name}({parameters}) -> {results}, {counted(len(self.nodes), 'node')}>"
+        return f"<graph {self.name}({parameters}) -> {results}, {pluralize(len(self.nodes), 'node')}>"
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         # Notebooks show what one wants to read; a repr within other text stays one line.

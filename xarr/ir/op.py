@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
 from xarr.base.records import make_record, record
-from xarr.errors import DTypeError, ShapeError, counted
+from xarr.errors import DTypeError, ShapeError, pluralize
 from xarr.ir.types import TensorType, TupleType, Type
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Op:
         `infer_type` derives from it what an op makes of dynamic ones.
         """
         if count is not None and len(operands) != count:
-            self.fail("C0", f"wanted {counted(count, 'operand')}, got {len(operands)}")
+            self.fail("C0", f"wanted {pluralize(count, 'operand')}, got {len(operands)}")
         for operand in operands:
             if type(operand) is not TensorType:
                 self.fail("C0", f"wanted arrays, got {', '.join(t.short() for t in operands)}")

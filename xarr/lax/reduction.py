@@ -18,7 +18,7 @@ from xarr.dtypes import (
     canonical,
     highest,
     lowest,
-    widened,
+    widen_dtype,
 )
 from xarr.errors import DTypeError, ShapeError
 from xarr.ir import ops
@@ -194,7 +194,7 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
     indices = canonical(index_dtype)
     if indices not in INTEGER:
         raise DTypeError(f"{name}: wanted an integer index_dtype, got {indices}")
-    if widened(node.dtype) not in FLOAT | INTEGER | BOOL:
+    if widen_dtype(node.dtype) not in FLOAT | INTEGER | BOOL:
         raise DTypeError(
             f"{name}: complex numbers have no order, got {node.tensor_type.short()}; take abs or real"
         )

@@ -16,7 +16,7 @@ from xarr.base.host_arrays import host_array, is_weak, scalar, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.dtypes import default_of
-from xarr.errors import InputError, ShapeError, XarrError, counted
+from xarr.errors import InputError, ShapeError, XarrError, pluralize
 from xarr.ir.computations import combiner
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Graph, Node, parameter
@@ -123,7 +123,7 @@ def check_arity(name: str, role: str, function: Callable[..., Any], count: int) 
     except TypeError as error:
         called = getattr(function, "__name__", repr(function))
         raise InputError(
-            f"{name}: {role} is called with {counted(count, 'argument')}, but {called} takes "
+            f"{name}: {role} is called with {pluralize(count, 'argument')}, but {called} takes "
             f"{signature}: {error}"
         ) from None
 

@@ -13,7 +13,7 @@ from xarr.base.host_arrays import is_weak
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import FLOAT, default_float
-from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, counted
+from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError, pluralize
 from xarr.lax.core import ArrayLike, flag, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import argument
@@ -91,10 +91,10 @@ def choice(
     count = integer("choice", "a", a) if array is None else array.shape[along]
     draws = math.prod(sizes)
     if draws and count <= 0:
-        raise ValueRangeError(f"choice: wanted something to choose from, got {counted(count, 'element')}")
+        raise ValueRangeError(f"choice: wanted something to choose from, got {pluralize(count, 'element')}")
     if not replace and draws > count:
         raise ValueRangeError(
-            f"choice: wanted at most {counted(count, 'element')} without replacement, got {draws}"
+            f"choice: wanted at most {pluralize(count, 'element')} without replacement, got {draws}"
         )
     if p is None and not replace and draws:
         whole = permutation(single, count if array is None else array, along)

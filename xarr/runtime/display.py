@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.base.typing import Array
-from xarr.errors import counted
+from xarr.errors import pluralize
 from xarr.ir.graph import Node
 from xarr.ir.ops import Concatenate, Slice
 from xarr.ir.types import TensorType
@@ -111,7 +111,7 @@ class Pending:
 
     def __str__(self) -> str:
         more = "" if self.complete else "more than "
-        return f"not computed: {more}{counted(self.ops, 'op')} over {counted(self.elements, 'element')}"
+        return f"not computed: {more}{pluralize(self.ops, 'op')} over {pluralize(self.elements, 'element')}"
 
 
 #: Notebooks' own styles would let `<pre>` inherit a proportional font, in which columns do not line up.
@@ -125,7 +125,7 @@ def html(array: Array) -> str:
     type = array._node.tensor_type
     pending = Pending.of(array)
     rows = {
-        "size": f"{counted(array.size, 'element')}, {counted(array.nbytes, 'byte')}",
+        "size": f"{pluralize(array.size, 'element')}, {pluralize(array.nbytes, 'byte')}",
         "backend": array.backend,
     }
     if array._node.traced:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
-from xarr.errors import counted
+from xarr.errors import pluralize
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.stablehlo.literals import ints
 from xarr.ir.types import Ints, TensorType, Type
@@ -91,7 +91,7 @@ class Reshape(Movement):
         if prod(self.shape) != operand.size:
             self.fail(
                 "C1",
-                f"{operand.short()} has {counted(operand.size, 'element')}, "
+                f"{operand.short()} has {pluralize(operand.size, 'element')}, "
                 f"shape {self.shape} wants {prod(self.shape):,}",
             )
         return operand.with_shape(self.shape)

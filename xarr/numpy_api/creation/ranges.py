@@ -11,7 +11,7 @@ from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill
 from xarr.calls.operands import DType
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, SUB_BYTE, check_fits, info, widened
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, SUB_BYTE, check_fits, info, widen_dtype
 from xarr.errors import DivisionByZeroError, DTypeError, InputError, ValueRangeError
 from xarr.ir.graph import Node
 from xarr.ir.ops import Iota
@@ -25,7 +25,7 @@ INT64 = np.dtype(np.int64)
 
 def _counter(size: int, dtype: DType) -> Array:
     """0, 1 … size - 1; in the type of XLA's iota where it holds them, else wrapped or rounded from int64."""
-    exact = 2 ** (info(dtype).nmant + 1) if widened(dtype) not in INTEGER else int(info(dtype).max) + 1
+    exact = 2 ** (info(dtype).nmant + 1) if widen_dtype(dtype) not in INTEGER else int(info(dtype).max) + 1
     counted = wrap(Node(Iota(TensorType((size,), dtype if size <= exact else INT64), 0)))
     return convert(counted, dtype)
 

@@ -33,7 +33,7 @@ from xarr.dtypes import (
     info,
     promote,
     real_part_of,
-    widened,
+    widen_dtype,
 )
 from xarr.errors import ArgumentError, DTypeError, InputError, ValueRangeError
 from xarr.lax.core import ArrayLike
@@ -214,7 +214,7 @@ def isdtype(dtype: DTypeLike, kind: Any) -> bool:
             raise ValueRangeError(
                 f"isdtype: wanted a kind of {', '.join(map(repr, _KINDS))} or a dtype, got {kind!r}"
             )
-        return widened(element) in _KINDS[kind]
+        return widen_dtype(element) in _KINDS[kind]
     return element == canonical(kind)
 
 

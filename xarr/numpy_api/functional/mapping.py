@@ -27,7 +27,7 @@ from xarr.calls.arguments import convert
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import align_observed, as_array, broadcast_operands
 from xarr.dtypes import canonical
-from xarr.errors import InputError, ShapeError, TracedValueError, counted
+from xarr.errors import InputError, ShapeError, TracedValueError, pluralize
 from xarr.explanation.errors import broadcast_error
 from xarr.indexing.element_loops import count
 from xarr.indexing.flat import Flat
@@ -291,7 +291,8 @@ class vectorize:
         inner, outer = self._cores or ((), ())
         if len(operands) != len(inner):
             raise InputError(
-                f"vectorize: signature {self.signature!r} wants {counted(len(inner), 'argument')}, got {len(operands)}"
+                f"vectorize: signature {self.signature!r} wants {pluralize(len(inner), 'argument')}, "
+                f"got {len(operands)}"
             )
         arrays = [as_array(one) for one in operands]
         for array in arrays:

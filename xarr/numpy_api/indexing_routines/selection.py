@@ -21,7 +21,7 @@ from xarr.calls.operands import (
 )
 from xarr.calls.outputs import THERE_AND_BACK, takes_out
 from xarr.dtypes import BOOL, INTEGER, info
-from xarr.errors import ShapeError, counted
+from xarr.errors import ShapeError, pluralize
 from xarr.indexing import take_slices
 from xarr.indexing.advanced import valid_indices
 from xarr.indexing.bounds import Mode
@@ -143,7 +143,7 @@ def axis_of_indices(name: str, array: Array, indices: Array, axis: int | None) -
         array, axis = lax.reshape(array, (array.size,)), 0
     if array.ndim != indices.ndim:
         raise ShapeError(
-            f"{name}: wanted indices with {counted(array.ndim, 'dimension')}, as the array of shape "
+            f"{name}: wanted indices with {pluralize(array.ndim, 'dimension')}, as the array of shape "
             f"{array.shape}, got shape {indices.shape}"
         )
     return array, normalize_axis(axis, array.ndim)

@@ -18,7 +18,7 @@ from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import DType, align_observed, as_array, fresh, promote_operands
 from xarr.calls.outputs import show, target_of
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
-from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, counted
+from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, pluralize
 from xarr.numpy_api.indexing_routines.diagonals import diagonal
 from xarr.numpy_api.linear_algebra.products import product
 from xarr.runtime.handles import Handle
@@ -100,7 +100,9 @@ def _number(name: str, label: Any) -> int:
 def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Subscripts, list[Any]]:
     terms, output, values = _split_operands(name, operands)
     if len(terms) != len(values):
-        raise ShapeError(f"{name}: the subscripts are of {counted(len(terms), 'operand')}, got {len(values)}")
+        raise ShapeError(
+            f"{name}: the subscripts are of {pluralize(len(terms), 'operand')}, got {len(values)}"
+        )
     arrays: list[Any] = [value if isinstance(value, Handle) else as_array(value) for value in values]
     inputs = tuple(
         _name_dimensions(name, number, term, array.ndim)
@@ -115,13 +117,13 @@ def _name_dimensions(name: str, number: int, term: list[Any], rank: int) -> Labe
     if Ellipsis not in term:
         if len(term) != rank:
             raise ShapeError(
-                f"{name}: operand {number} has {counted(rank, 'dimension')}, its subscripts name {len(term)}"
+                f"{name}: operand {number} has {pluralize(rank, 'dimension')}, its subscripts name {len(term)}"
             )
         return tuple(term)
     more = rank - (len(term) - 1)
     if more < 0:
         raise ShapeError(
-            f"{name}: operand {number} has {counted(rank, 'dimension')}, its subscripts name {len(term) - 1}"
+            f"{name}: operand {number} has {pluralize(rank, 'dimension')}, its subscripts name {len(term) - 1}"
         )
     position = term.index(Ellipsis)
     return (*term[:position], *range(-more, 0), *term[position + 1 :])
@@ -143,7 +145,7 @@ def _result(name: str, inputs: tuple[Labels, ...], output: list[Any] | None, dot
         if dots:
             raise ShapeError(
                 f"{name}: the result must have '...' where the operands' ellipses stand for "
-                f"{counted(len(dots), 'dimension')}"
+                f"{pluralize(len(dots), 'dimension')}"
             )
     for label in chosen:
         if label not in every:

@@ -24,7 +24,7 @@ from xarr.calls.operands import as_array
 from xarr.errors import (
     AxisError,
     ShapeError,
-    counted,
+    pluralize,
 )
 from xarr.explanation.errors import broadcast_error
 from xarr.lax.core import ArrayLike, integer, integers
@@ -140,14 +140,14 @@ def _open_size(old: tuple[int, ...], new: Shape) -> tuple[int, ...]:
         rest = prod(sizes[:axis_left] + sizes[axis_left + 1 :])
         if rest <= 0 or count % rest:
             raise ShapeError(
-                f"reshape: the {counted(count, 'element')} of shape {old} cannot be divided among {tuple(sizes)}: "
+                f"reshape: the {pluralize(count, 'element')} of shape {old} cannot be divided among {tuple(sizes)}: "
                 f"wanted sizes whose product divides {count}"
             )
         sizes[axis_left] = count // rest
     checked = check_sizes(sizes)
     if prod(checked) != count:
         raise ShapeError(
-            f"reshape: shape {old} has {counted(count, 'element')}, shape {checked} wants {prod(checked):,}"
+            f"reshape: shape {old} has {pluralize(count, 'element')}, shape {checked} wants {prod(checked):,}"
         )
     return checked
 
@@ -230,7 +230,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     order = range(rank)[::-1] if axes is None else normalize_axes(axes, rank, name="axes")
     if len(order) != rank:
         raise ShapeError(
-            f"transpose: wanted {counted(rank, 'axis')} for shape {array.shape}, got {tuple(order)}"
+            f"transpose: wanted {pluralize(rank, 'axis')} for shape {array.shape}, got {tuple(order)}"
         )
     return mark(array, lax.transpose(array, order), TRANSPOSE, order)
 

@@ -18,7 +18,7 @@ from xarr.calls.operands import as_array, fresh
 from xarr.errors import (
     DivisionByZeroError,
     ShapeError,
-    counted,
+    pluralize,
 )
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -91,7 +91,7 @@ def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Arra
         sections = whole("split", "indices_or_sections", indices_or_sections)
         if sections > 0 and size % sections:
             raise ShapeError(
-                f"split: {counted(size, 'element')} along axis {axis} make no {sections} equal parts; array_split "
+                f"split: {pluralize(size, 'element')} along axis {axis} make no {sections} equal parts; array_split "
                 "allows others"
             )
     return array_split(array, indices_or_sections, axis)

@@ -22,7 +22,7 @@ from xarr.calls.arguments import apply_mask, convert, fill, initial_value, mask_
 from xarr.calls.operands import DType, as_array
 from xarr.calls.outputs import takes_out
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
-from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, counted
+from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, pluralize
 from xarr.explanation.errors import broadcast_error
 from xarr.lax.core import ArrayLike, flag, integer, real_number
 from xarr.shapes import normalize_axes
@@ -196,8 +196,8 @@ def _cumulative(
         array = lax.reshape(array, (1,))
     if axis is None and len(array.shape) > 1:
         raise ShapeError(
-            f"{name}: wanted an axis for an array of {counted(len(array.shape), 'dimension')}, got none; give axis= as "
-            f"one of 0 … {len(array.shape) - 1}"
+            f"{name}: wanted an axis for an array of {pluralize(len(array.shape), 'dimension')}, got none; give axis= "
+            f"as one of 0 … {len(array.shape) - 1}"
         )
     kind = name.removeprefix("cumulative_")
     sums = _running(kind, array, 0 if axis is None else axis, dtype)

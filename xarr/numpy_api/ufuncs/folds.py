@@ -12,7 +12,7 @@ from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill
 from xarr.calls.operands import as_array
 from xarr.dtypes import FLOAT, INTEGER
-from xarr.errors import IndexingError, ShapeError, counted
+from xarr.errors import IndexingError, ShapeError, pluralize
 from xarr.indexing.bounds import Mode
 from xarr.lax.dynamic_sizes import refuse_dynamic
 
@@ -105,7 +105,7 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
         wrong = host[(host < 0) | (host >= size)]
         if wrong.size:
             raise IndexingError(
-                f"{name}: index {wrong[0]} is out of bounds for {counted(size, 'element')}, 0 … {size - 1}"
+                f"{name}: index {wrong[0]} is out of bounds for {pluralize(size, 'element')}, 0 … {size - 1}"
             )
     starts = convert(array, np.dtype(np.int64))
     return lax.select(lax.lt(starts, 0), lax.full_like(starts, size), starts)

@@ -19,7 +19,7 @@ from xarr.calls.operands import DType, as_array, promote_operands
 from xarr.calls.outputs import show, target_of
 from xarr.calls.ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
-from xarr.errors import DTypeError, InputError, ShapeError, counted
+from xarr.errors import DTypeError, InputError, ShapeError, pluralize
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.manipulation.shapes import moveaxis
 from xarr.numpy_api.ufuncs import folds
@@ -91,7 +91,7 @@ def _outputs(function: UFunc, out: object) -> list[Array | None]:
         outputs = (*outputs, *[None] * (function.nout - 1))
     if len(outputs) != function.nout:
         raise InputError(
-            f"{name}: wanted {counted(function.nout, 'item')} in out=, each an Array or None, got {len(outputs)}"
+            f"{name}: wanted {pluralize(function.nout, 'item')} in out=, each an Array or None, got {len(outputs)}"
         )
     return [None if one is None else target_of(name, one) for one in outputs]
 
