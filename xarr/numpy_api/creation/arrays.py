@@ -94,7 +94,6 @@ INT64 = np.dtype(np.int64)
 # --- from data ------------------------------------------------------------------------------------
 
 
-@names_errors
 def asarray(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
