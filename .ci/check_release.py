@@ -13,18 +13,18 @@ SOURCE = ("xarr/__init__.py", r'^__version__ = "(.+)"$')
 COPIES = (("CITATION.cff", r"^version: (.+)$"), ("CHANGELOG.md", r"^## \[(\d.*?)\] - \d{4}-\d\d-\d\d$"))
 
 
-def stated(text: str, pattern: str) -> str | None:
+def find_version(text: str, pattern: str) -> str | None:
     """The version that the first line of such a pattern states."""
     match = re.search(pattern, text, re.MULTILINE)
     return match and match[1]
 
 
 def problems_of(tag: str, texts: dict[str, str]) -> list[str]:
-    """What is wrong with a tag, given the text of each file by its name."""
-    version = stated(texts[SOURCE[0]], SOURCE[1])
+    """The problems of a tag, given the text of each file by its name."""
+    version = find_version(texts[SOURCE[0]], SOURCE[1])
     problems = [] if tag == f"v{version}" else [f"the tag is {tag}, the version of {SOURCE[0]} is {version}"]
     for name, pattern in COPIES:
-        if (copy := stated(texts[name], pattern)) != version:
+        if (copy := find_version(texts[name], pattern)) != version:
             problems.append(f"{name} has the version {copy}, {SOURCE[0]} has {version}")
     return problems
 

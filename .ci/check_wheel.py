@@ -20,7 +20,7 @@ def expected_files() -> set[str]:
 
 
 def problems_of(wheel: Path) -> list[str]:
-    """What is wrong with a wheel, as lines of text."""
+    """The problems of a wheel, as lines of text."""
     expected = expected_files() | {"xarr/py.typed", "xarr_numpy/__init__.py", "xarr_reference/__init__.py"}
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     problems = [f"{name} is missing" for name in sorted(expected - names)]

@@ -101,7 +101,7 @@ def in_setting(setting: Mapping[str, str]) -> dict[str, str]:
     return kept | dict(setting)
 
 
-def probed(setting: Mapping[str, str]) -> str:
+def probe(setting: Mapping[str, str]) -> str:
     """The kernels that NumPy and OpenBLAS really take: cores that OpenBLAS was built without fall back to others."""
     command = [sys.executable, "-c", _PROBE]
     done = subprocess.run(command, env=in_setting(setting), check=True, capture_output=True, text=True)
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
     table = []
     for setting in settings(__cpu_dispatch__, __cpu_features__):
         name = " ".join(f"{name}={value!r}" for name, value in setting.items()) or "nothing set"
-        kernels = probed(setting)
+        kernels = probe(setting)
         if arguments == ["--list"]:
             outcome = (True, kernels)
         elif kernels in results:

@@ -40,7 +40,7 @@ TRIAD = 2 * 10**7
 
 @dataclass(frozen=True)
 class Line:
-    """What was measured of one row, for one dtype and size."""
+    """The measurements of one row, for one dtype and size."""
 
     row: str
     name: str
@@ -59,7 +59,7 @@ class Line:
         return self.seconds["xarr"] / self.seconds[self.best_peer]
 
 
-def measured(rows: Iterable[Row], options: argparse.Namespace, bandwidth: float) -> Iterator[Line]:
+def measure_rows(rows: Iterable[Row], options: argparse.Namespace, bandwidth: float) -> Iterator[Line]:
     """The lines of the table, each as it is ready.  Raises WrongResult."""
     budget = QUICK_BUDGET if options.quick else BUDGET
     for row in rows:
@@ -148,7 +148,7 @@ def table(lines: Sequence[Line]) -> list[str]:
         *(cells(line, names) for line in lines),
     ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [_aligned(row, widths) for row in rows]
+    return [_align(row, widths) for row in rows]
 
 
 def cells(line: Line, names: Iterable[str]) -> tuple[str, ...]:
@@ -159,7 +159,7 @@ def cells(line: Line, names: Iterable[str]) -> tuple[str, ...]:
     return (f"({line.row}) {line.name}", line.dtype, size, *times, *ends)
 
 
-def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+def _align(row: Sequence[str], widths: Sequence[int]) -> str:
     """Numbers to the right, words to the left."""
     words = {0, 1, len(row) - 2}
     both = enumerate(zip(row, widths, strict=True))
@@ -172,32 +172,32 @@ def _short(seconds: float) -> str:
     return f"{milliseconds:.{max(0, 2 - int(np.floor(np.log10(milliseconds))))}f}"
 
 
-def listed(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     return [part for part in text.split(",") if part]
 
 
 def sizes_listed(text: str) -> list[int]:
-    sizes = [int(part) for part in listed(text)]
+    sizes = [int(part) for part in split_list(text)]
     if min(sizes, default=0) < 1:
         raise argparse.ArgumentTypeError(f"wanted positive lengths, got {min(sizes, default='none')}")
     return sizes
 
 
 def dtypes_listed(text: str) -> list[str]:
-    wrong = set(listed(text)) - {"float32", "float64"}
+    wrong = set(split_list(text)) - {"float32", "float64"}
     if wrong:
         raise argparse.ArgumentTypeError(f"wanted float32, float64 or both, got {', '.join(sorted(wrong))}")
-    return listed(text)
+    return split_list(text)
 
 
 def rows_listed(text: str) -> list[str]:
-    wrong = set(listed(text)) - {row.letter for row in ROWS}
+    wrong = set(split_list(text)) - {row.letter for row in ROWS}
     if wrong:
         raise argparse.ArgumentTypeError(f"wanted letters from a to m, got {', '.join(sorted(wrong))}")
-    return listed(text)
+    return split_list(text)
 
 
-def parsed(arguments: list[str] | None) -> argparse.Namespace:
+def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     letters = sorted({row.letter for row in ROWS})
     parser.add_argument("--rows", type=rows_listed, default=letters, help="letters of the rows, such as a,c")
@@ -221,10 +221,10 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: list[str] | None = None, rows: Iterable[Row] = ROWS) -> None:
-    options = parsed(arguments)
+    options = parse(arguments)
     bandwidth = memory_bandwidth()
     compiled = compile_milliseconds(1 if options.quick else 5) if "a" in options.rows else {}
-    lines = list(measured([row for row in rows if row.letter in options.rows], options, bandwidth))
+    lines = list(measure_rows([row for row in rows if row.letter in options.rows], options, bandwidth))
     print(header(bandwidth, options.of_samples))
     print("\n".join(table(lines)))
     if compiled:

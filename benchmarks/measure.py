@@ -122,7 +122,7 @@ def _arrays(result: object) -> list[np.ndarray]:
 def _difference(
     got: np.ndarray, wanted: np.ndarray, dtype: np.dtype, tolerance: float, unequal: float
 ) -> str:
-    """What is wrong with `got`; empty if nothing is."""
+    """The way in which `got` is wrong; empty if it is not."""
     if got.shape != wanted.shape:
         return f"shape {got.shape}, wanted {wanted.shape}"
     if wanted.dtype.kind == got.dtype.kind == "c":

@@ -47,8 +47,8 @@ HEADING: Final = (
 Times = dict[str, dict[str, float]]
 
 
-def evaluated(value: Any) -> Any:
-    """The same with every Array computed."""
+def evaluate(value: Any) -> Any:
+    """Compute every Array of a result."""
     held: list[Any] = []
     _collect(value, held)
     if held:
@@ -74,11 +74,11 @@ def contenders(line: str, scopes: dict[str, dict[str, Any]]) -> measure.Contende
         with np.errstate(all="ignore"):
             return by_numpy()
 
-    return {"numpy": quiet, "xarr": lambda: evaluated(by_xarr())}
+    return {"numpy": quiet, "xarr": lambda: evaluate(by_xarr())}
 
 
 def difference(results: Any, wanted: Any) -> str:
-    """How results differ in structure, type or values; "" where they do not."""
+    """The difference of results in structure, type or values; "" where they do not."""
     if isinstance(wanted, tuple | list) and len(wanted) and not np.isscalar(wanted[0]):
         if not isinstance(results, tuple | list) or len(results) != len(wanted):
             return f"{type(results).__name__}, wanted {len(wanted)} results"
@@ -96,7 +96,7 @@ def difference(results: Any, wanted: Any) -> str:
     return "" if good else "other values"
 
 
-def timed(
+def measure_lines(
     lines: list[str], scopes: dict[str, dict[str, Any]], budget: float, least: bool
 ) -> tuple[Times, list[str]]:
     """Milliseconds of each line, and the lines whose results differ from NumPy's, which are not timed."""
@@ -136,7 +136,7 @@ def ratio(times: dict[str, float]) -> float:
     return times["xarr"] / times["numpy"]
 
 
-def shown(rows: Times) -> str:
+def format_rows(rows: Times) -> str:
     return "\n".join(
         f"{line:76}{times['numpy']:10.3f}{times['xarr']:10.3f}{ratio(times):8.2f}"
         for line, times in rows.items()
@@ -192,14 +192,20 @@ def main() -> None:
     summaries = []
     for family, lines in surface_calls.lines().items():
         wanted = [line for line in lines if options.word in line and options.family in family]
-        rows, differing = timed(wanted, scopes, options.budget, options.least)
+        rows, differing = measure_lines(wanted, scopes, options.budget, options.least)
         if rows:
-            print(f"{family:76}{'numpy ms':>10}{'xarr ms':>10}{'ratio':>8}\n{shown(rows)}\n", flush=True)
+            print(
+                f"{family:76}{'numpy ms':>10}{'xarr ms':>10}{'ratio':>8}\n{format_rows(rows)}\n", flush=True
+            )
             summaries.append(summary(family, rows))
         every |= rows
         wrong += differing
     print("\n".join([*HEADING, *summaries]))
-    print("\n".join([f"\nmore than {MOST} times NumPy:", shown({line: every[line] for line in slow(every)})]))
+    print(
+        "\n".join(
+            [f"\nmore than {MOST} times NumPy:", format_rows({line: every[line] for line in slow(every)})]
+        )
+    )
     if wrong:
         print("\n".join(["\nnot timed, for the results differ:", *wrong]))
     if options.json:

@@ -37,13 +37,13 @@ Medians = measure.Medians
 ROUNDS = 7
 
 
-def prepared(function: Callable[..., Any], *arrays: np.ndarray) -> Call:
+def prepare(function: Callable[..., Any], *arrays: np.ndarray) -> Call:
     """`function` of Arrays, evaluated at each call."""
     held = [xarr.asarray(array).evaluate() for array in arrays]
     return lambda: function(*held).evaluate()
 
 
-def jitted(function: Callable[..., Any], *arrays: np.ndarray) -> Call:
+def compile_by_jax(function: Callable[..., Any], *arrays: np.ndarray) -> Call:
     """`function` of JAX arrays, compiled."""
     import jax
 
@@ -101,35 +101,35 @@ def indexing() -> Table:
         "gather 10^6 rows of 16": {
             "numpy": lambda: rows[indices],
             "numpy, take": lambda: np.take(rows, indices, axis=0),
-            "xarr": prepared(gather(xarr.lax), rows, vectors),
+            "xarr": prepare(gather(xarr.lax), rows, vectors),
         },
         "scatter-add 10^6 into 10^5": {
             "numpy": lambda: add_at(column, numbers),
-            "xarr": prepared(scatter_add(xarr.lax, ()), column, vectors, numbers),
+            "xarr": prepare(scatter_add(xarr.lax, ()), column, vectors, numbers),
         },
         "scatter-add 10^6 rows of 16": {
             "numpy": lambda: add_at(rows, updates),
             "numpy, flat": lambda: add_flat(rows, updates),
-            "xarr": prepared(scatter_add(xarr.lax, (1,)), rows, vectors, updates),
+            "xarr": prepare(scatter_add(xarr.lax, (1,)), rows, vectors, updates),
         },
         "scatter a/2 + b, 2*10^4 into one": {
             "numpy": lambda: halve_and_add(column, one_index, few),
-            "xarr": prepared(scatter_any(xarr.lax), column, one_index[:, None], few),
+            "xarr": prepare(scatter_any(xarr.lax), column, one_index[:, None], few),
         },
         "scatter a/2 + b, 10^6 into 10^5": {
             "numpy": lambda: halve_and_add(column, indices, numbers),
             "numpy, only b": lambda: add_at(column, numbers),
-            "xarr": prepared(scatter_any(xarr.lax), column, vectors, numbers),
+            "xarr": prepare(scatter_any(xarr.lax), column, vectors, numbers),
         },
     }
     if find_spec("jax"):
         from jax import lax
 
-        table["gather 10^6 rows of 16"]["jax, jit"] = jitted(gather(lax), rows, vectors)
-        table["scatter-add 10^6 into 10^5"]["jax, jit"] = jitted(
+        table["gather 10^6 rows of 16"]["jax, jit"] = compile_by_jax(gather(lax), rows, vectors)
+        table["scatter-add 10^6 into 10^5"]["jax, jit"] = compile_by_jax(
             scatter_add(lax, ()), column, vectors, numbers
         )
-        table["scatter-add 10^6 rows of 16"]["jax, jit"] = jitted(
+        table["scatter-add 10^6 rows of 16"]["jax, jit"] = compile_by_jax(
             scatter_add(lax, (1,)), rows, vectors, updates
         )
     return table
@@ -199,7 +199,7 @@ def windows() -> Table:
         "max of 1000 neighbours, 10^6": (lambda: running(million), neighbours, (million,)),
     }
     table: Table = {
-        row: {"numpy": by_hand, "xarr": prepared(function(xarr.lax), *arrays)}
+        row: {"numpy": by_hand, "xarr": prepare(function(xarr.lax), *arrays)}
         for row, (by_hand, function, arrays) in rows.items()
     }
 
@@ -208,15 +208,15 @@ def windows() -> Table:
 
     table["max pool 3x3/2, gradient"] = {
         "numpy": lambda: unpool(images, gradient),
-        "xarr": prepared(scatter(xarr.lax, xarr.lax.select_and_scatter), images, gradient),
+        "xarr": prepare(scatter(xarr.lax, xarr.lax.select_and_scatter), images, gradient),
     }
     if find_spec("jax"):
         from jax import lax
         from jax._src.lax.windowed_reductions import _select_and_scatter
 
         for row, (_, function, arrays) in rows.items():
-            table[row]["jax, jit"] = jitted(function(lax), *arrays)
-        table["max pool 3x3/2, gradient"]["jax, jit"] = jitted(
+            table[row]["jax, jit"] = compile_by_jax(function(lax), *arrays)
+        table["max pool 3x3/2, gradient"]["jax, jit"] = compile_by_jax(
             scatter(lax, _select_and_scatter), images, gradient
         )
     return table
@@ -231,20 +231,20 @@ def contraction() -> Table:
     numbers = random.normal(size=10_000_000).astype(np.float32)
     names = ("NHWC", "HWIO", "NHWC")
 
-    def padded() -> np.ndarray:
+    def pad() -> np.ndarray:
         return np.pad(images, ((0, 0), (1, 1), (1, 1), (0, 0)))
 
     def by_columns() -> np.ndarray:
-        windows = np.lib.stride_tricks.sliding_window_view(padded(), (3, 3), (1, 2))
+        windows = np.lib.stride_tricks.sliding_window_view(pad(), (3, 3), (1, 2))
         columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, 9 * 64)
         return (columns @ kernel.reshape(9 * 64, 64)).reshape(8, 56, 56, 64)
 
     def by_shifts() -> np.ndarray:
-        x = padded()
+        x = pad()
         return sum(x[:, i : i + 56, j : j + 56] @ kernel[i, j] for i in range(3) for j in range(3))
 
     def by_products() -> np.ndarray:
-        x = padded()
+        x = pad()
         return sum(x[:, i : i + 56, j : j + 56] * depthwise[i, j, 0] for i in range(3) for j in range(3))
 
     def convolve(lax: Any, groups: int) -> Callable[..., Any]:
@@ -258,23 +258,27 @@ def contraction() -> Table:
         "conv 3x3 of (8,56,56,64), 64 filters": {
             "numpy": by_columns,
             "numpy, shifts": by_shifts,
-            "xarr": prepared(convolve(xarr.lax, 1), images, kernel),
+            "xarr": prepare(convolve(xarr.lax, 1), images, kernel),
         },
         "depthwise conv 3x3 of (8,56,56,64)": {
             "numpy": by_products,
-            "xarr": prepared(convolve(xarr.lax, 64), images, depthwise),
+            "xarr": prepare(convolve(xarr.lax, 64), images, depthwise),
         },
         "sort of 10^7": {
             "numpy": lambda: np.sort(numbers),
-            "xarr": prepared(lambda x: xarr.lax.sort(x), numbers),
+            "xarr": prepare(lambda x: xarr.lax.sort(x), numbers),
         },
     }
     if find_spec("jax"):
         from jax import lax
 
-        table["conv 3x3 of (8,56,56,64), 64 filters"]["jax, jit"] = jitted(convolve(lax, 1), images, kernel)
-        table["depthwise conv 3x3 of (8,56,56,64)"]["jax, jit"] = jitted(convolve(lax, 64), images, depthwise)
-        table["sort of 10^7"]["jax, jit"] = jitted(lambda x: lax.sort(x), numbers)
+        table["conv 3x3 of (8,56,56,64), 64 filters"]["jax, jit"] = compile_by_jax(
+            convolve(lax, 1), images, kernel
+        )
+        table["depthwise conv 3x3 of (8,56,56,64)"]["jax, jit"] = compile_by_jax(
+            convolve(lax, 64), images, depthwise
+        )
+        table["sort of 10^7"]["jax, jit"] = compile_by_jax(lambda x: lax.sort(x), numbers)
     return table
 
 
@@ -304,27 +308,27 @@ def numbers() -> Table:
     table: Table = {
         "uniform, 10^7 float32": {
             "numpy": lambda: random.random(size, np.float32),
-            "xarr": prepared(draw(xarr.random, "uniform"), words),
+            "xarr": prepare(draw(xarr.random, "uniform"), words),
         },
         "normal, 10^7 float32": {
             "numpy": lambda: random.standard_normal(size, np.float32),
-            "xarr": prepared(draw(xarr.random, "normal"), words),
+            "xarr": prepare(draw(xarr.random, "normal"), words),
         },
         "cholesky and solve, 1000": {
             "numpy": lambda: np.linalg.solve(np.linalg.cholesky(definite), right),
-            "xarr": prepared(solve(xarr.lax), definite, right),
+            "xarr": prepare(solve(xarr.lax), definite, right),
         },
         "rfft of 64 x 65536": {
             "numpy": lambda: np.fft.rfft(signal),
-            "xarr": prepared(transform(xarr.lax), signal),
+            "xarr": prepare(transform(xarr.lax), signal),
         },
     }
     if find_spec("jax"):
         import jax
 
         for row, name in (("uniform, 10^7 float32", "uniform"), ("normal, 10^7 float32", "normal")):
-            table[row]["jax, jit"] = jitted(draw(jax.random, name), words)
-        table["rfft of 64 x 65536"]["jax, jit"] = jitted(transform(jax.lax), signal)
+            table[row]["jax, jit"] = compile_by_jax(draw(jax.random, name), words)
+        table["rfft of 64 x 65536"]["jax, jit"] = compile_by_jax(transform(jax.lax), signal)
     return table
 
 
@@ -335,7 +339,7 @@ FAMILIES: tuple[Callable[[], Table], ...] = (indexing, windows, contraction, num
 MOST: Final = 3
 
 
-def shown(rows: Medians) -> str:
+def format_rows(rows: Medians) -> str:
     """The table: milliseconds, and the ratio to the first contender, which is NumPy by hand."""
     lines = [f"{'':36}{'contender':14}{'ms':>9}{'ratio':>8}"]
     for row, contenders in rows.items():
@@ -386,7 +390,7 @@ def main() -> None:
         else measure.time_table(table, options.rounds, unit=1e-3)
     )
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores\n")
-    print(shown(rows))
+    print(format_rows(rows))
     print(remarks(rows))
     if options.json:
         options.json.write_text(json.dumps({"ms": rows}, indent=2, ensure_ascii=False))

@@ -33,7 +33,7 @@ CALLS = 2000
 
 
 def cases() -> dict[str, dict[str, Case]]:
-    """What is timed: row -> contender -> one call."""
+    """The calls to time: row -> contender -> one call."""
     shape = (4, 4)
     host, row = np.ones(shape, np.float32), np.ones(4, np.float32)
     lazy, lazy_row = xarr.asarray(host).evaluate(), xarr.asarray(row).evaluate()
@@ -73,7 +73,7 @@ def _add_indexing(table: dict[str, dict[str, Case]], host: np.ndarray, lazy: xar
     mask, rows = host > 0, np.array([0, 2])
     lazy_mask, lazy_rows = xarr.asarray(mask).evaluate(), xarr.asarray(rows).evaluate()
 
-    def changed(index: Any) -> np.ndarray:
+    def change(index: Any) -> np.ndarray:
         copy = host.copy()
         copy[index] = 2.0
         return copy
@@ -84,11 +84,11 @@ def _add_indexing(table: dict[str, dict[str, Case]], host: np.ndarray, lazy: xar
         "xarr": lambda: lazy[lazy_rows].evaluate(),
     }
     table["x.at[0].set(v), evaluated"] = {
-        "numpy": lambda: changed(0),
+        "numpy": lambda: change(0),
         "xarr": lambda: lazy.at[0].set(2.0).evaluate(),
     }
     table["x.at[integers].set(v), evaluated"] = {
-        "numpy": lambda: changed(rows),
+        "numpy": lambda: change(rows),
         "xarr": lambda: lazy.at[lazy_rows].set(2.0).evaluate(),
     }
     table["x + x[0], evaluated"] = {
@@ -150,7 +150,7 @@ def time_imports(rounds: int) -> dict[str, float]:
     return {name: statistics.median(values[1:]) for name, values in samples.items()}
 
 
-def shown(rows: Rows) -> str:
+def format_rows(rows: Rows) -> str:
     """The table: µs, and the ratio to NumPy where NumPy takes part."""
     lines = [f"{'':38}{'contender':12}{'µs':>8}{'× numpy':>10}"]
     for row, contenders in rows.items():
@@ -169,7 +169,7 @@ def main() -> None:
     rows = measure.time_table(cases(), options.rounds, options.calls, unit=1e-6)
     imports = time_imports(max(5, options.rounds // 3))
     print(f"Python {platform.python_version()}, NumPy {np.__version__}, {os.cpu_count()} cores\n")
-    print(shown(rows))
+    print(format_rows(rows))
     print("\nimport, ms: " + ", ".join(f"{name} {value:.0f}" for name, value in imports.items()))
     print(f"xarr takes {imports['xarr'] - imports['numpy']:.0f} ms beyond NumPy (wanted: at most 80)")
     if options.json:

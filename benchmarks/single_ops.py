@@ -97,10 +97,10 @@ def binary() -> Iterator[Row]:
     yield "pow", lax.pow, np.power, (POSITIVE, G32)
     yield "integer_pow 3", lambda x: lax.integer_pow(x, 3), lambda x: x * x * x, (F32,)
     yield "lt_to", lax.lt_to, _total_less, (F32, G32)
-    yield "div of int32", lax.div, _truncated, (I32, J32)
+    yield "div of int32", lax.div, _truncate, (I32, J32)
     yield "rem of int32", lax.rem, lambda x, y: np.fmod(x, np.where(y == 0, 1, y)), (I32, J32)
     yield "rem of uint32 by 7", lambda x: lax.rem(x, np.uint32(7)), lambda x: x % np.uint32(7), (U32,)
-    yield "div of int64", lax.div, _truncated, (I64, J32.astype(np.int64))
+    yield "div of int64", lax.div, _truncate, (I64, J32.astype(np.int64))
     yield "pow of int32", lax.pow, np.power, (I32, SMALL)
     for name, ufunc in {"add": np.add, "mul": np.multiply, "max": np.maximum}.items():
         yield f"{name} of int32", getattr(lax, name), ufunc, (I32, J32)
@@ -125,7 +125,7 @@ def _total_less(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return (a ^ ((a >> 31) & 0x7FFFFFFF)) < (b ^ ((b >> 31) & 0x7FFFFFFF))
 
 
-def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _truncate(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Towards zero, as far as there is no 0 or least integer."""
     quotient = np.floor_divide(x, np.where(y == 0, 1, y))
     return quotient + ((quotient < 0) & (quotient * y != x))
@@ -255,7 +255,7 @@ def movement() -> Iterator[Row]:
     yield (
         "dynamic_update_slice",
         lambda x, y: lax.dynamic_update_slice(x, y, (10, 10)),
-        _updated,
+        _update,
         (MATRIX, MATRIX[:900, :900].copy()),
     )
     yield (
@@ -272,7 +272,7 @@ def _with_holes(x: np.ndarray) -> np.ndarray:
     return result
 
 
-def _updated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _update(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     result = x.copy()
     result[10:910, 10:910] = y
     return result
@@ -281,15 +281,15 @@ def _updated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def reductions() -> Iterator[Row]:
     for name, function in {"reduce_sum": np.sum, "reduce_max": np.max, "reduce_prod": np.prod}.items():
         for axes in ((0,), (1,), (0, 1)):
-            yield f"{name} over {axes}", _over(name, axes), _by_numpy(function, axes), (MATRIX,)
+            yield f"{name} over {axes}", _reduce_over(name, axes), _by_numpy(function, axes), (MATRIX,)
     yield (
         "reduce_sum of bfloat16",
-        _over("reduce_sum", (0,)),
+        _reduce_over("reduce_sum", (0,)),
         lambda x: x.astype(np.float32).sum(dtype=np.float32),
         (B16,),
     )
-    yield "reduce_sum of int32", _over("reduce_sum", (0,)), lambda x: x.sum(dtype=np.int32), (I32,)
-    yield "reduce_or", _over("reduce_or", (0,)), np.any, (~BITS & BITS,)
+    yield "reduce_sum of int32", _reduce_over("reduce_sum", (0,)), lambda x: x.sum(dtype=np.int32), (I32,)
+    yield "reduce_or", _reduce_over("reduce_or", (0,)), np.any, (~BITS & BITS,)
     yield (
         "reduce by a + b + ab",
         lambda x: lax.reduce(x, np.float32(0), lambda a, b: a + b + a * b, (0,)),
@@ -307,11 +307,11 @@ def reductions() -> Iterator[Row]:
     yield "argmax of rows", lambda x: lax.argmax(x, 1, np.int32), lambda x: np.argmax(x, axis=1), (MATRIX,)
     for name, ufunc in {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum}.items():
         for axis in (0, 1):
-            yield f"{name} along {axis}", _running(name, axis), _accumulated(ufunc, axis), (MATRIX,)
+            yield f"{name} along {axis}", _running(name, axis), _accumulate(ufunc, axis), (MATRIX,)
     yield "cumlogsumexp", lambda x: lax.cumlogsumexp(x), np.logaddexp.accumulate, (F32,)
     yield "cumulative a + b + ab", _cumulative, lambda x: np.multiply.accumulate(1 + x) - 1, (F32,)
-    yield "max of 100 neighbours", _neighbours(lax.max, -np.inf, 100), _doubled(np.maximum), (F32,)
-    yield "sum of 100 neighbours", _neighbours(lax.add, 0, 100), _doubled(np.add), (F32,)
+    yield "max of 100 neighbours", _neighbours(lax.max, -np.inf, 100), _fold_by_doubling(np.maximum), (F32,)
+    yield "sum of 100 neighbours", _neighbours(lax.add, 0, 100), _fold_by_doubling(np.add), (F32,)
 
 
 def _in_pairs(x: np.ndarray) -> np.ndarray:
@@ -323,7 +323,7 @@ def _in_pairs(x: np.ndarray) -> np.ndarray:
     return x[0]
 
 
-def _over(name: str, axes: tuple[int, ...]) -> Function:
+def _reduce_over(name: str, axes: tuple[int, ...]) -> Function:
     return lambda x: getattr(lax, name)(x, axes)
 
 
@@ -335,7 +335,7 @@ def _running(name: str, axis: int) -> Function:
     return lambda x: getattr(lax, name)(x, axis)
 
 
-def _accumulated(ufunc: np.ufunc, axis: int) -> Function:
+def _accumulate(ufunc: np.ufunc, axis: int) -> Function:
     return lambda x: ufunc.accumulate(x, axis=axis)
 
 
@@ -352,7 +352,7 @@ def _neighbours(op: Any, start: float, count: int) -> Function:
     return lambda x: lax.reduce_window(x, np.float32(start), op, (count,), (1,), "VALID")
 
 
-def _doubled(ufunc: np.ufunc) -> Function:
+def _fold_by_doubling(ufunc: np.ufunc) -> Function:
     """100 neighbours are 64, and 32 and 4 more."""
 
     def function(x: np.ndarray) -> np.ndarray:
@@ -445,11 +445,11 @@ def single_ops() -> dict[str, dict[str, Callable[[], object]]]:
     table: dict[str, dict[str, Callable[[], object]]] = {}
     for family in FAMILIES:
         for name, function, by_hand, arrays in family():
-            table[name] = {"numpy": _called(by_hand, arrays), "xarr": _evaluated(function, arrays)}
+            table[name] = {"numpy": _make_call(by_hand, arrays), "xarr": _make_evaluation(function, arrays)}
     return table
 
 
-def _called(function: Function, arrays: tuple[np.ndarray, ...]) -> Callable[[], object]:
+def _make_call(function: Function, arrays: tuple[np.ndarray, ...]) -> Callable[[], object]:
     def call() -> object:
         with np.errstate(all="ignore"):
             return function(*arrays)
@@ -457,7 +457,7 @@ def _called(function: Function, arrays: tuple[np.ndarray, ...]) -> Callable[[], 
     return call
 
 
-def _evaluated(function: Function, arrays: tuple[np.ndarray, ...]) -> Callable[[], object]:
+def _make_evaluation(function: Function, arrays: tuple[np.ndarray, ...]) -> Callable[[], object]:
     held = [xarr.asarray(array).evaluate() for array in arrays]
 
     def call() -> object:

@@ -105,7 +105,7 @@ def lines() -> dict[str, list[str]]:
 
 
 def scope(module: Any, operands: dict[str, Any]) -> dict[str, Any]:
-    """What an expression may name, with the operands as arrays of `module`."""
+    """The names for an expression, with the operands as arrays of `module`."""
     constants = {"lists": [[0.5] * 100 for _ in range(1000)], "numbers": list(range(100_000))}
     return {
         "xp": module,

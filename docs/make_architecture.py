@@ -96,7 +96,7 @@ def without_cycles(graph: Graph) -> Graph:
     return merged
 
 
-def without_implied(graph: Graph) -> Graph:
+def remove_implied(graph: Graph) -> Graph:
     """The graph without arrows that longer ways imply."""
     return {
         part: {
@@ -118,7 +118,7 @@ def floors_of(graph: Graph) -> list[list[str]]:
     return [sorted(part for part in graph if floor[part] == k) for k in range(1 + max(floor.values()))]
 
 
-def routed(graph: Graph) -> tuple[list[list[str]], Graph]:
+def route(graph: Graph) -> tuple[list[list[str]], Graph]:
     """The floors, and the graph with a bend on each floor that an arrow passes: no arrow skips a floor.
 
     A bend is named "bend importer -> imported", and stands on one floor only; "\\f" numbers those of an arrow.
@@ -140,7 +140,7 @@ def routed(graph: Graph) -> tuple[list[list[str]], Graph]:
 
 def picture(graph: Graph) -> str:
     """The SVG of a graph without cycles, the lowest floor at the bottom."""
-    floors, steps = routed(graph)
+    floors, steps = route(graph)
     width = max(sum(_width(name) + _GAP[0] for name in names) for names in floors) + _GAP[0]
     boxes: dict[str, tuple[float, float, float]] = {}
     y = float(_GAP[1]) / 2
@@ -199,7 +199,7 @@ def _box(part: str, middle: float, y: float, height: float) -> list[str]:
 
 def page() -> str:
     """The picture of the source as it is."""
-    return picture(without_implied(without_cycles(imports_of_parts(Tree.of_checkout(CHECKOUT)))))
+    return picture(remove_implied(without_cycles(imports_of_parts(Tree.of_checkout(CHECKOUT)))))
 
 
 if __name__ == "__main__":

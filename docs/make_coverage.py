@@ -113,7 +113,7 @@ def row(name: str) -> Row | None:
     return Row(name, "differs" if remark else "same", remark)
 
 
-def undecided() -> list[str]:
+def find_undecided() -> list[str]:
     """Names of NumPy that have neither a record nor a line that tells the truth in `xarr/base/numpy_names.tsv`."""
     return [name for names in numpy_names().values() for name in names if row(name) is None]
 
@@ -137,8 +137,8 @@ def _sections() -> Iterator[str]:
         yield from (f"| `{one.name}` | {one.state} | {one.remark} |\n" for one in rows if one.remark)
 
 
-def _removed() -> Iterator[str]:
-    """What NumPy had once, and what replaced it."""
+def _list_removed() -> Iterator[str]:
+    """The names that NumPy had once, and what replaced them."""
     rows = [(name, remark) for name, (state, remark) in remarks().items() if state == "removed"]
     yield "\n## Names that NumPy has removed\n\nAn AttributeError says what replaces them.\n"
     yield "\n| name | instead |\n| --- | --- |\n"
@@ -148,11 +148,11 @@ def _removed() -> Iterator[str]:
 def page() -> str:
     """The text of `docs/coverage.md`."""
     version = ".".join(np.__version__.split(".")[:2])
-    return _HEAD.format(version=version) + "".join([*_sections(), *_removed()])
+    return _HEAD.format(version=version) + "".join([*_sections(), *_list_removed()])
 
 
 if __name__ == "__main__":
-    missing = undecided()
+    missing = find_undecided()
     if missing:
         print(f"{len(missing)} names are undecided: {', '.join(missing)}", file=sys.stderr)
     PAGE.write_text(page(), encoding="utf-8")

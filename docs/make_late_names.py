@@ -29,7 +29,7 @@ LATE_MODULES: Final = {
 '''
 
 
-def exported(module: str) -> list[str]:
+def list_exports(module: str) -> list[str]:
     """The `__all__` of a module of the checkout."""
     path = CHECKOUT.joinpath(*module.split(".")).with_suffix(".py")
     for statement in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -47,7 +47,7 @@ def late_modules(source: str) -> dict[str, list[str]]:
             if module == "xarr":
                 table[alias.name] = []
             else:
-                names = exported(module) if alias.name == "*" else [alias.name]
+                names = list_exports(module) if alias.name == "*" else [alias.name]
                 table.setdefault(module.removeprefix("xarr."), []).extend(names)
     return dict(sorted(table.items()))
 
@@ -66,13 +66,13 @@ def text() -> str:
 
 def _row(module: str, names: list[str]) -> str:
     """A row of the table, as ruff formats it."""
-    row = f'    "{module}": ({", ".join(map(_quoted, names))}{"," * (len(names) == 1)}),\n'
+    row = f'    "{module}": ({", ".join(map(_quote, names))}{"," * (len(names) == 1)}),\n'
     if len(row) <= 111:
         return row
-    return "".join([f'    "{module}": (\n', *(f"        {_quoted(name)},\n" for name in names), "    ),\n"])
+    return "".join([f'    "{module}": (\n', *(f"        {_quote(name)},\n" for name in names), "    ),\n"])
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return f'"{name}"'
 
 

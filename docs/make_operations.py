@@ -103,7 +103,7 @@ def _test_files() -> dict[str, str]:
 
 
 @cache
-def _drawn() -> str:
+def _find_drawn() -> str:
     """The names of the operations of which random calls are made."""
     modules = ["tests/lax/test_fuzz.py", *CHECKOUT.glob("tests/support/draws/*.py")]
     return "".join((CHECKOUT / path).read_text(encoding="utf-8") for path in modules)
@@ -114,7 +114,7 @@ def _tests(row: Row, op: type[Op] | None) -> str:
     use = re.compile(rf"\blax\.({names})\b|[\"']({names})[\"']")
     tried = {_ELEMENTWISE} if op in REGULAR else set()
     tried.update(name for name, text in _test_files().items() if use.search(text))
-    if op in REGULAR or f'"{row.operation}"' in _drawn():
+    if op in REGULAR or f'"{row.operation}"' in _find_drawn():
         tried.add(_RANDOM_CALLS)
     files = [f"`{name}`" for name in sorted(tried)]
     cases = read_back().get(op, []) if op is not None else []

@@ -21,7 +21,7 @@ def model(dt: float, noise: float):
     return transition, measurement, 0.2 * push @ push.T, noise**2 * np.eye(2)
 
 
-def measured(steps: int, dt: float, noise: float):
+def measure(steps: int, dt: float, noise: float):
     """The true path (steps, 2) and what is measured of it: a disturbance without a generator, the same each time."""
     t = dt * np.arange(steps)
     truth = np.stack([t, 5 * np.sin(0.3 * t)], axis=1)
@@ -31,7 +31,7 @@ def measured(steps: int, dt: float, noise: float):
     return truth, truth + noise * disturbance
 
 
-def filtered(measurements, dt: float, noise: float):
+def filter_states(measurements, dt: float, noise: float):
     """The estimated states (steps, 4)."""
     F, H, Q, R = model(dt, noise)
     x, P = np.zeros(4), 10 * np.eye(4)
@@ -48,8 +48,8 @@ def filtered(measurements, dt: float, noise: float):
 
 def solve(steps: int = 60, dt: float = 0.1, noise: float = 0.5):
     """The states (steps, 4), and the mean errors of the measurements and of the estimate."""
-    truth, measurements = measured(steps, dt, noise)
-    states = filtered(measurements, dt, noise)
+    truth, measurements = measure(steps, dt, noise)
+    states = filter_states(measurements, dt, noise)
     before = np.linalg.norm(measurements - truth, axis=1).mean()
     after = np.linalg.norm(states[:, :2] - truth, axis=1).mean()
     return states, before, after

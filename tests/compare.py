@@ -28,7 +28,7 @@ def assert_same(actual: Any, expected: Any, *, ulp: float = 0, normwise: bool = 
     * normwise: a complex number may err by `ulp` spacings of its larger part, in both parts: the error bound
       that complex multiplication and functions have, in which cancellation may spoil the smaller part.
     """
-    got, wanted = _computed(actual), _computed(expected)
+    got, wanted = _compute(actual), _compute(expected)
     assert got.dtype == wanted.dtype, f"dtype: got {got.dtype}, wanted {wanted.dtype}"
     assert got.shape == wanted.shape, f"shape: got {got.shape}, wanted {wanted.shape}"
     allowed = ulp if got.dtype in FLOAT | COMPLEX else 0
@@ -39,7 +39,7 @@ def assert_same(actual: Any, expected: Any, *, ulp: float = 0, normwise: bool = 
 
 
 def ulp_distances(got: HostArray, wanted: HostArray) -> HostArray:
-    """How many representable numbers the floats of two arrays lie apart; inf where one of them is NaN."""
+    """The distances of the floats of two arrays in representable numbers; inf where one of them is NaN."""
     ahead, behind = _position(got), _position(wanted)
     # Positions of float64 may differ by more than an int64 holds, but never by more than a uint64.
     steps = np.where(ahead > behind, _difference(ahead, behind), _difference(behind, ahead))
@@ -49,7 +49,7 @@ def ulp_distances(got: HostArray, wanted: HostArray) -> HostArray:
     )
 
 
-def _computed(value: Any) -> HostArray:
+def _compute(value: Any) -> HostArray:
     """The values on the host; for an Array, checked against the type that was inferred without computing."""
     if not isinstance(value, Handle):
         if not hasattr(value, "dtype"):
@@ -119,13 +119,13 @@ def _message(got: HostArray, wanted: HostArray, distances: HostArray, ulp: float
         apart = f"{int(distance)} apart"
     return (
         f"{count} of {got.size} elements of {got.dtype}{list(got.shape)} differ by more than {ulp:g} ULP; "
-        f"the worst at index {worst}: got {_shown(a)}, wanted {_shown(b)}: {apart}"
+        f"the worst at index {worst}: got {_show(a)}, wanted {_show(b)}: {apart}"
     )
 
 
-def _shown(x: Any) -> str:
+def _show(x: Any) -> str:
     """The number, and for floats its bits."""
     if x.dtype in COMPLEX:
-        return f"{_shown(x.real)} + {_shown(x.imag)} i"
+        return f"{_show(x.real)} + {_show(x.imag)} i"
     text = str(x)
     return f"{text} (0x{int(_bits(np.asarray(x))):0{2 * x.dtype.itemsize}x})" if x.dtype in FLOAT else text

@@ -67,7 +67,7 @@ class Case:
             for array, shape in zip(arrays, self.shapes, strict=True)
         ]
 
-    def poisoned(self, arrays: Sequence[Host], sizes: dict[str, int]) -> list[Host]:
+    def poison(self, arrays: Sequence[Host], sizes: dict[str, int]) -> list[Host]:
         """The operands with NaN, or the largest value, where they are dead."""
         result = []
         for array, shape in zip(arrays, self.shapes, strict=True):
@@ -148,12 +148,12 @@ def _joint(a: int, b: int) -> int:
     return b if a == 1 else a if b == 1 else min(a, b)
 
 
-def _added(x: Host, y: Host) -> Host:
+def _add(x: Host, y: Host) -> Host:
     size = _joint(len(x), len(y))
     return (x if len(x) == 1 else x[:size]) + (y if len(y) == 1 else y[:size])
 
 
-def _grown(x: Host, width: int) -> Host:
+def _grow(x: Host, width: int) -> Host:
     """The rows that x fills, the last one with zeros."""
     rows = -(-len(x) // width)
     return np.concatenate([x, np.zeros(rows * width - len(x), x.dtype)]).reshape(rows, width)
@@ -169,7 +169,7 @@ ELEMENTWISE = [
     Case("add_static", ("n", "5"), lax.add, lambda x, y: x + y[: len(x)]),
     Case("static_add", ("3 5", "3 n"), lax.add, lambda x, y: x[:, : y.shape[1]] + y),
     Case("add_scalar", ("n 2",), lambda x: lax.add(x, 1.5), lambda x: x + np.float32(1.5)),
-    Case("add_two_sizes", ("n", "p"), lax.add, _added),
+    Case("add_two_sizes", ("n", "p"), lax.add, _add),
     Case("compare", ("n", "5"), lax.lt, lambda x, y: x < y[: len(x)]),
     Case(
         "select",
@@ -244,7 +244,7 @@ MOVES = [
         lambda *x: lax.concatenate(x, 1),
         lambda x, y, z: np.concatenate((x, y, z[: len(x)]), 1),
     ),
-    Case("pad", ("n m",), lambda x: lax.pad(x, np.float32(7), ((2, 1, 0), (0, 3, 2))), lambda x: _padded(x)),
+    Case("pad", ("n m",), lambda x: lax.pad(x, np.float32(7), ((2, 1, 0), (0, 3, 2))), lambda x: _pad(x)),
     Case(
         "pad_negative",
         ("n",),
@@ -289,14 +289,14 @@ MOVES = [
         "split",
         ("m",),
         lambda x: lax.reshape(x, (2, 2)),
-        lambda x: _grown(x, 2),
+        lambda x: _grow(x, 2),
         unlike_xla="it reports the bound as size",
     ),
     Case(
         "split_beside",
         ("2 m",),
         lambda x: lax.reshape(x, (2, 2, 2)),
-        lambda x: np.stack([_grown(row, 2) for row in x]),
+        lambda x: np.stack([_grow(row, 2) for row in x]),
         unlike_xla="it reports the bound as size",
     ),
     Case(
@@ -317,7 +317,7 @@ MOVES = [
 ]
 
 
-def _padded(x: Host) -> Host:
+def _pad(x: Host) -> Host:
     rows, columns = x.shape
     result = np.full((rows + 3, columns + 3 + 2 * max(columns - 1, 0)), 7, x.dtype)
     result[2 : 2 + rows, : 3 * columns : 3] = x
@@ -525,7 +525,7 @@ WINDOWED = [
 ]
 
 
-def _looped(x: Any) -> Any:
+def _loop(x: Any) -> Any:
     def body(state: Any) -> Any:
         count, y = state
         return lax.add(count, np.int32(1)), lax.rev(lax.add(y, 1.0), (0,))
@@ -542,7 +542,7 @@ def _shrinking(x: Any) -> Any:
     return lax.while_loop(lambda y: lax.gt(lax.get_dimension_size(y, 0), 1), body, x)
 
 
-def _halved(x: Host) -> Host:
+def _halve(x: Host) -> Host:
     while len(x) > 1:
         x = x[: len(x) // 2]
     return x
@@ -553,8 +553,8 @@ def _is_long(x: Any) -> Any:
 
 
 CONTROL = [
-    Case("while", ("n",), _looped, lambda x: x[::-1] + np.float32(3)),
-    Case("while_shrinking", ("n",), _shrinking, _halved, unlike_xla="it aborts"),
+    Case("while", ("n",), _loop, lambda x: x[::-1] + np.float32(3)),
+    Case("while_shrinking", ("n",), _shrinking, _halve, unlike_xla="it aborts"),
     Case(
         "cond",
         ("n",),

@@ -56,13 +56,13 @@ def is_in_jax(name: str) -> bool:
     return name in _TOTAL_ORDER or hasattr(jax.lax, name)
 
 
-def expected(record: Record, dtype: str) -> list[Any]:
-    """What jax.lax returns for each call of the record with that element type: an array or a list of them."""
+def compute_expected(record: Record, dtype: str) -> list[Any]:
+    """The results of jax.lax for each call of the record with that element type: an array or a list of them."""
     return _all_expected(record)[dtype]
 
 
-def computed(record: Record, call: Call) -> Any:
-    """What xarr.lax returns for the call."""
+def compute_result(record: Record, call: Call) -> Any:
+    """The result of xarr.lax for the call."""
     return getattr(lax, record.name)(*call)
 
 
@@ -85,7 +85,7 @@ def _by_jax(
     def run(arrays: list[HostArray]) -> dict[str, list[Any]]:
         supply = iter(arrays)
         return {
-            dtype: [function(*[_refilled(argument, supply) for argument in call]) for call in one]
+            dtype: [function(*[_refill(argument, supply) for argument in call]) for call in one]
             for dtype, one in calls.items()
         }
 
@@ -108,9 +108,9 @@ def _arrays(call: Call) -> Iterator[HostArray]:
             yield from _arrays(tuple(argument))
 
 
-def _refilled(argument: Any, supply: Iterator[Any]) -> Any:
+def _refill(argument: Any, supply: Iterator[Any]) -> Any:
     if isinstance(argument, np.ndarray):
         return next(supply)
     if isinstance(argument, list):
-        return [_refilled(entry, supply) for entry in argument]
+        return [_refill(entry, supply) for entry in argument]
     return jax.lax.RoundingMethod(argument.value) if isinstance(argument, Enum) else argument

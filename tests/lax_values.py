@@ -160,7 +160,7 @@ def pairs(dtype: np.dtype[Any]) -> tuple[HostArray, HostArray]:
     return float_pairs(dtype)
 
 
-def filled(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> HostArray:
+def fill(shape: tuple[int, ...], dtype: np.dtype[Any], offset: int = 0) -> HostArray:
     """An array of `shape` with small distinct numbers, for tests of where elements go."""
     count = int(np.prod(shape, dtype=int))
     plain = (np.arange(count) + offset) % 101

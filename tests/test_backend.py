@@ -48,12 +48,12 @@ def entry_points(monkeypatch: pytest.MonkeyPatch) -> None:
         EntryPoint("thing", "builtins:dict", backends.ENTRY_POINTS),
     ]
 
-    def chosen(**wanted: str) -> list[EntryPoint]:
+    def select_entries(**wanted: str) -> list[EntryPoint]:
         return [
             entry for entry in points if all(getattr(entry, key) == value for key, value in wanted.items())
         ]
 
-    monkeypatch.setattr(backends, "_entry_points", chosen)
+    monkeypatch.setattr(backends, "_entry_points", select_entries)
     monkeypatch.setattr(EntryPoint, "load", _load)
 
 

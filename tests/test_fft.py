@@ -36,7 +36,7 @@ def values(shape: tuple[int, ...], dtype: str, seed: int = 0) -> Any:
 
 
 def agree(name: str, x: Any, *arguments: Any, norm: str | None = None, **named: Any) -> None:
-    """The same as NumPy gives."""
+    """Check that xarr gives what NumPy gives."""
     wanted = getattr(np.fft, name)(x, *arguments, norm=norm, **named)
     result = getattr(fft, name)(x, *arguments, norm=norm, **named)
     plain = ("forward",) if name in ("hfft", "ihfft") else (None, "backward")

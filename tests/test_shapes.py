@@ -63,12 +63,12 @@ any_shapes: st.SearchStrategy[AnyShape] = st.recursive(
 )
 
 
-def packed(array: np.ndarray[Any, Any], layout: Layout) -> str:
+def pack_text(array: np.ndarray[Any, Any], layout: Layout) -> str:
     return " ".join(map(str, pack(array, layout)))
 
 
 class TestThePage:
-    """What XLA's page "Shapes and layout" says, statement by statement."""
+    """XLA's page "Shapes and layout", statement by statement."""
 
     def test_rank_is_the_number_of_dimensions(self) -> None:
         assert [Shape("float32", sizes).rank for sizes in ((), (1,), (1, 1), (0, 2, 1))] == [0, 1, 2, 3]
@@ -98,11 +98,11 @@ class TestThePage:
         }
 
     def test_dimension_0_minor_is_column_major(self) -> None:
-        assert packed(LETTERS, Layout((0, 1))) == "a d b e c f"
+        assert pack_text(LETTERS, Layout((0, 1))) == "a d b e c f"
         assert Layout.column_major(2) == Layout((0, 1))
 
     def test_dimension_0_major_is_row_major(self) -> None:
-        assert packed(LETTERS, Layout((1, 0))) == "a b c d e f"
+        assert pack_text(LETTERS, Layout((1, 0))) == "a b c d e f"
         assert Layout.row_major(2) == Layout((1, 0))
 
     @pytest.mark.parametrize("rank", range(6))
@@ -110,11 +110,11 @@ class TestThePage:
         assert Shape("float32", (2,) * rank).layout.minor_to_major == tuple(range(rank))[::-1]
 
     def test_padding(self) -> None:
-        assert packed(LETTERS, PADDED) == "a d 0 b e 0 c f 0 0 0 0 0 0 0"
+        assert pack_text(LETTERS, PADDED) == "a d 0 b e 0 c f 0 0 0 0 0 0 0"
 
     def test_padding_equals_the_layout_of_the_padded_array(self) -> None:
         wide = np.array([list("abc00"), list("def00"), list("00000")])
-        assert packed(LETTERS, PADDED) == packed(wide, Layout((0, 1)))
+        assert pack_text(LETTERS, PADDED) == pack_text(wide, Layout((0, 1)))
 
     def test_as_many_padded_dimensions_as_the_rank(self) -> None:
         with pytest.raises(
@@ -353,7 +353,7 @@ class Index:
         return self.value
 
 
-def _typed(value: object) -> str:
+def _type_and_value(value: object) -> str:
     return f"{type(value).__module__}.{type(value).__name__}-{value}"
 
 
@@ -381,7 +381,7 @@ class TestDimensionNumbers:
             with pytest.raises(AxisError, match=f"^{message}$"):
                 call(axis, rank)
 
-    @pytest.mark.parametrize("axis", NOT_INTEGERS, ids=_typed)
+    @pytest.mark.parametrize("axis", NOT_INTEGERS, ids=_type_and_value)
     def test_not_an_integer(self, axis: Any) -> None:
         with pytest.raises(
             InputError, match=rf"^dim must be an integer, got (.* of type {type(axis).__name__}|an array .*)$"
@@ -428,14 +428,16 @@ class TestSizes:
         assert check_sizes(sizes) == checked
         assert all(type(size) is int for size in check_sizes(sizes))
 
-    @pytest.mark.parametrize("size", NOT_INTEGERS, ids=_typed)
+    @pytest.mark.parametrize("size", NOT_INTEGERS, ids=_type_and_value)
     def test_not_an_integer(self, size: Any) -> None:
         with pytest.raises(
             ShapeError, match=r"shape must be a sequence of integers >= 0, got (.* of type|an array)"
         ):
             check_sizes((2, size))
 
-    @pytest.mark.parametrize("sizes", ["23", b"23", 2.0, None, np.zeros((2, 2), int), True], ids=_typed)
+    @pytest.mark.parametrize(
+        "sizes", ["23", b"23", 2.0, None, np.zeros((2, 2), int), True], ids=_type_and_value
+    )
     def test_not_a_sequence_of_integers(self, sizes: Any) -> None:
         with pytest.raises(ValueError, match=r"shape must be a sequence of integers >= 0"):
             check_sizes(sizes)

@@ -205,17 +205,17 @@ def test_a_static_class_has_no_leaves() -> None:
 
 def test_registered_classes_under_jit_loops_and_branches() -> None:
     @xarr.jit
-    def swapped(pair: Pair, layer: Layer) -> tuple[Pair, OrderedDict[str, Layer]]:
+    def swap(pair: Pair, layer: Layer) -> tuple[Pair, OrderedDict[str, Layer]]:
         return Pair(pair.second * layer.size, pair.first, pair.tag), OrderedDict(only=layer)
 
     for step in range(3):  # the second and third call replay
-        pair, named = swapped(Pair(xarr.arange(3), step + 1), Layer(xarr.ones(2) * step))
+        pair, named = swap(Pair(xarr.arange(3), step + 1), Layer(xarr.ones(2) * step))
         assert pair.tag == "tag" and type(named) is OrderedDict and named["only"].size == 3
         assert_same(pair.first, np.asarray(3 * (step + 1)))
         assert_same(named["only"].weight, np.full(2, float(step)))
-    assert swapped.compilations == 1
-    swapped(Pair(xarr.arange(3), 1, tag="other"), Layer(xarr.ones(2), 4))
-    assert swapped.compilations == 2
+    assert swap.compilations == 1
+    swap(Pair(xarr.arange(3), 1, tag="other"), Layer(xarr.ones(2), 4))
+    assert swap.compilations == 2
 
     start = Pair(xarr.zeros(2), xarr.ones(2))
     looped = lax.fori_loop(0, 3, lambda i, p: Pair(p.first + p.second, p.second * 2), start)
@@ -236,12 +236,12 @@ def test_static_parts_must_be_hashable_under_jit() -> None:
 
 def test_other_containers_are_replayed_as_they_are_built() -> None:
     @xarr.jit
-    def doubled(named: Any) -> Any:
+    def double(named: Any) -> Any:
         return tree.map(lambda leaf: leaf * 2, named)
 
     for kind in (OrderedDict, lambda **names: defaultdict(list, names)):
         for step in range(3):
-            got = doubled(kind(b=xarr.ones(2) * step, a=step))
+            got = double(kind(b=xarr.ones(2) * step, a=step))
             assert type(got) is type(kind())
             assert list(got) == (["b", "a"] if kind is OrderedDict else ["a", "b"])
             assert_same(got["b"], np.full(2, 2.0 * step))

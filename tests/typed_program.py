@@ -31,7 +31,7 @@ x.meann()  # type: ignore[attr-defined]
 
 
 @xarr.jit
-def scaled(x: xarr.Array, factor: float = 2.0) -> xarr.Array:
+def scale(x: xarr.Array, factor: float = 2.0) -> xarr.Array:
     return x * factor
 
 
@@ -47,13 +47,13 @@ class Model:
 
 
 # A jitted function has the signature of the function.
-assert_type(scaled(x), xarr.Array)
+assert_type(scale(x), xarr.Array)
 assert_type(powers(x, n=3), list[xarr.Array])
 assert_type(Model().predict(x), xarr.Array)
-scaled("x")  # type: ignore[arg-type]
+scale("x")  # type: ignore[arg-type]
 powers(x)  # type: ignore[call-arg]
-scaled.lower(x).stage("fused")
-scaled.clear_cache()
+scale.lower(x).stage("fused")
+scale.clear_cache()
 
 assert_type(np.where(x > 0, x, 0.0), xarr.Array)
 assert_type(np.unique(x), xarr.Array)

@@ -288,7 +288,7 @@ EXTREMES: Final = (
 
 
 def bound_of(function: str, dtype: str) -> int:
-    """How many ULP apart xarr and XLA may be; 0 means the same bits."""
+    """The distance in ULP that xarr and XLA may have; 0 means the same bits."""
     if config.fusion == "compiled" and (function, dtype) in OWN_FORMULA:
         return OWN_FORMULA[function, dtype]
     return _TESTED.get((function, dtype), 0)
@@ -308,7 +308,7 @@ _TESTED: Final = {(row.function, row.dtype): row.tested for row in BOUNDS}
 
 @dataclass(frozen=True)
 class Apart:
-    """How far numbers of `xarr.random` and `jax.random` may lie apart, in ULP of the larger of a number and 1.
+    """The distance that numbers of `xarr.random` and `jax.random` may have, in ULP of the larger of a number and 1.
 
     largest: the largest distance among 120 to 15,000 numbers of float32 and as many of float64.
     """

@@ -92,7 +92,7 @@ def _check(module: Any, arrays: list[Array]) -> None:
         raise ValueError(f"main wants {[str(wanted) for wanted in type.inputs]}, got {got}")
 
 
-def squeezed(text: str) -> str:
+def squeeze_spaces(text: str) -> str:
     """`text` with one space for several and none at line ends: MLIR releases differ in these."""
     return "\n".join(re.sub(" +", " ", line).rstrip() for line in text.strip().splitlines())
 

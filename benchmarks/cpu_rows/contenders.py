@@ -49,14 +49,14 @@ class Row:
 
 
 @cache
-def installed(name: str) -> bool:
+def is_installed(name: str) -> bool:
     return find_spec(name) is not None
 
 
 @cache
 def numba_kernels() -> ModuleType | None:
     """Loops for numba to compile, or None where it is not installed."""
-    return import_module("cpu_rows.numba_kernels") if installed("numba") else None
+    return import_module("cpu_rows.numba_kernels") if is_installed("numba") else None
 
 
 def random(dtype: np.dtype, *shape: int, seed: int = 0) -> np.ndarray:
@@ -82,15 +82,15 @@ def contenders(
     result: Contenders = by_xarr(function, *arrays)
     numpy_function = program(np, None)
     result["numpy"] = by_numpy or (lambda: numpy_function(*arrays))
-    if expression and installed("numexpr"):
+    if expression and is_installed("numexpr"):
         result["numexpr"] = _numexpr(expression, names or {})
-    if installed("jax"):
+    if is_installed("jax"):
         result["jax"] = _jax(program, arrays)
     kernels = numba_kernels()
     if by_numba and kernels:
         kernel = getattr(kernels, by_numba)
         result["numba"] = lambda: kernel(*arrays)
-    if by_torch and installed("torch"):
+    if by_torch and is_installed("torch"):
         result |= _torch(program, arrays)
     return result
 

@@ -50,7 +50,7 @@ def nhwc(dtype: np.dtype, _: int) -> Contenders:
     images, kernel = random(dtype, *IMAGES), random(dtype, 3, 3, 64, 64, seed=1)
 
     def by_columns() -> np.ndarray:
-        windows = np.lib.stride_tricks.sliding_window_view(_padded(images, (1, 2)), (3, 3), (1, 2))
+        windows = np.lib.stride_tricks.sliding_window_view(_pad(images, (1, 2)), (3, 3), (1, 2))
         columns = windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, 9 * 64)
         result: np.ndarray = columns @ kernel.reshape(9 * 64, 64)
         return result.reshape(IMAGES)
@@ -63,7 +63,7 @@ def nchw(dtype: np.dtype, _: int) -> Contenders:
     images, kernel = random(dtype, 8, 64, 56, 56), random(dtype, 64, 64, 3, 3, seed=1)
 
     def by_columns() -> np.ndarray:
-        windows = np.lib.stride_tricks.sliding_window_view(_padded(images, (2, 3)), (3, 3), (2, 3))
+        windows = np.lib.stride_tricks.sliding_window_view(_pad(images, (2, 3)), (3, 3), (2, 3))
         columns = windows.transpose(0, 1, 4, 5, 2, 3).reshape(8, 64 * 9, 56 * 56)
         result: np.ndarray = kernel.reshape(64, 64 * 9) @ columns
         return result.reshape(8, 64, 56, 56)
@@ -76,7 +76,7 @@ def depthwise(dtype: np.dtype, _: int) -> Contenders:
     images, kernel = random(dtype, *IMAGES), random(dtype, 3, 3, 1, 64, seed=1)
 
     def by_products() -> np.ndarray:
-        x, result = _padded(images, (1, 2)), np.zeros_like(images)
+        x, result = _pad(images, (1, 2)), np.zeros_like(images)
         for i in range(3):
             for j in range(3):
                 result += x[:, i : i + 56, j : j + 56] * kernel[i, j, 0]
@@ -86,7 +86,7 @@ def depthwise(dtype: np.dtype, _: int) -> Contenders:
     return contenders(program, images, kernel, by_numpy=by_products, by_numba="depthwise")
 
 
-def _padded(images: np.ndarray, axes: tuple[int, int]) -> np.ndarray:
+def _pad(images: np.ndarray, axes: tuple[int, int]) -> np.ndarray:
     return np.pad(images, [(int(axis in axes), int(axis in axes)) for axis in range(4)])
 
 

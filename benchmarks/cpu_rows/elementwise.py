@@ -17,7 +17,7 @@ from cpu_rows.contenders import (
     Row,
     by_xarr,
     contenders,
-    installed,
+    is_installed,
     jax,
     numba_kernels,
     random,
@@ -55,20 +55,20 @@ def black_scholes_program(
 ) -> Function:
     """The price of a European call option."""
 
-    def below(x: Any) -> Any:
+    def normal_cdf(x: Any) -> Any:
         return 0.5 * (1 + erf(x * math.sqrt(0.5)))
 
     def function(s: Any, k: Any, t: Any) -> Any:
         spread = sigma * xp.sqrt(t)
         d1 = (xp.log(s / k) + (rate + 0.5 * sigma**2) * t) / spread
-        return s * below(d1) - k * xp.exp(-rate * t) * below(d1 - spread)
+        return s * normal_cdf(d1) - k * xp.exp(-rate * t) * normal_cdf(d1 - spread)
 
     return function
 
 
 def numpy_erf() -> Callable[[Any], Any]:
     """SciPy's, or one call of `math.erf` for each element."""
-    if installed("scipy"):
+    if is_installed("scipy"):
         from scipy.special import erf
 
         return lambda x: erf(x)
@@ -98,7 +98,7 @@ def adding(dtype: np.dtype, _: int) -> Contenders:
         "lazy": lambda: (held + held).evaluate(),
         "numpy": lambda: x + x,
     }
-    if installed("jax"):
+    if is_installed("jax"):
         there, jax_add = jax().device_put(x), jax().jit(lambda x, y: x + y)
         calls["jax"] = lambda: jax_add(there, there).block_until_ready()
     kernels = numba_kernels()
@@ -141,7 +141,7 @@ def compiling() -> dict[str, Callable[[float], Call]]:
         held, compiled = jax().device_put(x), jax().jit(chain_program(jax().numpy, None, offset))
         return lambda: compiled(held).block_until_ready()
 
-    return {"xarr": with_xarr, **({"jax": with_jax} if installed("jax") else {})}
+    return {"xarr": with_xarr, **({"jax": with_jax} if is_installed("jax") else {})}
 
 
 ROWS = (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from measure import Contenders
 
-from cpu_rows.contenders import Function, Row, contenders, installed, jax, numba_kernels, random
+from cpu_rows.contenders import Function, Row, contenders, is_installed, jax, numba_kernels, random
 from xarr.dtypes import complex_of
 
 IMAGES = (8, 112, 112, 64)
@@ -116,7 +116,7 @@ def segment_sum(dtype: np.dtype, _: int) -> Contenders:
 
     def program(xp: Any, lax: Any) -> Function:
         if not hasattr(lax, "segment_sum"):
-            lax = jax().ops if installed("jax") else None
+            lax = jax().ops if is_installed("jax") else None
         return lambda u, i: lax.segment_sum(u, i, TABLE, indices_are_sorted=True)
 
     calls = contenders(program, updates, indices, by_numpy=by_reduceat)
@@ -157,7 +157,7 @@ def jacobi(dtype: np.dtype, steps: int) -> Contenders:
 
 
 def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
-    """How many of 100 steps each point stays within 2."""
+    """Count the steps of 100 that each point stays within 2."""
     real, imaginary = np.meshgrid(
         np.linspace(-2, 0.5, PICTURE, dtype=dtype), np.linspace(-1.25, 1.25, PICTURE, dtype=dtype)
     )
@@ -196,7 +196,7 @@ def mandelbrot(dtype: np.dtype, _: int) -> Contenders:
 
 
 def complex_mandelbrot(dtype: np.dtype, _: int) -> Contenders:
-    """The same with complex numbers."""
+    """The Mandelbrot set with complex numbers."""
     real, imaginary = (
         np.linspace(-2, 0.5, PICTURE, dtype=dtype),
         np.linspace(-1.25, 1.25, PICTURE, dtype=dtype),
@@ -260,7 +260,7 @@ def smoothing(dtype: np.dtype, size: int) -> Contenders:
 
         return lambda x, r: lax.scan(lambda c, v: step(c, v, r), xp.zeros_like(r), x)[1]
 
-    return contenders(program, x, rate, by_numpy=by_hand, by_numba="smoothed")
+    return contenders(program, x, rate, by_numpy=by_hand, by_numba="smooth")
 
 
 ROWS = (

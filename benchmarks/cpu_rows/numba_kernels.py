@@ -215,7 +215,7 @@ def decay(rate: Array, steps: int) -> Array:
 
 
 @plain
-def smoothed(x: Array, rate: Array) -> Array:
+def smooth(x: Array, rate: Array) -> Array:
     result = np.empty_like(x)
     total = x.dtype.type(0)
     for i in range(x.size):

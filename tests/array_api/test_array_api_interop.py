@@ -29,7 +29,7 @@ DTYPES = [row.dtype for row in TABLE if row.bits >= 8]
 
 
 class Producer:
-    """What lends `array` by DLPack as its own version of the protocol does."""
+    """An object that lends `array` by DLPack as its own version of the protocol does."""
 
     device = CPU
 

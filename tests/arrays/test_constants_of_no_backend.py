@@ -30,17 +30,17 @@ OF_ANY_SIGN = {"linalg.eig", "linalg.eigh", "linalg.svd"}
 
 
 class _Mixed:
-    """What `xp` is in the expressions of records: xarr, where arrays made of no Array are NumPy's."""
+    """The `xp` of the expressions of records: xarr, where arrays made of no Array are NumPy's."""
 
     def __getattr__(self, name):
         if name not in ("asarray", "array", "arange", "zeros", "ones", "eye", "linspace"):
             return getattr(xarr, name)
 
-        def made(*args, **kwargs):
+        def make_array(*args, **kwargs):
             is_given = any(isinstance(one, xarr.Array) for one in args)
             return getattr(xarr if is_given else np, name)(*args, **kwargs)
 
-        return made
+        return make_array
 
 
 def names_in(tree):
@@ -205,8 +205,8 @@ DRAWS = [
 ]
 
 
-def drawn(name, key, on=None):
-    """What a function of `xarr.random` draws with lists as arguments, or with Arrays on a backend."""
+def draw(name, key, on=None):
+    """The numbers that a function of `xarr.random` draws with lists as arguments, or with Arrays on a backend."""
     function = getattr(random, name)
     own = {**ARGUMENTS, **OWN_ARGUMENTS.get(name, {})}
     arguments = {each: own[each] for each in inspect.signature(function).parameters if each in own}
@@ -223,11 +223,11 @@ def drawn(name, key, on=None):
 @pytest.mark.parametrize("name", DRAWS)
 def test_random_numbers_live_with_their_key(name):
     key = random.wrap_key_data(random.key(3).data.to(OTHER))
-    result = drawn(name, key)
-    assert homes(result) == homes(drawn(name, key, on=OTHER)) == {OTHER}
+    result = draw(name, key)
+    assert homes(result) == homes(draw(name, key, on=OTHER)) == {OTHER}
     if name in OF_OTHERS:
         return
-    for one, other in zip(arrays_in(result), arrays_in(drawn(name, random.key(3))), strict=True):
+    for one, other in zip(arrays_in(result), arrays_in(draw(name, random.key(3))), strict=True):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-5)
 
 

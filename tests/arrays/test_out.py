@@ -111,7 +111,7 @@ def values(dtype: str) -> Any:
 
 
 def outcome(xp: Any, call: str, m: Any, o: Any) -> Any:
-    """What the call returned; an error's name where it was refused."""
+    """The result of the call; an error's name where it was refused."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

@@ -31,7 +31,7 @@ from xarr.errors import BroadcastError, ConfigError, InputError
 SMALL_SHAPES = [shape for rank in range(5) for shape in product((1, 2, 3), repeat=rank)]
 
 
-def aligned(*shapes: Shape) -> Alignment:
+def align(*shapes: Shape) -> Alignment:
     alignment = align_numpy(*shapes)
     assert isinstance(alignment, Alignment)
     return alignment
@@ -41,7 +41,7 @@ def aligned(*shapes: Shape) -> Alignment:
 
 
 def test_numpy_alignment_of_a_matrix_and_a_vector() -> None:
-    alignment = aligned((5, 1), (5,))
+    alignment = align((5, 1), (5,))
     assert alignment == Alignment(((5, 1), (5,)), (5, 5), ((0, 1), (1,)))
     assert alignment.is_implicit and alignment.is_outer
     assert (alignment.new_axes(0), alignment.new_axes(1)) == ((), (0,))
@@ -50,12 +50,12 @@ def test_numpy_alignment_of_a_matrix_and_a_vector() -> None:
 
 
 def test_equal_shapes_are_not_implicit() -> None:
-    assert not aligned((2, 3), (2, 3)).is_implicit
-    assert not aligned().is_implicit and not aligned().is_outer
+    assert not align((2, 3), (2, 3)).is_implicit
+    assert not align().is_implicit and not align().is_outer
 
 
 def test_scalar_with_array_is_implicit_but_not_outer() -> None:
-    alignment = aligned((), (4, 3))
+    alignment = align((), (4, 3))
     assert alignment.is_implicit and not alignment.is_outer
     assert alignment.dimensions[0] == ()
     assert alignment.reuse(0) == 12
@@ -66,18 +66,18 @@ def test_scalar_with_array_is_implicit_but_not_outer() -> None:
     [(((0,), (1,)), (0,)), (((0, 1), (3,)), (0, 3)), (((1, 0), (2, 1)), (2, 0)), (((), (0,)), (0,))],
 )
 def test_empty_axes_meet_axes_of_size_one(shapes: tuple[Shape, ...], result: Shape) -> None:
-    alignment = aligned(*shapes)
+    alignment = align(*shapes)
     assert alignment.result == result
     assert [alignment.reuse(i) for i in range(2)] == [0, 0]
     assert not alignment.is_outer
 
 
 def test_stretching_to_size_zero_counts_as_stretching() -> None:
-    assert aligned((0,), (1,)).stretched_axes(1) == (0,)
+    assert align((0,), (1,)).stretched_axes(1) == (0,)
 
 
 def test_a_size_one_axis_that_stays_one_is_not_stretched() -> None:
-    alignment = aligned((2, 1), (1, 1))
+    alignment = align((2, 1), (1, 1))
     assert (alignment.stretched_axes(0), alignment.stretched_axes(1)) == ((), (0,))
 
 
@@ -381,13 +381,13 @@ def test_alignments_of_many_operands_run_and_none_is_missing(operands: list[Shap
 
 
 def test_ambiguity_needs_another_meaning() -> None:
-    (other,) = ambiguous_alternatives(aligned((3, 3), (3,)))
+    (other,) = ambiguous_alternatives(align((3, 3), (3,)))
     assert other.dimensions == ((0, 1), (0,))
-    assert ambiguous_alternatives(aligned((2, 3), (3,))) == ()
-    assert ambiguous_alternatives(aligned((2, 3), (1,))) == ()  # elsewhere, but the same values
-    assert ambiguous_alternatives(aligned((3, 3), (3, 1))) == ()  # equal ranks
-    assert ambiguous_alternatives(aligned((3, 3), ())) == ()
-    assert [a.result for a in ambiguous_alternatives(aligned((5, 1), (5,)))] == [(5, 1)]
+    assert ambiguous_alternatives(align((2, 3), (3,))) == ()
+    assert ambiguous_alternatives(align((2, 3), (1,))) == ()  # elsewhere, but the same values
+    assert ambiguous_alternatives(align((3, 3), (3, 1))) == ()  # equal ranks
+    assert ambiguous_alternatives(align((3, 3), ())) == ()
+    assert [a.result for a in ambiguous_alternatives(align((5, 1), (5,)))] == [(5, 1)]
 
 
 @pytest.mark.parametrize(
@@ -404,15 +404,15 @@ def test_ambiguity_needs_another_meaning() -> None:
     ],
 )
 def test_strictness(operands: tuple[Shape, ...], refused_by: set[str]) -> None:
-    alignment = aligned(*operands)
+    alignment = align(*operands)
     modes: Any = ("numpy", "warn", "rank", "explicit")
     assert {mode for mode in modes if refusal(alignment, mode) is not None} == refused_by
 
 
 def test_refusal_names_the_operand() -> None:
-    text = refusal(aligned((2, 3), (3,)), "rank", ("x", "v"))
+    text = refusal(align((2, 3), (3,)), "rank", ("x", "v"))
     assert text == 'broadcasting="rank" refuses to broadcast v: wanted rank 2, got rank 1'
-    text = refusal(aligned((2, 3), (2, 1)), "explicit")
+    text = refusal(align((2, 3), (2, 1)), "explicit")
     assert (
         text
         == 'broadcasting="explicit" refuses to broadcast operand 1: wanted shape (2, 3), got shape (2, 1)'
@@ -422,4 +422,4 @@ def test_refusal_names_the_operand() -> None:
 def test_unknown_mode_is_an_error() -> None:
     mode: Any = "strict"
     with pytest.raises(ConfigError, match="numpy, warn, rank, explicit"):
-        refusal(aligned((2,), ()), mode)
+        refusal(align((2,), ()), mode)

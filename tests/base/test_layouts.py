@@ -43,7 +43,7 @@ def sizes_and_layouts(draw: st.DrawFn) -> tuple[tuple[int, ...], Layout]:
     return sizes, Layout(order, widths, draw(st.none() | st.integers(-100, 100)))
 
 
-def numbered(sizes: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def number_elements(sizes: tuple[int, ...]) -> np.ndarray[Any, Any]:
     return np.arange(math.prod(sizes)).reshape(sizes)
 
 
@@ -190,8 +190,8 @@ class TestIndices:
     @given(sizes_and_layouts())
     def test_both_ways(self, case: tuple[tuple[int, ...], Layout]) -> None:
         sizes, layout = case
-        memory = pack(numbered(sizes) + 1000, layout)
-        array = numbered(sizes) + 1000
+        memory = pack(number_elements(sizes) + 1000, layout)
+        array = number_elements(sizes) + 1000
         positions = []
         for index in np.ndindex(sizes):
             position = multi_index_to_linear(index, sizes, layout)
@@ -278,7 +278,7 @@ class TestPacking:
     @given(sizes_and_layouts())
     def test_unpack_undoes_pack(self, case: tuple[tuple[int, ...], Layout]) -> None:
         sizes, layout = case
-        array = numbered(sizes)
+        array = number_elements(sizes)
         back = unpack(pack(array, layout), sizes, layout)
         assert (back.shape, back.dtype, back.flags.c_contiguous) == (array.shape, array.dtype, True)
         assert np.array_equal(back, array)
@@ -297,7 +297,7 @@ class TestPacking:
 
     @given(st.lists(st.integers(0, 4), max_size=5).map(tuple))
     def test_as_numpy_orders(self, sizes: tuple[int, ...]) -> None:
-        array = numbered(sizes)
+        array = number_elements(sizes)
         assert np.array_equal(pack(array, Layout.row_major(len(sizes))), array.ravel(order="C"))
         assert np.array_equal(pack(array, Layout.column_major(len(sizes))), array.ravel(order="F"))
 
@@ -306,12 +306,12 @@ class TestPacking:
         sizes, layout = case
         margins = [(0, width - size) for size, width in zip(sizes, layout.widths(sizes), strict=True)]
         padded = (
-            np.pad(numbered(sizes), margins, constant_values=layout.padding_value or 0)
+            np.pad(number_elements(sizes), margins, constant_values=layout.padding_value or 0)
             if sizes
-            else numbered(())
+            else number_elements(())
         )
         expected = np.transpose(padded, layout.major_to_minor).ravel()
-        assert np.array_equal(pack(numbered(sizes), layout), expected)
+        assert np.array_equal(pack(number_elements(sizes), layout), expected)
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_bits_of_any_dtype(self, dtype: Any) -> None:

@@ -100,15 +100,15 @@ def long_program(x: xarr.Array) -> xarr.Array:
     def layer(v: xarr.Array) -> xarr.Array:
         return lax.call(lambda w: lax.tanh(w), lax.dot(lax.transpose(v, (1, 0)), v))
 
-    def settled(v: xarr.Array) -> xarr.Array:
+    def settle(v: xarr.Array) -> xarr.Array:
         return lax.fori_loop(0, 5, lambda i, w: w * np.float32(0.7), v, progress="own")
 
-    looped = settled(lax.call(layer, x))
+    looped = settle(lax.call(layer, x))
     chosen = lax.cond(lax.reduce_sum(looped, (0, 1)) > 0, lax.neg, lax.sin, looped)
     return lax.reduce_sum(lax.broadcast_in_dim(lax.reduce_sum(chosen, (0,)), (3, 40), (1,)), (0, 1))
 
 
-def drawn(compute: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> list[str]:
+def capture_bar(compute: Callable[[], None], capsys: pytest.CaptureFixture[str]) -> list[str]:
     capsys.readouterr()
     compute()
     streams = capsys.readouterr()
@@ -125,7 +125,7 @@ def test_evaluate_shows_every_step_and_changes_no_bit(
     with xarr.use_backend(backend), xarr.config(fusion="off"):
         wanted = np.asarray(long_program(xarr.asarray(values)))
         got = long_program(xarr.asarray(values))
-        lines = drawn(lambda: xarr.evaluate(got, progress="it"), capsys)
+        lines = capture_bar(lambda: xarr.evaluate(got, progress="it"), capsys)
     assert got.is_evaluated
     assert_same(got, wanted)
     # A line for each step and for each iteration of the loop, and the last once more.
@@ -141,7 +141,7 @@ def test_evaluate_of_several_programs_counts_programs(capsys: pytest.CaptureFixt
         x = xarr.asarray(0.0)
         for _ in range(5000):
             x = lax.add(x, 1.0)
-        lines = drawn(lambda: xarr.evaluate(x, progress=True), capsys)
+        lines = capture_bar(lambda: xarr.evaluate(x, progress=True), capsys)
     assert float(x) == 5000
     assert len(lines) > 2
     count = len(lines) - 1
@@ -149,9 +149,9 @@ def test_evaluate_of_several_programs_counts_programs(capsys: pytest.CaptureFixt
 
 
 def test_evaluate_is_silent_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
-    assert drawn(lambda: xarr.evaluate(xarr.ones(3) * 2), capsys) == []
+    assert capture_bar(lambda: xarr.evaluate(xarr.ones(3) * 2), capsys) == []
     done = xarr.ones(3).evaluate()
-    assert drawn(lambda: xarr.evaluate(done, progress="nothing to do"), capsys) == []
+    assert capture_bar(lambda: xarr.evaluate(done, progress="nothing to do"), capsys) == []
 
 
 def test_a_backend_that_cannot_say_how_far_it_is_runs_all_the_same(
@@ -160,7 +160,7 @@ def test_a_backend_that_cannot_say_how_far_it_is_runs_all_the_same(
     backend = xarr.backend.get("numpy")
     monkeypatch.delattr(type(backend), "compile_watched")
     x = xarr.ones(3) * 2
-    assert drawn(lambda: xarr.evaluate(x, progress="x"), capsys) == []
+    assert capture_bar(lambda: xarr.evaluate(x, progress="x"), capsys) == []
     assert_same(x, np.full(3, 2.0))
 
 

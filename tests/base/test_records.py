@@ -33,7 +33,7 @@ class Marked(Point):
 
 @dataclass(frozen=True)
 class Model:
-    """What a Point should be like."""
+    """A Point as it should be."""
 
     x: int
     y: float = 2.0
@@ -59,7 +59,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class ModelInterval:
-    """What an Interval should be like."""
+    """An Interval as it should be."""
 
     name: str
     end: int = 0

@@ -117,13 +117,13 @@ def test_an_error_of_the_users_is_left_alone() -> None:
 
 
 def test_the_cause_stays() -> None:
-    def explained(a: Any) -> Any:
+    def explain(a: Any) -> Any:
         try:
             return a + xarr.ones(3)
         except BroadcastError as error:
             raise InputError("not mine") from error
 
-    error = error_of(lambda: xarr.jit(explained)(x()))
+    error = error_of(lambda: xarr.jit(explain)(x()))
     assert str(error) == "not mine"
     assert isinstance(error.__cause__, BroadcastError)
     assert traceback.extract_tb(error.__cause__.__traceback__)[-1].name == "explained"
@@ -235,18 +235,18 @@ def test_every_function_of_numpys_names_its_errors() -> None:
 
 
 class Shell:
-    """What is used of IPython's shell."""
+    """The part of IPython's shell that is used."""
 
     def __init__(self, has_kernel: bool) -> None:
         self.execution_count = 1
         self.published: list[dict[str, str]] = []
         self.display_pub = SimpleNamespace(publish=self.published.append)
-        self.InteractiveTB = SimpleNamespace(structured_traceback=self.structured, tb_offset=0)
+        self.InteractiveTB = SimpleNamespace(structured_traceback=self.format_traceback, tb_offset=0)
         if has_kernel:
             self.kernel = object()
 
     @staticmethod
-    def structured(kind: Any, error: Any, trace: Any, tb_offset: int) -> list[str]:
+    def format_traceback(kind: Any, error: Any, trace: Any, tb_offset: int) -> list[str]:
         return traceback.format_exception(kind, error, trace)
 
 

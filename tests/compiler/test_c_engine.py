@@ -153,8 +153,8 @@ def test_loops_and_branches_have_plans(toy_c: Any) -> None:
 
 def test_a_loop_that_needs_no_plan_is_a_loop_in_c(toy_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[str] = []
-    compiled = c_engine.compiled
-    monkeypatch.setattr(c_engine, "compiled", lambda text: texts.append(text) or compiled(text))
+    compiled = c_engine.compile_program
+    monkeypatch.setattr(c_engine, "compile_program", lambda text: texts.append(text) or compiled(text))
     collatz = xarr.jit(lambda n: lax.while_loop(lambda s: s[0] > 1, step_of_collatz, (n, 0))[1])
     assert int(collatz(xarr.asarray(27))) == 111
     assert any("while (condition(buffers[0])" in text for text in texts)

@@ -83,7 +83,7 @@ def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = path.stat()
     for name, original in (("fstat", os.fstat), ("stat", os.stat)):
 
-        def seen(
+        def spoil_status(
             file: Any, *args: Any, original: Callable[..., os.stat_result] = original, **options: Any
         ) -> os.stat_result:
             status = original(file, *args, **options)
@@ -91,7 +91,7 @@ def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
                 return status
             return os.stat_result((*status[:4], NOBODY, NOBODY, *status[6:10]))
 
-        monkeypatch.setattr(os, name, seen)
+        monkeypatch.setattr(os, name, spoil_status)
 
 
 def replace_by_link(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,11 +108,11 @@ def grow(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_cache, "MOST_OF_ONE", path.stat().st_size - 1)
     original = os.fstat
 
-    def seen(file: int) -> os.stat_result:
+    def spoil_status(file: int) -> os.stat_result:
         status = original(file)
         return os.stat_result((*status[:6], 1, *status[7:10]))
 
-    monkeypatch.setattr(os, "fstat", seen)
+    monkeypatch.setattr(os, "fstat", spoil_status)
 
 
 FORBIDDEN: dict[str, Callable[[Path, pytest.MonkeyPatch], None]] = {

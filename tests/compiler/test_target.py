@@ -27,7 +27,7 @@ from xarr_numpy.processor import PROCESSOR, Processor
 COMPILER = CHECKOUT / "xarr" / "compiler"
 
 
-def undocumented(source: str) -> list[str]:
+def find_undocumented(source: str) -> list[str]:
     """The fields of a class in `source` with no comment `#:` above them, or above those right before."""
     fields, explained = [], False
     for line in source.splitlines():
@@ -41,7 +41,7 @@ def undocumented(source: str) -> list[str]:
     return fields
 
 
-def unused(names: Iterable[str], sources: Iterable[str]) -> list[str]:
+def find_unused(names: Iterable[str], sources: Iterable[str]) -> list[str]:
     """The names that no source asks a target for."""
     text = "\n".join(sources)
     return [name for name in names if not re.search(rf"(target|PROCESSOR)\.{name}\b", text)]
@@ -73,15 +73,15 @@ def sources(*folders: Path) -> list[str]:
 
 def test_every_number_is_explained_and_used() -> None:
     backend = CHECKOUT / "backends" / "xarr_numpy"
-    assert undocumented((COMPILER / "target.py").read_text(encoding="utf-8")) == []
-    assert undocumented((backend / "processor.py").read_text(encoding="utf-8")) == []
-    assert unused(vars(Target)["__annotations__"], sources(COMPILER)) == []
-    assert unused(vars(Processor)["__annotations__"], sources(backend)) == []
+    assert find_undocumented((COMPILER / "target.py").read_text(encoding="utf-8")) == []
+    assert find_undocumented((backend / "processor.py").read_text(encoding="utf-8")) == []
+    assert find_unused(vars(Target)["__annotations__"], sources(COMPILER)) == []
+    assert find_unused(vars(Processor)["__annotations__"], sources(backend)) == []
 
 
 def test_checks_of_numbers_can_fail() -> None:
-    assert undocumented("#: One.\na: int = 1\nb: float = 1\n\nc: int = 1") == ["c"]
-    assert unused(["a", "b"], ["self.target.a + target.bc"]) == ["b"]
+    assert find_undocumented("#: One.\na: int = 1\nb: float = 1\n\nc: int = 1") == ["c"]
+    assert find_unused(["a", "b"], ["self.target.a + target.bc"]) == ["b"]
     assert list(numbers("A: Final = 2**4\nB = 1, 2\nC = 'x'\nD = (1, 'x')\nE = -1\nF = G * 2")) == [
         "A",
         "B",
@@ -182,14 +182,14 @@ def test_programs_that_want_too_much_local_memory_are_refused() -> None:
 
     for verifies in (False, True):
         with xarr.config(verify_graphs=verifies):
-            built(Schedule(PROCESSOR.replace(local_bytes=tile), {Kind.NEST: heedless}), 300, 200)
+            build(Schedule(PROCESSOR.replace(local_bytes=tile), {Kind.NEST: heedless}), 300, 200)
             with pytest.raises(
                 LoopError, match=f"L11: local buffers take {tile} bytes, more than the {tile - 1}"
             ):
-                built(Schedule(PROCESSOR.replace(local_bytes=tile - 1), {Kind.NEST: heedless}), 300, 200)
+                build(Schedule(PROCESSOR.replace(local_bytes=tile - 1), {Kind.NEST: heedless}), 300, 200)
 
 
-def built(schedule: Schedule, rows: int, columns: int) -> Kernel:
+def build(schedule: Schedule, rows: int, columns: int) -> Kernel:
     """The loop program of twice a transposed array."""
     moved = graph(lambda x: _twice(node(ops.Transpose((1, 0)), x)), tensor("float32", columns, rows))
     fused = form_groups(moved, schedule, lambda domain, cost: True)
@@ -202,11 +202,11 @@ def _twice(x: Node) -> Node:
 
 
 def test_another_target_gives_other_loops() -> None:
-    (tile,) = built(SCHEDULE, 300, 200).locals
+    (tile,) = build(SCHEDULE, 300, 200).locals
     assert tile.size == PROCESSOR.tile_side**2
-    (small,) = built(Schedule(PROCESSOR.replace(tile_side=8), BUILDERS), 300, 200).locals
+    (small,) = build(Schedule(PROCESSOR.replace(tile_side=8), BUILDERS), 300, 200).locals
     assert small.size == 64
-    assert built(Schedule(PROCESSOR.replace(min_tiled_elements=10**6), BUILDERS), 300, 200).locals == ()
+    assert build(Schedule(PROCESSOR.replace(min_tiled_elements=10**6), BUILDERS), 300, 200).locals == ()
 
 
 def test_every_kind_of_group_has_a_builder() -> None:

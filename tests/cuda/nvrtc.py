@@ -25,7 +25,7 @@ class CompileError(Exception):
 
 @dataclass(frozen=True)
 class Usage:
-    """What a kernel takes of a multiprocessor, in registers and bytes of a thread and of a block."""
+    """The share of a multiprocessor that a kernel takes, in registers and bytes of a thread and of a block."""
 
     kernel: str
     registers: int
@@ -66,7 +66,7 @@ def usage_of(text: str, architecture: str, options: Sequence[str]) -> list[Usage
 
 
 def _usages(log: str) -> list[Usage]:
-    """What ptxas says of each kernel."""
+    """The report of ptxas for each kernel."""
     usages = []
     for part in log.split("Compiling entry function '")[1:]:
         numbers = re.search(

@@ -60,19 +60,19 @@ def test_each_kind_of_group_in_each_order_of_threads(
     function, arrays = CASES[name]
     monkeypatch.setattr(device(cupy), "order", order)
     host.CALLS.clear()
-    found = values(function(*map(xarr.asarray, arrays)))
+    result = values(function(*map(xarr.asarray, arrays)))
     assert not host.CALLS
     with xarr.use_backend("reference"):
         wanted = values(function(*map(xarr.asarray, arrays)))
-    for each, other in zip(found, wanted, strict=True):
+    for each, other in zip(result, wanted, strict=True):
         assert_same(each, other)
 
 
 def device(backend: Any) -> EmulatedDriver:
     """The emulated device below a backend."""
-    found = backend._engine.driver
-    assert isinstance(found, EmulatedDriver)
-    return found
+    result = backend._engine.driver
+    assert isinstance(result, EmulatedDriver)
+    return result
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_chains_equal_those_of_compiled_loops(dtype: str, cupy: Any) -> None:
         return y if dtype == "bool" else lax.mul(lax.add(x, y), y)
 
     x = np.random.default_rng(0).normal(size=100).astype("complex64" if dtype == "complex64" else "f4") * 10
-    found = xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype))
+    result = xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype))
     with xarr.use_backend("numpy"):
-        assert_same(found, xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype)))
+        assert_same(result, xarr.jit(chain)(xarr.astype(xarr.asarray(x), dtype)))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "int64"])
@@ -100,21 +100,25 @@ def test_atomics_of_every_integer(dtype: str, order: str, cupy: Any, monkeypatch
         rng.integers(0, 99, 40).astype(dtype),
     )
     for name, function in (("add", np.add), ("max", np.maximum), ("min", np.minimum)):
-        found = getattr(xarr.asarray(x).at[xarr.asarray(i)], name)(xarr.asarray(u), mode="drop")
+        result = getattr(xarr.asarray(x).at[xarr.asarray(i)], name)(xarr.asarray(u), mode="drop")
         wanted = x.copy()
         function.at(wanted, i, u)
-        assert_same(found, wanted)
+        assert_same(result, wanted)
 
 
 def test_a_chain_is_one_kernel_and_nothing_is_copied(cupy: Any) -> None:
     x = xarr.asarray(np.arange(6.0))
     compiled = xarr.jit(lambda x: (x * 2 + 1) / (x + 3) - x)
     np.asarray(compiled(x))
-    found = device(cupy)
-    before = found.launches, found.uploads, found.downloads
+    result = device(cupy)
+    before = result.launches, result.uploads, result.downloads
     y = compiled(x)
     y.block_until_ready()
-    assert (found.launches - before[0], found.uploads - before[1], found.downloads - before[2]) == (1, 0, 0)
+    assert (result.launches - before[0], result.uploads - before[1], result.downloads - before[2]) == (
+        1,
+        0,
+        0,
+    )
 
 
 def test_loops_and_branches_ask_the_host_by_name(cupy: Any) -> None:
@@ -140,8 +144,8 @@ def test_a_loop_without_a_plan(cupy: Any) -> None:
 
 def test_what_the_host_computes_has_a_reason(cupy: Any) -> None:
     host.CALLS.clear()
-    found = xarr.jit(lambda x: xarr.linalg.cholesky(x * 2.0) + 1)(xarr.eye(2) * 2)
-    assert_same(found, np.array([[3.0, 1.0], [1.0, 3.0]]))
+    result = xarr.jit(lambda x: xarr.linalg.cholesky(x * 2.0) + 1)(xarr.eye(2) * 2)
+    assert_same(result, np.array([[3.0, 1.0], [1.0, 3.0]]))
     assert list(host.CALLS.items()) == [(("stablehlo.cholesky", host.OPERATIONS[ops.Cholesky]), 1)]
 
 
@@ -173,10 +177,10 @@ def test_results_written_over_an_input_are_right(cupy: Any) -> None:
 
 def test_a_sum_is_one_kernel(cupy: Any) -> None:
     x = xarr.asarray(np.arange(12.0).reshape(3, 4))
-    found = xarr.jit(lambda x: lax.reduce_sum(x, (1,)))
-    assert_same(found(x), np.array([6.0, 22.0, 38.0]))
+    result = xarr.jit(lambda x: lax.reduce_sum(x, (1,)))
+    assert_same(result(x), np.array([6.0, 22.0, 38.0]))
     before = device(cupy).launches
-    found(x)
+    result(x)
     assert device(cupy).launches - before == 1
 
 
@@ -204,8 +208,8 @@ def test_buffers_are_no_arrays_of_the_host(cupy: Any) -> None:
 def test_a_wrong_operation_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     emitter.emit.cache_clear()
     monkeypatch.setitem(emitter.INFIX, "add", "-")
-    found = xarr.jit(lambda x: x * 2 + 1.25)(xarr.asarray([1.0, 2.0]))
-    assert_same(np.asarray(found), np.array([0.75, 2.75]))
+    result = xarr.jit(lambda x: x * 2 + 1.25)(xarr.asarray([1.0, 2.0]))
+    assert_same(np.asarray(result), np.array([0.75, 2.75]))
     emitter.emit.cache_clear()
 
 
@@ -236,7 +240,7 @@ ROWS = {
     "sum": lambda x: lax.reduce_sum(x, (0, 2)),
     "product": lambda x: lax.reduce_prod(x, (0, 2)),
     "greatest": lambda x: lax.reduce_max(x, (2,)) if x.dtype.kind != "c" else x,
-    "place": lambda x: lax.argmax(x, 2, "int32") if x.dtype.kind != "c" else x,
+    "index": lambda x: lax.argmax(x, 2, "int32") if x.dtype.kind != "c" else x,
     "all": lambda x: lax.reduce_sum(x, (0, 1, 2)),
 }
 
@@ -251,20 +255,20 @@ def test_a_block_reduces_a_row(
     x = np.random.default_rng(0).integers(-2, 3, (3, 2, 300)).astype(np.float32)
     x[x == 0] = 1
     device(cupy).texts.clear()
-    found = xarr.jit(ROWS[name])(xarr.astype(xarr.asarray(x), dtype))
-    found.block_until_ready()
+    result = xarr.jit(ROWS[name])(xarr.astype(xarr.asarray(x), dtype))
+    result.block_until_ready()
     is_block = any("__shared__" in text for text in device(cupy).texts)
     assert is_block == (dtype != "complex64" or name in ("sum", "all"))
     with xarr.use_backend("numpy"):
-        assert_same(np.asarray(found), ROWS[name](xarr.astype(xarr.asarray(x), dtype)))
+        assert_same(np.asarray(result), ROWS[name](xarr.astype(xarr.asarray(x), dtype)))
 
 
 def test_nan_and_ties_of_a_block(cupy: Any) -> None:
     x = np.zeros((3, 1000), np.float32)
     x[0, [7, 900]] = np.nan
     x[1, [300, 999]] = 5
-    place = xarr.jit(lambda x: lax.argmax(x, 1, "int32"))
-    assert_same(place(xarr.asarray(x)), np.array([7, 300, 0], np.int32))
+    index = xarr.jit(lambda x: lax.argmax(x, 1, "int32"))
+    assert_same(index(xarr.asarray(x)), np.array([7, 300, 0], np.int32))
     assert_same(lax.reduce_max(xarr.asarray(x), (1,)), np.array([np.nan, 5, 0], np.float32))
 
 
@@ -272,7 +276,7 @@ def test_nan_and_ties_of_a_block(cupy: Any) -> None:
 
 
 class CupyOf:
-    """What `connect_cupy` asks of CuPy."""
+    """The part of CuPy that `connect_cupy` asks for."""
 
     def __init__(self, version: str, available: bool) -> None:
         self.__version__ = version

@@ -64,8 +64,8 @@ def test_indices_are_long_where_an_offset_does_not_fit() -> None:
 
 
 def test_special_constants_keep_their_bits() -> None:
-    found = text(lambda x: lax.select(x > 0, x * np.float32(-0.0), lax.full_like(x, np.nan)), "f32[3]")
-    assert "-0.0f" in found and "bits<float>(0x7fc00000u)" in found
+    result = text(lambda x: lax.select(x > 0, x * np.float32(-0.0), lax.full_like(x, np.nan)), "f32[3]")
+    assert "-0.0f" in result and "bits<float>(0x7fc00000u)" in result
 
 
 def test_integers_wrap() -> None:
@@ -81,7 +81,7 @@ def test_texts_of_each_kind_compile(name: str) -> None:
     assert list(Module(source.text).kernels) == [call.name for call in source.calls]
 
 
-def filled(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) -> Kernel:
+def fill(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) -> Kernel:
     """A program that fills a buffer of float32."""
     values = Values()
     out = Buffer("out0", np.dtype(np.float32), 12, "out")
@@ -104,13 +104,13 @@ def filled(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) 
 )
 def test_words_that_it_does_not_know_are_refused(runs: Runs, inner: Runs, message: str) -> None:
     with pytest.raises(LoopError, match=message):
-        emit(filled(runs, inner))
+        emit(fill(runs, inner))
 
 
 def test_atomics_of_floats_and_local_buffers_are_refused() -> None:
     with pytest.raises(LoopError, match=r"no CUDA C\+\+ for an atomic maximum of float32"):
-        emit(filled(POINTS, atomic=Atomic.MAXIMUM))
-    kernel = filled(POINTS)
+        emit(fill(POINTS, atomic=Atomic.MAXIMUM))
+    kernel = fill(POINTS)
     kernel.locals = (Buffer("kept", np.dtype(np.float32), 4, "local"),)
     with pytest.raises(LoopError, match="no local buffers, wanted kept"):
         emit(kernel)

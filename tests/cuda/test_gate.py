@@ -34,7 +34,7 @@ DTYPES = (
 )
 
 
-def moved(x: Any) -> Any:
+def move(x: Any) -> Any:
     """Arithmetic, moves, a conversion and a sum."""
     y = lax.pad(lax.transpose(x * x + x, (1, 0)), xarr.zeros((), dtype=x.dtype), ((1, 0, 0), (0, 2, 0)))
     return lax.reduce_sum(y, (0,)), lax.convert_element_type(
@@ -67,7 +67,7 @@ def test_kernels_of_each_kind_compile(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_kernels_of_each_element_type_compile(dtype: str) -> None:
-    check(text_of(moved, xarr.ones((3, 4), dtype=dtype)))
+    check(text_of(move, xarr.ones((3, 4), dtype=dtype)))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
@@ -95,7 +95,7 @@ def test_reductions_by_blocks_compile(dtype: str) -> None:
 
 
 def test_what_cuda_has_not_is_refused() -> None:
-    text = text_of(moved, xarr.ones((3, 4)))
+    text = text_of(move, xarr.ones((3, 4)))
     with pytest.raises(nvrtc.CompileError, match="wchar_of"):
         nvrtc.usage_of(text.replace("const double", "const wchar_of", 1), "sm_90", OPTIONS)
 

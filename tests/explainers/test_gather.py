@@ -159,19 +159,21 @@ def test_no_picture_above_rank_2() -> None:
         explained.svg()
 
 
-def refused(error: type[Exception], match: str, *arguments: Any, **options: Any) -> None:
+def assert_refused(error: type[Exception], match: str, *arguments: Any, **options: Any) -> None:
     with pytest.raises(error, match=match):
         xarr.explain_gather(*arguments, **options)
 
 
 def test_wrong_arguments() -> None:
-    refused(ShapeError, r"gather \[C21\]", (4, 5), (3, 1), ROWS, (1, 6))
-    refused(InputError, "wanted dimension numbers of xarr.lax, got 3", (4, 5), (3, 1), 3, (1, 5))
-    refused(InputError, "wanted a sequence of ints for a shape, got 4.5", 4.5, (3, 1), ROWS, (1, 5))
-    refused(InputError, "for slice_sizes, got 'ab'", (4, 5), (3, 1), ROWS, "ab")
-    refused(ShapeError, r"wanted sizes of 0 or more, got the shape \(-1, 5\)", (-1, 5), (3, 1), ROWS, (1, 5))
-    refused(ShapeError, "index_vector_dim=0 takes them as scalars", (4, 5), (), ROWS, (1, 5))
-    refused(
+    assert_refused(ShapeError, r"gather \[C21\]", (4, 5), (3, 1), ROWS, (1, 6))
+    assert_refused(InputError, "wanted dimension numbers of xarr.lax, got 3", (4, 5), (3, 1), 3, (1, 5))
+    assert_refused(InputError, "wanted a sequence of ints for a shape, got 4.5", 4.5, (3, 1), ROWS, (1, 5))
+    assert_refused(InputError, "for slice_sizes, got 'ab'", (4, 5), (3, 1), ROWS, "ab")
+    assert_refused(
+        ShapeError, r"wanted sizes of 0 or more, got the shape \(-1, 5\)", (-1, 5), (3, 1), ROWS, (1, 5)
+    )
+    assert_refused(ShapeError, "index_vector_dim=0 takes them as scalars", (4, 5), (), ROWS, (1, 5))
+    assert_refused(
         InputError,
         r"wanted integer indices of shape \(3, 1\), got int64 of \(2,\)",
         (4, 5),
@@ -180,7 +182,7 @@ def test_wrong_arguments() -> None:
         (1, 5),
         indices=[1, 2],
     )
-    refused(InputError, r"got float64 of \(1, 1\)", (4, 5), (1, 1), ROWS, (1, 5), indices=[[0.5]])
+    assert_refused(InputError, r"got float64 of \(1, 1\)", (4, 5), (1, 1), ROWS, (1, 5), indices=[[0.5]])
     with pytest.raises(ShapeError, match=r"scatter \[C4\]"):
         xarr.explain_scatter((4, 5), (3, 1), (2, 5), INTO_ROWS)
 

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 import xarr
 from tests.indexing.test_advanced import read
 from tests.support import fuzz
-from tests.support.draws.indices import Index, counted, indices
+from tests.support.draws.indices import Index, count_up, indices
 from xarr import lax
 from xarr.errors import IndexingError, ShapeError, TracedValueError
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.implicit
 @fuzz.examples(25)
 @given(indices())
 def test_what_it_tells_is_what_happens(index: Index) -> None:
-    x = counted(index.shape)
+    x = count_up(index.shape)
     wanted = read(x, index.host)
     assume(wanted is not IndexError)
     explanation = xarr.explain_index(index.shape, index.own)
@@ -77,7 +77,7 @@ in xarr.lax:
 
 
 def test_code_computes_the_result() -> None:
-    x = counted((3, 4), "float64")
+    x = count_up((3, 4), "float64")
     explanation = xarr.explain_index(xarr.asarray(x), (slice(None, None, -1), slice(1, 3)))
     scope: dict[str, Any] = {"lax": lax}
     exec(explanation.code, scope)

@@ -304,7 +304,7 @@ def test_element_bytes(dtype: str, size: int | None) -> None:
 def lax_with_broadcast_dimensions() -> SimpleNamespace:
     """jax.lax, its binary ops extended by the argument that they lack, as XLA's page defines it."""
 
-    def extended(name: str) -> Any:
+    def extend(name: str) -> Any:
         function = getattr(jax.lax, name)
 
         def call(lhs: Any, rhs: Any, broadcast_dimensions: Any = None) -> Any:
@@ -315,7 +315,7 @@ def lax_with_broadcast_dimensions() -> SimpleNamespace:
         return call
 
     plain = {name: getattr(jax.lax, name) for name in ("broadcast_in_dim", "transpose", "select", "clamp")}
-    return SimpleNamespace(**plain, **{name: extended(name) for name in ("add", "sub", "mul", "lt", "max")})
+    return SimpleNamespace(**plain, **{name: extend(name) for name in ("add", "sub", "mul", "lt", "max")})
 
 
 def arrays(explanation: BroadcastExplanation) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from xarr.explanation.contraction import (
 SHAPES = [shape for rank in range(1, 4) for shape in product((1, 2, 3), repeat=rank)]
 
 
-def computed(op: str, a: Any, b: Any) -> Any:
+def compute(op: str, a: Any, b: Any) -> Any:
     """NumPy's result; None where it refuses."""
     try:
         return getattr(np, op)(a, b)
@@ -40,7 +40,7 @@ def computed(op: str, a: Any, b: Any) -> Any:
 
 
 def loops(explanation: ContractionExplanation, a: Any, b: Any) -> Any:
-    """What the line of the loop gives, run for every index."""
+    """The result of the line of the loop, run for every index."""
     assert explanation.result is not None
     scope = {"a": a, "b": b, "result": np.zeros(explanation.result.shape)}
     line = loop_body(explanation).replace("result +=", "result[()] +=")
@@ -59,7 +59,7 @@ def test_code_and_outcome_are_numpys(op: str) -> None:
         if len(first) + len(second) == 6 and first[0] != 2:
             continue
         a, b = (generator.integers(1, 4, shape).astype(float) for shape in (first, second))
-        explanation, wanted = explain_product(op, (first, second)), computed(op, a, b)
+        explanation, wanted = explain_product(op, (first, second)), compute(op, a, b)
         assert explanation.fits == (wanted is not None), (first, second)
         if wanted is None:
             refused += 1

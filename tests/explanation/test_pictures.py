@@ -37,7 +37,7 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pixels]:
-    """What windows of a browser show of each of `PAGES` on a background of its own, as height x width x 3.
+    """The pixels that windows of a browser show of each of `PAGES` on a background of its own, as height x width x 3.
 
     The windows are frames of one page, one below the other: the browser takes longer to start than to draw.
     """

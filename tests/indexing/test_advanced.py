@@ -11,7 +11,7 @@ from hypothesis import example, given
 import xarr
 from tests.compare import assert_same
 from tests.support import fuzz
-from tests.support.draws.indices import Index, counted, indices
+from tests.support.draws.indices import Index, count_up, indices
 from xarr.errors import (
     BroadcastError,
     IndexingError,
@@ -55,7 +55,7 @@ def index_of(host: Any, own: Any = None) -> Index:
 @example(index_of(([],)))
 @example(index_of(([[0, 1], [2, 0]],)))
 def test_reading(index: Index) -> None:
-    x = counted(index.shape)
+    x = count_up(index.shape)
     wanted = read(x, index.host)
     a = xarr.asarray(x)
     result = read(a, index.own)
@@ -74,7 +74,7 @@ def test_reading(index: Index) -> None:
 @example(index_of((np.zeros(3, bool), [9])))
 @example(index_of((False, ..., np.array(9))))
 def test_reading_out_of_bounds(index: Index) -> None:
-    x = counted(index.shape)
+    x = count_up(index.shape)
     wanted, result = read(x, index.host), read(xarr.asarray(x), index.own)
     if wanted is IndexError:
         assert result is IndexError
@@ -85,7 +85,7 @@ def test_reading_out_of_bounds(index: Index) -> None:
 @seldom
 @given(indices(masks=False, lists=False))
 def test_reading_in_a_traced_function(index: Index) -> None:
-    x = counted(index.shape)
+    x = count_up(index.shape)
     wanted = read(x, index.host)
     if wanted is not IndexError:
         items = index.own if isinstance(index.own, tuple) else (index.own,)
@@ -102,7 +102,7 @@ def test_reading_in_a_traced_function(index: Index) -> None:
 @seldom
 @given(indices())
 def test_reading_on_the_reference_backend(index: Index) -> None:
-    x = counted(index.shape, "float32")
+    x = count_up(index.shape, "float32")
     wanted = read(x, index.host)
     if wanted is not IndexError:
         with xarr.use_backend("reference"):
@@ -119,7 +119,7 @@ def test_elements_of_every_kind_keep_their_bits(dtype: str) -> None:
 
 
 def test_bounds_of_slices_beside_arrays() -> None:
-    x, a = counted((3, 4)), xarr.asarray(counted((3, 4)))
+    x, a = count_up((3, 4)), xarr.asarray(count_up((3, 4)))
     for one in (1, np.int8(1), xarr.asarray(1), True):
         assert_same(a[one:, [0, 2]], x[int(one) :, [0, 2]])
     for bad in (1.0, "1", np.float64(1)):
@@ -174,10 +174,10 @@ def test_no_operation_broadcasts_implicitly() -> None:
 
 
 def test_explicit_mode_refuses_index_arrays_of_different_shapes() -> None:
-    a = xarr.asarray(counted((3, 4)))
+    a = xarr.asarray(count_up((3, 4)))
     with xarr.config(broadcasting="explicit"):
-        assert_same(a[[0, 1], [2, 3]], counted((3, 4))[[0, 1], [2, 3]])
-        assert_same(a[[0, 1], 2], counted((3, 4))[[0, 1], 2])
+        assert_same(a[[0, 1], [2, 3]], count_up((3, 4))[[0, 1], [2, 3]])
+        assert_same(a[[0, 1], 2], count_up((3, 4))[[0, 1], 2])
         with pytest.raises(BroadcastError):
             a[[[0], [1]], [2, 3]]
 
@@ -209,7 +209,7 @@ def test_explicit_mode_refuses_index_arrays_of_different_shapes() -> None:
     ids=repr,
 )
 def test_bad_index_arrays(index: Any, text: str) -> None:
-    a = xarr.asarray(counted((3, 4)))
+    a = xarr.asarray(count_up((3, 4)))
     for use in (lambda: a[index], lambda: a.at[index].get(), lambda: a.at[index].set(0)):
         with pytest.raises(IndexError, match=text) as caught:
             use()
@@ -219,19 +219,19 @@ def test_bad_index_arrays(index: Any, text: str) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 def test_a_bad_index_without_a_value_is_found_when_it_gets_one(backend: str) -> None:
     with xarr.use_backend(backend):
-        a, indices = xarr.asarray(counted((3, 4))), xarr.asarray([0, 1]) + 2
+        a, indices = xarr.asarray(count_up((3, 4))), xarr.asarray([0, 1]) + 2
         result = a[indices]
         with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3") as caught:
             result.evaluate()
         assert any("result = a[indices]" in note for note in caught.value.__notes__)
         with pytest.raises(IndexingError, match="index -4 is out of bounds"):
             (a[indices - 6] + 1).evaluate()
-        assert_same(a[indices - 2], counted((3, 4))[:2])
+        assert_same(a[indices - 2], count_up((3, 4))[:2])
 
 
 def test_a_bad_index_in_a_jitted_function() -> None:
     take = xarr.jit(lambda x, i: x[i] * 2)
-    a = xarr.asarray(counted((3,)))
+    a = xarr.asarray(count_up((3,)))
     assert take(a, xarr.asarray([0, -3])).tolist() == [2, 2]
     with pytest.raises(IndexingError, match="index 3 is out of bounds for axis 0 with size 3"):
         np.asarray(take(a, xarr.asarray([0, 3])))
@@ -240,7 +240,7 @@ def test_a_bad_index_in_a_jitted_function() -> None:
 
 
 def test_indices_that_are_broadcast_away() -> None:
-    a, nine = xarr.asarray(counted((3, 4))), xarr.asarray([9]) + 0
+    a, nine = xarr.asarray(count_up((3, 4))), xarr.asarray([9]) + 0
     assert a[[], nine].shape == (0,)
     assert a[[], [[9]]].shape == (1, 0)
     with pytest.raises(IndexingError, match="index 9 is out of bounds for axis 1"):

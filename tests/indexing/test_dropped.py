@@ -112,7 +112,7 @@ def test_interactive_statements_are_shown_not_dropped() -> None:
 
 
 def test_functions_that_return_it() -> None:
-    def updated(x: xarr.Array) -> xarr.Array:
+    def update(x: xarr.Array) -> xarr.Array:
         return x.at[0].set(5)
 
     def later(x: xarr.Array) -> Any:
@@ -120,8 +120,8 @@ def test_functions_that_return_it() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert updated(a()).tolist() == [5, 2, 3]
-        updated(a())
+        assert update(a()).tolist() == [5, 2, 3]
+        update(a())
         assert [y.tolist() for y in later(a())] == [[5, 2, 3]]
 
 

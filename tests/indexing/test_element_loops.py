@@ -23,7 +23,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     element_loops.forget()
 
 
-def warned(function: Callable[[], object]) -> list[str]:
+def record_warnings(function: Callable[[], object]) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function()
@@ -60,11 +60,11 @@ def writes(count: int, index: Any = 0, shape: Any = 3) -> Callable[[], object]:
 def test_single_elements_are_counted_and_one_warning_names_the_line_and_the_ways_out(
     loop: Any, index: Any, shape: Any
 ) -> None:
-    assert warned(loop(29, index, shape)) == []
-    (text,) = warned(loop(100, index, shape))
+    assert record_warnings(loop(29, index, shape)) == []
+    (text,) = record_warnings(loop(100, index, shape))
     for word in ("whole array", "lax.fori_loop", "xarr.jit", "tolist", "test_element_loops.py:"):
         assert word in text
-    assert warned(loop(100, index, shape)) == []
+    assert record_warnings(loop(100, index, shape)) == []
 
 
 @pytest.mark.parametrize("loop", [reads, writes])
@@ -82,7 +82,7 @@ def test_single_elements_are_counted_and_one_warning_names_the_line_and_the_ways
     ids=str,
 )
 def test_whole_parts_are_not_counted(loop: Any, index: Any, shape: Any) -> None:
-    assert warned(loop(100, index, shape)) == []
+    assert record_warnings(loop(100, index, shape)) == []
 
 
 def test_two_elements_of_one_line_draw_one_warning() -> None:
@@ -92,7 +92,7 @@ def test_two_elements_of_one_line_draw_one_warning() -> None:
         for _ in range(50):
             x[1] = x[2] + x[3]
 
-    assert len(warned(loop)) == 1
+    assert len(record_warnings(loop)) == 1
 
 
 def test_iterations_are_counted_at_their_line() -> None:
@@ -102,10 +102,10 @@ def test_iterations_are_counted_at_their_line() -> None:
         for _ in range(4):
             sum(x)
 
-    (text,) = warned(loop)
+    (text,) = record_warnings(loop)
     assert "sum(x)" in text
-    assert warned(lambda: [row for row in xarr.ones((100, 2))]) == []
-    assert len(warned(lambda: list(xarr.ndenumerate(xarr.ones((6, 6)))))) == 1
+    assert record_warnings(lambda: [row for row in xarr.ones((100, 2))]) == []
+    assert len(record_warnings(lambda: list(xarr.ndenumerate(xarr.ones((6, 6)))))) == 1
 
 
 def test_unrolled_loops_of_traced_functions_are_counted() -> None:
@@ -115,7 +115,7 @@ def test_unrolled_loops_of_traced_functions_are_counted() -> None:
             result = result + x[i]
         return result
 
-    assert len(warned(lambda: xarr.jit(total)(xarr.ones(40)))) == 1
+    assert len(record_warnings(lambda: xarr.jit(total)(xarr.ones(40)))) == 1
 
 
 def test_the_table_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_the_table_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(20):
         exec("x[0]", {"x": x})  # each is a code of its own
     assert len(element_loops._counts) <= 8
-    assert warned(reads(100)) != []
+    assert record_warnings(reads(100)) != []
 
 
 def test_a_warning_that_is_an_error_leaves_the_array_as_it_was() -> None:

@@ -47,7 +47,7 @@ def cases(draw: st.DrawFn) -> tuple[tuple[int, ...], Any]:
     return shape, draw(indices(shape))
 
 
-def counted(shape: tuple[int, ...], dtype: str = "int64") -> HostArray:
+def count_up(shape: tuple[int, ...], dtype: str = "int64") -> HostArray:
     return np.arange(1, np.prod(shape, dtype=int) + 1).reshape(shape).astype(dtype)
 
 
@@ -58,7 +58,7 @@ def counted(shape: tuple[int, ...], dtype: str = "int64") -> HostArray:
 @example(((0, 3), (slice(None), 1)))
 def test_reading(case: tuple[tuple[int, ...], Any]) -> None:
     shape, index = case
-    x = counted(shape)
+    x = count_up(shape)
     a = xarr.asarray(x)
     assert_same(a[index], x[index])
     assert_same(a.at[index].get(), x[index])
@@ -68,13 +68,13 @@ def test_reading(case: tuple[tuple[int, ...], Any]) -> None:
 @given(cases(), st.data())
 def test_writing(case: tuple[tuple[int, ...], Any], data: st.DataObject) -> None:
     shape, index = case
-    x = counted(shape)
+    x = count_up(shape)
     a = xarr.asarray(x)
     region = x[index].shape
     kept = data.draw(st.integers(0, len(region)))
     sizes = tuple(data.draw(st.sampled_from([size, 1])) for size in region[kept:])
     extra = (1,) * data.draw(st.integers(0, 2)) if kept == 0 and region else ()
-    value = -counted(extra + sizes)
+    value = -count_up(extra + sizes)
     untouched, total = a.copy(), a + 1
     updated = a.at[index].set(xarr.asarray(value))
     a[index] = value
@@ -102,7 +102,7 @@ UPDATES: dict[str, Callable[[HostArray, Any], HostArray]] = {
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
 @pytest.mark.parametrize("index", [1, slice(None, None, -2), (..., 0), (0, None, slice(1, 9)), ()], ids=repr)
 def test_at(method: str, dtype: str, index: Any) -> None:
-    x = counted((3, 4), dtype)
+    x = count_up((3, 4), dtype)
     a = xarr.asarray(x)
     for value in (2, np.asarray([3], dtype)):
         wanted = x.copy()
@@ -112,21 +112,21 @@ def test_at(method: str, dtype: str, index: Any) -> None:
 
 
 def test_apply() -> None:
-    x = counted((3, 4), "float64")
+    x = count_up((3, 4), "float64")
     wanted = x.copy()
     wanted[1:, 0] = np.sqrt(x[1:, 0])
     assert_same(xarr.asarray(x).at[1:, 0].apply(xarr.sqrt), wanted)
 
 
 def test_in_place_on_a_part() -> None:
-    x, a = counted((3, 4)), xarr.asarray(counted((3, 4)))
+    x, a = count_up((3, 4)), xarr.asarray(count_up((3, 4)))
     row = a[1]
     x[1] += 5
     a[1] += 5
     x[:, ::-2] *= 3
     a[:, ::-2] *= 3
     assert_same(a, x)
-    assert_same(row, counted((3, 4))[1])
+    assert_same(row, count_up((3, 4))[1])
 
 
 # --- element types ---------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_what_does_not_fit_the_arrays_type() -> None:
     ids=repr,
 )
 def test_bad_indices(index: Any, text: str) -> None:
-    a = xarr.asarray(counted((3, 4)))
+    a = xarr.asarray(count_up((3, 4)))
     for use in (lambda: a[index], lambda: a.at[index].get(), lambda: a.at[index].set(0)):
         with pytest.raises(IndexError, match=text) as caught:
             use()
@@ -199,7 +199,7 @@ def test_scalars_have_no_dimension_to_index() -> None:
 
 
 def test_values_that_do_not_fit_the_region() -> None:
-    a = xarr.asarray(counted((3, 4)))
+    a = xarr.asarray(count_up((3, 4)))
     for index, value in (
         (0, np.ones(3)),
         (slice(0, 2), np.ones((3, 4))),
@@ -209,12 +209,12 @@ def test_values_that_do_not_fit_the_region() -> None:
         with pytest.raises(BroadcastError):
             a[index] = value
         with pytest.raises(ValueError, match=r"could not broadcast|setting an array element|shape mismatch"):
-            counted((3, 4))[index] = value
-    assert_same(a, counted((3, 4)))
+            count_up((3, 4))[index] = value
+    assert_same(a, count_up((3, 4)))
 
 
 def test_integers_of_other_kinds() -> None:
-    x, a = counted((3, 4)), xarr.asarray(counted((3, 4)))
+    x, a = count_up((3, 4)), xarr.asarray(count_up((3, 4)))
     for index in (np.int8(2), np.uint64(1), np.array(0), xarr.asarray(2)):
         assert_same(a[index], x[int(index)])
         assert_same(a[index, : np.int64(2)], x[int(index), :2])
@@ -222,7 +222,7 @@ def test_integers_of_other_kinds() -> None:
 
 
 def test_a_traced_bound_of_a_slice_is_refused_as_such() -> None:
-    a = xarr.asarray(counted((3,)))
+    a = xarr.asarray(count_up((3,)))
     with pytest.raises(xarr.errors.TracedValueError):
         xarr.lower(lambda i: a[i:], xarr.asarray(1))
 
@@ -235,7 +235,7 @@ def test_a_value_of_another_backend_is_refused() -> None:
 
 def test_equal_indices_of_different_type_are_not_mixed_up() -> None:
     """1 == True == 1.0, so a cache of indices could take one for another."""
-    a = xarr.asarray(counted((3,)))
+    a = xarr.asarray(count_up((3,)))
     assert a[1].item() == 2
     assert a[True].shape == (1, 3)
     for index in (1.0,):
@@ -248,7 +248,7 @@ def test_equal_indices_of_different_type_are_not_mixed_up() -> None:
 @given(cases())
 def test_iteration(case: tuple[tuple[int, ...], Any]) -> None:
     shape, _ = case
-    x = counted(shape)
+    x = count_up(shape)
     if shape:
         rows = list(xarr.asarray(x))
         assert len(rows) == len(x)

@@ -15,7 +15,7 @@ from hypothesis import assume, given, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.support import fuzz
-from tests.support.draws.indices import Index, counted, indices, values_for
+from tests.support.draws.indices import Index, count_up, indices, values_for
 from xarr.errors import (
     ArgumentError,
     BroadcastError,
@@ -35,7 +35,7 @@ fuzzed, seldom = fuzz.examples(60), fuzz.examples(15)
 rarely = fuzz.examples(8)
 
 
-def selected(x: HostArray, index: Any) -> HostArray:
+def select(x: HostArray, index: Any) -> HostArray:
     """x[index]; draws for which NumPy raises are not used."""
     try:
         return np.asarray(x[index])
@@ -54,8 +54,8 @@ DRAWN = st.data()
 @fuzzed
 @given(indices(), DRAWN)
 def test_writing(index: Index, data: st.DataObject) -> None:
-    x = counted(index.shape)
-    shape = selected(x, index.host).shape
+    x = count_up(index.shape)
+    shape = select(x, index.host).shape
     value = data.draw(values_for(shape))
     a = xarr.asarray(x)
     untouched, total = a.copy(), a + 1
@@ -80,9 +80,9 @@ def test_writing(index: Index, data: st.DataObject) -> None:
 @fuzzed
 @given(indices(), DRAWN)
 def test_in_place_arithmetic_reads_and_writes_once(index: Index, data: st.DataObject) -> None:
-    x = counted(index.shape)
-    value = data.draw(values_for(selected(x, index.host).shape))
-    while value.ndim > selected(x, index.host).ndim:
+    x = count_up(index.shape)
+    value = data.draw(values_for(select(x, index.host).shape))
+    while value.ndim > select(x, index.host).ndim:
         value = value[0]
     a = xarr.asarray(x)
     a[index.own] += value
@@ -105,8 +105,8 @@ UFUNCS: dict[str, np.ufunc] = {
 @fuzzed
 @given(indices(), st.sampled_from(sorted(UFUNCS)), DRAWN)
 def test_at_updates_as_ufunc_at(index: Index, method: str, data: st.DataObject) -> None:
-    x = 1 + counted(index.shape, "float64") / 8
-    shape = selected(x, index.host).shape
+    x = 1 + count_up(index.shape, "float64") / 8
+    shape = select(x, index.host).shape
     value = 1 - data.draw(values_for(shape, "float64")) / 16
     while value.ndim > len(shape):
         value = value[0]
@@ -122,8 +122,8 @@ def test_at_updates_as_ufunc_at(index: Index, method: str, data: st.DataObject) 
 @seldom
 @given(indices())
 def test_apply_as_ufunc_at(index: Index) -> None:
-    x = counted(index.shape, "float64")
-    assume(index.shape and selected(x, index.host).shape is not None)
+    x = count_up(index.shape, "float64")
+    assume(index.shape and select(x, index.host).shape is not None)
     wanted = x.copy()
     np.negative.at(wanted, index.host)
     assert_same(xarr.asarray(x).at[index.own].apply(xarr.negative), wanted)
@@ -143,8 +143,8 @@ class Padded:
     index: tuple[Any, ...]
 
 
-def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
-    """What NumPy has to do instead of a mode."""
+def pad(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
+    """The array and index with which NumPy does without a mode."""
     items = index if isinstance(index, tuple) else (index,)
     assume(x.ndim > 0)
     consuming = [item is not None and item is not Ellipsis for item in items]
@@ -177,10 +177,10 @@ def padded(x: HostArray, index: Any, mode: str, filler: int = -99) -> Padded:
 @fuzzed
 @given(indices(beyond=FAR - 5, masks=False), st.sampled_from(MODES), st.sampled_from(["set", "add"]), DRAWN)
 def test_modes_over_random_indices(index: Index, mode: str, method: str, data: st.DataObject) -> None:
-    x = counted(index.shape)
-    wider = padded(x, index.host, mode)
+    x = count_up(index.shape)
+    wider = pad(x, index.host, mode)
     at = xarr.asarray(x).at[index.own]
-    wanted = selected(wider.whole, wider.index)
+    wanted = select(wider.whole, wider.index)
     assert_same(at.get(mode=mode, fill_value=-99), wanted)
     value = data.draw(values_for(wanted.shape))
     while value.ndim > wanted.ndim:
@@ -205,7 +205,7 @@ def test_modes_over_random_indices(index: Index, mode: str, method: str, data: s
 )
 def test_modes_as_jax(index: Index, mode: str, method: str, data: st.DataObject) -> None:
     assume(0 not in index.shape)  # where JAX clips into nothing
-    x = counted(index.shape, "int32")
+    x = count_up(index.shape, "int32")
     with jax.enable_x64(True):
         host = _for_jax(index.host)
         own = xarr.asarray(x).at[index.own]
@@ -293,7 +293,7 @@ def test_into_a_dimension_without_elements() -> None:
 
 
 def test_small_types_of_indices_do_not_overflow() -> None:
-    x = counted((200,))
+    x = count_up((200,))
     for dtype in ("int8", "uint8"):
         index = (xarr.asarray(np.array([-1, 100, 5]).astype(dtype))) + 0
         wanted = x[np.array([-1, 100, 5]).astype(dtype)] if dtype == "int8" else x[[199, 100, 5]]
@@ -411,7 +411,7 @@ def test_what_is_masked_out_may_be_anything() -> None:
     ids=repr,
 )
 def test_writing_on_each_backend(index: Any, backend: str) -> None:
-    x = counted((3, 4), "float32")
+    x = count_up((3, 4), "float32")
     added, multiplied = x.copy(), x.copy()
     np.add.at(added, index, 2)
     np.multiply.at(multiplied, index, 2)
@@ -443,7 +443,7 @@ def test_jitted_updates() -> None:
 
 
 def test_an_index_in_a_loop() -> None:
-    x = counted((5,))
+    x = count_up((5,))
 
     def step(i: Any, total: Any) -> Any:
         return total + xarr.asarray(x)[i]

@@ -112,15 +112,15 @@ def test_nan_equals_itself_by_its_bits() -> None:
 
 
 def test_sharing_is_structure() -> None:
-    def shared(x: Node) -> Node:
+    def share(x: Node) -> Node:
         y = Node(ops.Negate(), (x,))
         return binary(ops.Add(), y, y)
 
-    def repeated(x: Node) -> Node:
+    def repeat(x: Node) -> Node:
         return binary(ops.Add(), Node(ops.Negate(), (x,)), Node(ops.Negate(), (x,)))
 
-    assert graph(shared, VECTOR) != graph(repeated, VECTOR)
-    assert simplify(graph(repeated, VECTOR)) == graph(shared, VECTOR)
+    assert graph(share, VECTOR) != graph(repeat, VECTOR)
+    assert simplify(graph(repeat, VECTOR)) == graph(share, VECTOR)
 
 
 def test_types_are_interned() -> None:

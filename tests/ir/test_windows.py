@@ -24,7 +24,7 @@ DIMENSIONS = st.builds(
 )
 
 
-def laid_out(dimension: WindowDimension, base_size: int) -> list[int | None]:
+def lay_out(dimension: WindowDimension, base_size: int) -> list[int | None]:
     """The dilated and padded base, each position with the index of its element."""
     spread: list[int | None] = [None] * dilate_size(base_size, dimension.base_dilation)
     spread[:: dimension.base_dilation] = range(base_size)
@@ -35,7 +35,7 @@ def laid_out(dimension: WindowDimension, base_size: int) -> list[int | None]:
 
 @given(DIMENSIONS, st.integers(0, 8))
 def test_windows_by_laying_them_out(dimension: WindowDimension, base_size: int) -> None:
-    row = laid_out(dimension, base_size)
+    row = lay_out(dimension, base_size)
     extent = (dimension.size - 1) * dimension.window_dilation + 1
     starts = range(0, len(row) - extent + 1, dimension.stride)
     windows = [row[start : start + extent : dimension.window_dilation] for start in starts]

@@ -14,7 +14,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.lax_values import HostArray, dtype_of, filled
+from tests.lax_values import HostArray, dtype_of, fill
 from tests.support.operations import own_operations
 from xarr import lax
 from xarr.base.broadcasting import align_xla
@@ -102,7 +102,7 @@ def _by_hand(x: HostArray, rank: int, dims: Dims, result: Shape) -> HostArray:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_operands_broadcast(name: str, lhs: Shape, rhs: Shape, dims: Dims, result: Shape) -> None:
     dtype = dtype_of(FUNCTIONS[name])
-    x, y = filled(lhs, dtype, 1), filled(rhs, dtype, 2)
+    x, y = fill(lhs, dtype, 1), fill(rhs, dtype, 2)
     rank = max(len(lhs), len(rhs))
     function = getattr(lax, name)
     wanted = function(
@@ -118,7 +118,7 @@ def test_nothing_stretches_in_explicit_mode(
     name: str, lhs: Shape, rhs: Shape, dims: Dims, result: Shape
 ) -> None:
     function, dtype = getattr(lax, name), dtype_of(FUNCTIONS[name])
-    x, y = filled(lhs, dtype, 1), filled(rhs, dtype, 2)
+    x, y = fill(lhs, dtype, 1), fill(rhs, dtype, 2)
     stretches = any(map(align_xla(lhs, rhs, dims).stretched_axes, (0, 1)))
     with xarr.config(broadcasting="explicit"):
         if not stretches:
@@ -139,7 +139,7 @@ def test_nothing_stretches_in_explicit_mode(
     "shapes", [((5, 1), (5,)), ((3, 4), (3, 1)), ((2, 1), (1, 3)), ((1, 2), ())], ids=str
 )
 def test_where_an_axis_is_stretched_one_op_is_what_jax_takes(shapes: tuple[Shape, Shape]) -> None:
-    a, b = (filled(shape, dtype_of("float32"), seed) for seed, shape in enumerate(shapes))
+    a, b = (fill(shape, dtype_of("float32"), seed) for seed, shape in enumerate(shapes))
     scope = {"lax": jax.lax, "a": a, "b": b}
     single = one_op(explain_shapes(*shapes, op="-"))
     assert single is not None
@@ -181,18 +181,18 @@ def test_the_exponent_of_a_power_may_be_an_int() -> None:
 def test_refused(name: str, lhs: Shape, rhs: Shape, dims: Dims, label: str) -> None:
     dtype = dtype_of(FUNCTIONS[name])
     with pytest.raises(BroadcastError, match=rf"\[{label}\]"):
-        getattr(lax, name)(filled(lhs, dtype), filled(rhs, dtype), broadcast_dimensions=dims)
+        getattr(lax, name)(fill(lhs, dtype), fill(rhs, dtype), broadcast_dimensions=dims)
 
 
 @pytest.mark.implicit
 def test_result_against_numpy_spelled_out() -> None:
     """One case of each kind beside NumPy's own broadcasting, which needs no help by xarr."""
-    x, y = filled((2, 1, 4), dtype_of("float32"), 1), filled((3, 4), dtype_of("float32"), 5)
+    x, y = fill((2, 1, 4), dtype_of("float32"), 1), fill((3, 4), dtype_of("float32"), 5)
     assert_same(lax.sub(x, y, broadcast_dimensions=(1, 2)), x - y)
     assert_same(lax.sub(y, x, broadcast_dimensions=(1, 2)), y - x)
     assert_same(
-        lax.sub(x, filled((2,), dtype_of("float32")), (0,)),
-        x - filled((2,), dtype_of("float32"))[:, None, None],
+        lax.sub(x, fill((2,), dtype_of("float32")), (0,)),
+        x - fill((2,), dtype_of("float32"))[:, None, None],
     )
     assert_same(lax.lt(x, y[0, 0], broadcast_dimensions=()), x < y[0, 0])
 

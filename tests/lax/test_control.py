@@ -41,7 +41,7 @@ def same(mine: Any, theirs: Any) -> None:
     np.testing.assert_array_equal(got, wanted)
 
 
-def below(limit: Any) -> Any:
+def is_below(limit: Any) -> Any:
     return lambda carry: lax.lt(carry, limit)
 
 
@@ -71,8 +71,8 @@ def test_while_loop_agrees_on_a_pytree() -> None:
 
 
 def test_while_loop_of_one_array_of_none_and_of_no_iterations() -> None:
-    assert int(value(lax.while_loop(below(10), lambda c: lax.add(c, 3), 0))) == 12
-    assert int(value(lax.while_loop(below(10), lambda c: lax.add(c, 3), 50))) == 50
+    assert int(value(lax.while_loop(is_below(10), lambda c: lax.add(c, 3), 0))) == 12
+    assert int(value(lax.while_loop(is_below(10), lambda c: lax.add(c, 3), 50))) == 50
     assert lax.while_loop(lambda c: False, lambda c: c, None) is None
     result = lax.while_loop(
         lambda c: lax.lt(c.count, 2),
@@ -167,7 +167,7 @@ def test_while_c1_condition() -> None:
     with pytest.raises(
         ShapeError, match=r"while_loop \[C1\]: wanted a bool scalar from cond_fun, got pred\[2\]"
     ):
-        lax.while_loop(below(3.0), lambda c: c, np.ones(2))
+        lax.while_loop(is_below(3.0), lambda c: c, np.ones(2))
     with pytest.raises(ShapeError, match=r"while_loop \[C1\].*got s64\[\]"):
         lax.while_loop(lambda c: c, lambda c: c, 0)
     with pytest.raises(ShapeError, match=r"while_loop \[C1\].*got \(\*, \*\)"):
@@ -199,7 +199,7 @@ def test_while_c2_shape_dtype_and_structure() -> None:
 
 def test_reading_a_traced_value_is_refused() -> None:
     with pytest.raises(TracedValueError, match=r"use lax\.cond, lax\.select or lax\.while_loop"):
-        lax.while_loop(below(3), lambda c: lax.add(c, int(value(c))), 0)
+        lax.while_loop(is_below(3), lambda c: lax.add(c, int(value(c))), 0)
     leaked: list[Any] = []
     lax.cond(True, lambda x: leaked.append(x) or x, lambda x: x, 1.0)
     with pytest.raises(TracedValueError, match=r"became an argument at .*test_control"):

@@ -85,7 +85,7 @@ class Case:
         )
 
 
-def _placed(random: Random, letters: str, rank: int) -> str:
+def _shuffle(random: Random, letters: str, rank: int) -> str:
     names = [*letters, *"0123"[:rank]]
     random.shuffle(names)
     return "".join(names)
@@ -101,7 +101,7 @@ def draw_case(random: Random) -> Case:
     inputs, outputs = random.randint(1, 2), random.randint(1, 2) * feature_groups * batch_groups
     spatial = [random.randint(0 if random.random() < 0.05 else 1, 6) for _ in range(rank)]
     kernel = [random.randint(1, 3) for _ in range(rank)]
-    names = [_placed(random, letters, rank) for letters in ("NC", "OI", "NC")]
+    names = [_shuffle(random, letters, rank) for letters in ("NC", "OI", "NC")]
     batch = random.choice([1, 2, 3]) * batch_groups
     where = {str(at): size for at, size in enumerate(spatial)}
     lhs = _shape(names[0], {"N": batch, "C": inputs * feature_groups, **where})
@@ -268,7 +268,7 @@ def test_large_images_do_not_fill_the_memory() -> None:
 LHS, RHS = (4, 6, 8), (6, 6, 3)
 
 
-def refused(label: str, lhs: Ints = LHS, rhs: Ints = RHS, **changes: Any) -> None:
+def assert_refused(label: str, lhs: Ints = LHS, rhs: Ints = RHS, **changes: Any) -> None:
     op = convolution("bf0", "oi0", "bf0", **changes)
     operands = [node(ops.Iota(tensor(np.float32, *shape), 0)) for shape in (lhs, rhs)]
     with pytest.raises(ShapeError, match=rf"\[{label}\]"):
@@ -276,77 +276,77 @@ def refused(label: str, lhs: Ints = LHS, rhs: Ints = RHS, **changes: Any) -> Non
 
 
 def test_convolution_c1() -> None:
-    refused("C1", lhs=(4, 6))
+    assert_refused("C1", lhs=(4, 6))
     with pytest.raises(ShapeError, match=r"conv_general_dilated \[C1\]|ranks"):
         lax.conv_general_dilated(np.zeros((4, 6)), np.zeros((6, 6, 3)), (1,), "VALID")
 
 
 def test_convolution_c2_c3() -> None:
-    refused("C2", window_strides=(1, 1))
-    refused("C3", window_strides=(0,))
+    assert_refused("C2", window_strides=(1, 1))
+    assert_refused("C3", window_strides=(0,))
 
 
 def test_convolution_c4() -> None:
-    refused("C4", padding=())
-    refused("C4", padding=((0, 0), (0, 0)))
+    assert_refused("C4", padding=())
+    assert_refused("C4", padding=((0, 0), (0, 0)))
 
 
 def test_convolution_c5_c6_c7_c8() -> None:
-    refused("C5", lhs_dilation=())
-    refused("C6", lhs_dilation=(0,))
-    refused("C7", rhs_dilation=(1, 1))
-    refused("C8", rhs_dilation=(-1,))
+    assert_refused("C5", lhs_dilation=())
+    assert_refused("C6", lhs_dilation=(0,))
+    assert_refused("C7", rhs_dilation=(1, 1))
+    assert_refused("C8", rhs_dilation=(-1,))
 
 
 def test_convolution_c9() -> None:
-    refused("C9", window_reversal=())
+    assert_refused("C9", window_reversal=())
 
 
 def test_convolution_c10() -> None:
-    refused("C10", batch_group_count=3)
+    assert_refused("C10", batch_group_count=3)
 
 
 def test_convolution_c11() -> None:
-    refused("C11", feature_group_count=4)
+    assert_refused("C11", feature_group_count=4)
 
 
 def test_convolution_c12_c13() -> None:
-    refused("C12", lhs_spec=(0, 1))
-    refused("C13", lhs_spec=(0, 1, 1))
+    assert_refused("C12", lhs_spec=(0, 1))
+    assert_refused("C13", lhs_spec=(0, 1, 1))
 
 
 def test_convolution_c14() -> None:
-    refused("C14", rhs=(6, 5, 3))
+    assert_refused("C14", rhs=(6, 5, 3))
 
 
 def test_convolution_c15_c16() -> None:
-    refused("C15", rhs=(5, 6, 3), batch_group_count=2)
-    refused("C16", rhs=(5, 3, 3), feature_group_count=2)
+    assert_refused("C15", rhs=(5, 6, 3), batch_group_count=2)
+    assert_refused("C16", rhs=(5, 3, 3), feature_group_count=2)
 
 
 def test_convolution_c17_c18_c19_c20() -> None:
-    refused("C17", rhs_spec=(0, 1))
-    refused("C18", rhs_spec=(0, 1, 3))
-    refused("C19", out_spec=(0, 1, 2, 3))
-    refused("C20", out_spec=(2, 2, 0))
+    assert_refused("C17", rhs_spec=(0, 1))
+    assert_refused("C18", rhs_spec=(0, 1, 3))
+    assert_refused("C19", out_spec=(0, 1, 2, 3))
+    assert_refused("C20", out_spec=(2, 2, 0))
 
 
 def test_convolution_c21_c22_c23() -> None:
-    refused("C21", feature_group_count=0)
-    refused("C22", batch_group_count=0)
-    refused("C23", rhs=(6, 3, 3), feature_group_count=2, batch_group_count=2)
+    assert_refused("C21", feature_group_count=0)
+    assert_refused("C22", batch_group_count=0)
+    assert_refused("C23", rhs=(6, 3, 3), feature_group_count=2, batch_group_count=2)
 
 
 def test_convolution_c23() -> None:
-    refused("C23", rhs=(6, 3, 3), feature_group_count=2, batch_group_count=2)
+    assert_refused("C23", rhs=(6, 3, 3), feature_group_count=2, batch_group_count=2)
 
 
 def test_convolution_c24() -> None:
-    refused("C24", precision=("DEFAULT",))
+    assert_refused("C24", precision=("DEFAULT",))
 
 
 def test_convolution_c25() -> None:
-    refused("C25", rhs=(6, 6, 0))
+    assert_refused("C25", rhs=(6, 6, 0))
 
 
 def test_convolution_c27() -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests import lax_values as make
 from tests.compare import assert_same
 from tests.elementwise_ops import RECORDS as KNOWN, REGULAR, types_of
-from tests.lax_oracle import Call, Record, computed, expected, is_in_jax, jax_function
+from tests.lax_oracle import Call, Record, compute_expected, compute_result, is_in_jax, jax_function
 from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, SHAPES, SIGNED, HostArray, dtype_of
 from tests.ulp_bounds import ANNEX_G, bound_of, differences
 from xarr import lax
@@ -131,7 +131,7 @@ def _wider(width: int) -> list[tuple[int, str]]:
     return [(size // width, name) for size, name in names.items() if size > width]
 
 
-def _reduced(dtype: DType) -> list[Call]:
+def _reduce(dtype: DType) -> list[Call]:
     formats = (
         (8, 23),
         (5, 10),
@@ -150,13 +150,13 @@ def _reduced(dtype: DType) -> list[Call]:
 
 
 def _fills(dtype: DType) -> list[Call]:
-    value = make.filled((1,), dtype, 2)[0]
+    value = make.fill((1,), dtype, 2)[0]
     return [((2, 3), value), ((), value), ((0, 3), value), ((4,), 1, dtype), ((2,), value, dtype)]
 
 
 def _likes(dtype: DType) -> list[Call]:
-    x = make.filled((2, 3), dtype)
-    return [(x, 1), (x, 2.5, dtype_of("float32")), (x, 1, None, (4,)), (make.filled((), dtype), 0)]
+    x = make.fill((2, 3), dtype)
+    return [(x, 1), (x, 2.5, dtype_of("float32")), (x, 1, None, (4,)), (make.fill((), dtype), 0)]
 
 
 def _regular(family: Any, irregular: Sequence[Record]) -> list[Record]:
@@ -196,7 +196,7 @@ RECORDS: Final = (
     Record("select_n", ALL, _choices),
     Record("convert_element_type", ALL + FLOAT8, _conversions),
     Record("bitcast_convert_type", ALL, _bitcasts),
-    Record("reduce_precision", FLOATS, _reduced),
+    Record("reduce_precision", FLOATS, _reduce),
     Record("full", ALL + FLOAT8, _fills),
     Record("full_like", ALL + FLOAT8, _likes),
     Record("iota", INTS + FLOATS + COMPLEXES, lambda dtype: [(dtype, size) for size in (0, 1, 5)]),
@@ -222,8 +222,8 @@ _CASES: Final = [
 
 @pytest.mark.parametrize(("record", "dtype"), _CASES)
 def test_agrees_with_xla(record: Record, dtype: str) -> None:
-    for call, wanted in zip(record.calls(dtype_of(dtype)), expected(record, dtype), strict=True):
-        got = to_host(computed(record, call))
+    for call, wanted in zip(record.calls(dtype_of(dtype)), compute_expected(record, dtype), strict=True):
+        got = to_host(compute_result(record, call))
         assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
         with np.errstate(all="ignore"):
             kept = _comparable(record.name, dtype, call, got, wanted)
@@ -242,7 +242,7 @@ def _comparable(name: str, dtype: str, call: Call, got: HostArray, wanted: HostA
         kept &= ~one.where(*operands[:2])
     if name in _MOVES_BITS:
         return kept
-    return kept & ~_flushed(operands, got, wanted)
+    return kept & ~_flush(operands, got, wanted)
 
 
 #: These look at bits, also XLA's, so subnormal numbers are numbers like any other.
@@ -263,7 +263,7 @@ _MOVES_BITS: Final = (
 )
 
 
-def _flushed(operands: list[HostArray], got: HostArray, wanted: HostArray) -> HostArray:
+def _flush(operands: list[HostArray], got: HostArray, wanted: HostArray) -> HostArray:
     """Where XLA reads a subnormal operand as 0, or writes 0 for a subnormal or barely normal result."""
     lost = np.zeros(got.shape, bool)
     for operand in operands:
@@ -341,8 +341,8 @@ _SPECIAL: Final = [
 @pytest.mark.parametrize("dtype", COMPLEXES)
 @pytest.mark.parametrize("record", _SPECIAL, ids=lambda record: record.name)
 def test_complex_special_values(record: Record, dtype: str) -> None:
-    (call,), (wanted,) = record.calls(dtype_of(dtype)), expected(record, dtype)
-    got = to_host(computed(record, call))
+    (call,), (wanted,) = record.calls(dtype_of(dtype)), compute_expected(record, dtype)
+    got = to_host(compute_result(record, call))
     with np.errstate(all="ignore"):
         alike = _classes(got) == _classes(wanted)
         stated = np.zeros(got.shape, bool)
@@ -351,10 +351,10 @@ def test_complex_special_values(record: Record, dtype: str) -> None:
             assert not np.all(alike[special]), f"{record.name}: no difference where {one.condition} any more"
             stated |= special
     wrong = ~alike & ~stated
-    assert not wrong.any(), _shown(record.name, call, got, wanted, wrong)
+    assert not wrong.any(), _show(record.name, call, got, wanted, wrong)
 
 
-def _shown(name: str, call: Call, got: HostArray, wanted: HostArray, where: HostArray) -> str:
+def _show(name: str, call: Call, got: HostArray, wanted: HostArray, where: HostArray) -> str:
     rows = [[*[str(x[i]) for x in call], str(got[i]), str(wanted[i])] for i in np.nonzero(where)[0][:8]]
     return "\n".join([f"{name}: operands, xarr, wanted", *map(str, rows)])
 
@@ -445,7 +445,7 @@ def test_conversion_rounds_once(target: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "int8"])
 def test_shapes(shape: tuple[int, ...], dtype: str) -> None:
-    x, y = (make.filled(shape, dtype_of(dtype), offset) for offset in (1, 4))
+    x, y = (make.fill(shape, dtype_of(dtype), offset) for offset in (1, 4))
     calls = [
         ("add", x, y),
         ("neg", x),
@@ -495,11 +495,13 @@ def test_power_with_negative_integer_exponent(dtype: str) -> None:
 def functions_of(*modules: Any) -> set[str]:
     """The public functions that the modules define and xarr.lax exports."""
     exported = {name for name in vars(lax) if not name.startswith("_")}
-    names = {name for module in modules for name, value in vars(module).items() if _defined_in(value, module)}
+    names = {
+        name for module in modules for name, value in vars(module).items() if _is_defined_in(value, module)
+    }
     return {name for name in names & exported}
 
 
-def _defined_in(value: Any, module: Any) -> bool:
+def _is_defined_in(value: Any, module: Any) -> bool:
     return (
         callable(value)
         and not isinstance(value, type)

@@ -316,10 +316,10 @@ def test_any_combination_of_pairs_goes_in_order(fusion: str) -> None:
     start = np.full(3, np.inf, np.float32), np.full(3, -1)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
 
-    def swapped(element: Any, update: Any) -> Any:
+    def swap(element: Any, update: Any) -> Any:
         return lax.add(update[0], lax.convert_element_type(element[1], np.float32)), lax.add(update[1], 1)
 
-    for combine in (argmin_of_pairs, swapped):
+    for combine in (argmin_of_pairs, swap):
         with xarr.use_backend("reference"):
             wanted = lax.scatter_with(start, indices, (values, np.arange(50)), combine, numbers)
             wanted = [np.asarray(each) for each in wanted]

@@ -32,7 +32,7 @@ def types(*texts: str) -> list[TensorType]:
     return [TensorType(shape.dimensions, shape.dtype) for shape in shapes if isinstance(shape, Shape)]
 
 
-def refused(label: str, op: Op, *operands: str, error: type[XarrError] = ShapeError) -> None:
+def assert_refused(label: str, op: Op, *operands: str, error: type[XarrError] = ShapeError) -> None:
     with pytest.raises(error, match=rf"^{op.lax_name} \[{label}\]: ."):
         op.infer(*types(*operands))
 
@@ -45,11 +45,11 @@ def refuse_gather(
     error: type[XarrError] = ShapeError,
     **changes: Any,
 ) -> None:
-    refused(label, replace(GATHER, **changes), operand, indices, error=error)
+    assert_refused(label, replace(GATHER, **changes), operand, indices, error=error)
 
 
 def refuse_scatter(label: str, *operands: str, error: type[XarrError] = ShapeError, **changes: Any) -> None:
-    refused(
+    assert_refused(
         label,
         replace(SCATTER, **changes),
         *(operands or ("f64[3,4,5]", "s64[3,2,2]", "f64[3,2,5]")),
@@ -64,7 +64,7 @@ def test_what_the_others_break_is_whole() -> None:
 
 
 def test_gather_c0() -> None:
-    refused("C0", GATHER, "f64[3,4,5]")
+    assert_refused("C0", GATHER, "f64[3,4,5]")
 
 
 def test_gather_i2() -> None:
@@ -275,46 +275,46 @@ def test_scatter_c23() -> None:
 
 
 def test_dynamic_slice_i2() -> None:
-    refused("I2", DynamicSlice((1,)), "f64[3]", "f64[]", error=DTypeError)
+    assert_refused("I2", DynamicSlice((1,)), "f64[3]", "f64[]", error=DTypeError)
 
 
 def test_dynamic_slice_c2() -> None:
-    refused("C2", DynamicSlice((1, 1)), "f64[3]", "s64[]")
-    refused("C2", DynamicSlice((1,)), "f64[3]", "s64[]", "s64[]")
+    assert_refused("C2", DynamicSlice((1, 1)), "f64[3]", "s64[]")
+    assert_refused("C2", DynamicSlice((1,)), "f64[3]", "s64[]", "s64[]")
 
 
 def test_dynamic_slice_c3() -> None:
-    refused("C3", DynamicSlice((1, 1)), "f64[3,3]", "s64[]", "s32[]")
-    refused("C3", DynamicSlice((1,)), "f64[3]", "s64[1]")
+    assert_refused("C3", DynamicSlice((1, 1)), "f64[3,3]", "s64[]", "s32[]")
+    assert_refused("C3", DynamicSlice((1,)), "f64[3]", "s64[1]")
 
 
 def test_dynamic_slice_c4() -> None:
-    refused("C4", DynamicSlice((4,)), "f64[3]", "s64[]")
-    refused("C4", DynamicSlice((-1,)), "f64[3]", "s64[]")
+    assert_refused("C4", DynamicSlice((4,)), "f64[3]", "s64[]")
+    assert_refused("C4", DynamicSlice((-1,)), "f64[3]", "s64[]")
 
 
 def test_dynamic_update_slice_i2() -> None:
-    refused("I2", DynamicUpdateSlice(), "f64[3]", "f64[1]", "pred[]", error=DTypeError)
+    assert_refused("I2", DynamicUpdateSlice(), "f64[3]", "f64[1]", "pred[]", error=DTypeError)
 
 
 def test_dynamic_update_slice_c2() -> None:
-    refused("C2", DynamicUpdateSlice(), "f64[3]", "f32[1]", "s64[]", error=DTypeError)
+    assert_refused("C2", DynamicUpdateSlice(), "f64[3]", "f32[1]", "s64[]", error=DTypeError)
 
 
 def test_dynamic_update_slice_c3() -> None:
-    refused("C3", DynamicUpdateSlice(), "f64[3]", "f64[1,1]", "s64[]")
+    assert_refused("C3", DynamicUpdateSlice(), "f64[3]", "f64[1,1]", "s64[]")
 
 
 def test_dynamic_update_slice_c4() -> None:
-    refused("C4", DynamicUpdateSlice(), "f64[3]", "f64[1]")
+    assert_refused("C4", DynamicUpdateSlice(), "f64[3]", "f64[1]")
 
 
 def test_dynamic_update_slice_c5() -> None:
-    refused("C5", DynamicUpdateSlice(), "f64[3,3]", "f64[1,1]", "s64[]", "u8[]")
+    assert_refused("C5", DynamicUpdateSlice(), "f64[3,3]", "f64[1,1]", "s64[]", "u8[]")
 
 
 def test_dynamic_update_slice_c6() -> None:
-    refused("C6", DynamicUpdateSlice(), "f64[3]", "f64[4]", "s64[]")
+    assert_refused("C6", DynamicUpdateSlice(), "f64[3]", "f64[4]", "s64[]")
 
 
 # --- random ones -------------------------------------------------------------------------------------
@@ -336,7 +336,7 @@ def spoilt(random: Random, form: Layout) -> Layout:
     )
 
 
-def accepted(lax_module: Any, form: Layout, scatter: bool) -> bool:
+def is_accepted(lax_module: Any, form: Layout, scatter: bool) -> bool:
     x, u = (np.zeros(shape, np.float32) for shape in (form.operand, form.windowed))
     i = np.zeros(form.indices, np.int32)
     dims = (form.window_dims, form.left_out, form.index_map, form.batching, form.own_batching)
@@ -375,6 +375,6 @@ def test_what_jax_refuses_is_refused(scatter: bool, seed: int) -> None:
             or any(not 0 <= dim < len(form.sizes) or not form.sizes[dim] for dim in form.left_out)
         ):
             continue
-        ours, theirs = accepted(lax, form, scatter), accepted(jlax, form, scatter)
+        ours, theirs = is_accepted(lax, form, scatter), is_accepted(jlax, form, scatter)
         assert ours == theirs, f"xarr {ours}, jax {theirs}: {form}"
         refusals += not ours

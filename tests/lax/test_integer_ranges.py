@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from tests.support.draws.indices import counted
+from tests.support.draws.indices import count_up
 from xarr import lax
 from xarr.errors import IndexingError
 from xarr.lax.integer_ranges import range_of
@@ -31,7 +31,7 @@ def total(low: Any, high: Any, text: str) -> Any:
     return lambda x: lax.fori_loop(low, high, lambda i, t: t + xarr.sum(x[evaluate(text, i)]), 0)
 
 
-X = xarr.asarray(counted((5,)))
+X = xarr.asarray(count_up((5,)))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ X = xarr.asarray(counted((5,)))
 def test_what_is_certain(low: Any, high: Any, text: str) -> None:
     function = total(low, high, text)
     assert not is_checked(function, X)
-    wanted = sum(counted((5,))[np.asarray(evaluate(text, i))].sum() for i in range(low, high))
+    wanted = sum(count_up((5,))[np.asarray(evaluate(text, i))].sum() for i in range(low, high))
     assert function(X).item() == xarr.jit(function)(X).item() == wanted
 
 
@@ -89,7 +89,7 @@ def test_what_is_right_but_not_certain_is_checked() -> None:
 
 
 def test_loops_in_loops() -> None:
-    x = counted((4, 4))
+    x = count_up((4, 4))
 
     def inner(i: Any, t: Any) -> Any:
         return lax.fori_loop(0, i + 1, lambda j, s: s + array[i, j], t)
@@ -106,7 +106,7 @@ def test_a_loop_that_writes() -> None:
 
     function = lambda x: lax.fori_loop(1, 5, add_neighbour, x)  # noqa: E731
     assert not is_checked(function, X)
-    assert_same(xarr.jit(function)(X), np.cumsum(counted((5,))))
+    assert_same(xarr.jit(function)(X), np.cumsum(count_up((5,))))
 
 
 def test_ranges_of_arrays() -> None:

@@ -14,7 +14,7 @@ import xarr
 from tests.compare import assert_same
 from tests.programs import BACKENDS
 from tests.support.graphs import on_numpy
-from tests.xla import run_stablehlo, squeezed
+from tests.xla import run_stablehlo, squeeze_spaces
 from xarr import lax, stablehlo, tree
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
@@ -180,7 +180,7 @@ def test_scan_refuses_other_arguments(arguments: Any, message: str) -> None:
 # --- progress --------------------------------------------------------------------------------------
 
 
-def _shown(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compute: Any) -> str:
+def _show(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, compute: Any) -> str:
     monkeypatch.setattr("xarr.base.progress._PATIENCE", 0.0)
     monkeypatch.setattr("xarr.base.progress._LOG", 0.0)
     np.asarray(compute())
@@ -192,7 +192,7 @@ def test_a_counted_loop_shows_how_far_it_is(
     backend: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with xarr.use_backend(backend):
-        text = _shown(
+        text = _show(
             capsys, monkeypatch, lambda: lax.fori_loop(2, 6, lambda i, x: x + i, 0, progress="adding")
         )
     assert "adding  25% |" in text
@@ -204,11 +204,11 @@ def test_a_counted_loop_shows_how_far_it_is(
 def test_a_scan_and_a_while_loop_show_their_steps(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scanned = _shown(
+    scanned = _show(
         capsys, monkeypatch, lambda: lax.scan(lambda c, x: (c, x), 0, np.arange(3), progress=True)[1]
     )
     assert "scan 100% |" in scanned
-    looped = _shown(
+    looped = _show(
         capsys,
         monkeypatch,
         lambda: lax.while_loop(lambda x: x < 100, lambda x: x * 3, 1, progress="tripling"),
@@ -239,6 +239,6 @@ def test_a_loop_with_progress_prints_and_reads_as_stablehlo() -> None:
     read = stablehlo.parse(text).main
     (loop,) = (node for node in read.nodes if isinstance(node.op, ops.While))
     assert loop.op.progress == ops.Progress('a "bar"', (0, 1))
-    assert squeezed(read.to_text()) == squeezed(text)
+    assert squeeze_spaces(read.to_text()) == squeeze_spaces(text)
     (result,) = run_stablehlo(text, np.float64(2))
     assert_same(on_numpy(read, np.float64(2))[0], result)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.compare import assert_same
 from tests.lax.test_elementwise import functions_of, missing
-from tests.lax_oracle import Call, Record, computed, expected
-from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of, filled, values
+from tests.lax_oracle import Call, Record, compute_expected, compute_result
+from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, dtype_of, fill, values
 from xarr.lax import movement
 from xarr.runtime.materialisation import to_host
 
@@ -156,26 +156,26 @@ def _few(dtype: DType, calls: list[Call]) -> list[Call]:
     return calls if dtype == np.float32 else calls[:2]
 
 
-def _shaped(name: str) -> Record:
+def _reshape(name: str) -> Record:
     return Record(
         name,
         ALL,
-        lambda dtype: _few(dtype, [(filled(shape, dtype), *rest) for shape, *rest in _SHAPED[name]]),
+        lambda dtype: _few(dtype, [(fill(shape, dtype), *rest) for shape, *rest in _SHAPED[name]]),
     )
 
 
 def _paddings(dtype: DType) -> list[Call]:
-    value = filled((1,), dtype, 5)[0]
-    return _few(dtype, [(filled(shape, dtype), value, config) for shape, config in _PADDINGS])
+    value = fill((1,), dtype, 5)[0]
+    return _few(dtype, [(fill(shape, dtype), value, config) for shape, config in _PADDINGS])
 
 
-def _joined(dtype: DType) -> list[Call]:
+def _join(dtype: DType) -> list[Call]:
     return _few(
-        dtype, [([filled(shape, dtype, k) for k, shape in enumerate(shapes)], dim) for shapes, dim in _JOINED]
+        dtype, [([fill(shape, dtype, k) for k, shape in enumerate(shapes)], dim) for shapes, dim in _JOINED]
     )
 
 
-RECORDS: Final = (*map(_shaped, _SHAPED), Record("pad", ALL, _paddings), Record("concatenate", ALL, _joined))
+RECORDS: Final = (*map(_reshape, _SHAPED), Record("pad", ALL, _paddings), Record("concatenate", ALL, _join))
 
 _CASES: Final = [
     pytest.param(record, dtype, id=f"{record.name}-{dtype}") for record in RECORDS for dtype in record.dtypes
@@ -184,8 +184,8 @@ _CASES: Final = [
 
 @pytest.mark.parametrize(("record", "dtype"), _CASES)
 def test_agrees_with_xla(record: Record, dtype: str) -> None:
-    for call, wanted in zip(record.calls(dtype_of(dtype)), expected(record, dtype), strict=True):
-        got = computed(record, call)
+    for call, wanted in zip(record.calls(dtype_of(dtype)), compute_expected(record, dtype), strict=True):
+        got = compute_result(record, call)
         if not isinstance(got, list):
             got, wanted = [got], [wanted]
         assert len(got) == len(wanted)

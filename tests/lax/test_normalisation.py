@@ -82,12 +82,12 @@ def test_gradients_are_those_of_the_training_step() -> None:
     shape, axis, epsilon = (4, 3, 5), 1, 0.01
     x, scale, offset, _, _, grad = inputs(shape, axis)
 
-    def normalized(x: Any, scale: Any, offset: Any) -> Any:
+    def normalize(x: Any, scale: Any, offset: Any) -> Any:
         mean, variance = x.mean((0, 2), keepdims=True), x.var((0, 2), keepdims=True)
         scaled = (x - mean) / jnp.sqrt(variance + np.float32(epsilon)) * scale[:, None]
         return scaled + offset[:, None]
 
-    value, pull = jax.vjp(normalized, x, scale, offset)
+    value, pull = jax.vjp(normalize, x, scale, offset)
     output, mean, variance = lax.batch_norm_training(x, scale, offset, epsilon, axis)
     np.testing.assert_allclose(np.asarray(output), value, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(np.asarray(mean), x.mean((0, 2)), rtol=1e-13)

@@ -353,12 +353,12 @@ def test_a_computation_of_independent_pairs_is_several_reductions() -> None:
         same(least, values.min(axis=axes) if axes else values)
         same(product, others.prod(axis=axes) if axes else others)
     with xarr.config(fusion="auto"):
-        program: Any = xarr.lower(_crossed, "f32[4,5]").stage("program")
+        program: Any = xarr.lower(_cross, "f32[4,5]").stage("program")
     assert "reduce_any(" in program.text
-    np.testing.assert_allclose(np.asarray(_crossed(values)[0]), values.sum(axis=0), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(_cross(values)[0]), values.sum(axis=0), rtol=1e-5, atol=1e-6)
 
 
-def _crossed(x: Any) -> Any:
+def _cross(x: Any) -> Any:
     """Sums, and sums of both results."""
     zero = np.float32(0)
     return lax.reduce((x, x), (zero, zero), lambda a, b: (lax.add(a[0], b[0]), lax.add(a[0], b[1])), (0,))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tests.lax_oracle import is_in_jax, jax_function
-from tests.lax_values import BOOLS, COMPLEXES, FLOATS, INTS, dtype_of, filled
+from tests.lax_values import BOOLS, COMPLEXES, FLOATS, INTS, dtype_of, fill
 from tests.support.checkout import CHECKOUT
 from tests.support.operations import own_operations
 from xarr import lax
@@ -33,7 +33,9 @@ F: Final = np.ones((2, 3), np.float32)
 I: Final = np.ones((2, 3), np.int32)  # noqa: E741
 
 
-def refused(name: str, *call: Any, label: str | None = None, by_jax: bool = True, **options: Any) -> None:
+def assert_refused(
+    name: str, *call: Any, label: str | None = None, by_jax: bool = True, **options: Any
+) -> None:
     """Both libraries refuse the call; xarr with the label in its message."""
     match = re.escape(f"{name} [{label}]") if label else None
     with pytest.raises(XarrError, match=match):
@@ -64,7 +66,7 @@ _WRONG_DTYPES: Final = sorted(
 @pytest.mark.parametrize(("name", "arity", "dtype"), _WRONG_DTYPES)
 def test_elementwise_c1(name: str, arity: int, dtype: str) -> None:
     by_jax = is_in_jax(name) and (name, dtype) not in _JAX_TAKES
-    refused(name, *[filled((2,), dtype_of(dtype))] * arity, label="C1", by_jax=by_jax)
+    assert_refused(name, *[fill((2,), dtype_of(dtype))] * arity, label="C1", by_jax=by_jax)
 
 
 _BINARY_NAMES: Final = sorted({cls.lax_name for cls in own_operations(Binary) if cls is not ops.Compare})
@@ -75,8 +77,8 @@ _BINARY_NAMES: Final = sorted({cls.lax_name for cls in own_operations(Binary) if
     "pair", [("float32", "float64"), ("int32", "int8"), ("int32", "float32"), ("int8", "uint8")]
 )
 def test_elementwise_c2(name: str, pair: tuple[str, str]) -> None:
-    x, y = (filled((2,), dtype_of(dtype)) for dtype in pair)
-    refused(name, x, y, label="C2", by_jax=not name.endswith("_to"))
+    x, y = (fill((2,), dtype_of(dtype)) for dtype in pair)
+    assert_refused(name, x, y, label="C2", by_jax=not name.endswith("_to"))
 
 
 def test_elementwise_c3() -> None:
@@ -84,20 +86,20 @@ def test_elementwise_c3() -> None:
     operands = tuple(parameter(TensorType(shape, np.dtype(float32))) for shape in ((2,), (3,)))
     with pytest.raises(ShapeError, match=r"add \[C3\]"):
         Node(ops.Add(), operands)
-    refused("clamp", F, F[:1], F, label="C1")
+    assert_refused("clamp", F, F[:1], F, label="C1")
 
 
 @pytest.mark.parametrize("name", ["ge", "gt", "le", "lt"])
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_compare_c4(name: str, dtype: str) -> None:
-    x = filled((2,), dtype_of(dtype))
-    refused(name, x, x, label="C4")
+    x = fill((2,), dtype_of(dtype))
+    assert_refused(name, x, x, label="C4")
 
 
 @pytest.mark.parametrize("name", ["eq_to", "ge_to", "gt_to", "le_to", "lt_to", "ne_to"])
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "complex64"])
 def test_compare_c5(name: str, dtype: str) -> None:
-    x = filled((2,), dtype_of(dtype))
+    x = fill((2,), dtype_of(dtype))
     with pytest.raises(DTypeError, match=rf"{name} \[C[45]\]"):
         getattr(lax, name)(x, x)
 
@@ -110,37 +112,37 @@ def test_compare_direction() -> None:
 @pytest.mark.parametrize("pred", [I, F, np.array(1)])
 def test_select_c1(pred: Any) -> None:
     # jax.lax.select takes integers for select_n's indices.
-    refused("select", pred, F, F, label="C1", by_jax=pred is F)
+    assert_refused("select", pred, F, F, label="C1", by_jax=pred is F)
 
 
 @pytest.mark.parametrize("other", [I, F[:1], np.float32(1), F.astype(np.float64)])
 def test_select_c2(other: Any) -> None:
-    refused("select", F > 0, F, other, label="C2")
+    assert_refused("select", F > 0, F, other, label="C2")
 
 
 @pytest.mark.parametrize("shape", [(3,), (2,), (1, 3), (3, 2)])
 def test_select_c3(shape: tuple[int, ...]) -> None:
-    refused("select", np.ones(shape, bool), F, F, label="C3")
+    assert_refused("select", np.ones(shape, bool), F, F, label="C3")
 
 
 def test_select_n_cases() -> None:
     with pytest.raises(InputError, match="at least one case"):
         lax.select_n(F > 0)
-    refused("select_n", F > 0, F, F, F)
-    refused("select_n", np.zeros((3,), np.int32), F, F, F)
-    refused("select_n", F, F, F)
-    refused("select_n", I, F, I)
+    assert_refused("select_n", F > 0, F, F, F)
+    assert_refused("select_n", np.zeros((3,), np.int32), F, F, F)
+    assert_refused("select_n", F, F, F)
+    assert_refused("select_n", I, F, I)
 
 
 @pytest.mark.parametrize("bounds", [(I, I), (F[0], F[0]), (F, F[:1]), (F.astype(np.float64), F)])
 def test_clamp_c1(bounds: tuple[Any, Any]) -> None:
-    refused("clamp", bounds[0], F, bounds[1], label="C1")
+    assert_refused("clamp", bounds[0], F, bounds[1], label="C1")
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_clamp_c2(dtype: str) -> None:
-    x = filled((2,), dtype_of(dtype))
-    refused("clamp", x, x, x, label="C2", by_jax=False)
+    x = fill((2,), dtype_of(dtype))
+    assert_refused("clamp", x, x, x, label="C2", by_jax=False)
 
 
 @pytest.mark.parametrize(
@@ -149,42 +151,42 @@ def test_clamp_c2(dtype: str) -> None:
 def test_bitcast_convert_c1(case: tuple[str, str]) -> None:
     # jax.lax lets some of these through, to fail or not in the compiler.
     old, new = map(dtype_of, case)
-    refused("bitcast_convert_type", filled((4,), old), new, label="C1", by_jax=False)
+    assert_refused("bitcast_convert_type", fill((4,), old), new, label="C1", by_jax=False)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (4, 1), (2, 0)])
 def test_bitcast_convert_c2(shape: tuple[int, ...]) -> None:
-    refused("bitcast_convert_type", filled(shape, dtype_of("uint8")), np.int32, label="C2")
+    assert_refused("bitcast_convert_type", fill(shape, dtype_of("uint8")), np.int32, label="C2")
 
 
 def test_bitcast_convert_c3() -> None:
-    refused(
-        "bitcast_convert_type", filled((2,), dtype_of("uint8")), "float6_e2m3fn", label="C3", by_jax=False
+    assert_refused(
+        "bitcast_convert_type", fill((2,), dtype_of("uint8")), "float6_e2m3fn", label="C3", by_jax=False
     )
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int32", "complex64"])
 def test_reduce_precision_c1(dtype: str) -> None:
-    refused("reduce_precision", filled((2,), dtype_of(dtype)), 5, 10, label="C1", by_jax=False)
+    assert_refused("reduce_precision", fill((2,), dtype_of(dtype)), 5, 10, label="C1", by_jax=False)
 
 
 def test_reduce_precision_c2() -> None:
-    refused("reduce_precision", F, 0, 10, label="C2")
+    assert_refused("reduce_precision", F, 0, 10, label="C2")
 
 
 def test_reduce_precision_c3() -> None:
-    refused("reduce_precision", F, 5, -1, label="C3")
+    assert_refused("reduce_precision", F, 5, -1, label="C3")
 
 
 def test_other_arguments_of_elementwise_functions() -> None:
-    refused("integer_pow", I, -1)
-    refused("integer_pow", F, 0.5, by_jax=False)
-    refused("convert_element_type", F, "no such dtype")
-    refused("convert_element_type", F, object)
-    refused("add", I, 0.5)
-    refused("add", np.ones(2, np.int8), 1000, by_jax=False)
-    refused("add", F, "text")
-    refused("add", F, [[1.0], [1.0, 2.0]], by_jax=False)
+    assert_refused("integer_pow", I, -1)
+    assert_refused("integer_pow", F, 0.5, by_jax=False)
+    assert_refused("convert_element_type", F, "no such dtype")
+    assert_refused("convert_element_type", F, object)
+    assert_refused("add", I, 0.5)
+    assert_refused("add", np.ones(2, np.int8), 1000, by_jax=False)
+    assert_refused("add", F, "text")
+    assert_refused("add", F, [[1.0], [1.0, 2.0]], by_jax=False)
     with pytest.raises(InputError, match="RoundingMethod"):
         lax.round(F, 7)  # type: ignore[arg-type]
 
@@ -194,51 +196,51 @@ def test_other_arguments_of_elementwise_functions() -> None:
 
 @pytest.mark.parametrize("dims", [(0,), (0, 1, 2), ()])
 def test_broadcast_in_dim_c1(dims: tuple[int, ...]) -> None:
-    refused("broadcast_in_dim", F, (2, 3, 4), dims, label="C1")
+    assert_refused("broadcast_in_dim", F, (2, 3, 4), dims, label="C1")
 
 
 @pytest.mark.parametrize("dims", [(0, 3), (-1, 1)])
 def test_broadcast_in_dim_c2(dims: tuple[int, ...]) -> None:
-    refused("broadcast_in_dim", F, (2, 3, 4), dims, label="C2")
+    assert_refused("broadcast_in_dim", F, (2, 3, 4), dims, label="C2")
 
 
 @pytest.mark.parametrize("dims", [(1, 0), (0, 0)])
 def test_broadcast_in_dim_c3(dims: tuple[int, ...]) -> None:
     # jax.lax lets a permutation through, as StableHLO does; XlaBuilder and xarr do not.
-    refused(
+    assert_refused(
         "broadcast_in_dim", np.ones((3, 3), np.float32), (3, 3, 3), dims, label="C3", by_jax=dims == (0, 0)
     )
 
 
 @pytest.mark.parametrize("shape", [(2, 4), (3, 3), (1, 3), (0, 3)])
 def test_broadcast_in_dim_c4(shape: tuple[int, ...]) -> None:
-    refused("broadcast_in_dim", F, shape, (0, 1), label="C4")
+    assert_refused("broadcast_in_dim", F, shape, (0, 1), label="C4")
 
 
 @pytest.mark.parametrize("sizes", [(5,), (2, 4), (), (0, 6), (6, 2)])
 def test_reshape_c1(sizes: tuple[int, ...]) -> None:
-    refused("reshape", F, sizes, label="C1")
+    assert_refused("reshape", F, sizes, label="C1")
 
 
 def test_reshape_wrong_dimensions() -> None:
-    refused("reshape", F, (6,), (0, 0))
-    refused("reshape", F, (6,), (0,))
-    refused("reshape", F, (-1,))
+    assert_refused("reshape", F, (6,), (0, 0))
+    assert_refused("reshape", F, (6,), (0,))
+    assert_refused("reshape", F, (-1,))
 
 
 @pytest.mark.parametrize("permutation", [(0,), (0, 0), (0, 2), (1, 0, 2), (-1, 0), ()])
 def test_transpose_c1(permutation: tuple[int, ...]) -> None:
-    refused("transpose", F, permutation, label="C1")
+    assert_refused("transpose", F, permutation, label="C1")
 
 
 @pytest.mark.parametrize("dimensions", [(0, 0), (1, 0, 1)])
 def test_reverse_c1(dimensions: tuple[int, ...]) -> None:
-    refused("rev", F, dimensions, label="C1")
+    assert_refused("rev", F, dimensions, label="C1")
 
 
 @pytest.mark.parametrize("dimensions", [(2,), (0, 5)])
 def test_reverse_c2(dimensions: tuple[int, ...]) -> None:
-    refused("rev", F, dimensions, label="C2")
+    assert_refused("rev", F, dimensions, label="C2")
 
 
 @pytest.mark.parametrize(
@@ -246,79 +248,79 @@ def test_reverse_c2(dimensions: tuple[int, ...]) -> None:
 )
 def test_slice_c1(call: tuple[Any, ...]) -> None:
     # jax.lax overlooks limits that are too few.
-    refused("slice", F, *call, label="C1", by_jax=call != ((0, 0), (1,)))
+    assert_refused("slice", F, *call, label="C1", by_jax=call != ((0, 0), (1,)))
 
 
 @pytest.mark.parametrize("call", [((-1, 0), (2, 3)), ((0, 0), (3, 3)), ((1, 2), (0, 3)), ((3, 0), (3, 0))])
 def test_slice_c2(call: tuple[Any, ...]) -> None:
     # jax.lax lets an empty slice begin anywhere.
-    refused("slice", F, *call, label="C2", by_jax=call[0] != call[1])
+    assert_refused("slice", F, *call, label="C2", by_jax=call[0] != call[1])
 
 
 @pytest.mark.parametrize("strides", [(0, 1), (1, -1)])
 def test_slice_c3(strides: tuple[int, ...]) -> None:
-    refused("slice", F, (0, 0), (2, 3), strides, label="C3")
+    assert_refused("slice", F, (0, 0), (2, 3), strides, label="C3")
 
 
 @pytest.mark.parametrize("value", [np.float64(0), np.int32(0), F, np.zeros((1,), np.float32)])
 def test_pad_c1(value: Any) -> None:
-    refused("pad", F, value, [(0, 0, 0), (0, 0, 0)], label="C1")
+    assert_refused("pad", F, value, [(0, 0, 0), (0, 0, 0)], label="C1")
 
 
 @pytest.mark.parametrize("rows", [1, 3, 0])
 def test_pad_c2(rows: int) -> None:
-    refused("pad", F, np.float32(0), [(0, 0, 0)] * rows, label="C2")
+    assert_refused("pad", F, np.float32(0), [(0, 0, 0)] * rows, label="C2")
 
 
 def test_pad_c3() -> None:
-    refused("pad", F, np.float32(0), [(0, 0, -1), (0, 0, 0)], label="C3")
+    assert_refused("pad", F, np.float32(0), [(0, 0, -1), (0, 0, 0)], label="C3")
 
 
 @pytest.mark.parametrize("row", [(-2, -1, 0), (-4, 0, 1), (0, -9, 0)])
 def test_pad_c4(row: tuple[int, int, int]) -> None:
-    refused("pad", F, np.float32(0), [row, (0, 0, 0)], label="C4")
+    assert_refused("pad", F, np.float32(0), [row, (0, 0, 0)], label="C4")
 
 
 def test_pad_rows_of_wrong_length() -> None:
-    refused("pad", F, np.float32(0), [(0, 0), (0, 0)])
+    assert_refused("pad", F, np.float32(0), [(0, 0), (0, 0)])
 
 
 def test_concatenate_c1() -> None:
-    refused("concatenate", [], 0, label="C1")
+    assert_refused("concatenate", [], 0, label="C1")
 
 
 def test_concatenate_c2() -> None:
-    refused("concatenate", [F, I], 0, label="C2")
+    assert_refused("concatenate", [F, I], 0, label="C2")
 
 
 @pytest.mark.parametrize(
     "case", [([F, F[0]], 0), ([F, F], 2), ([F, F], -1), ([np.float32(1), np.float32(2)], 0)]
 )
 def test_concatenate_c3(case: tuple[Any, int]) -> None:
-    refused("concatenate", *case, label="C3", by_jax=case[1] != -1)
+    assert_refused("concatenate", *case, label="C3", by_jax=case[1] != -1)
 
 
 def test_concatenate_c4() -> None:
-    refused("concatenate", [F, F[:, :2]], 0, label="C4")
+    assert_refused("concatenate", [F, F[:, :2]], 0, label="C4")
 
 
 def test_other_arguments_of_moving_functions() -> None:
-    refused("broadcast", F, (-1,))
-    refused("collapse", F, 1, 1, by_jax=False)
-    refused("expand_dims", F, (0, 0))
-    refused("expand_dims", F, (4,))
-    refused("index_in_dim", F, 2)
-    refused("index_in_dim", F, -3)
-    refused("index_in_dim", F, 0, 2)
-    refused("slice_in_dim", F, 0, 9)
-    refused("slice_in_dim", F, 0, 1, 0)
-    refused("split", F, (1, 2))
-    refused("split", F, (-1, 3))
-    refused("squeeze", F, (0,))
-    refused("squeeze", np.ones((1, 1), np.float32), (0, 0))
-    refused("squeeze", np.ones((1, 1), np.float32), (2,))
-    refused("transpose", F, (0.0, 1.0))
-    refused("slice", F, (0, 0), (1.5, 2))
+    assert_refused("broadcast", F, (-1,))
+    assert_refused("collapse", F, 1, 1, by_jax=False)
+    assert_refused("expand_dims", F, (0, 0))
+    assert_refused("expand_dims", F, (4,))
+    assert_refused("index_in_dim", F, 2)
+    assert_refused("index_in_dim", F, -3)
+    assert_refused("index_in_dim", F, 0, 2)
+    assert_refused("slice_in_dim", F, 0, 9)
+    assert_refused("slice_in_dim", F, 0, 1, 0)
+    assert_refused("split", F, (1, 2))
+    assert_refused("split", F, (-1, 3))
+    assert_refused("squeeze", F, (0,))
+    assert_refused("squeeze", np.ones((1, 1), np.float32), (0, 0))
+    assert_refused("squeeze", np.ones((1, 1), np.float32), (2,))
+    assert_refused("transpose", F, (0.0, 1.0))
+    assert_refused("slice", F, (0, 0), (1.5, 2))
 
 
 # --- creation -----------------------------------------------------------------------------------------------
@@ -334,22 +336,22 @@ def test_constant_c1(raw: bytes) -> None:
 def test_iota_c1(dimension: int) -> None:
     with pytest.raises(ShapeError, match=r"broadcasted_iota \[C1\]"):
         Node(ops.Iota(TensorType((3,), np.dtype(int32)), dimension))
-    refused("broadcasted_iota", np.int32, (3,), 1)
+    assert_refused("broadcasted_iota", np.int32, (3,), 1)
 
 
 def test_iota_c2() -> None:
-    refused("iota", np.bool_, 3, by_jax=False)
+    assert_refused("iota", np.bool_, 3, by_jax=False)
     with pytest.raises(DTypeError, match=r"\[C2\]"):
         lax.iota(np.bool_, 3)
 
 
 def test_other_arguments_of_creating_functions() -> None:
-    refused("full", (-1,), 0.0)
-    refused("full", (2,), F)
-    refused("full", (2.5,), 0.0)
-    refused("full", (2,), 300, np.int8, by_jax=False)
-    refused("iota", np.int32, -1)
-    refused("broadcasted_iota", np.int32, (2, -3), 0)
+    assert_refused("full", (-1,), 0.0)
+    assert_refused("full", (2,), F)
+    assert_refused("full", (2.5,), 0.0)
+    assert_refused("full", (2,), 300, np.int8, by_jax=False)
+    assert_refused("iota", np.int32, -1)
+    assert_refused("broadcasted_iota", np.int32, (2, -3), 0)
 
 
 # --- completeness -------------------------------------------------------------------------------------------

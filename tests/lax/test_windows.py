@@ -174,18 +174,18 @@ def test_folded_windows_as_the_reference(case: tuple[HostArray, str, tuple[Any, 
     """For any initial value, neutral or not, alone and beside a second array; the sums are exact."""
     x, name, form = case
 
-    def reduced(x: Any) -> list[Any]:
+    def reduce(x: Any) -> list[Any]:
         both = lax.reduce_window(
             (x, x), (start, 0), lambda a, b: (COMBINERS[name](a[0], b[0]), lax.add(a[1], b[1])), *form
         )
         return [lax.reduce_window(x, start, COMBINERS[name], *form), *both]
 
     with xarr.use_backend("reference"):
-        wanted = [np.asarray(each) for each in reduced(x)]
+        wanted = [np.asarray(each) for each in reduce(x)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(xarr_numpy.ops.windows, "_SMALL", 0)
         patch.setattr(xarr_numpy.ops.windows, "_MEDIUM", 0)
-        for result, each in zip(reduced(xarr.asarray(x)), wanted, strict=True):
+        for result, each in zip(reduce(xarr.asarray(x)), wanted, strict=True):
             assert_same(result, each)
 
 
@@ -200,15 +200,15 @@ def test_folded_choices_as_the_reference(
     shape = np.asarray(lax.reduce_window(x, 0, lax.add, sizes, strides, padding)).shape
     source = np.arange(np.prod(shape)).reshape(shape).astype(np.int32)
 
-    def scattered(x: Any, source: Any) -> Any:
+    def scatter_source(x: Any, source: Any) -> Any:
         return lax.select_and_scatter(x, select, sizes, strides, padding, source, -1, lax.add)
 
     with xarr.use_backend("reference"):
-        wanted = np.asarray(scattered(x, source))
+        wanted = np.asarray(scatter_source(x, source))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(xarr_numpy.ops.windows, "_SMALL", 0)
         patch.setattr(xarr_numpy.ops.windows, "_MEDIUM", 0)
-        assert_same(scattered(xarr.asarray(x), xarr.asarray(source)), wanted)
+        assert_same(scatter_source(xarr.asarray(x), xarr.asarray(source)), wanted)
 
 
 N = 200_000
@@ -287,7 +287,7 @@ def test_wide_windows_in_tiles_of_any_size(
 # --- select_and_scatter ------------------------------------------------------------------------------
 
 
-def chosen(m: Any, select: str, x: HostArray, *settings: Any) -> Any:
+def choose_and_scatter(m: Any, select: str, x: HostArray, *settings: Any) -> Any:
     scatter = lax.select_and_scatter if m is lax else windowed_reductions._select_and_scatter
     shape = np.asarray(lax.reduce_window(x, 0, lax.add, *settings)).shape
     source = np.arange(1, np.prod(shape) + 1).reshape(shape).astype(x.dtype)
@@ -298,14 +298,14 @@ def test_ties_and_nan(backend: str) -> None:
     x = np.array([1, 5, 5, 2, np.nan, 3, 7], np.float32)
     settings = ((3,), (1,), ((0, 0),))
     for select, wanted in {"ge": [0, 3, 0, 0, 3, 4, 5], "gt": [0, 0, 3, 0, 3, 4, 5]}.items():
-        same_as_jax(lambda m, select=select: chosen(m, select, x, *settings))
-        assert_same(chosen(lax, select, x, *settings), np.array(wanted, np.float32))
+        same_as_jax(lambda m, select=select: choose_and_scatter(m, select, x, *settings))
+        assert_same(choose_and_scatter(lax, select, x, *settings), np.array(wanted, np.float32))
 
 
 def test_windows_of_padding_choose_nothing(backend: str) -> None:
     x = -np.arange(1.0, 5.0)
-    same_as_jax(lambda m: chosen(m, "ge", x, (2,), (1,), ((4, 3),)))
-    same_as_jax(lambda m: chosen(m, "ge", x, (2,), (2,), ((-1, 1),)))
+    same_as_jax(lambda m: choose_and_scatter(m, "ge", x, (2,), (1,), ((4, 3),)))
+    same_as_jax(lambda m: choose_and_scatter(m, "ge", x, (2,), (2,), ((-1, 1),)))
 
 
 def test_a_source_without_elements(backend: str) -> None:
@@ -358,13 +358,13 @@ def test_choices_combined_by_any_computation(fusion: str, stride: int) -> None:
     settings = ((3, 3), (stride, stride), "SAME")
     source = source[::stride, :10:stride].astype(np.float32)
 
-    def scattered() -> Any:
+    def scatter_source() -> Any:
         return lax.select_and_scatter(x, lax.ge, *settings, source, 7, lambda a, b: a * 0.5 + b)
 
     with xarr.use_backend("reference"):
-        wanted = np.asarray(scattered())
+        wanted = np.asarray(scatter_source())
     with xarr.config(fusion=fusion), xarr.use_backend("numpy"):
-        assert_same(scattered(), wanted)
+        assert_same(scatter_source(), wanted)
 
 
 # --- running totals ----------------------------------------------------------------------------------
@@ -470,7 +470,7 @@ def test_cumlogsumexp_neither_overflows_nor_loses_infinities(backend: str) -> No
 # --- pooling -----------------------------------------------------------------------------------------
 
 
-def pooled(
+def pool(
     x: HostArray, window: Ints, strides: Ints, padding: Any, how: Callable[[HostArray], Any]
 ) -> HostArray:
     """By definition: NaN stands for padding, and `how` is told what is left of each window."""
@@ -501,9 +501,9 @@ def test_pools_by_definition(shape: Ints, window: Ints, strides: Ints, padding: 
         (lax.avg_pool, lambda row: np.float32(row.sum()) / np.float32(size)),
     ]
     for function, how in functions:
-        wanted = pooled(x, window, strides, padding, how)
+        wanted = pool(x, window, strides, padding, how)
         assert_same(function(x, window, strides, padding), wanted)
-    wanted = pooled(x, window, strides, padding, lambda row: np.float32(row.sum()) / np.float32(row.size))
+    wanted = pool(x, window, strides, padding, lambda row: np.float32(row.sum()) / np.float32(row.size))
     assert_same(lax.avg_pool(x, window, strides, padding, count_include_pad=False), wanted)
 
 

@@ -46,17 +46,19 @@ def types(*texts: str) -> list[TensorType]:
     return [TensorType(shape.dimensions, shape.dtype) for shape in shapes if isinstance(shape, Shape)]
 
 
-def refused(label: str, op: Op, *operands: str, error: type[XarrError] = ShapeError) -> None:
+def assert_refused(label: str, op: Op, *operands: str, error: type[XarrError] = ShapeError) -> None:
     with pytest.raises(error, match=rf"^{op.lax_name} \[{label}\]: wanted ."):
         op.infer(*types(*operands))
 
 
 def refuse_reduce(label: str, *operands: str, **changes: Any) -> None:
-    refused(label, replace(REDUCE, **changes), *(operands or ("f32[4,5]", "f32[]")))
+    assert_refused(label, replace(REDUCE, **changes), *(operands or ("f32[4,5]", "f32[]")))
 
 
 def refuse_scatter(label: str, *operands: str, error: type[XarrError] = ShapeError, **changes: Any) -> None:
-    refused(label, replace(SCATTER, **changes), *(operands or ("f32[4,5]", "f32[3,3]", "f32[]")), error=error)
+    assert_refused(
+        label, replace(SCATTER, **changes), *(operands or ("f32[4,5]", "f32[3,3]", "f32[]")), error=error
+    )
 
 
 def test_what_the_others_break_is_whole() -> None:
@@ -129,7 +131,7 @@ def test_reduce_window_c13() -> None:
     refuse_reduce("C13", "f32[4,5]", "s32[4,5]", "f32[]", "s32[]")
     pairs = replace(REDUCE, computation=arg_extremum("GT", F32, S32))
     pairs.infer(*types("f32[4,5]", "s32[4,5]", "f32[]", "s32[]"))
-    refused("C13", pairs, "s32[4,5]", "f32[4,5]", "s32[]", "f32[]")
+    assert_refused("C13", pairs, "s32[4,5]", "f32[4,5]", "s32[]", "f32[]")
 
 
 def test_reduce_window_c15() -> None:
@@ -308,7 +310,7 @@ def spoilt(random: Random, spread: Form) -> Form:
     return replace(spread, **{name: tuple(entries)})
 
 
-def accepted(call: Callable[[], Any]) -> bool:
+def is_accepted(call: Callable[[], Any]) -> bool:
     try:
         call()
     except (TypeError, ValueError, IndexError, AssertionError, OverflowError):
@@ -316,13 +318,13 @@ def accepted(call: Callable[[], Any]) -> bool:
     return True
 
 
-def reduced(module: Any, spread: Form) -> Any:
+def reduce(module: Any, spread: Form) -> Any:
     x = np.zeros(spread.shape, np.float32)
     settings = (spread.sizes, spread.strides, spread.padding, spread.base, spread.holes)
     return module.reduce_window(x, np.float32(0), module.add, *settings)
 
 
-def scattered(scatter: Callable[..., Any], module: Any, spread: Form, source: HostArray) -> Any:
+def scatter_windows(scatter: Callable[..., Any], module: Any, spread: Form, source: HostArray) -> Any:
     x = np.zeros(spread.shape, np.float32)
     settings = (spread.sizes, spread.strides, spread.padding)
     return scatter(x, module.ge, *settings, source, np.float32(0), module.add)
@@ -333,8 +335,8 @@ def test_reductions_that_jax_refuses_are_refused(seed: int) -> None:
     random, refusals = fuzz.generator("reductions", seed), 0
     while refusals < 100:
         spread = spoilt(random, form(random))
-        ours = accepted(partial(reduced, lax, spread))
-        theirs = accepted(partial(jax.eval_shape, partial(reduced, jlax, spread)))
+        ours = is_accepted(partial(reduce, lax, spread))
+        theirs = is_accepted(partial(jax.eval_shape, partial(reduce, jlax, spread)))
         assert ours == theirs, f"xarr {ours}, jax {theirs}: {spread}"
         refusals += not ours
 
@@ -350,10 +352,10 @@ def test_choices_that_jax_refuses_are_refused(seed: int) -> None:
         spread = spoilt(random, form(random, dilates=False))
         spread = replace(spread, base=(1,) * len(spread.shape), holes=(1,) * len(spread.shape))
         source = np.zeros((1,) * len(spread.shape), np.float32)
-        if accepted(partial(reduced, lax, spread)):
-            source = np.zeros(reduced(lax, spread).shape, np.float32)
-        ours = accepted(partial(scattered, lax.select_and_scatter, lax, spread, source))
-        by_jax = partial(scattered, windowed_reductions._select_and_scatter, jlax, spread, source)
-        theirs = bool(spread.padding) and accepted(jax.jit(by_jax).lower)
+        if is_accepted(partial(reduce, lax, spread)):
+            source = np.zeros(reduce(lax, spread).shape, np.float32)
+        ours = is_accepted(partial(scatter_windows, lax.select_and_scatter, lax, spread, source))
+        by_jax = partial(scatter_windows, windowed_reductions._select_and_scatter, jlax, spread, source)
+        theirs = bool(spread.padding) and is_accepted(jax.jit(by_jax).lower)
         assert ours == theirs, f"xarr {ours}, jax {theirs}: {spread}"
         refusals += not ours

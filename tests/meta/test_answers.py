@@ -24,7 +24,7 @@ from tests.support import answers
     ids=len,
 )
 def test_packed_arrays_come_back(arrays: list[Any]) -> None:
-    made = answers.unpacked(answers.packed(arrays))
+    made = answers.unpack_arrays(answers.pack_arrays(arrays))
     assert len(made) == len(arrays)
     for one, other in zip(made, arrays, strict=True):
         assert_same(one, other)

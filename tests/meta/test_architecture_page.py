@@ -56,12 +56,12 @@ def test_cycles_share_a_box_and_implied_arrows_are_left_out(script: ModuleType) 
     graph = {"a": {"b", "c", "d"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
     merged = script.without_cycles(graph)
     assert merged == {"a": {"b\nc", "d"}, "b\nc": {"d"}, "d": set()}
-    assert script.without_implied(merged) == {"a": {"b\nc"}, "b\nc": {"d"}, "d": set()}
+    assert script.remove_implied(merged) == {"a": {"b\nc"}, "b\nc": {"d"}, "d": set()}
 
 
 def test_an_arrow_bends_on_each_floor_that_it_passes(script: ModuleType) -> None:
     graph = {"a": {"b", "e"}, "b": {"c"}, "c": set(), "e": set()}
-    floors, steps = script.routed({**graph, "a": {"b", "e"}})
+    floors, steps = script.route({**graph, "a": {"b", "e"}})
     assert floors[0][:2] == ["c", "e"] and floors[2] == ["a"]
     assert [part for part in floors[1] if part != "b"] == [bend for bend in steps["a"] if bend != "b"]
     assert all(part in steps for parts in floors for part in parts)

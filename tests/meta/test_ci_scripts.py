@@ -37,10 +37,10 @@ def test_a_setting_replaces_what_is_set(monkeypatch):
 
 
 def test_settings_take_effect():
-    kernels = machines.probed({})
+    kernels = machines.probe({})
     assert kernels
     (*_, off) = machines.features_off(kernels.split()[:-1])
-    assert machines.probed({machines.FEATURES: off}) == kernels.split()[-1]
+    assert machines.probe({machines.FEATURES: off}) == kernels.split()[-1]
 
 
 def test_a_red_setting_shows(tmp_path, monkeypatch, capsys):

@@ -26,7 +26,7 @@ FLOATS = [
 SIGNED_ZERO = [dtype for dtype in FLOATS if "fnuz" not in dtype.__name__]
 
 
-def refused(actual: Any, expected: Any, message: str, **options: Any) -> None:
+def assert_refused(actual: Any, expected: Any, message: str, **options: Any) -> None:
     with pytest.raises(AssertionError, match=re.escape(message)):
         assert_same(actual, expected, **options)
 
@@ -49,23 +49,23 @@ def test_memory_order_does_not_matter() -> None:
 def test_every_nan_is_the_same(dtype: Any) -> None:
     payload = np.array([np.nan], np.float32).view(np.uint32) | np.uint32(1)
     assert_same(payload.view(np.float32).astype(dtype), np.array([-np.nan], dtype))
-    refused(np.array([np.nan], dtype), np.array([1.0], dtype), "a NaN against a number")
-    refused(np.array([1.0], dtype), np.array([np.nan], dtype), "a NaN against a number", ulp=1000)
+    assert_refused(np.array([np.nan], dtype), np.array([1.0], dtype), "a NaN against a number")
+    assert_refused(np.array([1.0], dtype), np.array([np.nan], dtype), "a NaN against a number", ulp=1000)
 
 
 def test_another_dtype_is_refused_even_if_values_agree() -> None:
-    refused(np.float32(1), np.float64(1), "dtype: got float32, wanted float64")
+    assert_refused(np.float32(1), np.float64(1), "dtype: got float32, wanted float64")
 
 
 @pytest.mark.parametrize("shape", [(), (1, 1), (2,)])
 def test_another_shape_is_refused_even_if_it_broadcasts(shape: tuple[int, ...]) -> None:
-    refused(np.ones(shape), np.ones((1,)), f"shape: got {shape}, wanted (1,)")
+    assert_refused(np.ones(shape), np.ones((1,)), f"shape: got {shape}, wanted (1,)")
 
 
 @pytest.mark.parametrize("dtype", SIGNED_ZERO)
 def test_the_sign_of_zero_counts_exactly_and_not_in_ulp(dtype: Any) -> None:
     plus, minus = np.array([0.0], dtype), np.array([-0.0], dtype)
-    refused(minus, plus, "equal, but the bits differ")
+    assert_refused(minus, plus, "equal, but the bits differ")
     assert_same(minus, plus, ulp=1)
 
 
@@ -73,8 +73,8 @@ def test_the_sign_of_zero_counts_exactly_and_not_in_ulp(dtype: Any) -> None:
 def test_neighbours_are_one_ulp_apart(dtype: Any) -> None:
     one = np.array([[1.0, -1.0]], dtype)
     bits = one.view(f"u{one.itemsize}") + np.array([[0, 2]], f"u{one.itemsize}")
-    refused(bits.view(dtype), one, "at index (0, 1)")
-    refused(bits.view(dtype), one, "2 ULP apart", ulp=1)
+    assert_refused(bits.view(dtype), one, "at index (0, 1)")
+    assert_refused(bits.view(dtype), one, "2 ULP apart", ulp=1)
     assert_same(bits.view(dtype), one, ulp=2)
 
 
@@ -89,38 +89,40 @@ def test_ulp_are_counted_across_zero_and_to_infinity() -> None:
 def test_powers_of_two_are_counted_without_a_sign() -> None:
     ones = np.array([1.0], ml_dtypes.float8_e8m0fnu)
     assert_same(ones + ones, ones, ulp=1)
-    refused(ones + ones + ones + ones, ones, "2 ULP apart", ulp=1)
+    assert_refused(ones + ones + ones + ones, ones, "2 ULP apart", ulp=1)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64, np.int64])
 def test_integers_are_exact_whatever_the_ulp(dtype: Any) -> None:
     limits = np.iinfo(dtype)
     got, wanted = np.array([5, limits.max], dtype), np.array([5, limits.min], dtype)
-    refused(got, wanted, "at index (1,)", ulp=4)
-    refused(np.array(limits.max, dtype), np.array(limits.max - 1, dtype), "1 apart", ulp=4)
+    assert_refused(got, wanted, "at index (1,)", ulp=4)
+    assert_refused(np.array(limits.max, dtype), np.array(limits.max - 1, dtype), "1 apart", ulp=4)
 
 
 def test_bools_are_exact_whatever_the_ulp() -> None:
-    refused(np.array([True]), np.array([False]), "got True, wanted False: 1 apart", ulp=4)
+    assert_refused(np.array([True]), np.array([False]), "got True, wanted False: 1 apart", ulp=4)
 
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_complex_parts_are_compared_one_by_one(dtype: Any) -> None:
     part = np.dtype(dtype).type(0).real.dtype
     next_to_one = np.nextafter(part.type(1), part.type(2))
-    refused(np.array(complex(1, next_to_one), dtype), np.array(1 + 1j, dtype), "1 ULP apart", ulp=0.5)
-    refused(np.array(complex(-0.0, 1), dtype), np.array(complex(0.0, 1), dtype), "equal, but the bits differ")
-    refused(np.array(complex(0, np.nan), dtype), np.array(0j, dtype), "a NaN against a number", ulp=9)
+    assert_refused(np.array(complex(1, next_to_one), dtype), np.array(1 + 1j, dtype), "1 ULP apart", ulp=0.5)
+    assert_refused(
+        np.array(complex(-0.0, 1), dtype), np.array(complex(0.0, 1), dtype), "equal, but the bits differ"
+    )
+    assert_refused(np.array(complex(0, np.nan), dtype), np.array(0j, dtype), "a NaN against a number", ulp=9)
     assert_same(np.array(complex(1, np.nan), dtype), np.array(complex(1, np.nan), dtype))
 
 
 def test_normwise_measures_by_the_larger_part() -> None:
     wanted = np.array([1e-9 + 1j], np.complex64)
     got = wanted + np.complex64(0.75 * np.spacing(np.float32(1)))
-    refused(got, wanted, "ULP apart", ulp=1)
+    assert_refused(got, wanted, "ULP apart", ulp=1)
     assert_same(got, wanted, ulp=1, normwise=True)
-    refused(got, wanted, "1 of 1 elements of complex64[1]", ulp=0.5, normwise=True)
-    refused(np.array([complex(np.inf, 1)], np.complex64), wanted, "ULP apart", ulp=4, normwise=True)
+    assert_refused(got, wanted, "1 of 1 elements of complex64[1]", ulp=0.5, normwise=True)
+    assert_refused(np.array([complex(np.inf, 1)], np.complex64), wanted, "ULP apart", ulp=4, normwise=True)
 
 
 def test_the_message_shows_the_worst_element() -> None:
@@ -128,7 +130,7 @@ def test_the_message_shows_the_worst_element() -> None:
     got = wanted.copy()
     got[0, 1] = np.nextafter(np.float32(1), np.float32(2))
     got[1, 2] = 1.5
-    refused(
+    assert_refused(
         got,
         wanted,
         "2 of 6 elements of float32[2, 3] differ by more than 0 ULP; the worst at index (1, 2): "
@@ -140,8 +142,10 @@ def test_an_array_must_compute_the_type_it_inferred() -> None:
     assert_same(lax.add(np.float32([1, 2]), np.float32([1, 2])), np.float32([2, 4]))
     value, backend = np.ones((2,), np.float32), get("numpy")
     wider, longer = TensorType((2,), np.dtype(np.float64)), TensorType((3,), value.dtype)
-    refused(wrap(data(wider, value, backend.device())), value, "dtype: inferred float64, computed float32")
-    refused(wrap(data(longer, value, backend.device())), value, "shape: inferred (3,), computed (2,)")
+    assert_refused(
+        wrap(data(wider, value, backend.device())), value, "dtype: inferred float64, computed float32"
+    )
+    assert_refused(wrap(data(longer, value, backend.device())), value, "shape: inferred (3,), computed (2,)")
 
 
 @pytest.mark.parametrize("value", [[1.0], 1.0, (1, 2)])

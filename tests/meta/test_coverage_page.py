@@ -31,7 +31,7 @@ def skip_for_other_numpys(coverage: ModuleType) -> None:
 
 def test_every_name_of_numpy_has_an_answer(coverage: ModuleType) -> None:
     skip_for_other_numpys(coverage)
-    assert coverage.undecided() == []
+    assert coverage.find_undecided() == []
     assert coverage.stale() == []
 
 
@@ -59,7 +59,7 @@ def test_names_without_or_with_a_wrong_answer_show(
 ) -> None:
     lines = ["sum\tabsent\tno", "matrix\tsame\t", "nonsense\tabsent\tno"]
     monkeypatch.setattr(coverage, "remarks", lambda: absent_names.parse(lines))
-    assert {"sum", "matrix", "pi"} <= set(coverage.undecided())
+    assert {"sum", "matrix", "pi"} <= set(coverage.find_undecided())
     assert coverage.stale() == ["nonsense"]
 
 

@@ -16,7 +16,7 @@ DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
 
 
 def failures_in(text: str, name: str) -> str:
-    """What doctest reports about the Python fences of a Markdown page; empty if all examples hold."""
+    """The report of doctest about the Python fences of a Markdown page; empty if all examples hold."""
     source = "\n".join(_lines_of_python_fences(text)) + "\n"
     test = doctest.DocTestParser().get_doctest(source, {}, name, name, 0)
     report: list[str] = []

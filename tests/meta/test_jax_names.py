@@ -115,7 +115,7 @@ ELSEWHERE = {
 }
 
 
-def _shared(path: str) -> Iterator[tuple[str, Any, Any]]:
+def _share(path: str) -> Iterator[tuple[str, Any, Any]]:
     own, theirs = _own(path), MODULES[path]
     for name in dir(theirs):
         mine, other = getattr(own, name, None), getattr(theirs, name)
@@ -125,7 +125,7 @@ def _shared(path: str) -> Iterator[tuple[str, Any, Any]]:
 
 def test_the_arguments_of_lax_are_those_of_jax() -> None:
     result, everywhere = set(), set()
-    for name, mine, theirs in _shared("lax"):
+    for name, mine, theirs in _share("lax"):
         try:
             wanted = inspect.signature(theirs).parameters
         except (TypeError, ValueError):  # a built-in, or a primitive

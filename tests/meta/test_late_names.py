@@ -42,7 +42,7 @@ def test_the_table_has_what_a_module_exports_and_single_names_and_modules(script
         "transforms.jit": ["jit"],
     }
     with pytest.raises(ValueError, match="wanted a list __all__"):
-        script.exported("xarr.base.names")
+        script.list_exports("xarr.base.names")
 
 
 def test_every_function_that_a_module_of_the_numpy_level_exports_is_a_name_of_xarr():

@@ -71,7 +71,7 @@ def test_every_module_has_a_test_that_can_be_found() -> None:
     assert problems(CHECKOUT, modules, rows_of(TABLE.read_text(encoding="utf-8"))) == []
 
 
-def made_up(root: Path) -> list[Path]:
+def make_tree(root: Path) -> list[Path]:
     files = {
         "xarr/lax/movement.py": "def reverse(): ...\n",
         "xarr/lax/sorting.py": "def sort(): ...\n",
@@ -86,7 +86,7 @@ def made_up(root: Path) -> list[Path]:
 
 
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
-    modules = made_up(tmp_path)
+    modules = make_tree(tmp_path)
     right = {
         "xarr/lax/sorting.py": ("tests/test_all.py", "xarr.lax.sorting"),
         "backends/xarr_numpy/memory.py": ("tests/test_all.py", "xarr_numpy.memory"),

@@ -29,7 +29,7 @@ def test_what_is_called_xarr_s_own_exists() -> None:
 
 
 def test_a_missing_source_is_noticed() -> None:
-    def told() -> None:
+    def tell() -> None:
         """Does it.  Source: NumPy, `told`."""
 
     def untold() -> None:
@@ -42,13 +42,13 @@ def test_a_missing_source_is_noticed() -> None:
             """Sum, as `xarr.sum`, which names its source."""
 
         def shift(self) -> None:
-            """What `xarr` has no function for."""
+            """Do what `xarr` has no function for."""
 
         @property
         def twice(self) -> None:
             """Source: nobody."""
 
     module = types.ModuleType("some")
-    module.told, module.untold, module.silent = told, untold, silent  # type: ignore[attr-defined]
+    module.told, module.untold, module.silent = tell, untold, silent  # type: ignore[attr-defined]
     assert without_source(functions(module)) == ["silent", "untold"]
     assert without_source(members(Vector)) == ["Vector.shift"]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import xarr
-from tests.lax_oracle import Record, expected
+from tests.lax_oracle import Record, compute_expected
 from tests.lax_values import COMPLEXES, dtype_of, parts
-from tests.support.complex_grid import LIMIT, grid, is_infinite, pairs, shown, wrong
+from tests.support.complex_grid import LIMIT, format_rows, grid, is_infinite, pairs, wrong
 from tests.ulp_bounds import EXTREMES, differences
 from xarr import lax
 from xarr.runtime.materialisation import to_host
@@ -39,7 +39,7 @@ UNARY: Final = (
 )
 
 
-def on(backend: str, name: str, *operands: HostArray) -> HostArray:
+def run_on(backend: str, name: str, *operands: HostArray) -> HostArray:
     with xarr.use_backend(backend):
         return np.asarray(to_host(getattr(lax, name)(*map(xarr.asarray, operands))))
 
@@ -48,18 +48,18 @@ def on(backend: str, name: str, *operands: HostArray) -> HostArray:
 @pytest.mark.parametrize("name", UNARY)
 def test_backends_agree(name: str, dtype: str) -> None:
     x = grid(dtype_of(dtype))
-    got, wanted = on("numpy", name, x), on("reference", name, x)
+    got, wanted = run_on("numpy", name, x), run_on("reference", name, x)
     where = wrong(got, wanted, LIMIT.get(name, 16))
-    assert not where.any(), shown(name, where, x, got, wanted)
+    assert not where.any(), format_rows(name, where, x, got, wanted)
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
 @pytest.mark.parametrize("name", ["add", "div", "mul", "sub"])
 def test_backends_agree_about_two_numbers(name: str, dtype: str) -> None:
     x, y = pairs(dtype_of(dtype))
-    got, wanted = on("numpy", name, x, y), on("reference", name, x, y)
+    got, wanted = run_on("numpy", name, x, y), run_on("reference", name, x, y)
     where = wrong(got, wanted, 16) & ~(is_infinite(got) & is_infinite(wanted))
-    assert not where.any(), shown(name, where, x, y, got, wanted)
+    assert not where.any(), format_rows(name, where, x, y, got, wanted)
 
 
 @cache
@@ -70,7 +70,7 @@ def record(name: str) -> Record:
 @pytest.mark.parametrize("dtype", COMPLEXES)
 @pytest.mark.parametrize("name", UNARY)
 def test_xla_agrees_but_where_it_is_said_not_to(name: str, dtype: str) -> None:
-    (x,), (wanted,) = (grid(dtype_of(dtype)),), expected(record(name), dtype)
+    (x,), (wanted,) = (grid(dtype_of(dtype)),), compute_expected(record(name), dtype)
     got = to_host(getattr(lax, name)(x))
     differing = wrong(got, wanted, LIMIT.get(name, 16))
     # XLA takes subnormal numbers for 0, among them parts on the way to the result.
@@ -83,7 +83,7 @@ def test_xla_agrees_but_where_it_is_said_not_to(name: str, dtype: str) -> None:
             assert np.any(differing[stated]), f"{name}: no difference where {one.condition} any more"
             left_aside |= stated
     where = differing & ~left_aside
-    assert not where.any(), shown(name, where, x, got, wanted)
+    assert not where.any(), format_rows(name, where, x, got, wanted)
 
 
 def near_subnormal(x: HostArray) -> HostArray:
@@ -98,7 +98,7 @@ def test_signs_and_quotients_of_the_largest_numbers(dtype: str) -> None:
     x = parts(np.array([top, -top, top / 2]), np.array([top, top, -top]), dtype_of(dtype))
     wanted = np.array([1 + 1j, -1 + 1j, 0.5 - 1j])
     for backend in ("numpy", "reference"):
-        assert np.allclose(on(backend, "sign", x), wanted / np.abs(wanted))
-        assert np.allclose(on(backend, "div", x, x), 1)
-        assert np.allclose(on(backend, "div", x, x * np.asarray(0.5, x.real.dtype)), 2)
-        assert np.allclose(on(backend, "square", x)[:2].real, 0)
+        assert np.allclose(run_on(backend, "sign", x), wanted / np.abs(wanted))
+        assert np.allclose(run_on(backend, "div", x, x), 1)
+        assert np.allclose(run_on(backend, "div", x, x * np.asarray(0.5, x.real.dtype)), 2)
+        assert np.allclose(run_on(backend, "square", x)[:2].real, 0)

@@ -180,7 +180,7 @@ def test_masks_are_bools(call: Any) -> None:
         assert wanted is result is None or np.asarray(result) == wanted
 
 
-def _assigned(xp: Any, array: Any, index: Any, value: Any) -> Any:
+def _assign(xp: Any, array: Any, index: Any, value: Any) -> Any:
     copy = xp.asarray(array.copy())
     copy[index] = value
     return np.asarray(copy)
@@ -206,15 +206,15 @@ def test_what_may_be_assigned(array: Any, index: Any) -> None:
     for value in VALUES:
         values = [value, *([xarr.asarray(value)] if isinstance(value, np.ndarray) else [])]
         try:
-            wanted = _assigned(np, array, index, value)
+            wanted = _assign(np, array, index, value)
         except (TypeError, ValueError) as refusal:
             for each in values:
                 with pytest.raises((TypeError, ValueError)) as refused:
-                    _assigned(xarr, array, index, each)
+                    _assign(xarr, array, index, each)
                 assert isinstance(refused.value, type(refusal)), (value, refused.value)
             continue
         for each in values:
-            assert_same(_assigned(xarr, array, index, each), wanted)
+            assert_same(_assign(xarr, array, index, each), wanted)
 
 
 def test_refused_assignments_say_what_to_write() -> None:
@@ -418,12 +418,12 @@ def test_an_array_resizes_itself(shape: tuple[int, ...], dtype: str) -> None:
     same(other, host)
     same(same_value, host)
 
-    def shown(x: Any) -> Any:
+    def show(x: Any) -> Any:
         y = x.copy()
         y.resize(shape)
         return y
 
-    same(xarr.jit(shown)(other), wanted)
+    same(xarr.jit(show)(other), wanted)
 
 
 def test_what_does_not_resize() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.support.draws.indices import counted
+from tests.support.draws.indices import count_up
 from xarr.errors import (
     ArgumentError,
     BroadcastError,
@@ -27,7 +27,7 @@ from xarr.errors import (
 pytestmark = pytest.mark.implicit
 
 
-def refused(error: type[Exception], text: str, call: Any) -> None:
+def assert_refused(error: type[Exception], text: str, call: Any) -> None:
     with pytest.raises(error, match=text):
         result = call()
         if isinstance(result, xarr.Array):
@@ -38,7 +38,7 @@ def refused(error: type[Exception], text: str, call: Any) -> None:
 
 
 def test_take_fills_as_jax() -> None:
-    x = counted((3, 2), "float32")
+    x = count_up((3, 2), "float32")
     result = xarr.take(xarr.asarray(x), [0, -1, 3, -4], axis=0, mode="fill")
     assert_same(result, np.asarray(jnp.take(x, np.array([0, -1, 3, -4]), axis=0, mode="fill")))
     assert xarr.take(xarr.asarray([1, 2]), [5], mode="fill", fill_value=7).tolist() == [7]
@@ -46,19 +46,19 @@ def test_take_fills_as_jax() -> None:
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_taking_out_of_bounds(lazy: bool) -> None:
-    a = xarr.asarray(counted((3,)))
+    a = xarr.asarray(count_up((3,)))
     index = xarr.asarray([0, 3]) + 0 if lazy else [0, 3]
-    refused(IndexingError, "index 3 is out of bounds for axis 0 with size 3", lambda: a.take(index))
-    refused(IndexingError, "index 3", lambda: xarr.take_along_axis(a, xarr.asarray(index), 0))
+    assert_refused(IndexingError, "index 3 is out of bounds for axis 0 with size 3", lambda: a.take(index))
+    assert_refused(IndexingError, "index 3", lambda: xarr.take_along_axis(a, xarr.asarray(index), 0))
     below = xarr.asarray([-1]) + 0 if lazy else [-1]
-    refused(
+    assert_refused(
         IndexingError, "index -1 is out of bounds for axis 0 with size 2", lambda: xarr.choose(below, [a, a])
     )
-    refused(IndexingError, "index -1 is out of bounds", lambda: xarr.unravel_index(below, (3,))[0])
+    assert_refused(IndexingError, "index -1 is out of bounds", lambda: xarr.unravel_index(below, (3,))[0])
 
 
 def test_methods_that_take() -> None:
-    x, a = counted((3, 4)), xarr.asarray(counted((3, 4)))
+    x, a = count_up((3, 4)), xarr.asarray(count_up((3, 4)))
     assert_same(a.take([1, -1], axis=1), x.take([1, -1], axis=1))
     assert_same(a.compress([True, False, True], axis=0), x.compress([True, False, True], axis=0))
     choices = [10, 20, 30, 40, 50]
@@ -70,16 +70,16 @@ def test_methods_that_take() -> None:
         lambda: a.compress([1], out=x),
         lambda: xarr.choose(0, [a], out=x),
     ):
-        refused(InputError, "wanted an xarr Array for out=, got ndarray", call)
+        assert_refused(InputError, "wanted an xarr Array for out=, got ndarray", call)
 
 
 def test_take_along_axis_broadcasts_the_other_dimensions() -> None:
-    x, i = counted((1, 4)), np.array([[0, 3], [-1, 1], [2, 2]])
+    x, i = count_up((1, 4)), np.array([[0, 3], [-1, 1], [2, 2]])
     assert_same(xarr.take_along_axis(xarr.asarray(x), xarr.asarray(i), 1), np.take_along_axis(x, i, 1))
-    x, i = counted((3, 4)), np.array([[0, 3]])
+    x, i = count_up((3, 4)), np.array([[0, 3]])
     assert_same(xarr.take_along_axis(xarr.asarray(x), i, 1), np.take_along_axis(x, i, 1))
-    refused(ShapeError, "wanted indices with 2 dimensions", lambda: xarr.take_along_axis(x, [0], 1))
-    refused(IndexingError, "ints or bools|integers", lambda: xarr.take_along_axis(x, [[0.5]], 1))
+    assert_refused(ShapeError, "wanted indices with 2 dimensions", lambda: xarr.take_along_axis(x, [0], 1))
+    assert_refused(IndexingError, "ints or bools|integers", lambda: xarr.take_along_axis(x, [[0.5]], 1))
     result = xarr.take_along_axis(xarr.asarray(x), [[0, 9]], 1, mode="fill", fill_value=-1)
     assert_same(result, np.array([[1, -1], [5, -1], [9, -1]]))
     assert xarr.take_along_axis(xarr.zeros((0, 2)), xarr.zeros((3, 2), dtype=int), 0, mode="fill").shape == (
@@ -89,7 +89,7 @@ def test_take_along_axis_broadcasts_the_other_dimensions() -> None:
 
 
 def test_taking_under_jit() -> None:
-    x, i = counted((3, 4)), np.array([[0, 3], [-1, 1], [2, 2]])
+    x, i = count_up((3, 4)), np.array([[0, 3], [-1, 1], [2, 2]])
     assert_same(
         xarr.jit(xarr.take_along_axis)(xarr.asarray(x), xarr.asarray(i)), np.take_along_axis(x, i, -1)
     )
@@ -103,7 +103,7 @@ def test_where_with_a_condition_alone() -> None:
     x = np.array([[0.0, np.nan], [-0.0, 2.0]])
     for result, wanted in zip(xarr.where(xarr.asarray(x)), np.where(x), strict=True):
         assert_same(result, wanted)
-    refused(InputError, "got one array beside it", lambda: xarr.where(True, 1))
+    assert_refused(InputError, "got one array beside it", lambda: xarr.where(True, 1))
 
 
 @pytest.mark.parametrize("size", [0, 2, 3, 8])
@@ -122,16 +122,18 @@ def test_sizes_of_other_finders() -> None:
     assert xarr.flatnonzero(x, size=4, fill_value=-1).tolist() == [1, 3, 5, -1]
     assert xarr.argwhere(x, size=2).tolist() == [[0, 1], [1, 0]]
     assert xarr.nonzero(xarr.zeros((0, 2)), size=2)[1].tolist() == [0, 0]
-    refused(
+    assert_refused(
         ShapeError,
         "one for each of 2 dimensions, got 3",
         lambda: xarr.nonzero(x, size=1, fill_value=(1, 2, 3)),
     )
-    refused(ShapeError, "a scalar has no dimension", lambda: xarr.nonzero(3))
+    assert_refused(ShapeError, "a scalar has no dimension", lambda: xarr.nonzero(3))
 
 
 def test_finding_in_a_traced_function_wants_a_size() -> None:
-    refused(TracedValueError, r"nonzero\(x, size=n\)", lambda: xarr.jit(xarr.nonzero)(xarr.asarray([1])))
+    assert_refused(
+        TracedValueError, r"nonzero\(x, size=n\)", lambda: xarr.jit(xarr.nonzero)(xarr.asarray([1]))
+    )
 
 
 # --- changing ------------------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ CHANGES: dict[str, Any] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_in_place(change: str) -> None:
-    x = -counted((3, 4)) % 13
+    x = -count_up((3, 4)) % 13
     a = xarr.asarray(x)
     other, result = a.copy(), a * 2
     assert CHANGES[change](xarr, a) is None
@@ -177,7 +179,7 @@ def test_changes_in_place(change: str) -> None:
 @pytest.mark.parametrize("shape", [(5, 2), (7, 3), (3, 3, 3), (2, 5), (0, 2)])
 @pytest.mark.parametrize("wrap", [False, True])
 def test_diagonals(shape: tuple[int, ...], wrap: bool) -> None:
-    x = counted(shape)
+    x = count_up(shape)
     a = xarr.asarray(x)
     xarr.fill_diagonal(a, [-1, -2], wrap)
     np.fill_diagonal(x, [-1, -2], wrap)
@@ -197,23 +199,27 @@ def test_changes_that_return_a_new_array() -> None:
 
 
 def test_changes_that_are_refused() -> None:
-    a = xarr.asarray(counted((2, 3)))
-    refused(InputError, "wanted an xarr Array to change, got ndarray", lambda: xarr.put(np.ones(3), 0, 1))
-    refused(IndexingError, "index 6 is out of bounds", lambda: xarr.put(a, 6, 1))
-    refused(ValueRangeError, "wanted a mode", lambda: xarr.put(a, 0, 1, mode="nearest"))
-    refused(ShapeError, "as many elements", lambda: xarr.place(a, [True], 1))
-    refused(ShapeError, "one value at least", lambda: xarr.place(a, a > 1, []))
-    refused(
+    a = xarr.asarray(count_up((2, 3)))
+    assert_refused(
+        InputError, "wanted an xarr Array to change, got ndarray", lambda: xarr.put(np.ones(3), 0, 1)
+    )
+    assert_refused(IndexingError, "index 6 is out of bounds", lambda: xarr.put(a, 6, 1))
+    assert_refused(ValueRangeError, "wanted a mode", lambda: xarr.put(a, 0, 1, mode="nearest"))
+    assert_refused(ShapeError, "as many elements", lambda: xarr.place(a, [True], 1))
+    assert_refused(ShapeError, "one value at least", lambda: xarr.place(a, a > 1, []))
+    assert_refused(
         TracedValueError,
         "give one value at least",
         lambda: xarr.jit(lambda x: xarr.place(x, x > 1, []))(a),
     )
-    refused(ShapeError, "wanted a matrix", lambda: xarr.fill_diagonal(xarr.zeros(3), 1))
-    refused(BroadcastError, "broadcast", lambda: xarr.put_along_axis(a, np.zeros((4, 1), int), 0, 1))
-    refused(ShapeError, "fill: wanted a scalar", lambda: a.fill([1, 2, 3]))
-    refused(ShapeError, "one value at least for 6 elements", lambda: a.flat.__setitem__(slice(None), []))
-    refused(TracedValueError, "changes its argument", lambda: xarr.jit(lambda x: x.sort() or x)(a))
-    assert_same(a, counted((2, 3)))
+    assert_refused(ShapeError, "wanted a matrix", lambda: xarr.fill_diagonal(xarr.zeros(3), 1))
+    assert_refused(BroadcastError, "broadcast", lambda: xarr.put_along_axis(a, np.zeros((4, 1), int), 0, 1))
+    assert_refused(ShapeError, "fill: wanted a scalar", lambda: a.fill([1, 2, 3]))
+    assert_refused(
+        ShapeError, "one value at least for 6 elements", lambda: a.flat.__setitem__(slice(None), [])
+    )
+    assert_refused(TracedValueError, "changes its argument", lambda: xarr.jit(lambda x: x.sort() or x)(a))
+    assert_same(a, count_up((2, 3)))
 
 
 @pytest.mark.implicit
@@ -231,15 +237,15 @@ def test_changes_that_are_refused() -> None:
 def test_putting_along_an_axis_where_only_the_indices_are_broad(
     shape: tuple[int, ...], index_shape: tuple[int, ...], axis: int
 ) -> None:
-    wanted = counted(shape)
+    wanted = count_up(shape)
     indices = np.arange(np.prod(index_shape, dtype=int)).reshape(index_shape) % shape[axis]
-    for values in (20, counted(index_shape) * 10):
-        result = xarr.asarray(counted(shape))
+    for values in (20, count_up(index_shape) * 10):
+        result = xarr.asarray(count_up(shape))
         xarr.put_along_axis(result, xarr.asarray(indices), values, axis)
         np.put_along_axis(wanted, indices, values, axis)
         assert_same(result, wanted)
         jitted = xarr.jit(lambda x, i, values=values: xarr.put_along_axis(x, i, values, axis, inplace=False))
-        assert_same(jitted(xarr.asarray(counted(shape)), xarr.asarray(indices)), wanted)
+        assert_same(jitted(xarr.asarray(count_up(shape)), xarr.asarray(indices)), wanted)
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "float32", "complex64"])
@@ -253,7 +259,7 @@ def test_no_values_change_nothing(dtype: str) -> None:
 
 
 def test_reading_flat() -> None:
-    x, a = counted((2, 3)), xarr.asarray(counted((2, 3)))
+    x, a = count_up((2, 3)), xarr.asarray(count_up((2, 3)))
     assert len(a.flat) == 6
     assert [element.item() for element in a.flat] == [1, 2, 3, 4, 5, 6]
     assert_same(a.flat[[0, -1]], x.flat[[0, -1]])
@@ -277,7 +283,7 @@ def test_grids() -> None:
     ):
         assert_same(one, other)
     for key in (3, np.s_[0:2, 1:], np.s_[0:2, 1]):
-        refused(InputError, "wants slices with an end", lambda key=key: xarr.mgrid[key])
+        assert_refused(InputError, "wants slices with an end", lambda key=key: xarr.mgrid[key])
 
 
 @pytest.mark.parametrize(
@@ -302,10 +308,10 @@ def test_concatenation(key: Any) -> None:
 
 
 def test_concatenation_refuses() -> None:
-    refused(InputError, "makes a matrix", lambda: xarr.r_["r", [1]])
-    refused(InputError, "wanted? 'axis'|want 'axis'", lambda: xarr.r_["x", [1]])
-    refused(InputError, "one array, number or slice", lambda: xarr.r_[()])
-    refused(InputError, "as the first item only", lambda: xarr.r_[[1], "0"])
+    assert_refused(InputError, "makes a matrix", lambda: xarr.r_["r", [1]])
+    assert_refused(InputError, "wanted? 'axis'|want 'axis'", lambda: xarr.r_["x", [1]])
+    assert_refused(InputError, "one array, number or slice", lambda: xarr.r_[()])
+    assert_refused(InputError, "as the first item only", lambda: xarr.r_[[1], "0"])
 
 
 def test_expressions() -> None:
@@ -315,7 +321,7 @@ def test_expressions() -> None:
 
 
 def test_builders_index_as_numpys_do() -> None:
-    x, a = counted((4, 4)), xarr.asarray(counted((4, 4)))
+    x, a = count_up((4, 4)), xarr.asarray(count_up((4, 4)))
     assert_same(a[xarr.ix_([0, 2], [1, 3])], x[np.ix_([0, 2], [1, 3])])
     assert_same(a[xarr.tril_indices(4, -1)], x[np.tril_indices(4, -1)])
     assert_same(a[xarr.diag_indices(4)], x[np.diag_indices(4)])
@@ -325,17 +331,19 @@ def test_builders_index_as_numpys_do() -> None:
 
 
 def test_builders_refuse() -> None:
-    refused(ShapeError, "ix_: wanted vectors", lambda: xarr.ix_([[1]]))
-    refused(ShapeError, "of one size", lambda: xarr.diag_indices_from(xarr.zeros((2, 3))))
-    refused(ShapeError, "wanted a matrix", lambda: xarr.tril_indices_from(xarr.zeros(3)))
-    refused(DTypeError, "wanted integers", lambda: xarr.unravel_index(1.5, (3,)))
-    refused(ShapeError, "each of 2 dimensions", lambda: xarr.ravel_multi_index(([1],), (2, 3)))
-    refused(ArgumentError, "order 'C'", lambda: xarr.unravel_index(0, (2,), order="K"))
-    refused(FlatIndexError, "index 6 is out of bounds", lambda: xarr.unravel_index(6, (2, 3)))
-    refused(FlatIndexError, "index -1 is out of bounds", lambda: xarr.ravel_multi_index(([-1], [0]), (2, 3)))
-    refused(FlatIndexError, "no index is in bounds", lambda: xarr.unravel_index([1], (2, 0)))
-    refused(HugeSizeError, "less than 2", lambda: xarr.unravel_index(1, (2**32 - 1, 2**31 + 1)))
-    refused(HugeSizeError, "less than 2", lambda: xarr.ravel_multi_index(([0], [0]), (2**62, 2)))
-    refused(ShapeError, "one index for the shape", lambda: xarr.unravel_index([0], ()))
+    assert_refused(ShapeError, "ix_: wanted vectors", lambda: xarr.ix_([[1]]))
+    assert_refused(ShapeError, "of one size", lambda: xarr.diag_indices_from(xarr.zeros((2, 3))))
+    assert_refused(ShapeError, "wanted a matrix", lambda: xarr.tril_indices_from(xarr.zeros(3)))
+    assert_refused(DTypeError, "wanted integers", lambda: xarr.unravel_index(1.5, (3,)))
+    assert_refused(ShapeError, "each of 2 dimensions", lambda: xarr.ravel_multi_index(([1],), (2, 3)))
+    assert_refused(ArgumentError, "order 'C'", lambda: xarr.unravel_index(0, (2,), order="K"))
+    assert_refused(FlatIndexError, "index 6 is out of bounds", lambda: xarr.unravel_index(6, (2, 3)))
+    assert_refused(
+        FlatIndexError, "index -1 is out of bounds", lambda: xarr.ravel_multi_index(([-1], [0]), (2, 3))
+    )
+    assert_refused(FlatIndexError, "no index is in bounds", lambda: xarr.unravel_index([1], (2, 0)))
+    assert_refused(HugeSizeError, "less than 2", lambda: xarr.unravel_index(1, (2**32 - 1, 2**31 + 1)))
+    assert_refused(HugeSizeError, "less than 2", lambda: xarr.ravel_multi_index(([0], [0]), (2**62, 2)))
+    assert_refused(ShapeError, "one index for the shape", lambda: xarr.unravel_index([0], ()))
     with pytest.raises(ValueError, match="out of bounds"):
         xarr.unravel_index(6, (2, 3))

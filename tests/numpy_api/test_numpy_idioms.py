@@ -82,7 +82,7 @@ def test_annotations_that_run_may_have_parameters() -> None:
 # --- refusals, whose fixes work ------------------------------------------------------------------------
 
 
-def refused(kind: type[Exception], told: str, call: Callable[[], object]) -> None:
+def assert_refused(kind: type[Exception], told: str, call: Callable[[], object]) -> None:
     with pytest.raises(kind, match=re.escape(told)):
         call()
 
@@ -97,7 +97,7 @@ def test_a_slice_with_bounds_of_a_loop_names_dynamic_slice() -> None:
                 return total
             return total + x[i : i + 3]
 
-        refused(
+        assert_refused(
             TracedValueError,
             "a slice in a traced function",
             partial(lax.fori_loop, 0, 4, body, xarr.zeros(3)),
@@ -117,15 +117,15 @@ def test_reading_a_traced_mask_to_add_names_at() -> None:
         x[x > 1] += 5
         return x
 
-    refused(TracedValueError, "x.at[mask].add(v)", lambda: xarr.jit(add)(xarr.arange(4)))
+    assert_refused(TracedValueError, "x.at[mask].add(v)", lambda: xarr.jit(add)(xarr.arange(4)))
     result = xarr.jit(lambda x: x.at[x > 1].add(5))(xarr.arange(4))
     assert result.tolist() == [0, 1, 7, 8]
 
 
 def test_comparisons_without_parentheses_are_told_so() -> None:
     x = xarr.arange(4.0)
-    refused(TypeError, "(x > 0) & (y > 0)", lambda: x > 1 & x < 3)
-    refused(ShapeError, "(0 < x) & (x < 1)", lambda: 0 < x < 3)
+    assert_refused(TypeError, "(x > 0) & (y > 0)", lambda: x > 1 & x < 3)
+    assert_refused(ShapeError, "(0 < x) & (x < 1)", lambda: 0 < x < 3)
     assert ((x > 1) & (x < 3)).tolist() == [False, False, True, False]
 
 
@@ -135,9 +135,9 @@ def test_deleting_and_walking_and_formatting_say_what_would_work() -> None:
     def delete() -> None:
         del x[0]
 
-    refused(ValueRangeError, "xarr.delete(x, i)", delete)
-    refused(InputError, "nothing to iterate over", lambda: iter(x[0]))
-    refused(InputError, "xarr.array2string(x, precision=3)", lambda: f"{x:.3f}")
+    assert_refused(ValueRangeError, "xarr.delete(x, i)", delete)
+    assert_refused(InputError, "nothing to iterate over", lambda: iter(x[0]))
+    assert_refused(InputError, "xarr.array2string(x, precision=3)", lambda: f"{x:.3f}")
     assert xarr.array2string(x, precision=3) == "[0.    0.143 0.286]"
 
 
@@ -157,8 +157,8 @@ def test_deleting_and_walking_and_formatting_say_what_would_work() -> None:
 )
 def test_a_value_that_does_not_fit_its_index(index: Any, shape: tuple[int, ...], told: str) -> None:
     x, value = xarr.zeros((3, 4)), xarr.ones(shape)
-    refused(BroadcastError, told, lambda: x.__setitem__(index, value))
-    refused(BroadcastError, told, lambda: x.at[index].add(value))
+    assert_refused(BroadcastError, told, lambda: x.__setitem__(index, value))
+    assert_refused(BroadcastError, told, lambda: x.at[index].add(value))
     fix = re.search(r"value\S* would fit", told)
     if fix:
         x[index] = eval(fix[0].removesuffix(" would fit"), {"value": value})

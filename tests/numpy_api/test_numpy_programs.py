@@ -22,8 +22,8 @@ PROGRAMS = {
 XARR, NUMPY = "import xarr as np\n", "import numpy as np\n"
 
 
-def solved(name: str, library: str) -> tuple[Any, ...]:
-    """What the program computes with the line `library` for its import."""
+def solve(name: str, library: str) -> tuple[Any, ...]:
+    """The results of the program with the line `library` for its import."""
     path = CHECKOUT / "examples" / f"{name}.py"
     text = path.read_text(encoding="utf-8")
     assert text.count(XARR) == 1
@@ -37,9 +37,9 @@ def solved(name: str, library: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_import_alone_changes(name: str, backend: str) -> None:
-    wanted = solved(name, NUMPY)
+    wanted = solve(name, NUMPY)
     with xarr.use_backend(backend):
-        results = solved(name, XARR)
+        results = solve(name, XARR)
         assert len(results) == len(wanted)
         for one, other in zip(results, wanted, strict=True):
             assert type(one) is xarr.Array

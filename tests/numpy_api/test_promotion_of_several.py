@@ -27,7 +27,7 @@ def test_every_triple_is_promoted_as_by_numpy(number):
         assert xarr.result_type(*triple, *number) == wanted, (triple, number)
 
 
-def _promoted(dtypes):
+def _promote(dtypes):
     try:
         return xarr.result_type(*dtypes)
     except DTypeError:
@@ -36,7 +36,7 @@ def _promoted(dtypes):
 
 def test_triples_with_types_that_numpy_does_not_know():
     for triple in combinations_with_replacement([*map(np.dtype, NATIVE), *EXTENDED], 3):
-        assert len({_promoted(order) for order in permutations(triple)}) == 1, triple
+        assert len({_promote(order) for order in permutations(triple)}) == 1, triple
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_triples_with_types_that_numpy_does_not_know():
     ids=str,
 )
 def test_types_that_numpy_does_not_know(dtypes, wanted):
-    assert _promoted(dtypes) == (None if wanted is None else np.dtype(wanted))
+    assert _promote(dtypes) == (None if wanted is None else np.dtype(wanted))
 
 
 CALLS = [

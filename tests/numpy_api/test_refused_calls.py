@@ -117,7 +117,7 @@ def same(results: Any, wanted: Any) -> bool:
 
 
 def fault(kind: str, call: str) -> str | None:
-    """What is wrong with a call of a kind; None if nothing is."""
+    """The fault of a call of a kind; None if there is none."""
     result = outcome(xarr, call)
     if kind == "at once":
         right = isinstance(result, XarrError) and isinstance(result, MemoryError | ValueError | LookupError)

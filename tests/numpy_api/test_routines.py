@@ -128,9 +128,9 @@ def test_lengths_and_leading_zeros_can_be_said_in_traced_functions():
     same(rest, np.array([0, 0, 1.5]))
 
 
-def _told(value):
+def _tell(value):
     """Classes by name, messages as they are; a call shows no address, which differs between processes."""
-    return "call" if type(value) is type(_told) else getattr(value, "__name__", value)
+    return "call" if type(value) is type(_tell) else getattr(value, "__name__", value)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def _told(value):
         (lambda: xarr.polyfit([1, 2, 3], np.ones(3, "float16"), 1), errors.DTypeError, "32 bits or more"),
         (lambda: xarr.polyadd([[1]], [1]), errors.ShapeError, "vector of coefficients"),
     ],
-    ids=_told,
+    ids=_tell,
 )
 def test_refusals_say_what_would_work(call, error, wanted):
     if error is None:

@@ -100,7 +100,7 @@ RECORDS = {
 _RANK_1 = ((1,), (5,), (3, 4))
 
 
-def _changed(*calls: str, **options) -> Record:
+def _change(*calls: str, **options) -> Record:
     """Changes, which return None: what becomes of an array."""
     return Record(tuple(f"(lambda a: (a.{call}, a)[1])(xp.array(x))" for call in calls), **options)
 
@@ -113,11 +113,11 @@ METHODS = {
         signature="the choices may come one by one, as NumPy takes them too",
     ),
     "compress": Record(("x.compress([False, True])", "x.compress([True], axis=0)")),
-    "fill": _changed("fill(2)"),
+    "fill": _change("fill(2)"),
     "nonzero": Record(("x.nonzero()",)),
-    "put": _changed("put([0, -1], 2)", "put([9, -9], [2, 3], mode='clip')", shapes=_RANK_1),
+    "put": _change("put([0, -1], 2)", "put([9, -9], [2, 3], mode='clip')", shapes=_RANK_1),
     # Zeros of both signs are equal, and only a stable sort keeps their order.
-    "sort": _changed("sort()", "sort(axis=0)", shapes=_RANK_1, rtol=0),
+    "sort": _change("sort()", "sort(axis=0)", shapes=_RANK_1, rtol=0),
     "take": Record(("x.take(0)", "x.take([[0, -1]], axis=-1)", "x.take([9], mode='clip')")),
 }
 RECORDS |= {f"ndarray.{name}": record for name, record in METHODS.items()}

@@ -7,18 +7,18 @@ VECTORS = ((), (1,), (2,), (5,), (8,))
 UNTRIMMED = "in a traced function leading zeros stay, by trim_leading_zeros=False"
 
 
-def _of(*calls: str, differs: str = "", shapes: tuple[tuple[int, ...], ...] = VECTORS) -> Record:
+def _record(*calls: str, differs: str = "", shapes: tuple[tuple[int, ...], ...] = VECTORS) -> Record:
     return Record(calls, shapes=shapes, inputs=2, special=False, limits=(-9, 9), rtol=CLOSE, differs=differs)
 
 
 RECORDS = {
-    "polyadd": _of("xp.polyadd(x, y)", "xp.polyadd(x, [1, 2, 3])", "xp.polyadd([], x)"),
-    "polysub": _of("xp.polysub(x, y)", "xp.polysub(x, [1.5, 2, 3])", "xp.polysub(1, x)"),
-    "polymul": _of(
+    "polyadd": _record("xp.polyadd(x, y)", "xp.polyadd(x, [1, 2, 3])", "xp.polyadd([], x)"),
+    "polysub": _record("xp.polysub(x, y)", "xp.polysub(x, [1.5, 2, 3])", "xp.polysub(1, x)"),
+    "polymul": _record(
         "xp.polymul(x, y)", "xp.polymul(x, [0, 0, 2, 3])", "xp.polymul([0, 0], x)", "xp.polymul(x, 2)",
         differs=UNTRIMMED,
     ),
-    "polydiv": _of(
+    "polydiv": _record(
         "xp.polydiv(x, [2, 1])", "xp.polydiv([1, 3, 3, 1], [1, 1])", "xp.polydiv(x, 4.0)", "xp.polydiv([1, 2], x)",
         differs=UNTRIMMED,
     ),
@@ -32,12 +32,12 @@ RECORDS = {
         shapes=((1,), (2,), (5,), (8,)),
         rtol=CLOSE,
     ),
-    "polyval": _of(
+    "polyval": _record(
         "xp.polyval(x, y)", "xp.polyval([], x)", "xp.polyval([1, -2, 0.5], x)", "xp.polyval(x, [[1, 2], [0, -1]])",
         "xp.polyval(x, 2)", "xp.polyval(np.linspace(1, 2, 50), x / 10)",
         "xp.polyval([1, 2], 2.5)", shapes=VECTORS[1:],
     ),
-    "poly": _of(
+    "poly": _record(
         "xp.poly(x)", "xp.poly([1, 2j, -2j])", "xp.poly([1 + 1j, 2])", "xp.poly((-1, 0, 0.5, 2))",
         "xp.poly([[2.0, 1], [1, 3]])", "xp.poly([[0, -1], [1, 0]])",
         shapes=VECTORS[1:],

@@ -41,7 +41,7 @@ def _running_standard(name: str) -> Record:
     return Record(calls, shapes=_SOME, special=False, limits=(-3, 3), rtol=_CLOSE)
 
 
-def _of(*texts: str, **options) -> Record:
+def _record(*texts: str, **options) -> Record:
     return Record(texts, **options)
 
 
@@ -56,8 +56,8 @@ RECORDS = {
     "cumprod": _running("cumprod"),
     "cumulative_sum": _running_standard("cumulative_sum"),
     "cumulative_prod": _running_standard("cumulative_prod"),
-    "ptp": _of("xp.ptp(x)", "xp.ptp(x, axis=0, keepdims=True)", dtypes=_REAL[1:], shapes=_SOME),
-    "average": _of(
+    "ptp": _record("xp.ptp(x)", "xp.ptp(x, axis=0, keepdims=True)", dtypes=_REAL[1:], shapes=_SOME),
+    "average": _record(
         "xp.average(x)",
         "xp.average(x, axis=0)",
         "xp.average(x, weights=abs(y) + 1, returned=True)",
@@ -70,29 +70,31 @@ RECORDS = {
         rtol=_CLOSE,
         differs="weights that sum to 0 give NaN or infinity, where NumPy raises ZeroDivisionError",
     ),
-    "all": _of("xp.all(x)", "xp.all(x, axis=0)", "xp.all(x, -1, keepdims=True)", shapes=_RANK_1),
-    "any": _of("xp.any(x)", "xp.any(x, axis=0)", "xp.any(x, -1, keepdims=True)", shapes=_RANK_1),
-    "count_nonzero": _of("xp.count_nonzero(x)", "xp.count_nonzero(x, axis=0, keepdims=True)", shapes=_RANK_1),
-    "argmax": _of(
+    "all": _record("xp.all(x)", "xp.all(x, axis=0)", "xp.all(x, -1, keepdims=True)", shapes=_RANK_1),
+    "any": _record("xp.any(x)", "xp.any(x, axis=0)", "xp.any(x, -1, keepdims=True)", shapes=_RANK_1),
+    "count_nonzero": _record(
+        "xp.count_nonzero(x)", "xp.count_nonzero(x, axis=0, keepdims=True)", shapes=_RANK_1
+    ),
+    "argmax": _record(
         "xp.argmax(x)",
         "xp.argmax(x, axis=0)",
         "xp.argmax(x, -1, keepdims=True)",
         dtypes=_REAL,
         shapes=_RANK_1,
     ),
-    "argmin": _of(
+    "argmin": _record(
         "xp.argmin(x)",
         "xp.argmin(x, axis=0)",
         "xp.argmin(x, -1, keepdims=True)",
         dtypes=_REAL,
         shapes=_RANK_1,
     ),
-    "argsort": _of("xp.argsort(x, stable=True)", "xp.argsort(x, axis=0, kind='stable')", shapes=_RANK_1),
-    "sort": _of("xp.sort(x)", "xp.sort(x, axis=0)", "xp.sort(x, axis=None)", shapes=_RANK_1, rtol=0),
-    "where": _of(
+    "argsort": _record("xp.argsort(x, stable=True)", "xp.argsort(x, axis=0, kind='stable')", shapes=_RANK_1),
+    "sort": _record("xp.sort(x)", "xp.sort(x, axis=0)", "xp.sort(x, axis=None)", shapes=_RANK_1, rtol=0),
+    "where": _record(
         "xp.where(x > 1, x, y)", "xp.where(x, y, 3)", "xp.where(x > y, 1, 2.5)", inputs=2, dtypes=_REAL
     ),
-    "isclose": _of(
+    "isclose": _record(
         "xp.isclose(x, y)", "xp.isclose(x, x, equal_nan=True)", "xp.isclose(x, y, atol=9)", inputs=2
     ),
 }

@@ -118,7 +118,7 @@ def numpy_state() -> Any:
     np.random.set_state(state)
 
 
-def called(target: Any, name: str, arguments: str, **values: Any) -> Any:
+def call_method(target: Any, name: str, arguments: str, **values: Any) -> Any:
     return eval(f"target.{name}({arguments})", {"target": target, **values})
 
 
@@ -126,31 +126,33 @@ def called(target: Any, name: str, arguments: str, **values: Any) -> Any:
 @pytest.mark.parametrize(("name", "arguments"), cases(CALLS, LEGACY, ALIASES))
 def test_functions_give_numpys_numbers(name: str, arguments: str) -> None:
     np.random.seed(12)
-    wanted = [called(np.random, name, arguments) for _ in range(2)]
+    wanted = [call_method(np.random, name, arguments) for _ in range(2)]
     random.seed(12)
     for each in wanted:
-        assert_numpys(called(random, name, arguments), each)
+        assert_numpys(call_method(random, name, arguments), each)
 
 
 @pytest.mark.parametrize(("name", "arguments"), cases(CALLS, LEGACY, {"tomaxint": ["3", ""]}))
 def test_a_state_gives_numpys_numbers(name: str, arguments: str) -> None:
     mine, theirs = random.RandomState(5), np.random.RandomState(5)
     for _ in range(2):
-        assert_numpys(called(mine, name, arguments), called(theirs, name, arguments))
+        assert_numpys(call_method(mine, name, arguments), call_method(theirs, name, arguments))
 
 
 @pytest.mark.parametrize(("name", "arguments"), cases(CALLS, NEW))
 def test_a_generator_gives_numpys_numbers(name: str, arguments: str) -> None:
     mine, theirs = random.default_rng(5), np.random.default_rng(5)
     for _ in range(2):
-        assert_numpys(called(mine, name, arguments), called(theirs, name, arguments))
+        assert_numpys(call_method(mine, name, arguments), call_method(theirs, name, arguments))
 
 
 @pytest.mark.parametrize(("name", "arguments"), WITH_ARRAYS.items())
 def test_parameters_may_be_arrays(name: str, arguments: str) -> None:
     a, b = [1.0, 2.0], [3.0, 4.0]
-    wanted = called(np.random.default_rng(1), name, arguments, a=np.array(a), b=np.array(b))
-    assert_same(called(random.default_rng(1), name, arguments, a=xarr.asarray(a), b=xarr.asarray(b)), wanted)
+    wanted = call_method(np.random.default_rng(1), name, arguments, a=np.array(a), b=np.array(b))
+    assert_same(
+        call_method(random.default_rng(1), name, arguments, a=xarr.asarray(a), b=xarr.asarray(b)), wanted
+    )
 
 
 @pytest.mark.usefixtures("numpy_state")
@@ -570,7 +572,7 @@ def test_drawing_in_a_traced_function_is_refused(name: str) -> None:
         lambda f: xarr.lax.fori_loop(0, 2, lambda i, x: f(x), xarr.zeros(3)),
     ):
         with pytest.raises(TracedValueError) as caught:
-            body(lambda x: called(random, name, arguments, x=x))
+            body(lambda x: call_method(random, name, arguments, x=x))
         message = str(caught.value)
         assert message.startswith(f"random.{name} is numpy.random's: in a traced function")
         assert numpy_calls.KEYED.get(name, "draw the numbers outside") in message

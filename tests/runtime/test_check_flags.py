@@ -21,7 +21,7 @@ X = np.arange(12.0).reshape(3, 4)
 
 
 def outcome(run: Callable[[], Sequence[Any]]) -> Any:
-    """What `run` gives, or the class and the text of the error that it raises."""
+    """The result of `run`, or the class and the text of the error that it raises."""
     try:
         return list(run())
     except (IndexError, np.linalg.LinAlgError) as error:

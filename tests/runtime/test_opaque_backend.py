@@ -70,7 +70,7 @@ def test_it_is_no_backend_of_the_library() -> None:
 
 
 def transfers(opaque: Backend, run: Callable[[], Any]) -> tuple[int, int]:
-    """How often `run` and the computation of the Arrays that it returns copy to the backend, and from it."""
+    """Count the copies to the backend and from it by `run` and the computation of the Arrays that it returns."""
     with opaque.transfers() as counted:
         xarr.block_until_ready(run())
     return counted.from_host, counted.to_host
@@ -104,9 +104,9 @@ PROGRAMS: dict[str, tuple[Callable[[Array, Array, Array], Any], int, int]] = {
     "x[x.argmin()]": (lambda x, i, m: x[x.argmin(0)[0]], 0, 0),
     "x[[0, 2]]": (lambda x, i, m: x[[0, 2]], 1, 0),
     "x[mask]": (lambda x, i, m: x[m], 1, 1),
-    "x[1] = v": (lambda x, i, m: written(x, 1, 5.0), 0, 0),
-    "x[i] = v": (lambda x, i, m: written(x, i, 5.0), 0, 0),
-    "x[mask] = v": (lambda x, i, m: written(x, m, 5.0), 0, 0),
+    "x[1] = v": (lambda x, i, m: write(x, 1, 5.0), 0, 0),
+    "x[i] = v": (lambda x, i, m: write(x, i, 5.0), 0, 0),
+    "x[mask] = v": (lambda x, i, m: write(x, m, 5.0), 0, 0),
     "x.at[i].add(v)": (lambda x, i, m: x.at[i].add(1.0), 0, 0),
     "take": (lambda x, i, m: xarr.take(x, i, axis=0), 0, 0),
     "where": (lambda x, i, m: xarr.where(m, x, 0), 0, 0),
@@ -129,7 +129,7 @@ PROGRAMS: dict[str, tuple[Callable[[Array, Array, Array], Any], int, int]] = {
 }
 
 
-def written(x: Array, index: Any, value: Any) -> Array:
+def write(x: Array, index: Any, value: Any) -> Array:
     copied = x.copy()
     copied[index] = value
     return copied
@@ -267,7 +267,7 @@ def test_a_backend_may_lend_its_memory(opaque: Backend, monkeypatch: pytest.Monk
     assert options == [7, (1, 0), False]
 
 
-def raised(look: Callable[..., Any], *arguments: Any) -> tuple[type[BaseException], str, list[str]]:
+def catch(look: Callable[..., Any], *arguments: Any) -> tuple[type[BaseException], str, list[str]]:
     """The class, the text and the lines of the error that `look` raises.
 
     A note begins with the type of what failed, in which an engine counts what it added to a loop.
@@ -300,7 +300,7 @@ def test_an_index_out_of_bounds_is_named_where_the_value_is_looked_at(
     for bad in ([0, 7, 1], [-9, 7, 1]):
         # Where the values are there, the index itself is refused when it is written: they are not yet.
         pending = xarr.asarray(VALUES, device="numpy"), xarr.asarray(bad, device="numpy") + 0
-        wanted = raised(lambda arrays: np.asarray(run(*arrays)), pending)
+        wanted = catch(lambda arrays: np.asarray(run(*arrays)), pending)
         assert wanted[2]
         x, i = xarr.asarray(VALUES), xarr.asarray(bad) + 0
         for _ in range(3):
@@ -309,8 +309,8 @@ def test_an_index_out_of_bounds_is_named_where_the_value_is_looked_at(
                 xarr.evaluate(result)
             assert (counted.from_host, counted.to_host) == (0, 0)
             for look in (np.asarray, str, lambda y: np.asarray(y * 2)):
-                assert raised(look, result) == wanted
-            assert raised(lambda y: y.to("numpy"), result)[2] == wanted[2]
+                assert catch(look, result) == wanted
+            assert catch(lambda y: y.to("numpy"), result)[2] == wanted[2]
         good = xarr.asarray([0, 2, 1])
         assert_same(np.asarray(run(x, good)), np.asarray(run(pending[0], good.to("numpy"))))
 

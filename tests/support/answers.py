@@ -85,13 +85,13 @@ def look_up(file: str, key: str, compute: Callable[[], list[HostArray]], mode: s
     """The answer kept for the tests of `file` under `key`, else what `compute` returns."""
     kept = None if mode == "live" else _of_file(file).get(key)
     if kept is not None and kept.size and (mode != "renew" or version_of(file) == metadata.version("jax")):
-        results = unpacked(kept)
+        results = unpack_arrays(kept)
         used.add(file)
     else:
         results = compute()
         if kept is None and not mode and _of_file(file):
             missed[file] = missed.get(file, 0) + 1  # What raises has no answer.
-        kept = packed(results)
+        kept = pack_arrays(results)
     if mode == "renew":
         _renewed.setdefault(file, {})[key] = kept if kept.size <= LONGEST else kept[:0]
     return results
@@ -133,14 +133,14 @@ def _flat(part: Any) -> list[Any]:
     return [part]
 
 
-def packed(arrays: list[HostArray]) -> HostArray:
+def pack_arrays(arrays: list[HostArray]) -> HostArray:
     """Arrays of any element types as one of bytes."""
     header = json.dumps([(x.dtype.name, x.shape) for x in arrays]).encode()
     return np.frombuffer(b"\n".join([header, b"".join(x.tobytes() for x in arrays)]), np.uint8)
 
 
-def unpacked(data: HostArray) -> list[HostArray]:
-    """The arrays that `packed` got."""
+def unpack_arrays(data: HostArray) -> list[HostArray]:
+    """The arrays that `pack_arrays` got."""
     header, _, rest = data.tobytes().partition(b"\n")
     arrays, offset = [], 0
     for name, shape in json.loads(header):

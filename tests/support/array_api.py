@@ -340,7 +340,7 @@ def _data_type() -> dict[str, Record]:
     kinds = ("bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating")
 
     def info_of(kind: str, *names: str) -> Record:
-        def drawn(d: Draw) -> Call:
+        def draw_call(d: Draw) -> Call:
             dtype = np.dtype(d.dtype(kind))
             return Call((d.of(dtype, dtype.type, np.zeros(2, dtype)),))
 
@@ -349,7 +349,7 @@ def _data_type() -> dict[str, Record]:
             info = (np.iinfo if dtype.kind in "iu" else np.finfo)(dtype)
             return {"dtype": info.dtype} | {name: getattr(info, name) for name in names}
 
-        return Record(drawn, oracle)
+        return Record(draw_call, oracle)
 
     return {
         "astype": Record(_astype),
@@ -450,14 +450,14 @@ def _searching() -> dict[str, Record]:
             _reduction("any"), oracle=lambda x, **options: np.asarray(np.count_nonzero(x, **options))
         ),
         "nonzero": _unary("any", low=1),
-        "searchsorted": Record(_searchsorted),
+        "searchsorted": Record(_draw_searchsorted),
         "where": Record(lambda d: Call((d.array("bool", (3, 1)), d.array("numeric", (3, 2)), d.of(1, 0)))),
         "take": Record(_take),
         "take_along_axis": Record(_take_along_axis),
     }
 
 
-def _searchsorted(d: Draw) -> Call:
+def _draw_searchsorted(d: Draw) -> Call:
     x = d.array("real", (d.integer(0, 9),))
     values = d.of(d.array("real", dtype=str(x.dtype)), d.integer(0, 9))
     if d.of(True, False):
@@ -488,15 +488,15 @@ def _sets() -> dict[str, Record]:
 
         return oracle
 
-    def drawn(d: Draw) -> Call:
+    def draw_call(d: Draw) -> Call:
         return Call((d.array("any", limit=3),))
 
     return {
         "isin": Record(lambda d: d.call(*_alike(d), invert=d.of(True, False))),
-        "unique_all": Record(drawn, unique("values", "indices", "inverse", "counts")),
-        "unique_counts": Record(drawn, unique("values", "counts")),
-        "unique_inverse": Record(drawn, unique("values", "inverse")),
-        "unique_values": Record(drawn, unique("values")),
+        "unique_all": Record(draw_call, unique("values", "indices", "inverse", "counts")),
+        "unique_counts": Record(draw_call, unique("values", "counts")),
+        "unique_inverse": Record(draw_call, unique("values", "inverse")),
+        "unique_values": Record(draw_call, unique("values")),
     }
 
 
@@ -506,7 +506,7 @@ def _alike(d: Draw) -> tuple[Any, Any]:
 
 
 def _sorting() -> dict[str, Record]:
-    def drawn(d: Draw) -> Call:
+    def draw_call(d: Draw) -> Call:
         x = d.array("real", low=1, limit=5)
         return d.call(x, axis=d.axis(x), descending=d.of(True, False), stable=d.of(True, False))
 
@@ -516,10 +516,10 @@ def _sorting() -> dict[str, Record]:
         backwards = np.argsort(np.flip(x, axis), axis=axis, stable=True)
         return np.flip(x.shape[axis] - 1 - backwards, axis)
 
-    def ordered(x: Any, axis: int = -1, **options: bool) -> Any:
+    def take_in_order(x: Any, axis: int = -1, **options: bool) -> Any:
         return np.take_along_axis(x, sorting_indices(x, axis, **options), axis)
 
-    return {"argsort": Record(drawn, sorting_indices), "sort": Record(drawn, ordered)}
+    return {"argsort": Record(draw_call, sorting_indices), "sort": Record(draw_call, take_in_order)}
 
 
 def _statistical() -> dict[str, Record]:
@@ -571,7 +571,7 @@ def _linear_algebra() -> dict[str, Record]:
         one = d.array("numeric", (*batch, rows, inner), dtype=dtype, special=False, limit=4)
         return Call((one, d.array("numeric", (2, inner, columns), dtype=dtype, special=False, limit=4)))
 
-    def along(d: Draw) -> Call:
+    def draw_along(d: Draw) -> Call:
         x = d.array("numeric", low=1, special=False, limit=4)
         axis = d.integer(-x.ndim, -1)
         other = d.array("numeric", x.shape, dtype=str(x.dtype), special=False, limit=4)
@@ -588,7 +588,7 @@ def _linear_algebra() -> dict[str, Record]:
         "matmul": Record(product, rtol=1e-12),
         "matrix_transpose": _unary("any", low=2),
         "tensordot": Record(tensors, rtol=1e-12),
-        "vecdot": Record(along, rtol=1e-12),
+        "vecdot": Record(draw_along, rtol=1e-12),
     }
 
 

@@ -96,7 +96,7 @@ def values() -> dict[str, np.ndarray[Any, Any]]:
     }
 
 
-def reported(call: str, names: dict[str, Any]) -> dict[str, str]:
+def report(call: str, names: dict[str, Any]) -> dict[str, str]:
     """The type of what the call gives for Arrays, and how it differs from what it gives for NumPy arrays."""
     xarr = importlib.import_module("xarr")
     arguments = values()
@@ -123,7 +123,7 @@ def main(library: str) -> None:
         names[library].set_config(array_api_dispatch=True)
     # They warn of the mode itself, which is experimental.
     warnings.simplefilter("ignore")
-    print(json.dumps({call: reported(call, names) for call in CALLS[library]}))
+    print(json.dumps({call: report(call, names) for call in CALLS[library]}))
 
 
 if __name__ == "__main__":

@@ -187,7 +187,7 @@ COMMAND = "cc -O1 -shared -fPIC -fwrapv -fno-strict-aliasing -ffp-contract=off -
 CACHE = Path(tempfile.gettempdir()) / f"xarr-c-{os.getuid()}"
 
 
-def compiled(text: str) -> Callable[[Any], None]:
+def compile_program(text: str) -> Callable[[Any], None]:
     """The function `run` of a C text, whose shared object is kept."""
     text = PRELUDE + text
     CACHE.mkdir(exist_ok=True)
@@ -199,7 +199,7 @@ def compiled(text: str) -> Callable[[Any], None]:
     return ctypes.CDLL(str(path)).run
 
 
-function_of = lru_cache(None)(lambda kernel: compiled(Printer().function(kernel)))
+function_of = lru_cache(None)(lambda kernel: compile_program(Printer().function(kernel)))
 
 
 def launch(kernel: Kernel, arrays: Sequence[Array], workspace: Array) -> None:
@@ -217,7 +217,7 @@ def launch_loop(graphs: Sequence[Graph], state: Sequence[Array]) -> None:
     own = [[np.empty(x.size, x.dtype) for x in (*each.outputs, *each.scratch)] for each in kernels]
     addresses = [[x.ctypes.data for x in (*state, *arrays)] for arrays in own]
     buffers = [(ctypes.c_void_p * len(each))(*each) for each in addresses]
-    compiled(Printer().while_loop(*kernels))((ctypes.c_void_p * 2)(*map(ctypes.addressof, buffers)))
+    compile_program(Printer().while_loop(*kernels))((ctypes.c_void_p * 2)(*map(ctypes.addressof, buffers)))
 
 
 # --- 3. Plans ------------------------------------------------------------------------------------------

@@ -52,6 +52,6 @@ def is_infinite(x: HostArray) -> HostArray:
     return np.asarray(np.isinf(x.real) | np.isinf(x.imag))
 
 
-def shown(name: str, where: HostArray, *columns: HostArray) -> str:
+def format_rows(name: str, where: HostArray, *columns: HostArray) -> str:
     rows = np.flatnonzero(where)[:8]
     return "\n".join([f"{name}: {where.sum()} differ", *(str([str(x[i]) for x in columns]) for i in rows)])

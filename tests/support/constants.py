@@ -42,13 +42,13 @@ def constants_of_the_default_backend(paths: Iterable[Path]) -> list[str]:
 def _calls(tree: ast.Module) -> Iterator[ast.Call]:
     makers = _names_of_makers(tree)
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _dotted(node.func) not in makers:
+        if not isinstance(node, ast.Call) or _dotted_name(node.func) not in makers:
             continue
         if all(keyword.arg != "device" for keyword in node.keywords):
             yield node
 
 
-def _dotted(function: ast.expr) -> str:
+def _dotted_name(function: ast.expr) -> str:
     """`full` or `lax.full`; "" for anything longer."""
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         return f"{function.value.id}.{function.attr}"

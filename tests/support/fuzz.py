@@ -92,7 +92,7 @@ def showing(text: Callable[[], str]) -> Iterator[None]:
         raise
 
 
-def drawn(name: str, draw: Draw, seed: int, count: int = COUNT) -> list[Drawn]:
+def draw_calls(name: str, draw: Draw, seed: int, count: int = COUNT) -> list[Drawn]:
     """`count` calls, which the name and the seed decide."""
     random = generator(name, seed)
     return [draw(random) for _ in range(count)]
@@ -115,7 +115,7 @@ def check_with_jax(
     name: str, draw: Draw, seed: int, backends: Sequence[str] = ("numpy",), count: int = COUNT
 ) -> None:
     """Raise AssertionError unless the calls give on each backend what jax.lax gives."""
-    rows = drawn(name, draw, seed, count)
+    rows = draw_calls(name, draw, seed, count)
     source = source_of(sys.modules[draw.__module__])
 
     @recorded
@@ -130,7 +130,7 @@ def check_with_jax(
 
 def check_with_xla(name: str, draw: Draw, seed: int, count: int = COUNT) -> None:
     """Raise AssertionError unless the calls give on both backends what XLA makes of the text that xarr prints."""
-    rows = drawn(name, draw, seed, count)
+    rows = draw_calls(name, draw, seed, count)
     assert _unknown_to_xla(rows) <= count // 20
 
 

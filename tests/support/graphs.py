@@ -166,7 +166,7 @@ def _product(x: Node, y: Node) -> Node:
     return node(ops.DotGeneral((), (), (1,), (0,), F32), x, y)
 
 
-def _batched(x: Node, y: Node) -> Node:
+def _batch(x: Node, y: Node) -> Node:
     return node(ops.DotGeneral((0,), (1,), (1,), (0,), np.dtype(np.float64), ("HIGHEST", "DEFAULT")), x, y)
 
 
@@ -202,7 +202,7 @@ REDUCTION = {
         graph(_product, M, tensor(F32, 3, 2)), (MATRIX, MATRIX.T.copy()), ([[14, 31], [31, 77]],)
     ),
     "DotGeneral, batched": Case(
-        graph(_batched, M, tensor(F32, 3, 2, 4)),
+        graph(_batch, M, tensor(F32, 3, 2, 4)),
         (MATRIX, np.ones((3, 2, 4), np.float32)),
         ([[6] * 4, [15] * 4],),
     ),
@@ -347,7 +347,7 @@ INDEXING = {
 }
 
 
-def _reduced(*settings: Any, computation: Graph = SUM) -> Callable[[Node], Node]:
+def _reduce(*settings: Any, computation: Graph = SUM) -> Callable[[Node], Node]:
     return lambda x: node(ops.ReduceWindow(*settings, computation), x, constant(0))
 
 
@@ -368,14 +368,14 @@ def _largest_gets(x: Node, source: Node) -> Node:
 
 WINDOWS = {
     "ReduceWindow": Case(
-        graph(_reduced((2, 2), (1, 1), (1, 1), (1, 1), ((0, 0), (0, 0))), M), (MATRIX,), ([[15, 12]],)
+        graph(_reduce((2, 2), (1, 1), (1, 1), (1, 1), ((0, 0), (0, 0))), M), (MATRIX,), ([[15, 12]],)
     ),
     "ReduceWindow, dilated and padded": Case(
-        graph(_reduced((1, 2), (2, 1), (1, 2), (1, 3), ((0, 0), (1, -1))), M), (MATRIX,), ([[1, 3]],)
+        graph(_reduce((1, 2), (2, 1), (1, 2), (1, 3), ((0, 0), (1, -1))), M), (MATRIX,), ([[1, 3]],)
     ),
     "ReduceWindow by a computation": Case(
         graph(
-            _reduced(
+            _reduce(
                 (1, 3),
                 (1, 1),
                 (1, 1),
@@ -392,7 +392,7 @@ WINDOWS = {
         graph(_sums_and_products, M), (MATRIX,), ([[3, 4, 3], [6, 11, 9]], [[3, 3, 2], [6, 30, 20]])
     ),
     "ReduceWindow of a scalar": Case(
-        graph(_reduced((), (), (), (), ()), tensor(F32)), (np.array(3, np.float32),), (3,)
+        graph(_reduce((), (), (), (), ()), tensor(F32)), (np.array(3, np.float32),), (3,)
     ),
     "SelectAndScatter": Case(graph(_largest_gets, M, M), (MATRIX, MATRIX), ([[3, 0, 3], [6, 5, 4]],)),
 }

@@ -30,24 +30,24 @@ def _binary(op: type[Any], x: Node, y: Node) -> Node:
 
 
 def _constant(value: float, like: Node) -> Node:
-    return _repeated(node(ops.Constant.of(np.array(value, like.dtype))), like, ())
+    return _repeat(node(ops.Constant.of(np.array(value, like.dtype))), like, ())
 
 
-def _repeated(x: Node, like: Node, dims: tuple[int, ...]) -> Node:
+def _repeat(x: Node, like: Node, dims: tuple[int, ...]) -> Node:
     return node(ops.BroadcastInDim(like.shape, dims), x)
 
 
-def _reduced(op: type[Any], x: Node, first: Any, *dims: int) -> Node:
+def _reduce(op: type[Any], x: Node, first: Any, *dims: int) -> Node:
     combine = scalars(lambda a, b: node(op(), a, b), x.dtype, x.dtype)
     return node(ops.Reduce(dims, combine), x, node(ops.Constant.of(np.array(first, x.dtype))))
 
 
 def _sum(x: Node, *dims: int) -> Node:
-    return _reduced(ops.Add, x, 0, *dims)
+    return _reduce(ops.Add, x, 0, *dims)
 
 
 def _row_and_matrix(x: Node, v: Node) -> Node:
-    return _binary(ops.Add, x, _binary(ops.Multiply, _repeated(v, x, (1,)), _constant(2, x)))
+    return _binary(ops.Add, x, _binary(ops.Multiply, _repeat(v, x, (1,)), _constant(2, x)))
 
 
 def _chain(x: Node) -> Node:
@@ -56,9 +56,9 @@ def _chain(x: Node) -> Node:
 
 
 def _softmax(x: Node) -> Node:
-    centred = _binary(ops.Subtract, x, _repeated(_reduced(ops.Maximum, x, -np.inf, 1), x, (0,)))
+    centred = _binary(ops.Subtract, x, _repeat(_reduce(ops.Maximum, x, -np.inf, 1), x, (0,)))
     e = node(ops.Exponential(), centred)
-    return _binary(ops.Divide, e, _repeated(_sum(e, 1), x, (0,)))
+    return _binary(ops.Divide, e, _repeat(_sum(e, 1), x, (0,)))
 
 
 def _part(x: Node, row: int, column: int) -> Node:
@@ -72,7 +72,7 @@ def _stencil(x: Node) -> Node:
     return _binary(ops.Add, _binary(ops.Add, upper, lower), _binary(ops.Add, left, right))
 
 
-def _padded(x: Node) -> Node:
+def _pad(x: Node) -> Node:
     filler = node(ops.Constant.of(np.array(1.5, x.dtype)))
     wide = node(ops.Pad((2, -1), (3, 4), (0, 0)), node(ops.Negate(), x), filler)
     return _binary(ops.Add, wide, node(ops.Reverse((1,)), wide))
@@ -83,7 +83,7 @@ def _largest_index(x: Node) -> Node:
     positive = node(
         ops.Select(), node(ops.Compare("GT"), x, _constant(0, x)), positions, _constant(-1, positions)
     )
-    return _reduced(ops.Maximum, positive, -1, 1)
+    return _reduce(ops.Maximum, positive, -1, 1)
 
 
 def _half(x: Node, y: Node) -> Node:
@@ -118,7 +118,7 @@ CASES: Final[dict[str, tuple[Callable[..., Any], tuple[TensorType, ...]]]] = {
     "sum_of_all": (lambda x: _sum(_binary(ops.Multiply, x, x), 0), (tensor(F64, 300_001),)),
     "softmax": (_softmax, (tensor(F32, 37, 53),)),
     "stencil": (_stencil, (tensor(F32, 40, 41),)),
-    "padding_and_reverse": (_padded, (tensor(F32, 20, 31),)),
+    "padding_and_reverse": (_pad, (tensor(F32, 20, 31),)),
     "indices": (_largest_index, (tensor(F32, 20, 31),)),
     "half_precision": (_half, (tensor(F16, 5, 33), tensor(F32, 5, 33))),
     "gathered_rows": (_rows_at_indices, (tensor(F32, 20, 16), tensor(I32, 70))),

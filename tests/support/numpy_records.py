@@ -148,7 +148,7 @@ def _assert_refused(call: Any, form: list[Any], error: Exception) -> None:
     try:
         result = call(xarr, *form)
         if isinstance(result, xarr.Array):
-            np.asarray(result)  # Where memory is not the host's, a failed check shows when somebody looks.
+            np.asarray(result)  # Where memory is not the host's, a failed check shows when it is read.
     except (XarrError, np.linalg.LinAlgError):
         return
     raise AssertionError(f"NumPy refuses this ({type(error).__name__}: {error}), xarr gives {result!r}")
@@ -172,7 +172,7 @@ def signature_difference(name: str) -> str:
     wanted = [one for one in theirs if one in ours or not _takes_keywords(attribute(xarr, name))]
     if shared == wanted and all(_agree(theirs[one], ours[one]) for one in shared):
         return ""
-    return f"NumPy has ({_shown(theirs)}), xarr ({_shown(ours)})"
+    return f"NumPy has ({_show(theirs)}), xarr ({_show(ours)})"
 
 
 def _parameters(function: Any) -> dict[str, Any]:
@@ -199,6 +199,6 @@ def _agree(theirs: Any, ours: Any) -> bool:
     return (theirs is float and ours is None) or (type(theirs) is type(ours) and bool(theirs == ours))
 
 
-def _shown(parameters: dict[str, Any]) -> str:
+def _show(parameters: dict[str, Any]) -> str:
     defaults = ("" if one is inspect.Parameter.empty else f"={one!r}" for one in parameters.values())
     return ", ".join(map(str.__add__, parameters, defaults))

@@ -82,13 +82,13 @@ class OpaqueProgram:
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         results = self.program(*[_contents(argument, self.ordinal) for argument in arguments])
-        return tuple([_wrapped(value, self.ordinal) for value in results])
+        return tuple([_wrap(value, self.ordinal) for value in results])
 
 
-def _wrapped(value: Any, ordinal: int) -> Any:
+def _wrap(value: Any, ordinal: int) -> Any:
     """A value of any type as a buffer, or a tuple of them."""
     if isinstance(value, tuple):
-        return tuple([_wrapped(part, ordinal) for part in value])
+        return tuple([_wrap(part, ordinal) for part in value])
     return Buffer(value, ordinal)
 
 

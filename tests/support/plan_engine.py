@@ -110,12 +110,12 @@ class PlanRun:
             )
             return []
         if isinstance(step, program_plan.PlanCall):
-            return self.inside(step.plan, inputs)
+            return self.run_inside(step.plan, inputs)
         if isinstance(step, program_plan.Branch):
             count, chosen = len(step.branches), int(inputs[0])
             if inputs[0].dtype == np.bool_:
                 chosen = 1 - chosen
-            return self.inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
+            return self.run_inside(step.branches[chosen if 0 <= chosen < count else -1], inputs[1:])
         if isinstance(step, program_plan.LoopStep):
             return self.loop(step, inputs)
         return self.compute(step, inputs)
@@ -126,14 +126,14 @@ class PlanRun:
         carried = step.carried if isinstance(step, program_plan.LaunchLoop) else range(len(results))
         return [np.array(results[k]) for k in carried]
 
-    def inside(self, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    def run_inside(self, plan: Plan, inputs: Sequence[Array]) -> tuple[Array, ...]:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
         return type(self)(plan, inputs, self.workspace).results()
 
     def loop(self, step: program_plan.LoopStep, inputs: list[Array]) -> Sequence[Array]:
         state = [np.array(value) if k in step.body.donated else value for k, value in enumerate(inputs)]
-        while self.inside(step.cond, state)[0]:
-            state = list(self.inside(step.body, state))
+        while self.run_inside(step.cond, state)[0]:
+            state = list(self.run_inside(step.body, state))
             for spare, value in zip(step.spares, state, strict=False):
                 if spare is not None:
                     assert spare >= step.body.layout.arena

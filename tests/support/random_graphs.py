@@ -164,13 +164,13 @@ class _Builder:
             bound = Bound(inf, 0.0, bound.zeros)
         self.bounds[node] = bound
         if not bound.exact and bound.size > 16:
-            self._scaled(node, bound)
+            self._scale(node, bound)
         return node
 
-    def _scaled(self, node: Node, bound: Bound) -> None:
+    def _scale(self, node: Node, bound: Bound) -> None:
         """Scale a node down by a power of two, for what comes."""
         factor = self.constant(2.0 ** -int(np.log2(bound.size)), node.dtype)
-        self.multiply(node, self.fitted(factor, node.shape))
+        self.multiply(node, self.fit(factor, node.shape))
 
     def constant(self, value: Any, dtype: DType) -> Node:
         with np.errstate(all="ignore"):
@@ -219,21 +219,21 @@ class _Builder:
         others = [other for other in self.bounds if fits(other) and other is not node]
         if not others or self.random.random() < 0.1:
             return self.leaf(dtype, node.shape)
-        return self.fitted(self.random.choice(others[-12:]), node.shape)
+        return self.fit(self.random.choice(others[-12:]), node.shape)
 
-    def fitted(self, node: Node, shape: Shape) -> Node:
+    def fit(self, node: Node, shape: Shape) -> Node:
         """The node broadcast, cut or padded to a shape."""
         bound = self.bounds[node]
         if node.shape == shape:
             return node
-        dims = _embedded(node.shape, shape)
+        dims = _embed(node.shape, shape)
         if dims is not None:
             return self.add(ops.BroadcastInDim(shape, dims), node, bound=bound)
         if len(node.shape) != len(shape):
             index = tuple(self.random.randrange(size) for size in node.shape)
             after = tuple(k + 1 for k in index)
             one = self.add(ops.Slice(index, after, (1,) * len(index)), node, bound=bound)
-            return self.fitted(self.add(ops.Reshape(()), one, bound=bound), shape)
+            return self.fit(self.add(ops.Reshape(()), one, bound=bound), shape)
         low = tuple(self.random.randint(-2, 2) for _ in shape)
         gaps = [(a, b, k) for a, b, k in zip(shape, node.shape, low, strict=True)]
         low = tuple(k if b + k > 0 else 0 for _, b, k in gaps)
@@ -288,16 +288,16 @@ class _Builder:
         if op in (ops.Maximum, ops.Minimum):
             bound = Bound(max(a.size, b.size), max(a.error, b.error), True)
         else:
-            bound = self._rounded(x.dtype, a.size + b.size, a.error + b.error, zeros)
+            bound = self._round(x.dtype, a.size + b.size, a.error + b.error, zeros)
         return self.add(op(), x, y, bound=bound)
 
     def multiply(self, x: Node, y: Node) -> Node:
         a, b = self.bounds[x], self.bounds[y]
         size = a.size * b.size if inf not in (a.size, b.size) else inf
         error = 0.0 if a.exact and b.exact else a.size * b.error + b.size * a.error + a.error * b.error
-        return self.add(ops.Multiply(), x, y, bound=self._rounded(x.dtype, size, error, a.zeros or b.zeros))
+        return self.add(ops.Multiply(), x, y, bound=self._round(x.dtype, size, error, a.zeros or b.zeros))
 
-    def _rounded(self, dtype: DType, size: float, error: float, zeros: bool) -> Bound:
+    def _round(self, dtype: DType, size: float, error: float, zeros: bool) -> Bound:
         return Bound(size, error + epsilon(dtype) * size if error else 0.0, zeros)
 
     def finite(self, node: Node) -> bool:
@@ -322,7 +322,7 @@ class _Builder:
             return
         # An inexact number that is too large for the new type would become infinite, or not.
         if bound.exact or bound.size < LARGEST[dtype]:
-            self.add(ops.Convert(dtype), x, bound=self._rounded(dtype, bound.size, bound.error, bound.zeros))
+            self.add(ops.Convert(dtype), x, bound=self._round(dtype, bound.size, bound.error, bound.zeros))
 
     def compare(self) -> None:
         x = self.pick(lambda node: self.bounds[node].exact)
@@ -341,7 +341,7 @@ class _Builder:
 
     def clamp(self) -> None:
         x = self.pick()
-        low, high = (self.fitted(self.constant(k, x.dtype), x.shape) for k in (0, 1))
+        low, high = (self.fit(self.constant(k, x.dtype), x.shape) for k in (0, 1))
         if self.bounds[x].exact or self.finite(x):
             bound = self.bounds[x]
             self.add(ops.Clamp(), low, x, high, bound=Bound(max(bound.size, 1.0), bound.error, True))
@@ -533,7 +533,7 @@ def _size(array: Array) -> float:
     return largest if np.isfinite(largest) else inf
 
 
-def _embedded(shape: Shape, larger: Shape) -> Shape | None:
+def _embed(shape: Shape, larger: Shape) -> Shape | None:
     """Dimensions of `larger` along which an array of `shape` can be broadcast."""
     dims: list[int] = []
     for size in shape:

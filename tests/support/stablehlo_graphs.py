@@ -20,7 +20,7 @@ def tensor(*shape: int, dtype: Any = F32) -> TensorType:
     return TensorType(shape, np.dtype(dtype))
 
 
-def traced(function: Any, *types: TensorType) -> Graph:
+def trace_graph(function: Any, *types: TensorType) -> Graph:
     """The graph that a function of lax records."""
 
     def flat(*arguments: Handle) -> list[Any]:
@@ -46,37 +46,39 @@ def constants(dtype: np.dtype[Any]) -> Graph:
 
 
 GRAPHS: dict[str, Graph] = {
-    "arithmetic": traced(lambda x, y: lax.tanh(lax.add(x, y)), tensor(2, 3), tensor(2, 3)),
-    "compare": traced(lambda x, y: (lax.lt(x, y), lax.select(lax.ge(x, y), x, y)), tensor(4), tensor(4)),
-    "unsigned": traced(lambda x, y: lax.lt(x, y), tensor(4, dtype=np.uint8), tensor(4, dtype=np.uint8)),
-    "clamp": traced(lambda a, x, b: lax.clamp(a, x, b), tensor(3), tensor(3), tensor(3)),
-    "complex": traced(lambda x: (lax.real(lax.complex(x, x)), lax.abs(lax.complex(x, x))), tensor(3)),
-    "convert": traced(lambda x: lax.convert_element_type(x, np.int8), tensor(3)),
-    "bitcast": traced(lambda x: lax.bitcast_convert_type(x, np.uint8), tensor(3)),
-    "precision": traced(lambda x: lax.reduce_precision(x, 5, 10), tensor(3)),
-    "movement": traced(lambda x: lax.rev(lax.transpose(lax.reshape(x, (3, 2)), (1, 0)), (0,)), tensor(6)),
-    "slice_pad": traced(
+    "arithmetic": trace_graph(lambda x, y: lax.tanh(lax.add(x, y)), tensor(2, 3), tensor(2, 3)),
+    "compare": trace_graph(lambda x, y: (lax.lt(x, y), lax.select(lax.ge(x, y), x, y)), tensor(4), tensor(4)),
+    "unsigned": trace_graph(lambda x, y: lax.lt(x, y), tensor(4, dtype=np.uint8), tensor(4, dtype=np.uint8)),
+    "clamp": trace_graph(lambda a, x, b: lax.clamp(a, x, b), tensor(3), tensor(3), tensor(3)),
+    "complex": trace_graph(lambda x: (lax.real(lax.complex(x, x)), lax.abs(lax.complex(x, x))), tensor(3)),
+    "convert": trace_graph(lambda x: lax.convert_element_type(x, np.int8), tensor(3)),
+    "bitcast": trace_graph(lambda x: lax.bitcast_convert_type(x, np.uint8), tensor(3)),
+    "precision": trace_graph(lambda x: lax.reduce_precision(x, 5, 10), tensor(3)),
+    "movement": trace_graph(
+        lambda x: lax.rev(lax.transpose(lax.reshape(x, (3, 2)), (1, 0)), (0,)), tensor(6)
+    ),
+    "slice_pad": trace_graph(
         lambda x: lax.pad(lax.slice(x, (1,), (9,), (3,)), np.float32(0), [(1, -1, 2)]), tensor(9)
     ),
-    "broadcast": traced(lambda x: lax.broadcast_in_dim(x, (4, 3, 2), (1,)), tensor(3)),
-    "concatenate": traced(lambda x, y: lax.concatenate([x, y, x], 1), tensor(2, 3), tensor(2, 1)),
-    "iota": traced(lambda: lax.broadcasted_iota(np.int32, (2, 5), 1)),
-    "reduce": traced(lambda x: lax.reduce(x, np.float32(0), lax.add, (0, 2)), tensor(2, 3, 4)),
-    "reduce_window": traced(
+    "broadcast": trace_graph(lambda x: lax.broadcast_in_dim(x, (4, 3, 2), (1,)), tensor(3)),
+    "concatenate": trace_graph(lambda x, y: lax.concatenate([x, y, x], 1), tensor(2, 3), tensor(2, 1)),
+    "iota": trace_graph(lambda: lax.broadcasted_iota(np.int32, (2, 5), 1)),
+    "reduce": trace_graph(lambda x: lax.reduce(x, np.float32(0), lax.add, (0, 2)), tensor(2, 3, 4)),
+    "reduce_window": trace_graph(
         lambda x: lax.reduce_window(x, 0.0, lax.add, (2, 3), (1, 2), [(1, 0), (-1, 2)], (1, 2), (2, 1)),
         tensor(4, 5),
     ),
-    "select_and_scatter": traced(
+    "select_and_scatter": trace_graph(
         lambda x, y: lax.select_and_scatter(x, lax.ge, (2, 3), (2, 2), "SAME", y, 0.0, lax.add),
         tensor(4, 5),
         tensor(2, 3),
     ),
-    "argmax": traced(lambda x: lax.argmax(x, 1, np.int32), tensor(2, 3)),
-    "sort": traced(lambda x, y: lax.sort((x, y), num_keys=1), tensor(2, 3), tensor(2, 3, dtype=I32)),
-    "dot": traced(
+    "argmax": trace_graph(lambda x: lax.argmax(x, 1, np.int32), tensor(2, 3)),
+    "sort": trace_graph(lambda x, y: lax.sort((x, y), num_keys=1), tensor(2, 3), tensor(2, 3, dtype=I32)),
+    "dot": trace_graph(
         lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), tensor(2, 3, 4), tensor(2, 4, 5)
     ),
-    "convolution": traced(
+    "convolution": trace_graph(
         lambda x, y: lax.conv_general_dilated(
             x,
             y,
@@ -92,18 +94,18 @@ GRAPHS: dict[str, Graph] = {
         tensor(1, 4, 4, 2),
         tensor(2, 2, 1, 2),
     ),
-    "convolution_of_matrices": traced(lambda x, y: lax.conv(x, y, (), ()), tensor(3, 2), tensor(4, 2)),
-    "while": traced(
+    "convolution_of_matrices": trace_graph(lambda x, y: lax.conv(x, y, (), ()), tensor(3, 2), tensor(4, 2)),
+    "while": trace_graph(
         lambda x, y: lax.while_loop(lambda c: lax.lt(c, y), lambda c: lax.add(c, x), x), tensor(), tensor()
     ),
-    "loop": traced(lambda x: lax.fori_loop(0, 5, lambda i, c: lax.mul(c, x), x), tensor(3)),
-    "cond": traced(lambda p, x: lax.cond(p, lax.sin, lax.cos, x), tensor(dtype=BOOL), tensor(3)),
-    "switch": traced(
+    "loop": trace_graph(lambda x: lax.fori_loop(0, 5, lambda i, c: lax.mul(c, x), x), tensor(3)),
+    "cond": trace_graph(lambda p, x: lax.cond(p, lax.sin, lax.cos, x), tensor(dtype=BOOL), tensor(3)),
+    "switch": trace_graph(
         lambda i, x: lax.switch(i, [lax.sin, lax.cos, lax.tan], x), tensor(dtype=I32), tensor(3)
     ),
-    "call": traced(lambda x: lax.call(lambda y: (lax.sin(y), lax.call(lax.cos, y)), x), tensor(3)),
-    "map": traced(lambda x: lax.map_elements(lambda a: lax.mul(a, a), x), tensor(2, 3)),
-    "barrier": traced(lambda x, y: lax.optimization_barrier((x, y)), tensor(3), tensor()),
+    "call": trace_graph(lambda x: lax.call(lambda y: (lax.sin(y), lax.call(lax.cos, y)), x), tensor(3)),
+    "map": trace_graph(lambda x: lax.map_elements(lambda a: lax.mul(a, a), x), tensor(2, 3)),
+    "barrier": trace_graph(lambda x, y: lax.optimization_barrier((x, y)), tensor(3), tensor()),
     **{f"constant_{row.mlir}": constants(row.dtype) for row in TABLE if row.bits != 6},
 }
 

@@ -102,20 +102,25 @@ def odd_openings(paths: Iterable[Path]) -> list[str]:
 def names_without_verb(paths: Iterable[Path]) -> list[str]:
     """Functions named by nothing but a participle or a preposition, such as `_given` and `_along`.
 
-    Properties, which are read as adjectives, and names that users know, those of NumPy and of `operator` too, may be.
+    Properties and fixtures of tests, which are read as values, and names that users know, those of NumPy and of
+    `operator` too, may be.
     """
     return [
         f"{path}:{node.lineno} {node.name}: wanted a verb, or a noun"
         for path in paths
         for tree in [_parse(path)]
-        for public in [{*_exported(tree), *_METHODS, *dir(operator), *np.__all__}]
+        for public in [{*_exports(tree), *_METHODS, *dir(operator), *np.__all__}]
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name not in public
         and not node.name.startswith("__")
-        and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+        and not any(_is_value(ast.unparse(decorator)) for decorator in node.decorator_list)
         and _is_bare(node.name.strip("_"))
     ]
+
+
+def _is_value(decorator: str) -> bool:
+    return "property" in decorator or decorator.startswith("pytest.fixture")
 
 
 def _is_bare(name: str) -> bool:
@@ -125,7 +130,7 @@ def _is_bare(name: str) -> bool:
     )
 
 
-def _exported(tree: ast.Module) -> Iterator[str]:
+def _exports(tree: ast.Module) -> Iterator[str]:
     for node in tree.body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             for constant in ast.walk(node.value):
@@ -135,7 +140,7 @@ def _exported(tree: ast.Module) -> Iterator[str]:
 
 def _names_in(path: Path) -> Iterator[str]:
     tree = _parse(path)
-    public = set(_exported(tree))
+    public = set(_exports(tree))
     for node in ast.walk(tree):
         name = _bound_name(node)
         if name is None or name in public:

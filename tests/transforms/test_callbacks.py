@@ -55,11 +55,11 @@ def _in_one_branch(np_: ModuleType, x: Any) -> Any:
 
 def _in_branches(np_: ModuleType, x: Any) -> Any:
     def branch(number: int) -> Callable[[Any], Any]:
-        def chosen(value: Any) -> Any:
+        def print_branch(value: Any) -> Any:
             np_.debug.print(f"branch {number} of {{}}", value, ordered=True)
             return value + number
 
-        return chosen
+        return print_branch
 
     for index in (2, 0, 9):
         x = np_.lax.switch(np.int32(index), [branch(number) for number in range(3)], x)
@@ -123,7 +123,7 @@ PROGRAMS: list[Program] = [
 VALUES = [np.array([1, 2, 3], np.float32), np.array([-4, 0, 5], np.float32)]
 
 
-def printed(capsys: pytest.CaptureFixture[str], run: Callable[[Any], Any], x: Any) -> tuple[str, Any]:
+def capture_output(capsys: pytest.CaptureFixture[str], run: Callable[[Any], Any], x: Any) -> tuple[str, Any]:
     capsys.readouterr()
     result = run(x)
     jax.effects_barrier()
@@ -138,8 +138,8 @@ def test_prints_what_jax_prints(
     ours = xarr.jit(lambda x: program(xarr, x)) if is_jitted else lambda x: program(xarr, x)
     theirs = jax.jit(lambda x: program(jax, x)) if is_jitted else lambda x: program(jax, x)
     for value in (*VALUES, *VALUES):  # the later calls replay
-        text, result = printed(capsys, ours, xarr.asarray(value))
-        wanted, expected = printed(capsys, theirs, jax.numpy.asarray(value))
+        text, result = capture_output(capsys, ours, xarr.asarray(value))
+        wanted, expected = capture_output(capsys, theirs, jax.numpy.asarray(value))
         assert text == wanted
         for leaf, other in zip(xarr.tree.leaves(result), jax.tree.leaves(expected), strict=True):
             assert_same(leaf, np.asarray(other))

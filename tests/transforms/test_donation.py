@@ -46,7 +46,7 @@ MAKE: Any = xarr.jit(lambda x: x * 1 + 0)
 KEPT: list[Any] = []
 
 
-def made() -> xarr.Array:
+def make() -> xarr.Array:
     """An Array of ones whose memory a program has made and nothing else sees."""
     result: xarr.Array = MAKE(xarr.asarray(np.ones(SIZE)))
     return result
@@ -66,7 +66,7 @@ def is_reused(x: xarr.Array) -> bool:
 
 
 def test_memory_that_nothing_sees_is_written_over() -> None:
-    assert [is_reused(made()) for _ in range(ROUNDS)] == [True] * ROUNDS
+    assert [is_reused(make()) for _ in range(ROUNDS)] == [True] * ROUNDS
 
 
 # --- who looks -----------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _by_callback(x: xarr.Array) -> Any:
     return KEPT.pop()
 
 
-def _captured(x: xarr.Array) -> Callable[[], Any]:
+def _capture(x: xarr.Array) -> Callable[[], Any]:
     function = xarr.jit(lambda y: x * y)
     function(np.float64(1))
     return lambda: function(np.float64(1))
@@ -149,7 +149,7 @@ LOOKS: dict[str, Callable[[xarr.Array], Any]] = {
     "carried by a loop": _carried_by_a_loop,
     "carried by a loop in jit": lambda x: LOOPED(x, 5),
     "sorted lines of one": NO_SORT,
-    "captured": _captured,
+    "captured": _capture,
     "captured before compilation": _captured_before_compilation,
     "a compiled program": _by_program,
     "a tuple": _of_tuple,
@@ -174,7 +174,7 @@ def values_of(seen: Any) -> Any:
 def test_who_looks_sees_no_change(name: str, rounds: int) -> None:
     """Not at the first call, which is recorded, nor at those that repeat it."""
     for _ in range(rounds):
-        x = made()
+        x = make()
         seen = LOOKS[name](x)
         with xarr.config(fusion="off"):
             wanted = values_of(LOOKS[name](xarr.asarray(np.ones(SIZE))))
@@ -190,7 +190,7 @@ def test_who_looks_sees_no_change(name: str, rounds: int) -> None:
 )
 def test_results_that_share_memory_are_kept(function: Callable[[xarr.Array], Any]) -> None:
     for _ in range(ROUNDS):
-        one, other = function(made())
+        one, other = function(make())
         before = np.array(np.asarray(other))
         xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)(one)
         assert_same(other, before)
@@ -222,12 +222,12 @@ def test_memory_that_counts_as_unshared_is(first: int, fusion: str) -> None:
 
 def test_memory_that_was_seen_is_written_over_no_more() -> None:
     """Even if the view is gone: what has left may have been handed on."""
-    x = made()
+    x = make()
     del x
-    y = made()
+    y = make()
     np.asarray(y)
     assert not is_reused(y)
-    z = made()
+    z = make()
     MAKE(z)  # a program of loops alone shows nobody what it reads
     assert is_reused(z)
 
@@ -252,7 +252,7 @@ def test_the_same_array_twice(donated: Any, is_tree: bool) -> None:
 
     step = xarr.jit(both, donate_argnums=donated)
     for _ in range(ROUNDS):
-        x = made()
+        x = make()
         first, second, third = step({"a": x}, {"b": x}) if is_tree else step(x, x)
         assert_same(first[:2], np.array([5.0, 1.0]))
         assert_same(second, np.ones(SIZE))
@@ -264,7 +264,7 @@ def test_the_same_array_twice(donated: Any, is_tree: bool) -> None:
 def test_the_same_array_twice_is_not_the_memory_of_two_results() -> None:
     step = xarr.jit(lambda x, y: (x + y, x - y), donate_argnums=(0, 1))
     for _ in range(ROUNDS):
-        x = made()
+        x = make()
         both, neither = step(x, x)
         assert_same(both, np.full(SIZE, 2.0))
         assert_same(neither, np.zeros(SIZE))
@@ -274,7 +274,7 @@ def test_the_same_array_twice_is_not_the_memory_of_two_results() -> None:
 
 def test_counts_of_references_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An interpreter may say of everything that nobody refers to it."""
-    x = made()
+    x = make()
     seen = np.asarray(x)
     monkeypatch.setattr(sys, "getrefcount", lambda _: 1)
     for _ in range(ROUNDS):
@@ -286,7 +286,7 @@ def test_counts_of_references_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_callback_cannot_look_at_what_was_given_away() -> None:
-    x = made()
+    x = make()
 
     def look(_: Any) -> Any:
         with pytest.raises(DonationError):
@@ -295,14 +295,14 @@ def test_a_callback_cannot_look_at_what_was_given_away() -> None:
 
     step = xarr.jit(lambda x: x * 2 + xarr.pure_callback(look, NUMBER, x[0]), donate_argnums=0)
     for _ in range(ROUNDS):
-        x = made()
+        x = make()
         assert_same(step(x), np.full(SIZE, 3.0))
 
 
 def test_a_callback_keeps_what_it_was_shown() -> None:
     step = xarr.jit(lambda x: x * 2 + 1 + xarr.pure_callback(_keep, NUMBER, x), donate_argnums=0)
     for _ in range(ROUNDS):
-        result = step(made())
+        result = step(make())
         assert_same(KEPT.pop(), np.ones(SIZE))
         assert_same(result, np.full(SIZE, 3.0))
 
@@ -329,7 +329,7 @@ def test_a_thread_reads_all_or_finds_it_donated(read: Callable[[xarr.Array], Any
     wrong: list[object] = []
     try:
         for _ in range(60):
-            x = made()
+            x = make()
             start = threading.Barrier(2)
 
             def reader(x: xarr.Array = x, start: threading.Barrier = start) -> None:

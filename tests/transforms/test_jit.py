@@ -32,7 +32,7 @@ from xarr.transforms.jit import Jitted
 
 
 @xarr.jit
-def pickled(x: Any) -> Any:
+def pickle_by_name(x: Any) -> Any:
     return x
 
 
@@ -370,7 +370,7 @@ def test_threads_record_once_and_get_their_own_results() -> None:
 def test_copies_are_the_function_itself() -> None:
     jitted = xarr.jit(lambda x: x)
     assert copy.deepcopy([jitted])[0] is copy.copy(jitted) is jitted
-    assert pickle.loads(pickle.dumps(pickled)) is pickled
+    assert pickle.loads(pickle.dumps(pickle_by_name)) is pickle_by_name
 
 
 def test_alternating_signatures_keep_their_replay_functions() -> None:

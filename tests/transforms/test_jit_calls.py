@@ -364,7 +364,7 @@ def test_changing_an_argument_in_place_is_refused() -> None:
 
 
 def test_an_error_while_running_names_the_line() -> None:
-    def broken(x: Any) -> Any:
+    def fail_above_1(x: Any) -> Any:
         if x[0] > 1:
             raise ArithmeticError("too large")
         return x
@@ -374,7 +374,7 @@ def test_an_error_while_running_names_the_line() -> None:
         y = x + 1
         return lax.custom_call("test.broken", y, result_types=((1,), "float64")) * 2
 
-    lax.register_custom_call("test.broken", broken)
+    lax.register_custom_call("test.broken", fail_above_1)
     try:
         for value in (0.0, 0.0, 5.0, 5.0, 0.0):
             if value:
@@ -490,10 +490,10 @@ def test_a_bound_method_shows_the_function_and_the_object() -> None:
         weight: Any
 
         @xarr.jit
-        def scaled(self, x: Any) -> Any:
+        def scale(self, x: Any) -> Any:
             return self.weight * x
 
-    assert repr(Model(2.0).scaled) == "<jitted scaled: 0 signatures, 0 compilations> of " + repr(Model(2.0))
+    assert repr(Model(2.0).scale) == "<jitted scale: 0 signatures, 0 compilations> of " + repr(Model(2.0))
 
 
 def test_a_list_of_known_numbers_is_an_array_everywhere() -> None:
@@ -512,12 +512,12 @@ def growing(x: Any) -> Any:
     return jitted_growing(xarr.concatenate([x, x]))
 
 
-def counted(x: Any, count: int) -> Any:
+def count_down(x: Any, count: int) -> Any:
     return x if count == 0 else jitted_counted(x, count - 1) * 2
 
 
 jitted_endless, jitted_growing = xarr.jit(endless), xarr.jit(growing)
-jitted_counted = xarr.jit(counted, static_argnums=1)
+jitted_counted = xarr.jit(count_down, static_argnums=1)
 
 
 @pytest.mark.parametrize("function", [endless, anew, growing], ids=lambda f: f.__name__)
@@ -534,21 +534,21 @@ def test_a_recursion_that_a_static_argument_ends() -> None:
     assert_same(jitted_counted(np.ones(2), 6), np.full(2, 64.0))
 
 
-def nested(depth: int) -> Any:
+def nest(depth: int) -> Any:
     """Functions under jit that call one another, `depth` of them."""
     if depth == 1:
         return xarr.jit(lambda x: x + 1)
-    inner = nested(depth - 1)
+    inner = nest(depth - 1)
     return xarr.jit(lambda x: inner(x) + 1)
 
 
 def test_jit_inside_of_jit() -> None:
-    assert_same(nested(60)(np.ones(2)), np.full(2, 61.0))
+    assert_same(nest(60)(np.ones(2)), np.full(2, 61.0))
     with pytest.raises(
         EndlessCallError, match=r"<lambda>: \d+ functions under jit call one another, .* Leave jit to"
     ):
-        nested(200)(np.ones(2))
-    assert_same(nested(3)(np.ones(2)), np.full(2, 4.0))
+        nest(200)(np.ones(2))
+    assert_same(nest(3)(np.ones(2)), np.full(2, 4.0))
 
 
 def test_recursion_outside_of_jitted_functions_is_pythons_own_error() -> None:

@@ -133,19 +133,19 @@ def test_numbers_in_loops_and_inner_functions() -> None:
 
 
 def test_numbers_of_many_steps() -> None:
-    def stepped(x: Any, t: Any, h: Any) -> Any:
+    def step(x: Any, t: Any, h: Any) -> Any:
         for _ in range(300):
             x, t = x + h, t + h
         return x, t, x * (t - h)
 
     x = xarr.asarray(np.arange(3, dtype=np.float32))
-    jitted = xarr.jit(stepped)
+    jitted = xarr.jit(step)
     outer = xarr.jit(lambda x, t: jitted(x, t, t / 4))
     for t in (0.5, 7, 0.1):
         for result in twice(jitted, x, t, 0.125):
-            assert_same_tree(result, stepped(x, t, 0.125))
+            assert_same_tree(result, step(x, t, 0.125))
         for result in twice(outer, x, t):
-            assert_same_tree(result, stepped(x, t, t / 4))
+            assert_same_tree(result, step(x, t, t / 4))
 
 
 def test_numbers_that_are_used_twice_in_each_of_many_steps() -> None:

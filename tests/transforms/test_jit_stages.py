@@ -192,10 +192,10 @@ def test_options_may_be_none() -> None:
     assert_same(xarr.jit(lambda a: a + 1, **options)(xarr.ones(2)), np.full(2, 2.0))
 
     @xarr.jit(static_argnames={"n"}, inline=True, keep_unused=True)
-    def repeated(x: xarr.Array, n: int) -> xarr.Array:
+    def repeat(x: xarr.Array, n: int) -> xarr.Array:
         return xarr.concat([x] * n)
 
-    assert repeated(xarr.ones(1), n=3).shape == (3,)
+    assert repeat(xarr.ones(1), n=3).shape == (3,)
 
 
 def test_options_that_jax_has_too() -> None:

@@ -92,14 +92,14 @@ def test_result_is_an_array_like_any_other() -> None:
 
 
 def count_calls(jitted: Any) -> list[object]:
-    """What the replay function returned, call by call."""
+    """The results of the replay function, call by call."""
     fast, results = jitted._replay, []
 
-    def counted(args: Any, kwargs: Any) -> Any:
+    def note_call(args: Any, kwargs: Any) -> Any:
         results.append(fast(args, kwargs))
         return results[-1]
 
-    jitted._replay, jitted._replays = counted, (counted, *jitted._replays[1:])
+    jitted._replay, jitted._replays = note_call, (note_call, *jitted._replays[1:])
     return results
 
 
@@ -325,7 +325,7 @@ def reversed_table(x: xarr.Array) -> Any:
     return lax.fori_loop(0, 10, step, xarr.zeros((1000,), dtype="float32") + 7)
 
 
-def flipped(x: xarr.Array) -> Any:
+def flip(x: xarr.Array) -> Any:
     """Of bools and integers, one of which is carried along."""
     start = (x[0] > 0, xarr.asarray(3, dtype="int8"))
     return lax.fori_loop(0, 7, lambda i, state: (state[0] ^ (i == 3), state[1] * 3), start)
@@ -341,7 +341,7 @@ def receding(x: xarr.Array) -> Any:
     )[2]
 
 
-def counted(n: xarr.Array) -> Any:
+def count_long(n: xarr.Array) -> Any:
     """Takes milliseconds."""
     return lax.fori_loop(0, 7 * 10**6, lambda i, s: s * 2 + n, n)
 
@@ -353,7 +353,7 @@ PROGRAMS: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
     ("points", lambda x: lax.fori_loop(0, 9, lambda i, y: abs(y) * 0.5 - x, x * 2), (LONG_X,)),
     ("points left early", mandelbrot, (LONG_X,)),
     ("table", reversed_table, (LONG_X,)),
-    ("bools", flipped, (LONG_X,)),
+    ("bools", flip, (LONG_X,)),
     (
         "two loops",
         lambda x, r: (running(x, r)[0] + running(x, r * 2)[1], running(x, r)[1]),

@@ -36,7 +36,7 @@ NATIVE = pytest.mark.skipif(not find_spec("llvmlite"), reason="wants llvmlite")
 VECTOR = TensorType((3,), np.dtype(np.float32))
 
 
-def doubled() -> Graph:
+def double() -> Graph:
     x = parameter(VECTOR)
     return Graph([x], [Node(ops.Add(), (x, x))])
 
@@ -47,7 +47,7 @@ def test_unknown_stage(name: Any) -> None:
         r"wanted one of the stages traced, simplified, static, decomposed, fused, loops, plan, program, got "
     )
     with pytest.raises(ValueRangeError, match=wanted):
-        lower(doubled(), get("numpy"), name)
+        lower(double(), get("numpy"), name)
     with pytest.raises(ValueRangeError, match=wanted):
         xarr.lower(lambda x: -x, "f32[3]").stage(name)
 
@@ -89,7 +89,7 @@ def test_a_program_without_groups_has_no_loop_programs() -> None:
     assert "config.fusion = 'off'" in text
 
 
-def repeated(x: Any) -> Any:
+def repeat(x: Any) -> Any:
     """Groups in a branch and in the body of a loop; loops over points and over a group; a product."""
     chosen = lax.cond(x[0] > 0, lambda x: xarr.exp(x) * 2, lambda x: xarr.sin(x) / 3, x)
     sorted_ones = lax.fori_loop(0, 3, lambda i, s: xarr.sort(s * 2 + i), chosen)
@@ -101,7 +101,7 @@ def repeated(x: Any) -> Any:
 @NATIVE
 def test_the_loops_are_those_that_the_plan_launches() -> None:
     with xarr.config(fusion="compiled"):
-        lowered = xarr.jit(repeated).lower("f64[50]")
+        lowered = xarr.jit(repeat).lower("f64[50]")
         loops, plan = lowered.stage("loops"), lowered.stage("plan")
     assert isinstance(loops, LoopPrograms) and isinstance(plan, Plan)
     steps = [step for each in plan.walk() for step in each.steps]
@@ -113,7 +113,7 @@ def test_the_loops_are_those_that_the_plan_launches() -> None:
     assert len(listed) == len(set(listed)) == len(set(launched)) > 4
     assert set(listed) == set(launched)
     text = str(loops)
-    assert text.startswith("loop programs of repeated on numpy:\n")
+    assert text.startswith("loop programs of repeat on numpy:\n")
     for node, program in loops.programs:
         assert f"-> {node.type.short()}:\n    {str(program).splitlines()[0]}" in text
 
@@ -127,7 +127,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
         lambda i, x: lax.switch(i, [lambda x: x, lambda x: xarr.sort(x) * 2], x),
         ("s32[]", "f64[10000]"),
     ),
-    "loops": (repeated, ("f64[50]",)),
+    "loops": (repeat, ("f64[50]",)),
     "indices": (lambda x, i: x[i] + xarr.zeros((2, 4)).at[i].set(1.0), ("f64[3,4]", "s64[2]")),
     "update": (lambda x: x.at[3].set(1.0), ("f64[10000]",)),
 }
@@ -139,7 +139,7 @@ def arrays(types: tuple[str, ...]) -> list[Any]:
 
 
 def assert_it_runs_its_plan(name: str, is_donated: bool) -> None:
-    """What is printed ahead of the first call of a jitted function is what runs in the call."""
+    """The plan printed ahead of the first call of a jitted function is what runs in the call."""
     function, types = PROGRAMS[name]
     donated = len(types) - 1
     jitted: Any = xarr.jit(function, donate_argnums=donated) if is_donated else xarr.jit(function)
@@ -173,11 +173,11 @@ def test_buffers_know_their_device(opaque: AbstractBackend) -> None:
     for backend, name in ((opaque, "opaque"), (opaque.at(1), "opaque:1")):
         made = plan_for(graph, backend)
         assert {buffer.device for each in made.walk() for buffer in each.buffers} == {name}
-        assert str(made).startswith(f"plan repeated on {name}:\n")
+        assert str(made).startswith(f"plan repeat on {name}:\n")
 
 
 def repeated_graph() -> Graph:
-    return xarr.lower(repeated, "f64[50]").graph
+    return xarr.lower(repeat, "f64[50]").graph
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -220,17 +220,17 @@ class Fusing(NullBackend):
 
 def test_a_backend_fuses_what_is_decomposed_and_compiles_what_it_fused() -> None:
     backend = Fusing()
-    decomposed = lower(doubled(), backend, "decomposed")
+    decomposed = lower(double(), backend, "decomposed")
     assert backend.graphs == []
-    assert "multiply" in lower(doubled(), backend, "fused").to_text()
+    assert "multiply" in lower(double(), backend, "fused").to_text()
     assert backend.graphs == [decomposed]
-    assert "multiply" in make_program(doubled(), backend).program.text
+    assert "multiply" in make_program(double(), backend).program.text
 
 
 @pytest.mark.usefixtures("unfused")
 def test_a_backend_without_fusion_compiles_what_is_decomposed() -> None:
     backend = get("numpy")
-    assert lower(doubled(), backend, "fused") == lower(doubled(), backend, "decomposed")
+    assert lower(double(), backend, "fused") == lower(double(), backend, "decomposed")
 
 
 class Breaking(NullBackend):
@@ -241,18 +241,18 @@ class Breaking(NullBackend):
         return Graph([x], [Node(ops.Negate(), (x,), TensorType((2,), x.dtype))])
 
 
-def lowered_by(backend: AbstractBackend) -> Graph:
-    return lower(doubled(), backend)
+def lower_by(backend: AbstractBackend) -> Graph:
+    return lower(double(), backend)
 
 
 def test_a_pass_that_breaks_the_graph_is_caught_under_test() -> None:
     with pytest.raises(GraphError, match="a type other than inferred"):
-        lowered_by(Breaking())
+        lower_by(Breaking())
 
 
 def test_verification_is_a_setting() -> None:
     with xarr.config(verify_graphs=False):
-        assert lowered_by(Breaking()).results[0].shape == (2,)
+        assert lower_by(Breaking()).results[0].shape == (2,)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "reference"])

@@ -63,7 +63,7 @@ main(["doctor"])
 """
 
 
-def outside(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_outside(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join(each for each in sys.path if each)
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -76,7 +76,7 @@ def outside(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_without_the_compiler_numpy_runs_each_operation() -> None:
-    done = outside(BLOCKED, XARR_FUSION="", XARR_BROADCASTING="numpy")
+    done = run_outside(BLOCKED, XARR_FUSION="", XARR_BROADCASTING="numpy")
     assert done.returncode == 0, done.stderr
     assert "np.exp(" in done.stdout
     assert "as llvmlite is not installed; for compiled loops pip install 'xarr[jit]'" in done.stdout
@@ -84,7 +84,7 @@ def test_without_the_compiler_numpy_runs_each_operation() -> None:
 
 def test_without_the_compiler_it_cannot_be_asked_for() -> None:
     code = BLOCKED.replace("x = xarr", "xarr.config.fusion = 'compiled'\nx = xarr", 1)
-    done = outside(code, XARR_FUSION="", XARR_BROADCASTING="numpy")
+    done = run_outside(code, XARR_FUSION="", XARR_BROADCASTING="numpy")
     assert done.returncode != 0
     assert "BackendError: config.fusion is 'compiled', which wants llvmlite" in done.stderr
     assert "pip install 'xarr[jit]'" in done.stderr
@@ -94,7 +94,7 @@ def test_without_the_compiler_it_cannot_be_asked_for() -> None:
 def test_doctor_names_the_engine(fusion: str) -> None:
     if fusion == "compiled":
         pytest.importorskip("llvmlite")
-    done = outside("from xarr.__main__ import main; main(['doctor'])", XARR_FUSION=fusion)
+    done = run_outside("from xarr.__main__ import main; main(['doctor'])", XARR_FUSION=fusion)
     wanted = {
         "compiled": ", as config.fusion = 'compiled' says",
         "off": "none, as config.fusion = 'off' says: one NumPy call for each operation",

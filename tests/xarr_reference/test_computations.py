@@ -23,12 +23,12 @@ F32, I32, PRED = scalar(np.float32), scalar(np.int32), scalar(bool)
 bf16 = ml_dtypes.bfloat16
 
 
-def folded(function: Any, dtype: Any) -> Graph:
+def fold(function: Any, dtype: Any) -> Graph:
     """A combiner of two scalars."""
     return graph(lambda x, y: [function(x, y)], scalar(dtype), scalar(dtype))
 
 
-ADD, MAX = folded(lax.add, np.float32), folded(lax.max, np.float32)
+ADD, MAX = fold(lax.add, np.float32), fold(lax.max, np.float32)
 
 
 # --- reduce -------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def test_reduction_starts_from_the_initial_value() -> None:
 
 
 def test_reduction_folds_from_the_left_in_row_major_order() -> None:
-    digits = folded(lambda x, y: lax.add(lax.mul(x, 10), y), np.int32)
+    digits = fold(lambda x, y: lax.add(lax.mul(x, 10), y), np.int32)
     x = np.int32([[1, 2, 3], [4, 5, 6]])
     assert_same(run(ops.Reduce((1, 0), digits), x, np.int32(0)), np.int32(123456))
     assert_same(run(ops.Reduce((0,), digits), x, np.int32(7)), np.int32([714, 725, 736]))
@@ -68,7 +68,7 @@ def test_reduction_folds_from_the_left_in_row_major_order() -> None:
 
 def test_sums_of_narrow_floats_round_at_each_step() -> None:
     x = np.array([256, 1, 1], bf16)
-    assert_same(run(ops.Reduce((0,), folded(lax.add, bf16)), x, bf16(0)), bf16(256))
+    assert_same(run(ops.Reduce((0,), fold(lax.add, bf16)), x, bf16(0)), bf16(256))
 
 
 def test_reduction_of_several_arrays() -> None:

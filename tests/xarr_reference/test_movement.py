@@ -42,13 +42,13 @@ def test_constant(shape: Shape) -> None:
 SHAPES: tuple[Shape, ...] = ((), (0,), (1,), (3,), (2, 3, 4), (1, 0, 2), (2, 1, 3, 1, 2))
 
 
-def counted(shape: Shape, dtype: Any = np.int32) -> Any:
+def count_up(shape: Shape, dtype: Any = np.int32) -> Any:
     return np.arange(int(np.prod(shape))).reshape(shape).astype(dtype)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_movement_agrees_with_strided_views(shape: Shape) -> None:
-    x, rank = counted(shape), len(shape)
+    x, rank = count_up(shape), len(shape)
     dims = tuple(range(rank))
     assert_same(run(ops.Transpose(dims[::-1]), x), x.T)
     assert_same(run(ops.Transpose((*dims[1:], *dims[:1])), x), np.moveaxis(x, 0, -1) if rank else x)
@@ -116,7 +116,7 @@ V = np.float32(
 )
 
 
-def reshaped(dimensions: Sequence[int], sizes: Shape) -> Any:
+def reshape(dimensions: Sequence[int], sizes: Shape) -> Any:
     with_reference = handles.from_host(V, get("reference").device())
     return lax.reshape(with_reference, sizes, dimensions)
 
@@ -124,12 +124,12 @@ def reshaped(dimensions: Sequence[int], sizes: Shape) -> Any:
 def test_reshape_examples() -> None:
     rotated = [10, 20, 30, 40, 11, 21, 31, 41, 12, 22, 32, 42]
     rotated += [15, 25, 35, 45, 16, 26, 36, 46, 17, 27, 37, 47]
-    assert_same(reshaped((0, 1, 2), (24,)), np.ravel(V))
-    assert_same(reshaped((0, 1, 2), (8, 3)), np.concatenate(V))
-    assert_same(reshaped((1, 2, 0), (24,)), np.float32(rotated))
-    assert_same(reshaped((1, 2, 0), (8, 3)), np.float32(rotated).reshape(8, 3))
+    assert_same(reshape((0, 1, 2), (24,)), np.ravel(V))
+    assert_same(reshape((0, 1, 2), (8, 3)), np.concatenate(V))
+    assert_same(reshape((1, 2, 0), (24,)), np.float32(rotated))
+    assert_same(reshape((1, 2, 0), (8, 3)), np.float32(rotated).reshape(8, 3))
     assert_same(
-        reshaped((1, 2, 0), (2, 6, 2)),
+        reshape((1, 2, 0), (2, 6, 2)),
         np.float32(
             [
                 [[10, 20], [30, 40], [11, 21], [31, 41], [12, 22], [32, 42]],

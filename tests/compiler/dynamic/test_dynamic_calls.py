@@ -46,7 +46,7 @@ READS_SIZES = re.compile(r"\.(shape|dtype|nbytes)$|[xyz](\.T)?\.(shape|size|ndim
 REGULAR_OPS = {op.lax_name: op for op in REGULAR}
 
 
-def grown(value: Host, dimension: int) -> Any:
+def grow(value: Host, dimension: int) -> Any:
     """`value` as an Array that is live so far in `dimension`, with NaN, True or a number behind it."""
     shape = [size + DEAD * (dim == dimension) for dim, size in enumerate(value.shape)]
     dead = np.nan if value.dtype.kind in "fc" else True if value.dtype.kind == "b" else 1
@@ -56,7 +56,7 @@ def grown(value: Host, dimension: int) -> Any:
 
 
 def leaves(value: Any) -> list[Any]:
-    """What a call returned as host values, one after the other: of a dynamic Array the live part."""
+    """The results of a call as host values, one after the other: of a dynamic Array the live part."""
     if isinstance(value, list | tuple):
         return [leaf for each in value for leaf in leaves(each)]
     return [np.asarray(value)]
@@ -93,7 +93,7 @@ def shapes_of(record: Record) -> Iterator[tuple[int, ...]]:
 
 
 def try_record(record: Record) -> int:
-    """How many calls of a record were tried on dynamic arrays; AssertionError for a result of other sizes."""
+    """Try the calls of a record on dynamic arrays and count them; AssertionError for a result of other sizes."""
     dtypes = [dtype for dtype in ("float64", "int64") if dtype in record.dtypes] or record.dtypes
     return next((count for dtype in dtypes if (count := _try_record(record, dtype))), 0)
 
@@ -111,7 +111,7 @@ def _try_record(record: Record, dtype: str) -> int:
             except (ValueError, TypeError, IndexError, np.linalg.LinAlgError):
                 continue  # NumPy refuses the call for this shape
             for dimension in range(len(shape)) if wanted else ():
-                arrays = [xarr, *[grown(value, dimension) for value in live]]
+                arrays = [xarr, *[grow(value, dimension) for value in live]]
                 assert_live(call, arrays, wanted, record.tolerance(dtype) or 1e-12)
                 count += re.search(r"\b[xyz]\b", text) is not None
     return count
@@ -140,7 +140,7 @@ def scope(dimension: str) -> dict[str, Any]:
     names |= SIZES | ({dimension: SIZES[dimension] + DEAD} if dimension else {})
     for name, (dimensions, _) in VARIABLES.items():
         value, parts = dynamic_calls.sample(name), dimensions.split()
-        names[name] = grown(value, parts.index(dimension)) if dimension in parts else xarr.asarray(value)
+        names[name] = grow(value, parts.index(dimension)) if dimension in parts else xarr.asarray(value)
     return names
 
 

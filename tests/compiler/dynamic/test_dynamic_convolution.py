@@ -26,7 +26,7 @@ def _by_jax(x: Host, kernel: Host, geometry: tuple[Any, ...], options: list[tupl
     return jlax.conv_general_dilated(x, kernel, *geometry, **dict(options))
 
 
-def _convolved(*geometry: Any, **options: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _convolve(*geometry: Any, **options: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
     def oracle(x: Host, kernel: Host) -> Host:
         return np.asarray(_by_jax(x, kernel, geometry, list(options.items()))[0])
 
@@ -35,47 +35,47 @@ def _convolved(*geometry: Any, **options: Any) -> tuple[Callable[..., Any], Call
 
 UNPADDED = "it leaves explicit padding out of the sizes"
 CASES = [
-    Case("batch", ("n 2 4 4", "3 2 2 2"), *_convolved((1, 1), "SAME")),
-    Case("output_features", ("1 2 4 4", "n 2 2 2"), *_convolved((1, 2), "VALID"), unlike_xla="unimplemented"),
-    Case("features", ("1 n 4", "3 n 2"), *_convolved((1,), "VALID")),
+    Case("batch", ("n 2 4 4", "3 2 2 2"), *_convolve((1, 1), "SAME")),
+    Case("output_features", ("1 2 4 4", "n 2 2 2"), *_convolve((1, 2), "VALID"), unlike_xla="unimplemented"),
+    Case("features", ("1 n 4", "3 n 2"), *_convolve((1,), "VALID")),
     Case(
         "features_of_the_kernel",
         ("1 5 4", "3 n 2"),
-        _convolved((1,), "VALID")[0],
-        lambda x, k: _convolved((1,), "VALID")[1](x[:, : k.shape[1]], k),
+        _convolve((1,), "VALID")[0],
+        lambda x, k: _convolve((1,), "VALID")[1](x[:, : k.shape[1]], k),
     ),
     Case(
         "spatial",
         ("2 1 n", "1 1 2"),
-        *_convolved((1,), "VALID"),
+        *_convolve((1,), "VALID"),
         is_defined=lambda sizes: sizes["n"] > 1,
         unlike_xla="unimplemented",
     ),
     Case(
         "spatial_padded",
         ("1 2 n m", "2 2 2 3"),
-        *_convolved((2, 1), ((1, 2), (0, 2))),
+        *_convolve((2, 1), ((1, 2), (0, 2))),
         is_defined=lambda sizes: sizes["n"] and sizes["m"],
         unlike_xla=UNPADDED,
     ),
     Case(
         "spatial_dilated",
         ("1 1 n", "1 1 3"),
-        *_convolved((2,), ((3, 2),), (2,), (1,)),
+        *_convolve((2,), ((3, 2),), (2,), (1,)),
         is_defined=lambda sizes: sizes["n"],
         unlike_xla=UNPADDED,
     ),
     Case(
         "spatial_reversed_order",
         ("n 2 3", "2 3 2"),
-        *_convolved((1,), ((1, 1),), dimension_numbers=("WNC", "WIO", "WNC")),
+        *_convolve((1,), ((1, 1),), dimension_numbers=("WNC", "WIO", "WNC")),
         is_defined=lambda sizes: sizes["n"],
         unlike_xla=UNPADDED,
     ),
     Case(
         "all",
         ("n k m", "3 k 2"),
-        *_convolved((1,), ((0, 1),)),
+        *_convolve((1,), ((0, 1),)),
         is_defined=lambda sizes: sizes["m"],
         unlike_xla=UNPADDED,
     ),

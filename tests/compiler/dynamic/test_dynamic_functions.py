@@ -83,7 +83,7 @@ def numpy_result(function: Callable[..., Any], arguments: tuple[Any, ...]) -> An
         return None
 
 
-def settled(name: str, result: np.ndarray[Any, Any], arguments: tuple[Any, ...]) -> np.ndarray[Any, Any]:
+def settle(name: str, result: np.ndarray[Any, Any], arguments: tuple[Any, ...]) -> np.ndarray[Any, Any]:
     """`result` without what a function leaves open: partitions say nothing of the order on each side."""
     if name not in ("partition", "argpartition"):
         return result
@@ -112,7 +112,7 @@ def test_as_numpy_on_the_live_part_or_refused(name: str, shape: tuple[int, ...])
         assert len(parts(result)) == len(parts(wanted))
         for got, want in zip(parts(result), parts(wanted), strict=True):
             assert got.shape == want.shape
-            np.testing.assert_allclose(settled(name, got, live), settled(name, want, live), rtol=1e-12)
+            np.testing.assert_allclose(settle(name, got, live), settle(name, want, live), rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ Host = np.ndarray[Any, Any]
 Pairs = tuple[tuple[int, int], ...]
 
 
-def reduced(
+def reduce(
     x: Host,
     start: Any,
     combine: Callable[[Any, Any], Any],
@@ -27,7 +27,7 @@ def reduced(
     padding: Pairs,
     dilations: tuple[tuple[int, ...], tuple[int, ...]] | None = None,
 ) -> Host:
-    """What reduce_window means: each window's elements that are no padding, from the initial value on."""
+    """The meaning of reduce_window: each window's elements that are no padding, from the initial value on."""
     base, inner = dilations or ((1,) * x.ndim, (1,) * x.ndim)
     shape = []
     for size, (low, high), width, step, between, apart in zip(
@@ -46,15 +46,15 @@ def reduced(
     return result
 
 
-def _summed(*geometry: Any, dilations: Any = None) -> tuple[Callable[[Any], Any], Callable[[Host], Host]]:
+def _sum(*geometry: Any, dilations: Any = None) -> tuple[Callable[[Any], Any], Callable[[Host], Host]]:
     base, inner = dilations or (None, None)
     return (
         lambda x: lax.reduce_window(x, 0.0, lax.add, *geometry, base, inner),
-        lambda x: reduced(x, 0, np.add, *geometry, dilations),
+        lambda x: reduce(x, 0, np.add, *geometry, dilations),
     )
 
 
-def _fused(a: Any, b: Any) -> Any:
+def _fuse(a: Any, b: Any) -> Any:
     """a + b in a form that no backend knows."""
     return lax.add(lax.add(a, b), 0.0)
 
@@ -63,48 +63,48 @@ NONE: Pairs = ((0, 0), (0, 0))
 #: What XLA does with explicit padding along a dynamic dimension.
 UNPADDED = "it leaves the padding out of the sizes"
 CASES = [
-    Case("sum", ("n m",), *_summed((2, 3), (1, 1), NONE), unlike_xla="it aborts where no window fits"),
+    Case("sum", ("n m",), *_sum((2, 3), (1, 1), NONE), unlike_xla="it aborts where no window fits"),
     Case(
         "sum_where_it_fits",
         ("n m",),
-        *_summed((2, 3), (1, 1), NONE),
+        *_sum((2, 3), (1, 1), NONE),
         is_defined=lambda sizes: sizes["n"] >= 2 and sizes["m"] >= 3,
     ),
-    Case("sum_strided", ("n m",), *_summed((2, 2), (2, 3), NONE)),
-    Case("sum_padded", ("n m",), *_summed((3, 2), (1, 2), ((1, 2), (2, 1))), unlike_xla=UNPADDED),
+    Case("sum_strided", ("n m",), *_sum((2, 2), (2, 3), NONE)),
+    Case("sum_padded", ("n m",), *_sum((3, 2), (1, 2), ((1, 2), (2, 1))), unlike_xla=UNPADDED),
     Case(
         "sum_cut",
         ("n m",),
-        *_summed((2, 1), (1, 1), ((-1, -1), (0, 1))),
+        *_sum((2, 1), (1, 1), ((-1, -1), (0, 1))),
         unlike_xla="sizes below 0 abort it",
     ),
     Case(
         "sum_dilated",
         ("n m",),
-        *_summed((2, 2), (1, 2), ((1, 0), (0, 2)), dilations=((2, 3), (1, 2))),
+        *_sum((2, 2), (1, 2), ((1, 0), (0, 2)), dilations=((2, 3), (1, 2))),
         unlike_xla=UNPADDED,
     ),
-    Case("sum_of_rows", ("n 3",), *_summed((1, 2), (1, 1), NONE)),
-    Case("sum_of_few", ("3 n",), *_summed((2, 1), (1, 1), ((1, 1), (0, 0)))),
+    Case("sum_of_rows", ("n 3",), *_sum((1, 2), (1, 1), NONE)),
+    Case("sum_of_few", ("3 n",), *_sum((2, 1), (1, 1), ((1, 1), (0, 0)))),
     Case(
         "max",
         ("n m",),
         lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 1), ((1, 1), (1, 1))),
-        lambda x: reduced(x, -np.inf, np.maximum, (2, 2), (1, 1), ((1, 1), (1, 1))),
+        lambda x: reduce(x, -np.inf, np.maximum, (2, 2), (1, 1), ((1, 1), (1, 1))),
         unlike_xla=UNPADDED,
     ),
     Case(
         "any_computation",
         ("n",),
-        lambda x: lax.reduce_window(x, 0.0, _fused, (3,), (1,), ((2, 1),)),
-        lambda x: reduced(x, 0, np.add, (3,), (1,), ((2, 1),)),
+        lambda x: lax.reduce_window(x, 0.0, _fuse, (3,), (1,), ((2, 1),)),
+        lambda x: reduce(x, 0, np.add, (3,), (1,), ((2, 1),)),
         unlike_xla=UNPADDED,
     ),
     Case(
         "from_five",
         ("n",),
         lambda x: lax.reduce_window(x, 5.0, lax.add, (2,), (1,), ((0, 1),)),
-        lambda x: reduced(x, 5, np.add, (2,), (1,), ((0, 1),)),
+        lambda x: reduce(x, 5, np.add, (2,), (1,), ((0, 1),)),
         unlike_xla="it combines the initial value once for each element of padding",
     ),
     Case("cumsum", ("n 2",), lambda x: lax.cumsum(x, 0), lambda x: np.cumsum(x, 0), unlike_xla=UNPADDED),
@@ -122,13 +122,13 @@ CASES = [
         ("n 4", "n 2"),
         lambda x, s: lax.select_and_scatter(x, lax.ge, (1, 2), (1, 2), NONE, s, 0.0, lax.add),
         lambda x, s: (
-            np.stack([_picked(row, source) for row, source in zip(x, s, strict=True)]) if len(x) else x
+            np.stack([_pick(row, source) for row, source in zip(x, s, strict=True)]) if len(x) else x
         ),
     ),
 ]
 
 
-def _picked(row: Host, source: Host) -> Host:
+def _pick(row: Host, source: Host) -> Host:
     result = np.zeros_like(row)
     for index, value in enumerate(source):
         result[2 * index + int(row[2 * index : 2 * index + 2].argmax())] += value
@@ -157,7 +157,7 @@ def test_dynamic_d7() -> None:
 def test_paddings_by_name_depend_on_the_size_where_windows_skip() -> None:
     x = lax.set_dimension_size(np.arange(16, dtype=np.float32).reshape(4, 4), late(3), 0)
     result = lax.reduce_window(x, 0.0, lax.add, (2, 2), (1, 2), "SAME")
-    wanted = reduced(np.asarray(x), 0, np.add, (2, 2), (1, 2), ((0, 1), (0, 0)))
+    wanted = reduce(np.asarray(x), 0, np.add, (2, 2), (1, 2), ((0, 1), (0, 0)))
     np.testing.assert_array_equal(np.asarray(result), wanted)
     with pytest.raises(
         ShapeError, match=r"reduce_window with padding 'SAME' of a dynamic array f32\[<=4,4\]"

@@ -54,7 +54,7 @@ def gather(x: Node, indices: Node) -> Node:
     return twice(node(ops.Gather((1,), (0,), (), (), (0,), 1, (1, x.shape[1])), x, indices))
 
 
-def transposed(x: Node) -> Node:
+def transpose(x: Node) -> Node:
     return twice(node(ops.Transpose((1, 0)), x))
 
 
@@ -71,7 +71,7 @@ CUBE = tensor(F32, 4, 5, 6)
         (with_count, [CUBE], [[0], [1], [2]]),
         (part, [CUBE], [[0, 1], [2]]),
         (gather, [tensor(F32, 9, 8), tensor(I32, 5)], [[0], [1]]),
-        (transposed, [tensor(F32, 30, 20)], [[0], [1]]),
+        (transpose, [tensor(F32, 30, 20)], [[0], [1]]),
         (lambda x: total(x, 1, 2), [CUBE], [[0], [1, 2]]),
         (lambda x: total(x, 0, 1, 2), [CUBE], [[0, 1, 2]]),
         (lambda x: total(x, 1), [CUBE], [[0], [1], [2]]),
@@ -87,13 +87,13 @@ def test_runs(function: Callable[..., Any], types: list[TensorType], runs: list[
 
 
 def test_the_run_along_which_an_operand_lies() -> None:
-    accesses = Accesses(group(transposed, tensor(F32, 300, 200)))
+    accesses = Accesses(group(transpose, tensor(F32, 300, 200)))
     assert accesses.transposed_run([[0], [1]], 8) == 0
     assert accesses.transposed_run([[0], [1]], 201) is None
     assert Accesses(group(twice, tensor(F32, 300, 200))).transposed_run([[0], [1]], 8) is None
 
 
-@pytest.mark.parametrize("function", [twice, transposed])
+@pytest.mark.parametrize("function", [twice, transpose])
 def test_loops_are_laid_out_once(function: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
     lay_out = group_loops._kernel

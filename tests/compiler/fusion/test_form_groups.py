@@ -28,7 +28,7 @@ def in_order(x: Array) -> Any:
     return lax.reduce(x, np.float32(1), lambda a, b: lax.sub(lax.mul(a, 2), b), (0, 2))
 
 
-def pooled(x: Array, side: int) -> Any:
+def pool(x: Array, side: int) -> Any:
     source = lax.reduce_window(x, np.float32(0), lax.add, (side, side), (1, 1), "VALID")
     return lax.select_and_scatter(
         x, lax.ge, (side, side), (1, 1), ((0, 0), (0, 0)), source, np.float32(0), lax.add
@@ -58,7 +58,7 @@ REFUSED: Final[dict[str, tuple[Kind, Callable[..., Any], list[tuple[int, ...]], 
         [(40,)],
         "float32",
     ),
-    "choices of wide windows": (Kind.SELECT_AND_SCATTER, lambda x: pooled(x, 17), [(20, 20)], "float32"),
+    "choices of wide windows": (Kind.SELECT_AND_SCATTER, lambda x: pool(x, 17), [(20, 20)], "float32"),
     "few features": (
         Kind.CONVOLUTION,
         lambda x, y: lax.conv(x, y, (1, 1), "VALID"),

@@ -40,7 +40,7 @@ def both_ends(a: Any, b: Any) -> Any:
     return xarr.min(result, axis=1), xarr.max(result, axis=1), result
 
 
-def mixed(a: Any, b: Any) -> Any:
+def mix(a: Any, b: Any) -> Any:
     """A reduction over two dimensions inside one over the first."""
     terms = xarr.abs(a[:, None, :, None] * b[None, :, None, :])
     return xarr.max(xarr.sum(terms, axis=(2, 3)), axis=0)
@@ -59,7 +59,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], int]] = {
     "sum of powers": (lambda a, b: xarr.sum(xarr.exp(squares(a, b) / -a.shape[1]), axis=1), 1),
     "both ends and all": (both_ends, 2),
     "greatest difference": (lambda a, b: xarr.min(xarr.max(xarr.abs(a[:, None] - b[None]), -1), 1), 1),
-    "two dimensions inside": (mixed, 1),
+    "two dimensions inside": (mix, 1),
 }
 #: Rows of both operands, and what both have: written out, a loop, an odd one, chains, one longer than chains.
 SIZES = [(50, 70, 3), (300, 33, 3), (130, 40, 17), (20, 200, 64), (150, 5, 512), (1, 200, 5)]

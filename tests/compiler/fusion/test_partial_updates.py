@@ -22,7 +22,7 @@ RNG = np.random.default_rng(5)
 Array = np.ndarray[Any, Any]
 
 
-def smoothed(u: Any) -> Any:
+def smooth(u: Any) -> Any:
     inner = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
     return u.at[1:-1, 1:-1].set(inner)
 
@@ -42,7 +42,7 @@ def groups(function: Callable[..., Any], *types: str) -> list[ops.Fusion]:
 
 
 def test_a_stencil_and_its_border_are_one_group() -> None:
-    (first, second) = groups(lambda u: smoothed(smoothed(u)), "f32[300,200]")
+    (first, second) = groups(lambda u: smooth(smooth(u)), "f32[300,200]")
     assert first.domain == second.domain == (298, 198)
     assert first.computation.result_types[0].short() == "f32[300,200]"
 
@@ -66,8 +66,8 @@ def test_two_fields_are_updated_in_one_pass() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_steps_of_a_stencil(shape: tuple[int, ...], dtype: str) -> None:
     u = RNG.normal(size=shape).astype(dtype)
-    agree(lambda u: smoothed(smoothed(smoothed(u))), u)
-    agree(lambda u: lax.fori_loop(0, 5, lambda _, u: smoothed(u), u), u)
+    agree(lambda u: smooth(smooth(smooth(u))), u)
+    agree(lambda u: lax.fori_loop(0, 5, lambda _, u: smooth(u), u), u)
 
 
 def test_normalised_rows_are_written_into_the_middle() -> None:

@@ -49,7 +49,7 @@ def product(left: Array, right: Array, numbers: Any) -> Any:
 
 
 def assert_equal_sums(result: Array, reference: xarr.Array) -> None:
-    """The same values, with 0.0 for -0.0: a sum of -0.0 is either, as a BLAS begins it with its first product or
+    """Compare the values, with 0.0 for -0.0: a sum of -0.0 is either, as a BLAS begins it with its first product or
     with 0.0, and OpenBLAS and XLA do one or the other by the processor and the shapes."""
     wanted, zero = np.asarray(reference), np.zeros((), result.dtype)
     assert_same(result + zero, wanted + zero)
@@ -175,7 +175,7 @@ def test_convolutions_in_shared_blocks_are_those_of_the_reference(
     size |= {"H": 3, "W": 2}
     right = whole_numbers(seed + 1, tuple(size[letter] for letter in names[1]), dtype)
 
-    def convolved() -> Any:
+    def convolve() -> Any:
         pads = ((padding, 1), (0, padding))
         x, k = xarr.asarray(left), xarr.asarray(right)
         return lax.conv_general_dilated(
@@ -186,6 +186,6 @@ def test_convolutions_in_shared_blocks_are_those_of_the_reference(
         patch.setattr(workers, "WORTH_A_THREAD", 0)
         patch.setattr(workers, "count", lambda: 2)
         patch.setattr(convolution, "_BLOCK", 512)
-        result = np.asarray(convolved())
+        result = np.asarray(convolve())
     with xarr.use_backend("reference"):
-        assert_equal_sums(result, convolved())
+        assert_equal_sums(result, convolve())

@@ -28,13 +28,13 @@ from xarr_numpy.compiled.schedule import SCHEDULE
 F32 = np.dtype(np.float32)
 
 
-def fused(function: Callable[..., Any], *types: Any) -> Graph:
+def fuse_groups(function: Callable[..., Any], *types: Any) -> Graph:
     return form_groups(graph(function, *types), SCHEDULE, lambda domain, cost: True)
 
 
 def costs(function: Callable[..., Any], *types: Any) -> list[tuple[int, ...]]:
     """For each group: bytes read, of these the least, written, the least, scratch, local."""
-    groups = [each.op for each in fused(function, *types).nodes if isinstance(each.op, ops.Fusion)]
+    groups = [each.op for each in fuse_groups(function, *types).nodes if isinstance(each.op, ops.Fusion)]
     costs = [traffic(SCHEDULE.build(group), SCHEDULE.target.cache_bytes) for group in groups]
     return [(t.read, t.least_read, t.written, t.least_written, t.scratch, t.local) for t in costs]
 
@@ -45,10 +45,10 @@ def case(name: str, *shape: int) -> list[tuple[int, ...]]:
 
 def test_a_broadcast_operand_counts_once() -> None:
     matrix, row = 37 * 53 * 4, 53 * 4
-    assert costs(*_of("row_and_matrix")) == [(matrix + row, matrix + row, matrix, matrix, 0, 0)]
+    assert costs(*_record("row_and_matrix")) == [(matrix + row, matrix + row, matrix, matrix, 0, 0)]
 
 
-def _of(name: str) -> tuple[Any, ...]:
+def _record(name: str) -> tuple[Any, ...]:
     function, types = CASES[name]
     return (function, *types)
 
@@ -78,7 +78,7 @@ def test_rows_beyond_the_cache_are_read_by_each_pass() -> None:
 
 
 def test_scratch_is_written_and_read() -> None:
-    ((read, least, written, least_written, scratch, _),) = costs(*_of("sum_of_all"))
+    ((read, least, written, least_written, scratch, _),) = costs(*_record("sum_of_all"))
     assert (least, least_written) == (300_001 * 8, 8)
     assert 0 < scratch < 1000 and written == 8 + scratch and least < read <= least + scratch
 
@@ -142,7 +142,7 @@ def test_a_barrier_takes_no_memory() -> None:
 def test_what_a_computation_needs_counts_and_what_a_group_has_inside_does_not() -> None:
     body = graph(chain(4), tensor(F32, 1000))
     assert most(lambda x: node(ops.Call(body), x)) == most(chain(4))
-    assert peak(fused(chain(4), tensor(F32, 1000)), overwrites=False) == Peak(2 * SIZE, SIZE)
+    assert peak(fuse_groups(chain(4), tensor(F32, 1000)), overwrites=False) == Peak(2 * SIZE, SIZE)
 
 
 def siblings(x: Node, y: Node) -> tuple[Node, ...]:
@@ -155,7 +155,7 @@ def test_small_programs_are_grouped_without_a_plan(monkeypatch: pytest.MonkeyPat
     planned: list[Graph] = []
     monkeypatch.setattr(form_groups_module, "peak", lambda graph, **_: planned.append(graph) or peak(graph))
     for size, plans in ((1000, 0), (10**6, 2)):
-        fused(siblings, tensor(F32, size), tensor(F32, size))
+        fuse_groups(siblings, tensor(F32, size), tensor(F32, size))
         assert len(planned) == plans
 
 
@@ -214,7 +214,7 @@ def test_the_fused_stage_says_so_and_can_still_be_read() -> None:
 
 
 def test_a_group_inside_a_loop_is_remarked_on() -> None:
-    once = fused(lambda x: node(ops.Exponential(), node(ops.Negate(), x)), tensor(F32, 100))
+    once = fuse_groups(lambda x: node(ops.Exponential(), node(ops.Negate(), x)), tensor(F32, 100))
     whole = graph(lambda x: node(ops.Call(once), x), tensor(F32, 100))
     text = str(whole)
     assert "at most 800 B at once" in str(plan(whole)) and "// fusion: reads 400 B" in text

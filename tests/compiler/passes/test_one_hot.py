@@ -48,7 +48,7 @@ SPELLINGS: dict[str, Program] = {
 
 
 def scatters(program: Program, x: Array, labels: Array) -> int:
-    """How many scatters the groups of a program have."""
+    """The number of scatters in the groups of a program."""
     with xarr.config(fusion="compiled"):
         graph = xarr.lower(program, x, labels).stage("fused")
     assert isinstance(graph, Graph)
@@ -56,12 +56,12 @@ def scatters(program: Program, x: Array, labels: Array) -> int:
     return sum(isinstance(node.op, ops.Scatter) for group in groups for node in group.nodes)
 
 
-def compiled(program: Program, x: Array, labels: Array) -> Array:
+def compile_program(program: Program, x: Array, labels: Array) -> Array:
     with xarr.config(fusion="compiled"):
         return np.asarray(xarr.jit(program)(xarr.asarray(x), xarr.asarray(labels)))
 
 
-def expected(x: Array, labels: Array) -> Array:
+def compute_expected(x: Array, labels: Array) -> Array:
     """The product as NumPy computes it."""
     member = (labels[:, None] == np.arange(CLASSES)).astype(x.dtype)
     with np.errstate(invalid="ignore"):
@@ -80,13 +80,13 @@ def test_rows_are_added_to_their_classes(spelling: str, dtype: str, kind: str) -
     labels = np.random.default_rng(1).integers(0, CLASSES, COUNT).astype(kind)
     program = SPELLINGS[spelling]
     assert scatters(program, x, labels) == 1
-    assert_same(compiled(program, x, labels), expected(x, labels))
+    assert_same(compile_program(program, x, labels), compute_expected(x, labels))
 
 
 def test_rows_of_no_class_are_left_out() -> None:
     x = whole_numbers("float32")
     labels = np.random.default_rng(2).integers(-30, 3 * CLASSES, COUNT)
-    assert_same(compiled(SPELLINGS["transposed"], x, labels), expected(x, labels))
+    assert_same(compile_program(SPELLINGS["transposed"], x, labels), compute_expected(x, labels))
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
@@ -98,8 +98,8 @@ def test_zero_times_what_is_not_finite_is_nan(value: float, label: int) -> None:
     labels[[40, 1700]] = label
     x[600, 4], labels[600] = value, 3
     x[601, 4], labels[601] = value, 11
-    result = compiled(SPELLINGS["transposed"], x, labels)
-    assert_same(result, expected(x, labels))
+    result = compile_program(SPELLINGS["transposed"], x, labels)
+    assert_same(result, compute_expected(x, labels))
     assert np.isnan(result[:, 4]).all() and np.isnan(result[:, 2]).sum() >= CLASSES - 1
 
 
@@ -111,12 +111,14 @@ def test_rows_are_counted() -> None:
         return lax.reduce_sum(one_hot(labels, x.dtype), (0,))
 
     assert scatters(program, x, labels) == 1
-    assert_same(compiled(program, x, labels), np.bincount(labels + 1)[1 : CLASSES + 1].astype("float32"))
+    assert_same(
+        compile_program(program, x, labels), np.bincount(labels + 1)[1 : CLASSES + 1].astype("float32")
+    )
 
 
 def test_sums_of_many_rows_are_sums_of_sums() -> None:
     x = np.random.default_rng(5).random((2**17, 8)).astype("float32")
-    results = compiled(SPELLINGS["transposed"], x, np.zeros(len(x), np.int64))
+    results = compile_program(SPELLINGS["transposed"], x, np.zeros(len(x), np.int64))
     assert_same(results[0], x.sum(axis=0, dtype="float64").astype("float32"), ulp=8)
     assert not results[1:].any()
 
@@ -132,8 +134,8 @@ def test_what_is_no_one_hot_matrix_stays_a_product() -> None:
 
     for program in (twice, along_the_classes):
         assert scatters(program, x, labels) == 0
-    assert_same(compiled(twice, x, labels), 2 * expected(x, labels))
-    assert_same(compiled(along_the_classes, x, labels), x[labels])
+    assert_same(compile_program(twice, x, labels), 2 * compute_expected(x, labels))
+    assert_same(compile_program(along_the_classes, x, labels), x[labels])
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -147,7 +149,7 @@ def test_products_of_each_class_or_row_by_itself_stay_products(axis: int) -> Non
         return lax.dot_general(one_hot(labels, x.dtype), x, numbers)
 
     member = (labels[:, None] == np.arange(CLASSES)).astype("float32")
-    assert_same(compiled(program, x, labels), (member * x).sum(axis=axis))
+    assert_same(compile_program(program, x, labels), (member * x).sum(axis=axis))
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -163,4 +165,4 @@ def test_a_label_stands_for_each_class_whose_number_it_is_when_numbers_begin_ane
 
     member = (labels[:, None] == np.arange(600).astype(dtype)).astype("float32")
     expected = np.concatenate([member.T @ x, member.sum(axis=0)[:, None]], 1)
-    assert_same(compiled(program, x, labels), expected)
+    assert_same(compile_program(program, x, labels), expected)

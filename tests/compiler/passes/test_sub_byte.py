@@ -125,7 +125,7 @@ def test_bits_are_read_from_the_lowest(old: str, new: str) -> None:
         lax.bitcast_convert_type(np.zeros(4, "float6_e2m3fn"), "int8")
 
 
-def moved(x: Any) -> Any:
+def move(x: Any) -> Any:
     x = x.reshape(2, -1).T[::-1]
     x = xarr.concatenate([x, xarr.pad(x, ((0, 1), (0, 0)))[1:]])
     return xarr.where(x > 0, x, 0).at[1].set(1)[xarr.asarray([0, 1, 3])]
@@ -138,7 +138,7 @@ def test_movement_and_choice(name: str) -> None:
     x = np.concatenate([x, np.concatenate([x, np.zeros((1, 2), name)])[1:]])
     x = np.where(x.astype(np.float32) > 0, x, np.zeros((), name))
     x[1] = 1
-    for result in on_each_engine(moved, values):
+    for result in on_each_engine(move, values):
         assert_same_bits(result, x[[0, 1, 3]])
 
 

@@ -44,7 +44,7 @@ def address(x: xarr.Array) -> int:
     return int(x._node.value.ctypes.data)
 
 
-def computed(array: Any) -> xarr.Array:
+def compute(array: Any) -> xarr.Array:
     result = xarr.asarray(array) + xarr.asarray(0, dtype=array.dtype)
     xarr.evaluate(result)
     return result
@@ -69,7 +69,7 @@ def test_a_donated_argument_becomes_the_result(name: str) -> None:
     values = np.linspace(-1, 1, SIZE)
     step = xarr.jit(function, donate_argnums=0)
     for _ in range(3):
-        x = computed(values)
+        x = compute(values)
         before = address(x)
         y = step(x)
         assert address(y) == before
@@ -91,12 +91,12 @@ def test_what_is_read_elsewhere_keeps_its_memory(function: Callable[[Any], Any])
     for _ in range(2):
         with xarr.config(fusion="off"):
             wanted = np.asarray(function(xarr.asarray(values)))
-        assert np.allclose(np.asarray(step(computed(values))), wanted, rtol=1e-13, atol=0)
+        assert np.allclose(np.asarray(step(compute(values))), wanted, rtol=1e-13, atol=0)
 
 
 def test_two_results_take_two_arguments() -> None:
     step = xarr.jit(lambda x, v: (x + v * 0.1, v - x * 0.1), donate_argnums=(0, 1))
-    x, v = computed(np.ones(SIZE)), computed(np.zeros(SIZE))
+    x, v = compute(np.ones(SIZE)), compute(np.zeros(SIZE))
     for _ in range(3):
         before = {address(x), address(v)}
         x, v = step(x, v)
@@ -112,7 +112,7 @@ def test_a_free_threaded_python_keeps_donated_memory(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(python_build, "is_free_threaded", lambda: True)
     step = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)
     for _ in range(2):
-        x = computed(np.ones(SIZE))
+        x = compute(np.ones(SIZE))
         memory = x._node.value
         assert_same(step(x), np.full(SIZE, 3.0))
         assert_same(memory, np.ones(SIZE))
@@ -143,14 +143,14 @@ def _as_other_array(x: xarr.Array) -> tuple[Any, Callable[[Any], Any]]:
     return other, np.asarray
 
 
-def _as_recorded(x: xarr.Array) -> tuple[Any, Callable[[Any], Any]]:
+def _give_as_recorded(x: xarr.Array) -> tuple[Any, Callable[[Any], Any]]:
     return x * 1, np.asarray
 
 
-@pytest.mark.parametrize("look", [_as_numpy, _as_view, _as_buffer, _as_other_array, _as_recorded])
+@pytest.mark.parametrize("look", [_as_numpy, _as_view, _as_buffer, _as_other_array, _give_as_recorded])
 def test_who_looks_at_a_donated_array_sees_no_change(look: Callable[..., Any]) -> None:
     for _ in range(3):
-        x = computed(np.ones(SIZE))
+        x = compute(np.ones(SIZE))
         view, values = look(x)
         y = STEP(x)
         assert_same(y, np.full(SIZE, 3.0))
@@ -169,7 +169,7 @@ def test_memory_of_the_caller_is_never_written() -> None:
 
 
 def test_the_error_names_the_call() -> None:
-    x = computed(np.ones(SIZE))
+    x = compute(np.ones(SIZE))
     y = STEP(x)
     STEP(y)  # the line that the message names
     with pytest.raises(DonationError, match=r"this time at (.|\n)*STEP\(y\)"):
@@ -182,10 +182,10 @@ def test_a_call_that_fails_has_taken_its_argument() -> None:
 
     with xarr.config(fusion="compiled"):
         step = xarr.jit(lambda x: x * 2, donate_argnums=0)
-        step(computed(np.ones(SIZE)))
+        step(compute(np.ones(SIZE)))
         traced = next(iter(step._cache.values()))
         object.__setattr__(traced, "_compiled", replace(traced.compile(), program=refuse))
-        x = computed(np.ones(SIZE))
+        x = compute(np.ones(SIZE))
         with pytest.raises(RuntimeError, match="no"):
             traced.run([x])
     with pytest.raises(DonationError):
@@ -208,7 +208,7 @@ def test_threads_do_not_share_a_donated_array() -> None:
     results: list[Array] = []
 
     def work(start: float) -> None:
-        x = computed(np.full(SIZE, start))
+        x = compute(np.full(SIZE, start))
         for _ in range(20):
             x = STEP(x)
         results.append(np.asarray(x))
@@ -281,22 +281,22 @@ def test_what_a_loop_carries_through_is_not_written_over(step: Callable[..., Any
         wanted = program(xarr.asarray(x), xarr.asarray(steps))
         xarr.evaluate(*wanted)
     for donated in ((), (0,)):
-        results = xarr.jit(program, donate_argnums=donated)(computed(x), computed(np.array(steps)))
+        results = xarr.jit(program, donate_argnums=donated)(compute(x), compute(np.array(steps)))
         for one, other in zip(results, wanted, strict=True):
             assert_same(one, other)
 
 
 def test_what_a_kept_tuple_holds_is_not_written_over() -> None:
-    def stacked(x: Any) -> tuple[Any, Any]:
+    def stack(x: Any) -> tuple[Any, Any]:
         last, rows = lax.scan(lambda carry, row: (carry - row, carry), x[0], x)
         return x + rows, rows * 2 - last
 
     x = np.linspace(0, 1, SIZE).reshape(200, 100)
     with xarr.config(fusion="off"):
-        wanted = stacked(xarr.asarray(x))
+        wanted = stack(xarr.asarray(x))
         xarr.evaluate(*wanted)
     for number in (0, 1):
-        results = stacked(computed(x))
+        results = stack(compute(x))
         xarr.evaluate(results[number])  # the loop is kept for the other one
         for one, other in zip(results, wanted, strict=True):
             assert_same(one, other)
@@ -311,9 +311,9 @@ def test_an_activation_is_written_over_its_product() -> None:
 
 
 def test_the_peak_is_that_of_the_process() -> None:
-    """What the stage says is what the program takes, to a tenth."""
+    """The stage says what the program takes, to a tenth."""
     function = xarr.jit(lambda x: xarr.tanh((xarr.tanh(x @ x.T) + 1) @ x) * 3)
-    x = computed(np.linspace(0, 1, 50_000).reshape(250, 200))
+    x = compute(np.linspace(0, 1, 50_000).reshape(250, 200))
     function(x)
     tracemalloc.start()
     function(x)

@@ -49,7 +49,7 @@ ENGINES = [
 ]
 
 
-def lowered(graph: Graph, engine: str) -> Graph:
+def lower_graph(graph: Graph, engine: str) -> Graph:
     with xarr.config(fusion=engine):
         return lower(graph, get("numpy"))
 
@@ -78,7 +78,7 @@ def assert_equal_bits(wanted: list[Any], results: list[Any]) -> None:
 def test_random_programs_run_by_their_plan(engine: str, seed: int) -> None:
     """Every argument is donated: each buffer is written before it is read, and no memory is taken too early."""
     program = sample(Random(seed), most=40_000)
-    fused = lowered(program.graph, engine)
+    fused = lower_graph(program.graph, engine)
     assert_equal_bits(*both(fused, engine, program.inputs, tuple(range(len(program.inputs)))))
     verify(plan(fused, donated=range(len(program.inputs))))
 
@@ -87,7 +87,7 @@ def test_random_programs_run_by_their_plan(engine: str, seed: int) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_every_operation_has_a_step(name: str, engine: str) -> None:
     case = CASES[name]
-    fused = lowered(case.graph, engine)
+    fused = lower_graph(case.graph, engine)
     verify(plan(fused))
     assert_equal_bits(*both(fused, engine, case.inputs))
 
@@ -135,7 +135,7 @@ def test_plans_inside_of_steps_run_in_the_workspace(name: str, engine: str) -> N
     random = np.random.default_rng(7)
     with xarr.config(fusion=engine):
         stage = xarr.lower(function, *types)
-    fused = lowered(stage.graph, engine)
+    fused = lower_graph(stage.graph, engine)
     for attempt in range(3):
         inputs = [
             np.asarray(attempt - 1, np.int32) if type == "s32[]" else random.normal(size=each.shape)
@@ -148,7 +148,7 @@ def test_plans_inside_of_steps_run_in_the_workspace(name: str, engine: str) -> N
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_peak_is_at_most_the_sum_of_all_arrays(first: int, engine: str) -> None:
     for seed in range(first, first + 10):
-        fused = lowered(sample(Random(seed), most=4096).graph, engine)
+        fused = lower_graph(sample(Random(seed), most=4096).graph, engine)
         made = plan(fused)
         own = [each for each in made.buffers if each.base is None and each.constant is None]
         assert made.layout.peak.arguments <= made.layout.peak.total <= sum(each.type.nbytes for each in own)
@@ -169,7 +169,7 @@ def test_an_arena_is_used_again() -> None:
 
 def test_a_donated_argument_is_written_over() -> None:
     pytest.importorskip("llvmlite")
-    fused = lowered(xarr.lower(lambda x: xarr.exp(x) * 2, "f64[10000]").graph, "compiled")
+    fused = lower_graph(xarr.lower(lambda x: xarr.exp(x) * 2, "f64[10000]").graph, "compiled")
     (step,) = plan(fused, donated=(0,)).steps
     assert isinstance(step, Launch)
     assert plan(fused, donated=(0,)).input_output_aliases(step) == ((0, 0),)
@@ -183,7 +183,7 @@ def test_a_loop_copies_what_others_need_and_nothing_else() -> None:
         return (result, rows) if keep else result
 
     for keep in (False, True):
-        fused = lowered(xarr.lower(lambda x, keep=keep: program(x, keep), "f64[5,9000]").graph, "off")
+        fused = lower_graph(xarr.lower(lambda x, keep=keep: program(x, keep), "f64[5,9000]").graph, "off")
         made = plan(fused)
         assert sum(isinstance(step, Copy) for step in made.steps) == keep
         (loop,) = [step for step in made.steps if isinstance(step, LoopStep)]
@@ -198,7 +198,7 @@ def test_a_loop_copies_arguments_even_if_they_were_donated() -> None:
             1
         ]
 
-    fused = lowered(xarr.lower(program, "s64[9000]").graph, "off")
+    fused = lower_graph(xarr.lower(program, "s64[9000]").graph, "off")
     made = plan(fused, donated=(0,))
     assert [type(step) for step in made.steps[-2:]] == [Copy, LoopStep]
     values = np.arange(9000)
@@ -298,7 +298,7 @@ def softmax_of_product() -> Plan:
         e = xarr.exp(x @ w)
         return e / xarr.sum(e, axis=1, keepdims=True)
 
-    return plan(lowered(xarr.lower(function, "f32[200,100]", "f32[100,50]").graph, "off"))
+    return plan(lower_graph(xarr.lower(function, "f32[200,100]", "f32[100,50]").graph, "off"))
 
 
 def with_buffer(made: Plan, number: int, **changes: Any) -> Plan:
@@ -347,13 +347,13 @@ def donating() -> Plan:
     return plan(graph(function, tensor(F32, 9000)), donated=(0,))
 
 
-def looped() -> Plan:
+def make_loop() -> Plan:
     function = lambda x: lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, lax.sort(s[1] * 2)), (0, x))  # noqa: E731
-    return plan(lowered(xarr.lower(function, "f64[20]").graph, "off"))
+    return plan(lower_graph(xarr.lower(function, "f64[20]").graph, "off"))
 
 
 def loop_with(**changes: Any) -> Plan:
-    made = looped()
+    made = make_loop()
     (number,) = [k for k, step in enumerate(made.steps) if isinstance(step, LoopStep)]
     return with_step(made, number, **{name: change(made.steps[number]) for name, change in changes.items()})
 
@@ -392,30 +392,32 @@ BROKEN: dict[str, tuple[str, Callable[[], Plan]]] = {
     "an argument that was not donated": ("P5", lambda: replace(donating(), donated=())),
     "still needed": ("P5", lambda: with_buffer(donating(), 0, end=1)),
     "another size": ("P5", lambda: with_buffer(donating(), 0, type=tensor(F32, 7))),
-    "overlapping": ("P6", lambda: _moved(softmax_of_product())),
+    "overlapping": ("P6", lambda: _move(softmax_of_product())),
     "beyond the arena": ("P7", lambda: with_layout(softmax_of_product(), arena=64)),
     "not aligned": (
         "P7",
         lambda: with_offset(softmax_of_product(), in_arena(softmax_of_product())[0].number, 4),
     ),
     "a body of other arguments": ("P8", lambda: loop_with(body=lambda step: step.cond)),
-    "a workspace that is too small": ("P8", lambda: with_small_workspaces(looped())),
+    "a workspace that is too small": ("P8", lambda: with_small_workspaces(make_loop())),
 }
 
 
 #: Plans of compiled groups and loops that break P9.
 BROKEN_LAUNCHES: dict[str, Callable[[], Plan]] = {
-    "a group of other arrays": lambda: with_step(launched(), 0, program=launched("f64[7]").steps[0].program),  # type: ignore[attr-defined]
+    "a group of other arrays": lambda: with_step(
+        make_launch(), 0, program=make_launch("f64[7]").steps[0].program
+    ),  # type: ignore[attr-defined]
     "a loop of other points": lambda: with_step(looping(30), 0, program=looping(7).steps[0].program),  # type: ignore[attr-defined]
     "other outputs": lambda: with_step(looping(30), 0, carried=(0, 3)),
 }
 
 
 def looping(size: int) -> Plan:
-    return launched(f"f64[{size}]", lambda x: lax.fori_loop(0, 5, lambda i, s: s * 2, x))
+    return make_launch(f"f64[{size}]", lambda x: lax.fori_loop(0, 5, lambda i, s: s * 2, x))
 
 
-def launched(type: str = "f64[30]", function: Callable[..., Any] = lambda x: xarr.exp(x) * 2) -> Plan:
+def make_launch(type: str = "f64[30]", function: Callable[..., Any] = lambda x: xarr.exp(x) * 2) -> Plan:
     with xarr.config(fusion="compiled"):
         made = xarr.jit(function).lower(type).stage("plan")
     assert isinstance(made, Plan)
@@ -434,7 +436,7 @@ def with_small_workspaces(made: Plan) -> Plan:
     return with_layout(made, workspaces=tuple(each and Workspace(0, 1) for each in made.layout.workspaces))
 
 
-def _moved(made: Plan) -> Plan:
+def _move(made: Plan) -> Plan:
     """The plan with two arrays that live at once at one offset."""
     offsets = made.layout.offsets
     first, second = next(
@@ -453,7 +455,7 @@ def test_the_verifier_refuses(name: str) -> None:
         verify(broken())
 
 
-@pytest.mark.parametrize("make", [softmax_of_product, donating, looped])
+@pytest.mark.parametrize("make", [softmax_of_product, donating, make_loop])
 def test_the_verifier_accepts(make: Callable[[], Plan]) -> None:
     made = make()
     assert verify(made) is made
@@ -483,7 +485,7 @@ def test_loops_know_their_iterations() -> None:
         counted = lax.fori_loop(2, 9, lambda i, s: lax.sort(s * 2), x)
         return lax.fori_loop(0, n, lambda i, s: lax.sort(s + i), counted)
 
-    made = plan(lowered(xarr.lower(loops, "f64[20]", "s64[]").graph, "off"))
+    made = plan(lower_graph(xarr.lower(loops, "f64[20]", "s64[]").graph, "off"))
     counted, unknown = [step for step in made.steps if isinstance(step, LoopStep)]
     assert (counted.iterations, unknown.iterations) == (7, None)
     assert all(step.iterations == 1 for step in made.steps if not isinstance(step, LoopStep))
@@ -499,13 +501,13 @@ def test_loops_know_their_iterations() -> None:
 
 def test_the_cost_of_branches_is_that_of_the_dearest() -> None:
     graph = xarr.lower(*(CONTROL["branches"][0], *CONTROL["branches"][1])).graph
-    (branch,) = [step for step in plan(lowered(graph, "off")).steps if isinstance(step, Branch)]
+    (branch,) = [step for step in plan(lower_graph(graph, "off")).steps if isinstance(step, Branch)]
     costs = [sum(step.cost.operations for step in inner.steps) for inner in branch.branches]
     assert branch.cost.operations == max(costs) > min(costs)
 
 
 def test_a_plan_prints() -> None:
-    made = looped()
+    made = make_loop()
     text, layout = str(made), made.layout
     assert text.splitlines()[:2] == [
         "plan <lambda>:",
@@ -513,6 +515,6 @@ def test_a_plan_prints() -> None:
     ]
     assert "loop while_loop(" in text and "\n      condition:\n" in text and "\n      body:\n" in text
     assert text.splitlines()[-1] == f"    return b{made.results[0]}, b{made.results[1]}"
-    branches = plan(lowered(xarr.lower(*(CONTROL["branches"][0], *CONTROL["branches"][1])).graph, "off"))
+    branches = plan(lower_graph(xarr.lower(*(CONTROL["branches"][0], *CONTROL["branches"][1])).graph, "off"))
     assert any(isinstance(step, Branch) for step in branches.steps)
     assert "      branch 2:\n" in str(branches)

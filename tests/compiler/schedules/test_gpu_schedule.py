@@ -92,14 +92,14 @@ def stores_of_scatter(function: Any, dtype: str) -> list[Atomic | None]:
 @pytest.mark.parametrize("dtype", ["int8", "uint64"])
 def test_updates_of_integers_are_atomic(dtype: str) -> None:
     for name, atomic in (("add", Atomic.ADD), ("max", Atomic.MAXIMUM), ("min", Atomic.MINIMUM)):
-        found = stores_of_scatter(lambda at, x, name=name: getattr(at, name)(x, mode="drop"), dtype)
-        assert found == [atomic]
+        stores = stores_of_scatter(lambda at, x, name=name: getattr(at, name)(x, mode="drop"), dtype)
+        assert stores == [atomic]
 
 
 @pytest.mark.parametrize(("name", "dtype"), [("add", "float32"), ("set", "int32"), ("multiply", "int32")])
 def test_updates_whose_order_matters_run_one_after_the_other(name: str, dtype: str) -> None:
-    found = stores_of_scatter(lambda at, x: getattr(at, name)(x, mode="drop"), dtype)
-    assert found == [None]
+    stores = stores_of_scatter(lambda at, x: getattr(at, name)(x, mode="drop"), dtype)
+    assert stores == [None]
 
 
 def test_a_thread_has_no_local_buffers() -> None:

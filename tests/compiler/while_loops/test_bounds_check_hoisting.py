@@ -66,7 +66,7 @@ def outcome(function: Loop, x: Any, n: int) -> Any:
     return np.asarray(function(xarr.asarray(x), xarr.asarray(np.int64(n))))
 
 
-def interpreted(loop: Loop, n: int) -> Any:
+def interpret(loop: Loop, n: int) -> Any:
     with xarr.config(fusion="off"):
         return outcome(loop, X, n)
 
@@ -77,7 +77,7 @@ def test_indices_in_bounds_change_nothing(name: str, is_jitted: bool) -> None:
     loop = LOOPS[name]
     function = xarr.jit(loop) if is_jitted else loop
     for n in (5, 3):
-        assert_same(outcome(function, X, n), interpreted(loop, n))
+        assert_same(outcome(function, X, n), interpret(loop, n))
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -86,7 +86,7 @@ def test_an_index_out_of_bounds_is_the_same_error(name: str, is_jitted: bool) ->
     loop = LOOPS[name]
     function = xarr.jit(loop) if is_jitted else loop
     with pytest.raises(IndexingError) as wanted:
-        interpreted(loop, 11)
+        interpret(loop, 11)
     with xarr.config(fusion="compiled"), pytest.raises(IndexingError) as error:
         outcome(function, X, 11)
     assert str(error.value) == str(wanted.value)
@@ -119,7 +119,7 @@ def test_of_several_indices_the_one_that_fails_first_is_named() -> None:
 
     for n in (1, 2, 4):
         with pytest.raises(IndexingError) as wanted:
-            interpreted(loop, n)
+            interpret(loop, n)
         with pytest.raises(IndexingError) as error:
             outcome(xarr.jit(loop), X, n)
         assert str(error.value) == str(wanted.value)

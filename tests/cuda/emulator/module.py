@@ -74,7 +74,7 @@ class Module:
             name: [Parameter.of(each) for each in parameters.split(",") if each.strip()]
             for name, parameters in _KERNEL.findall(text)
         }
-        self._library = ctypes.CDLL(str(_compiled(self.host_text())))
+        self._library = ctypes.CDLL(str(_compile(self.host_text())))
 
     def host_text(self) -> str:
         """The text as g++ gets it: pointers and shared memory know their bounds."""
@@ -151,7 +151,7 @@ def _header() -> bytes:
     return HEADER.read_bytes()
 
 
-def _compiled(text: str) -> Path:
+def _compile(text: str) -> Path:
     """The shared object of a text, which is kept."""
     key = hashlib.sha256(repr(COMMAND).encode() + _header() + text.encode()).hexdigest()[:32]
     path = CACHE / f"{key}.so"

@@ -10,7 +10,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.support.graphs import F32, V, constant, graph, node, on_numpy, part, tensor
-from tests.xla import parse, run_stablehlo, squeezed
+from tests.xla import parse, run_stablehlo, squeeze_spaces
 from xarr import lax, stablehlo
 from xarr.errors import ShapeError
 from xarr.ir import ops
@@ -38,7 +38,7 @@ def as_bool(dtype: Any, *shape: int) -> Graph:
 def test_xla_reads_the_imaginary_part_of_what_becomes_a_bool(dtype: str, shape: tuple[int, ...]) -> None:
     x = np.array(NUMBERS[: np.prod(shape, dtype=int)], dtype).reshape(shape)
     program = as_bool(dtype, *shape)
-    assert squeezed(str(parse(str(program)))) == squeezed(str(program))
+    assert squeeze_spaces(str(parse(str(program)))) == squeeze_spaces(str(program))
     for result, wanted in zip(run_stablehlo(str(program), x), on_numpy(program, x), strict=True):
         assert_same(result, wanted)
     assert_same(on_numpy(program, x)[0], x != 0)

@@ -20,7 +20,7 @@ def every_case() -> list[Case]:
     return [case for path in paths for case in cases(path)]
 
 
-def listed() -> dict[str, str]:
+def read_list() -> dict[str, str]:
     """The name of each case that may fail, and why."""
     lines = LISTING.read_text(encoding="utf-8").splitlines()
     return dict(line.split("  ", 1) for line in lines if line and not line.startswith("#"))
@@ -32,7 +32,7 @@ def outcomes() -> dict[str, str | None]:
 
 
 def test_every_program_passes_or_is_listed(outcomes: dict[str, str | None]) -> None:
-    known = listed()
+    known = read_list()
     problems = [
         f"{name}: {what}" for name, what in outcomes.items() if what is not None and name not in known
     ]
@@ -40,14 +40,14 @@ def test_every_program_passes_or_is_listed(outcomes: dict[str, str | None]) -> N
 
 
 def test_no_listed_program_passes(outcomes: dict[str, str | None]) -> None:
-    passing = [name for name in listed() if outcomes.get(name, "there is no such program") is None]
+    passing = [name for name in read_list() if outcomes.get(name, "there is no such program") is None]
     assert not passing, f"remove from {LISTING.name}:\n" + "\n".join(passing)
 
 
 def test_each_reason_is_true(outcomes: dict[str, str | None]) -> None:
     wrong = [
         f"{name}: {why!r}, but {outcomes.get(name, 'there is no such program')!r}"
-        for name, why in listed().items()
+        for name, why in read_list().items()
         if name not in outcomes or (why.startswith("needs ") and outcomes[name] not in (None, why))
     ]
     assert not wrong, "\n".join(wrong)
@@ -56,7 +56,7 @@ def test_each_reason_is_true(outcomes: dict[str, str | None]) -> None:
 def rewrite() -> None:
     """Write the list of what fails now."""
     old, lines = (
-        listed(),
+        read_list(),
         ["# Programs of StableHLO that do not pass, and why; written by test_conformance.py.", ""],
     )
     results = {case.name: outcome(case, "numpy") for case in every_case()}

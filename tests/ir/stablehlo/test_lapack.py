@@ -36,12 +36,12 @@ def test_a_pickled_call_runs_in_another_process() -> None:
     assert done.stdout.decode().strip() == "0", done.stderr.decode()
 
 
-def exported(function: Any, *arguments: Any) -> str:
+def export_text(function: Any, *arguments: Any) -> str:
     return str(export.export(jax.jit(function), platforms=["cpu"])(*arguments).mlir_module())
 
 
 def against_jax(function: Any, *arguments: HostArray) -> None:
-    text = exported(function, *arguments)
+    text = export_text(function, *arguments)
     assert "_ffi" in text
     wanted = np.asarray(function(*arguments))
     for backend in ("numpy", "reference"):
@@ -156,7 +156,7 @@ def test_calls_with_bad_letters(config: str, message: str) -> None:
 
 
 def run_both(function: Any, *arguments: HostArray) -> tuple[list[HostArray], list[HostArray]]:
-    """What JAX says, and what the text that JAX lowers the function to says here."""
+    """The results of JAX, and those of the text that JAX lowers the function to."""
     text = jax.jit(function).lower(*arguments).as_text()
     assert "@lapack_" in text
     results = stablehlo.run(stablehlo.parse(text), *arguments)
@@ -176,7 +176,7 @@ def adjoint(a: HostArray) -> HostArray:
     return np.swapaxes(a, -1, -2).conj()
 
 
-def spoiled(a: HostArray, kind: str) -> HostArray:
+def spoil(a: HostArray, kind: str) -> HostArray:
     """Matrices that are hard for the QR algorithm, of the shape of `a`."""
     n = a.shape[-1]
     known: dict[str, Any] = {
@@ -207,7 +207,7 @@ KINDS = (
 def test_schur(dtype: str, size: int) -> None:
     """T and Q are what they must be; their eigenvalues are JAX's, in whatever order."""
     for kind in KINDS:
-        check_schur(spoiled(matrices((2, size, size), dtype), kind), size, kind)
+        check_schur(spoil(matrices((2, size, size), dtype), kind), size, kind)
 
 
 def check_schur(a: HostArray, size: int, kind: str) -> None:

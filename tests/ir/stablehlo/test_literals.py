@@ -19,7 +19,7 @@ OF_XLA = [name for name in NAMES if not name.startswith("float6")]
 
 
 def as_mlir_reads(literal: str, type: Any) -> str:
-    """How MLIR prints a literal: one text for one sequence of bits."""
+    """A literal as MLIR prints it: one text for one sequence of bits."""
     constant = f"func.func @main() {{ %0 = stablehlo.constant {literal} : {type}\n return }}"
     return str(parse(constant)).split("stablehlo.constant ")[1].split("\n")[0].removesuffix(f" : {type}")
 

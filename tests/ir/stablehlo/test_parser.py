@@ -389,7 +389,7 @@ def test_refuses_deep_nesting(opening: str) -> None:
 
 
 def test_nesting_at_the_limit_runs_and_beyond_is_refused() -> None:
-    def nested(levels: int) -> str:
+    def nest(levels: int) -> str:
         text = "stablehlo.return %x : tensor<3xf32>"
         for level in range(levels):
             other = "stablehlo.return %x : tensor<3xf32>"
@@ -398,9 +398,9 @@ def test_nesting_at_the_limit_runs_and_beyond_is_refused() -> None:
             text += f"{'stablehlo' if level < levels - 1 else 'func'}.return %{level} : tensor<3xf32>"
         return main(text, "%p: tensor<i1>, %x: tensor<3xf32>")
 
-    assert values_of(nested(49), True, np.float32([1, 2, 3])) == [[1, 2, 3]]
+    assert values_of(nest(49), True, np.float32([1, 2, 3])) == [[1, 2, 3]]
     with pytest.raises(ParseError, match="nested deeper than 50"):
-        stablehlo.parse(nested(51))
+        stablehlo.parse(nest(51))
 
 
 def test_refuses_more_results_than_the_operation_has() -> None:

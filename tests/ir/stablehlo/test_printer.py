@@ -31,7 +31,7 @@ from tests.support.graphs import (
     tensor,
 )
 from tests.support.operations import own_operations
-from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeezed
+from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeeze_spaces
 from xarr import backend, lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -46,7 +46,7 @@ Array = np.ndarray[Any, Any]
 @pytest.mark.parametrize("name", CASES)
 def test_mlir_prints_the_same_text(name: str) -> None:
     text = str(CASES[name].graph)
-    assert squeezed(str(parse(text))) == squeezed(text)
+    assert squeeze_spaces(str(parse(text))) == squeeze_spaces(text)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -54,11 +54,11 @@ def test_xla_computes_the_same_values(name: str) -> None:
     case = CASES[name]
     got = run_stablehlo(str(case.graph), *case.inputs)
     assert [value.dtype for value in got] == [result.dtype for result in case.graph.results]
-    for value, want in zip(got, _expected(case, got), strict=True):
+    for value, want in zip(got, _expect(case, got), strict=True):
         assert_close(value, want, TOLERANCE.get(value.dtype.name, 0))
 
 
-def _expected(case: Case, got: list[Array]) -> list[Array]:
+def _expect(case: Case, got: list[Array]) -> list[Array]:
     if case.expected is None:
         return on_numpy(case.graph, *case.inputs)
     return [np.array(want, value.dtype) for want, value in zip(case.expected, got, strict=True)]
@@ -143,7 +143,7 @@ def test_ops_without_results() -> None:
     ]
     text = str(Graph((), unit))
     assert "    call @nothing(%cst) : (tensor<3xf32>) -> ()\n    %0 = stablehlo.tuple : tuple<>\n" in text
-    assert squeezed(str(parse(text))) == squeezed(text)
+    assert squeeze_spaces(str(parse(text))) == squeeze_spaces(text)
 
 
 def test_data_leaves_are_arguments() -> None:
@@ -170,7 +170,7 @@ def test_data_leaves_inside_computations() -> None:
     loop = ops.While(scalars(lambda x: less(x, limit), F32), scalars(lambda x: node(ops.Call(shift), x), F32))
     text = str(Graph((), (node(loop, node(ops.Call(shift), start)),)))
     assert text.count("func.func private @shift(%arg0: tensor<f32>, %arg1: tensor<f32>)") == 1
-    assert squeezed(str(parse(text))) == squeezed(text)
+    assert squeeze_spaces(str(parse(text))) == squeeze_spaces(text)
     # The call gives 0; from there in steps of 2 to the first number that is not below 5.
     assert run_stablehlo(text, start.value, limit.value) == [6]
 
@@ -252,7 +252,7 @@ def test_locations_name_the_line_that_built_the_node() -> None:
 def test_mlir_reads_the_locations(name: str) -> None:
     text = CASES[name].graph.to_text(locations=True)
     assert "graph_parts.py" in text
-    assert squeezed(str(parse(text))) == squeezed(CASES[name].graph.to_text())
+    assert squeeze_spaces(str(parse(text))) == squeeze_spaces(CASES[name].graph.to_text())
 
 
 def test_a_strange_file_name_is_quoted() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from tests.support.graphs import DTYPES, PRED, constant, node, on_numpy, sample
-from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeezed
+from tests.xla import TOLERANCE, assert_close, parse, run_stablehlo, squeeze_spaces
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType
@@ -114,7 +114,7 @@ def _halves(type: TensorType, seed: int) -> Array:
 def test_random_graphs_agree_exactly(program: Graph, seed: int) -> None:
     inputs = [_halves(node.tensor_type, seed + index) for index, node in enumerate(program.parameters)]
     text = str(program)
-    assert squeezed(str(parse(text))) == squeezed(text)
+    assert squeeze_spaces(str(parse(text))) == squeeze_spaces(text)
     for got, want in zip(run_stablehlo(text, *inputs), on_numpy(program, *inputs), strict=True):
         assert_close(got, want, 0)
 

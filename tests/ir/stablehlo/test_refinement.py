@@ -75,7 +75,7 @@ FUNCTIONS: dict[str, Function] = {
 }
 
 
-def exported(function: Function, shape: str = "b, 4", constraints: tuple[str, ...] = ("b >= 2",)) -> str:
+def export_text(function: Function, shape: str = "b, 4", constraints: tuple[str, ...] = ("b >= 2",)) -> str:
     sizes = export.symbolic_shape(shape, constraints=constraints)
     text: str = export.export(jax.jit(function))(jax.ShapeDtypeStruct(sizes, jnp.float64)).mlir_module()
     return text
@@ -92,14 +92,14 @@ def check(function: Function, module: stablehlo.Module, *shapes: tuple[int, ...]
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_equals_jax_for_every_batch_size(name: str) -> None:
-    check(FUNCTIONS[name], stablehlo.parse(exported(FUNCTIONS[name])), (2, 4), (3, 4), (6, 4))
+    check(FUNCTIONS[name], stablehlo.parse(export_text(FUNCTIONS[name])), (2, 4), (3, 4), (6, 4))
 
 
 def test_two_unknown_sizes() -> None:
     def function(x: Any) -> Any:
         return jnp.einsum("ij,kj->ik", x, x).reshape(-1), x.T.reshape(-1), jnp.argsort(x.ravel())
 
-    check(function, stablehlo.parse(exported(function, "b, c", ())), (2, 4), (3, 5), (1, 1))
+    check(function, stablehlo.parse(export_text(function, "b, c", ())), (2, 4), (3, 5), (1, 1))
 
 
 def test_gradient_of_a_network() -> None:
@@ -108,11 +108,11 @@ def test_gradient_of_a_network() -> None:
     def loss(x: Any) -> Any:
         return jax.grad(lambda w: jnp.tanh(x @ w).mean())(weights)
 
-    check(loss, stablehlo.parse(exported(loss)), (2, 4), (7, 4))
+    check(loss, stablehlo.parse(export_text(loss)), (2, 4), (7, 4))
 
 
 def test_refine_takes_types_and_shapes() -> None:
-    module = stablehlo.parse(exported(FUNCTIONS["mean"]))
+    module = stablehlo.parse(export_text(FUNCTIONS["mean"]))
     graph = module.refine(["f64[5,4]"])
     assert [type.short() for type in graph.parameter_types] == ["f64[5,4]"]
     assert module.refine([Shape.parse("f64[5,4]")]) == graph
@@ -120,7 +120,7 @@ def test_refine_takes_types_and_shapes() -> None:
 
 
 def test_assertions_about_sizes_are_checked() -> None:
-    module = stablehlo.parse(exported(FUNCTIONS["mean"]))
+    module = stablehlo.parse(export_text(FUNCTIONS["mean"]))
     with pytest.raises(ParseError, match=r"symbolic shape constraint b >= 2.*but found -1"):
         stablehlo.run(module, np.ones((1, 4)))
     with pytest.raises(ParseError, match="takes"):
@@ -158,7 +158,7 @@ def test_a_size_that_depends_on_values_is_refused(used: str) -> None:
 
 
 def test_lazy_arrays_refine_too() -> None:
-    module = stablehlo.parse(exported(FUNCTIONS["flatten"]))
+    module = stablehlo.parse(export_text(FUNCTIONS["flatten"]))
     (result,) = stablehlo.run(module, xarr.asarray(np.ones((3, 4))) * 2.0)
     assert_same(result, np.full(12, 2.0))
 

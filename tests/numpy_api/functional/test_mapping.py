@@ -26,12 +26,12 @@ def values(value):
 def test_a_recorded_function_is_called_once_and_runs_on_whole_arrays():
     shapes = []
 
-    def seen(a, b):
+    def note_shapes(a, b):
         shapes.append((a.shape, b.shape))
         return xarr.where(a > b, a - b, a + b)
 
     x = xarr.asarray(X)
-    result = xarr.vectorize(seen)(x, xarr.flip(x))
+    result = xarr.vectorize(note_shapes)(x, xarr.flip(x))
     assert shapes == [((), ())]
     assert not result.is_evaluated
     np.testing.assert_array_equal(np.asarray(result), np.where(X[::-1, ::-1] < X, X - X[::-1, ::-1], 11.0))
@@ -101,16 +101,16 @@ def test_with_explicit_broadcasting():
 def test_as_a_decorator():
     @xarr.vectorize
     def plain(a):
-        """What it does."""
+        """Negation."""
         return -a
 
     @xarr.vectorize(otypes="f", doc="Other words.")
-    def typed(a):
+    def negate(a):
         return -a
 
-    assert (plain.__name__, plain.__doc__, typed.__doc__) == ("plain", "What it does.", "Other words.")
+    assert (plain.__name__, plain.__doc__, negate.__doc__) == ("plain", "Negation.", "Other words.")
     assert values(plain([1, 2])) == [-1, -2]
-    assert typed([1, 2]).dtype == np.float32
+    assert negate([1, 2]).dtype == np.float32
 
 
 def test_no_elements():

@@ -148,7 +148,7 @@ COMPLEX_ULP = {**dict.fromkeys(UNARY + BINARY, 4), "pow": 8, "exp2": 8}
 
 
 def bound_of(name: str) -> int:
-    """How many representable numbers a result may lie from NumPy's."""
+    """The distance at which a result may lie from NumPy's, in representable numbers."""
     return max(ULP.get(name, 0), 5 if config.fusion == "compiled" and name in POLYNOMIALS else 0)
 
 
@@ -169,7 +169,7 @@ def test_every_function_is_public() -> None:
 
 
 def numpy_name(name: str) -> str:
-    """What this NumPy calls it: the older versions lack the Array API's names."""
+    """The name that this NumPy has for it: the older versions lack the Array API's names."""
     return name if hasattr(np, name) else {"bitwise_not": "invert"}[name]
 
 
@@ -191,7 +191,7 @@ def special(dtype: str) -> HostArray:
     return both
 
 
-def expected(name: str, *operands: Any) -> Any:
+def compute_expected(name: str, *operands: Any) -> Any:
     """NumPy's result, or the TypeError that it raises."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -202,7 +202,7 @@ def expected(name: str, *operands: Any) -> Any:
 
 
 def check(name: str, *operands: HostArray) -> None:
-    wanted = expected(name, *operands)
+    wanted = compute_expected(name, *operands)
     arrays = [xarr.asarray(operand) for operand in operands]
     function: Callable[..., Any] = getattr(xarr, name)
     if isinstance(wanted, TypeError):
@@ -234,8 +234,8 @@ def test_unary(name: str) -> None:
         check(name, np.stack([x, x])[:, ::-2].T)
 
 
-def skipped(name: str, left: HostArray, right: HostArray) -> bool:
-    """What xarr refuses or defines otherwise: order of complex numbers, negative powers of integers."""
+def is_skipped(name: str, left: HostArray, right: HostArray) -> bool:
+    """Whether xarr refuses it or defines it otherwise: order of complex numbers, negative powers of integers."""
     kinds = left.dtype.kind + right.dtype.kind
     ordered = name in ("less", "less_equal", "greater", "greater_equal")
     return (ordered and "c" in kinds) or (name == "pow" and set(kinds) <= set("biu"))
@@ -246,7 +246,7 @@ def test_binary(name: str) -> None:
     chosen = [dtype for dtype in DTYPES if dtype not in ("int16", "int32", "uint16", "uint32", "complex128")]
     for left, right in product(chosen, chosen):
         x, y = special(left)[:, None], special(right)[None, :]
-        if not skipped(name, x, y):
+        if not is_skipped(name, x, y):
             check(name, x, y)
 
 
@@ -254,8 +254,8 @@ def test_binary(name: str) -> None:
 def test_result_dtypes_of_every_pair(name: str) -> None:
     for left, right in product(DTYPES, DTYPES):
         x, y = np.ones(1, left), np.ones(1, right)
-        wanted = expected(name, x, y)
-        if skipped(name, x, y) or isinstance(wanted, TypeError):
+        wanted = compute_expected(name, x, y)
+        if is_skipped(name, x, y) or isinstance(wanted, TypeError):
             continue
         results = getattr(xarr, name)(xarr.asarray(x), xarr.asarray(y))
         pairs = zip(results, wanted, strict=True) if isinstance(wanted, tuple) else [(results, wanted)]
@@ -270,7 +270,7 @@ def test_binary_with_python_numbers(name: str, number: float) -> None:
         if name == "pow" and x.dtype.kind in "biu" and not isinstance(number, float):
             x = x[:0]
         for operands in ((x, number), (number, x)):
-            wanted = expected(name, *operands)
+            wanted = compute_expected(name, *operands)
             arguments = [xarr.asarray(v) if isinstance(v, np.ndarray) else v for v in operands]
             if isinstance(wanted, TypeError):
                 with pytest.raises(DTypeError):
@@ -284,7 +284,11 @@ def test_binary_with_python_numbers(name: str, number: float) -> None:
 
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_shapes(name: str) -> None:
-    dtype = "int32" if expected(name, np.array([1.5]), np.array([1.5])).__class__ is TypeError else "float32"
+    dtype = (
+        "int32"
+        if compute_expected(name, np.array([1.5]), np.array([1.5])).__class__ is TypeError
+        else "float32"
+    )
     shapes = [(), (1,), (3,), (0,), (2, 1), (2, 3), (1, 0), (4, 2, 3)]
     for left, right in product(shapes, shapes):
         x, y = np.full(left, 6, dtype), np.full(right, 2, dtype)

@@ -11,7 +11,7 @@ VALUES = st.lists(st.sampled_from([0.0, 1.0, -2.0, 3.5, np.nan, np.inf]), min_si
 PAIRS = ("union1d", "intersect1d", "setdiff1d", "setxor1d")
 
 
-def padded(values, size, filler):
+def pad(values, size, filler):
     """`values` cut or filled up to `size`; by default with the first one, 0 if there is none."""
     values = np.asarray(values)
     if filler is None:
@@ -23,7 +23,7 @@ def padded(values, size, filler):
 @given(VALUES, VALUES, st.integers(0, 9), st.sampled_from([None, 7.0]), st.sampled_from(PAIRS))
 def test_two_vectors_in_a_traced_function(one, other, size, filler, name):
     x, y = np.array(one), np.array(other)
-    wanted = padded(getattr(np, name)(x, y), size, filler)
+    wanted = pad(getattr(np, name)(x, y), size, filler)
     result = xarr.jit(lambda x, y: getattr(xarr, name)(x, y, size=size, fill_value=filler))(x, y)
     np.testing.assert_array_equal(np.asarray(result), wanted)
 
@@ -41,10 +41,10 @@ def test_distinct_elements_in_a_traced_function(values, size, equal_nan):
     x = np.array(values)
     wanted, index, inverse, counts = np.unique(x, True, True, True, equal_nan=equal_nan)
     results = xarr.jit(lambda x: xarr.unique(x, True, True, True, equal_nan=equal_nan, size=size))(x)
-    np.testing.assert_array_equal(np.asarray(results[0]), padded(wanted, size, None))
-    np.testing.assert_array_equal(np.asarray(results[1]), padded(index, size, None))
+    np.testing.assert_array_equal(np.asarray(results[0]), pad(wanted, size, None))
+    np.testing.assert_array_equal(np.asarray(results[1]), pad(index, size, None))
     np.testing.assert_array_equal(np.asarray(results[2]), inverse)
-    np.testing.assert_array_equal(np.asarray(results[3]), padded(counts, size, 0))
+    np.testing.assert_array_equal(np.asarray(results[3]), pad(counts, size, 0))
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -57,9 +57,9 @@ def test_distinct_slices_in_a_traced_function(axis, size):
     filled = [np.take(wanted, range(min(size, len(index))), axis), np.full_like(np.repeat(x[:1], rest, 0), 9)]
     filled[1] = filled[1] if axis == 0 else filled[1].T
     np.testing.assert_array_equal(np.asarray(results[0]), np.concatenate(filled, axis))
-    np.testing.assert_array_equal(np.asarray(results[1]), padded(index, size, None))
+    np.testing.assert_array_equal(np.asarray(results[1]), pad(index, size, None))
     np.testing.assert_array_equal(np.asarray(results[2]), inverse)
-    np.testing.assert_array_equal(np.asarray(results[3]), padded(counts, size, 0))
+    np.testing.assert_array_equal(np.asarray(results[3]), pad(counts, size, 0))
 
 
 @pytest.mark.parametrize("size", [0, 2, 4])
@@ -68,7 +68,7 @@ def test_indices_of_an_intersection_in_a_traced_function(size):
     results = xarr.jit(lambda x, y: xarr.intersect1d(x, y, return_indices=True, size=size))(x, y)
     wanted = np.intersect1d(x, y, return_indices=True)
     for one, other in zip(results, wanted, strict=True):
-        np.testing.assert_array_equal(np.asarray(one), padded(other, size, None))
+        np.testing.assert_array_equal(np.asarray(one), pad(other, size, None))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e5m2"])

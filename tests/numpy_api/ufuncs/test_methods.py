@@ -460,12 +460,12 @@ def test_methods_on_the_reference(call: Callable[[Any, Any], Any]) -> None:
 
 
 def test_at_in_a_traced_function() -> None:
-    def counted(indices: Any) -> Any:
+    def count(indices: Any) -> Any:
         result = xarr.zeros(4, "int64")
         xarr.add.at(result, indices, 1)
         return result
 
-    assert_same(xarr.jit(counted)(xarr.asarray([0, 2, 2, 3])), np.array([1, 0, 2, 1]))
+    assert_same(xarr.jit(count)(xarr.asarray([0, 2, 2, 3])), np.array([1, 0, 2, 1]))
     outer = xarr.zeros(2)
     with pytest.raises(TracedValueError, match="cannot be changed inside"):
         xarr.jit(lambda x: xarr.add.at(outer, 0, x))(1.0)

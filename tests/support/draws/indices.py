@@ -38,7 +38,7 @@ class _Item:
     consumed: int
 
 
-def counted(shape: Ints, dtype: str = "int64") -> HostArray:
+def count_up(shape: Ints, dtype: str = "int64") -> HostArray:
     return np.arange(1, np.prod(shape, dtype=int) + 1).reshape(shape).astype(dtype)
 
 
@@ -99,7 +99,7 @@ def _one(
     count = int(np.prod(shape))
     values = draw(st.lists(st.integers(low, max(low, high)), min_size=count, max_size=count))
     host = np.array(values, dtype).reshape(shape)
-    return _Item(host, draw(given_as(host, lists)), 1)
+    return _Item(host, draw(convert_index(host, lists)), 1)
 
 
 @st.composite
@@ -120,11 +120,11 @@ def _mask(draw: st.DrawFn, sizes: Ints, batch: Ints) -> _Item:
     else:
         host = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)), bool)
     host = host.reshape(shape)
-    return _Item(host, draw(given_as(host, host.size > 0)), len(shape))
+    return _Item(host, draw(convert_index(host, host.size > 0)), len(shape))
 
 
 @st.composite
-def given_as(draw: st.DrawFn, host: HostArray, lists: bool = True) -> Any:
+def convert_index(draw: st.DrawFn, host: HostArray, lists: bool = True) -> Any:
     """An index array in one of the forms that xarr takes."""
     form = draw(st.sampled_from(["numpy", "array", "lazy"] + ["list"] * (lists and host.size > 0)))
     if form == "list":
@@ -142,4 +142,4 @@ def values_for(draw: st.DrawFn, shape: Ints, dtype: str = "int64") -> HostArray:
     start = draw(st.integers(0, len(shape)))
     sizes = tuple(draw(st.sampled_from([size, size, 1])) for size in shape[start:])
     extra = (1,) * draw(st.sampled_from([0, 0, 1])) if start == 0 and shape else ()
-    return -counted(extra + sizes, dtype)
+    return -count_up(extra + sizes, dtype)

@@ -29,7 +29,7 @@ HostArray = np.ndarray[Any, Any]
 ROWS, COLUMNS = 7, 19
 
 
-def drawn(random: Random, shape: tuple[int, ...], dtype: str) -> HostArray:
+def draw_numbers(random: Random, shape: tuple[int, ...], dtype: str) -> HostArray:
     """Whole numbers from -3 to 3, of which one in nine is special."""
     special = (-0.0, np.inf, -np.inf, np.nan)
 
@@ -108,7 +108,7 @@ def agree(
 @given(st.integers(0, 2**32), st.sampled_from(COMPLEXES))
 def test_random_programs_have_the_bits_of_single_operations(seed: int, dtype: str) -> None:
     random = Random(seed)
-    arrays = [drawn(random, (ROWS, COLUMNS), dtype) for _ in range(2)]
+    arrays = [draw_numbers(random, (ROWS, COLUMNS), dtype) for _ in range(2)]
     agree(program(seed), arrays, {"fusion": "off"})
 
 
@@ -117,7 +117,7 @@ def test_random_programs_have_the_bits_of_single_operations(seed: int, dtype: st
 @given(st.integers(0, 2**32), st.sampled_from(COMPLEXES))
 def test_random_programs_have_the_bits_of_the_reference(seed: int, dtype: str) -> None:
     random = Random(seed)
-    agree(program(seed), [drawn(random, (4, 5), dtype) for _ in range(2)], {"backend": "reference"})
+    agree(program(seed), [draw_numbers(random, (4, 5), dtype) for _ in range(2)], {"backend": "reference"})
 
 
 # --- single operations -------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def test_random_programs_have_the_bits_of_the_reference(seed: int, dtype: str) -
 def test_operations_of_two(name: str, shape: tuple[int, ...], dtype: str) -> None:
     random = Random(1)
     operation = getattr(lax, name)
-    arrays = [drawn(random, shape, dtype) for _ in range(2)]
+    arrays = [draw_numbers(random, shape, dtype) for _ in range(2)]
     agree(
         lambda x, y: (operation(operation(x, y), x) if name in ("add", "sub") else operation(x, y),),
         arrays,
@@ -144,16 +144,14 @@ def test_a_product_rounds_each_part_once_after_the_second_product(dtype: str) ->
     part = np.dtype(dtype).type(0).real.dtype.type
     a, b, c, d = generator.normal(size=(4, 40)).astype(part)
 
-    def rounded(number: Fraction) -> Any:
+    def round_once(number: Fraction) -> Any:
         # float32 by way of float64 would round twice; numbers from float16 on have no ties that matter here.
         return part(float(number)) if part is np.float64 else _nearest(number)
 
-    def fused(x: Any, y: Any, z: Any) -> Any:
-        return rounded(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
+    def fuse(x: Any, y: Any, z: Any) -> Any:
+        return round_once(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
 
-    wanted = [
-        complex(fused(p, r, -(q * s)), fused(p, s, q * r)) for p, q, r, s in zip(a, b, c, d, strict=True)
-    ]
+    wanted = [complex(fuse(p, r, -(q * s)), fuse(p, s, q * r)) for p, q, r, s in zip(a, b, c, d, strict=True)]
     with config(fusion="compiled"):
         x, y = (xarr.asarray(lax.complex(xarr.asarray(p), xarr.asarray(q))) for p, q in ((a, b), (c, d)))
         result = xarr.jit(lambda x, y: x * y)(x, y)
@@ -230,7 +228,7 @@ def test_what_is_computed_in_one_loop() -> None:
     ids=["product", "power", "running sum", "arcsine", "matrix product"],
 )
 def test_what_stays_with_numpy(function: Callable[[Any], Any]) -> None:
-    x = drawn(Random(3), (4, 6), "complex128")
+    x = draw_numbers(Random(3), (4, 6), "complex128")
     x[~np.isfinite(x)] = 2
     with config(fusion="compiled"):
         result = np.asarray(xarr.jit(function)(xarr.asarray(x)))
@@ -242,7 +240,7 @@ def test_what_stays_with_numpy(function: Callable[[Any], Any]) -> None:
 
 
 def mandelbrot(c: Any) -> Any:
-    """How many of 20 steps each point stays within 2, and where it ends."""
+    """Count the steps of 20 that each point stays within 2, and say where it ends."""
 
     def step(state: Any) -> Any:
         i, z, count = state

@@ -11,7 +11,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES, dtype_of, parts
-from tests.support.complex_grid import LIMIT, grid, pairs, shown, wrong
+from tests.support.complex_grid import LIMIT, format_rows, grid, pairs, wrong
 from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.ir.ops import Fusion, NativeWhile
@@ -40,7 +40,7 @@ FUNCTIONS = (
 )
 
 
-def compiled(function: Callable[..., Any], *operands: HostArray) -> HostArray:
+def compile_program(function: Callable[..., Any], *operands: HostArray) -> HostArray:
     """The result of one group of compiled loops."""
     arrays = [xarr.asarray(each) for each in operands]
     with config(fusion="compiled"):
@@ -73,16 +73,16 @@ def one_sign(x: HostArray) -> HostArray:
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_quotients_have_the_bits_of_single_operations(dtype: str) -> None:
-    assert_same(compiled(lax.div, *pairs(dtype_of(dtype))), by_numpy(lax.div, *pairs(dtype_of(dtype))))
+    assert_same(compile_program(lax.div, *pairs(dtype_of(dtype))), by_numpy(lax.div, *pairs(dtype_of(dtype))))
     x = ordinary(dtype)
     y = np.random.default_rng(1).permutation(x)
-    assert_same(compiled(lax.div, x, y), by_numpy(lax.div, x, y))
+    assert_same(compile_program(lax.div, x, y), by_numpy(lax.div, x, y))
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_signs_have_the_bits_of_single_operations(dtype: str) -> None:
     for x in (grid(dtype_of(dtype)), ordinary(dtype)):
-        assert_same(compiled(lax.sign, x), by_numpy(lax.sign, x))
+        assert_same(compile_program(lax.sign, x), by_numpy(lax.sign, x))
 
 
 @pytest.mark.skipif(
@@ -98,9 +98,9 @@ def test_extreme_quotients_are_those_of_a_longer_type(dtype: str) -> None:
     long_x, long_y = x.astype(np.clongdouble), y.astype(np.clongdouble)
     with np.errstate(all="ignore"):
         exact = (long_x / long_y).astype(dtype)
-    for quotient in (compiled(lax.div, x, y), by_numpy(lax.div, x, y)):
+    for quotient in (compile_program(lax.div, x, y), by_numpy(lax.div, x, y)):
         where = wrong(quotient, exact, 4)
-        assert not where.any(), shown("div", where, x, y, quotient, exact)
+        assert not where.any(), format_rows("div", where, x, y, quotient, exact)
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
@@ -108,19 +108,19 @@ def test_extreme_quotients_are_those_of_a_longer_type(dtype: str) -> None:
 def test_functions_of_special_numbers(name: str, dtype: str) -> None:
     """Infinities, NaN and zeros with their signs are NumPy's; all else is but for units in the last place."""
     function, x = getattr(lax, name), grid(dtype_of(dtype))
-    result, expected = compiled(function, x), by_numpy(function, x)
+    result, expected = compile_program(function, x), by_numpy(function, x)
     where = wrong(result, expected, LIMIT.get(name, 8))
     where |= (one_sign(result) * one_sign(expected) < 0).any(axis=0)
-    assert not where.any(), shown(name, where, x, result, expected)
+    assert not where.any(), format_rows(name, where, x, result, expected)
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_functions_of_ordinary_numbers(name: str, dtype: str) -> None:
     function, x = getattr(lax, name), ordinary(dtype)
-    result, expected = compiled(function, x), by_numpy(function, x)
+    result, expected = compile_program(function, x), by_numpy(function, x)
     where = wrong(result, expected, LIMIT.get(name, 8))
-    assert not where.any(), shown(name, where, x, result, expected)
+    assert not where.any(), format_rows(name, where, x, result, expected)
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)
@@ -128,7 +128,7 @@ def test_logarithms_next_to_the_unit_circle_keep_their_digits(dtype: str) -> Non
     angles = np.random.default_rng(2).uniform(-np.pi, np.pi, 3000)
     z = np.exp(1j * angles).astype(dtype)
     result, expected = (
-        compiled(lambda z: xarr.real(lax.log(z)), z),
+        compile_program(lambda z: xarr.real(lax.log(z)), z),
         by_numpy(lambda z: xarr.real(lax.log(z)), z),
     )
     assert_same(result, expected, ulp=3)

@@ -12,7 +12,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.lax_values import COMPLEXES
-from tests.xarr_numpy.compiled.test_complex import COLUMNS, ROWS, drawn, groups
+from tests.xarr_numpy.compiled.test_complex import COLUMNS, ROWS, draw_numbers, groups
 from xarr import lax
 from xarr.base.configuration import current as config
 from xarr.ir.ops import NativeWhile
@@ -23,7 +23,7 @@ HostArray = np.ndarray[Any, Any]
 Function = Callable[[Any], Any]
 
 
-def rolled(x: Any, *shape: int) -> Any:
+def roll(x: Any, *shape: int) -> Any:
     """The numbers of x over and over, in another shape."""
     count = int(np.prod(shape))
     flat = xarr.reshape(x, (x.size,))
@@ -68,7 +68,7 @@ PRODUCTS: dict[str, tuple[Function, str]] = {
     ),
     "convolution of each feature": (
         lambda x: lax.conv_general_dilated(
-            *(rolled(x, 1, 12, 16), rolled(x, 3, 1, 16), (1,), "SAME"),
+            *(roll(x, 1, 12, 16), roll(x, 3, 1, 16), (1,), "SAME"),
             dimension_numbers=("NWC", "WIO", "NWC"),
             feature_group_count=16,
         ),
@@ -78,7 +78,7 @@ PRODUCTS: dict[str, tuple[Function, str]] = {
 
 
 def numbers(seed: int, dtype: str, special: bool = True) -> HostArray:
-    x = drawn(Random(seed), (ROWS, COLUMNS), dtype)
+    x = draw_numbers(Random(seed), (ROWS, COLUMNS), dtype)
     return x if special else np.where(np.isfinite(x), x, np.asarray(1j, dtype))
 
 
@@ -132,7 +132,7 @@ def test_a_product_of_matrices_inside_a_reduction(dtype: str) -> None:
     """|x y| summed up at once: the product is never stored."""
 
     def function(x: Any) -> Any:
-        rows = rolled(x, 700, 3)
+        rows = roll(x, 700, 3)
         return xarr.sum(xarr.abs(rows @ rows.T), axis=1)
 
     x = numbers(2, dtype, special=False)

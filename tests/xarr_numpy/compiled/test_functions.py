@@ -117,7 +117,7 @@ def assert_within(got: Array, exact: Array, bound: float, *operands: Array) -> N
 
 
 def formula(name: str, dtype: Any) -> Callable[..., Value]:
-    return lambda *operands: lowered(OPERATIONS[name](), dtype, *operands)
+    return lambda *operands: lower_graph(OPERATIONS[name](), dtype, *operands)
 
 
 def kernel(name: str, dtype: Any, width: int) -> Kernel:
@@ -313,7 +313,7 @@ def test_integer_operations(name: str, dtype: np.dtype[Any], width: int) -> None
 EXTENDED = sorted(dtypes.EXTENDED_FLOAT, key=str)
 
 
-def converted(x: Array, new: np.dtype[Any], width: int) -> Array:
+def convert_bits(x: Array, new: np.dtype[Any], width: int) -> Array:
     old = x.dtype
     run = Kernel(lambda value: convert(value, old, new), [register_dtype(old)], width)
     return run(x.view(register_dtype(old))).view(new)
@@ -323,7 +323,7 @@ def converted(x: Array, new: np.dtype[Any], width: int) -> Array:
 @pytest.mark.parametrize("dtype", EXTENDED, ids=str)
 def test_narrow_floats_are_widened(dtype: np.dtype[Any], width: int) -> None:
     x = np.arange(256**dtype.itemsize).astype(register_dtype(dtype)).view(dtype)
-    assert_same(converted(x, np.dtype(np.float32), width), x.astype(np.float32))
+    assert_same(convert_bits(x, np.dtype(np.float32), width), x.astype(np.float32))
 
 
 @pytest.mark.parametrize("width", [1, 16])
@@ -332,7 +332,7 @@ def test_narrow_floats_are_rounded_to(dtype: np.dtype[Any], width: int) -> None:
     upper = np.arange(65536, dtype=np.uint32) << 16
     x = np.concatenate([upper | low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).view(np.float32)
     with np.errstate(all="ignore"):
-        assert_same(converted(x, dtype, width), x.astype(dtype))
+        assert_same(convert_bits(x, dtype, width), x.astype(dtype))
 
 
 @pytest.mark.parametrize("width", [1, 8])
@@ -353,7 +353,7 @@ def test_conversions_round_once(old: Any, new: np.dtype[Any], width: int) -> Non
         ]
         x = np.concatenate([integers(np.dtype(old)), np.array(powers, old)])
     with np.errstate(all="ignore"):
-        assert_same(converted(x, new, width), helpers.convert(x, new))
+        assert_same(convert_bits(x, new, width), helpers.convert(x, new))
 
 
 NATIVE = [
@@ -370,7 +370,7 @@ def test_conversions_of_registers(old: np.dtype[Any], new: np.dtype[Any], width:
     else:
         x = np.concatenate([edges(old.type), samples(old, 50)]) if old.kind == "f" else integers(old)
     with np.errstate(all="ignore"):
-        assert_same(converted(x, new, width), helpers.convert(x, new))
+        assert_same(convert_bits(x, new, width), helpers.convert(x, new))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -378,14 +378,14 @@ def test_conversions_of_registers(old: np.dtype[Any], new: np.dtype[Any], width:
 def test_reduce_precision(dtype: Any, exponent: int, mantissa: int) -> None:
     op, x = ops.ReducePrecision(exponent, mantissa), samples(dtype, 500)
     wanted = helpers.reduce_precision(x, exponent, mantissa)
-    run = Kernel(lambda value: lowered(op, dtype, value), [dtype], 8)
+    run = Kernel(lambda value: lower_graph(op, dtype, value), [dtype], 8)
     assert_same(run(x), wanted)
 
 
 # --- from operations ---------------------------------------------------------------------------------
 
 
-def lowered(op: Op, dtype: Any, *operands: Any) -> Any:
+def lower_graph(op: Op, dtype: Any, *operands: Any) -> Any:
     result = apply_elementwise(op, [np.dtype(dtype)] * len(operands), operands)
     assert result is not None
     return result
@@ -415,7 +415,7 @@ def test_what_has_a_formula_beside_its_definition_has_other_bits(kind: type[ops.
     """Where both had the same bits, one of them would be enough."""
     x = np.linspace(0.01, 6, 2000).astype(dtype)
 
-    def defined(value: Value) -> Value:
+    def define(value: Value) -> Value:
         parameter = Node(Parameter(TensorType((), value.dtype)))
         result = kind().decompose(parameter)
         assert result is not None
@@ -423,15 +423,15 @@ def test_what_has_a_formula_beside_its_definition_has_other_bits(kind: type[ops.
         assert results is not None
         return results[0]
 
-    one, other = Kernel(FUNCTIONS[kind.name], [dtype], 8)(x), Kernel(defined, [dtype], 8)(x)
+    one, other = Kernel(FUNCTIONS[kind.name], [dtype], 8)(x), Kernel(define, [dtype], 8)(x)
     assert (one != other).any()
     assert np.allclose(one, other, rtol=1e3 * np.finfo(dtype).eps, atol=0)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.uint64])
 def test_clamp(dtype: Any) -> None:
-    low, x, high = (np.random.default_rng(seed).permutation(clamped(dtype)) for seed in range(3))
-    run = Kernel(lambda *values: lowered(ops.Clamp(), dtype, *values), [dtype] * 3, 8)
+    low, x, high = (np.random.default_rng(seed).permutation(clamp_inputs(dtype)) for seed in range(3))
+    run = Kernel(lambda *values: lower_graph(ops.Clamp(), dtype, *values), [dtype] * 3, 8)
     with np.errstate(all="ignore"):
         least, most = (
             (helpers.maximum, helpers.minimum) if np.dtype(dtype).kind == "f" else (np.maximum, np.minimum)
@@ -439,14 +439,14 @@ def test_clamp(dtype: Any) -> None:
         assert_same(run(low, x, high), most(least(x, low), high))
 
 
-def clamped(dtype: Any) -> Array:
+def clamp_inputs(dtype: Any) -> Array:
     return edges(dtype) if np.dtype(dtype).kind == "f" else integers(np.dtype(dtype))
 
 
 @pytest.mark.parametrize("op", [*map(ThreefryBits, FORMS), PhiloxPair(0), PhiloxPair(1)], ids=str)
 def test_ciphers(op: ThreefryBits | PhiloxPair) -> None:
     operands = np.random.default_rng(8).integers(0, 2**32, (op.arity, 200), np.uint32)
-    run = Kernel(lambda *values: lowered(op, np.uint32, *values), [np.uint32] * op.arity, 8)
+    run = Kernel(lambda *values: lower_graph(op, np.uint32, *values), [np.uint32] * op.arity, 8)
     wanted = (
         ciphers.threefry_bits(op.form, *operands)
         if isinstance(op, ThreefryBits)
@@ -464,7 +464,7 @@ def test_comparisons(direction: str, total_order: bool) -> None:
     names = {"EQ": "equal", "NE": "not_equal", "GE": "greater_equal", "GT": "greater"}
     wanted = getattr(np, {**names, "LE": "less_equal", "LT": "less"}[direction])(*ordered)
     for width in (1, 8):
-        run = Kernel(lambda a, b: lowered(op, np.float32, a, b), [np.float32] * 2, width)
+        run = Kernel(lambda a, b: lower_graph(op, np.float32, a, b), [np.float32] * 2, width)
         assert_same(run(x, y), wanted)
 
 
@@ -476,7 +476,7 @@ def test_narrow_floats_are_computed_in_float32(dtype: np.dtype[Any]) -> None:
         else samples(np.float32, 500).astype(dtype)
     )
     unsigned = register_dtype(dtype)
-    run = Kernel(lambda value: lowered(ops.Tanh(), dtype, value), [unsigned], 8)
+    run = Kernel(lambda value: lower_graph(ops.Tanh(), dtype, value), [unsigned], 8)
     with np.errstate(all="ignore"):
         wanted = np.tanh(x.astype(np.float64)).astype(np.float32).astype(dtype)
     assert_same(run(x.view(unsigned)).view(dtype), wanted, ulp=1 if dtype.itemsize == 2 else 0)
@@ -507,7 +507,7 @@ DECOMPOSED = {
 def test_decomposed_functions(kind: type[Op], dtype: Any) -> None:
     function, arguments, bound = DECOMPOSED[kind]
     x = arguments.astype(dtype)
-    got = Kernel(lambda value: lowered(kind(), dtype, value), [dtype], 8)(x)
+    got = Kernel(lambda value: lower_graph(kind(), dtype, value), [dtype], 8)(x)
     wanted = np.asarray(function(x))
     error = np.abs(got - wanted) / np.maximum(1, np.abs(wanted)) / np.finfo(dtype).eps
     assert got.dtype == dtype

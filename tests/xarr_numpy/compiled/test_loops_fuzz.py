@@ -61,7 +61,7 @@ def update(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     ]
 
 
-def turned(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+def flip(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     return [xarr.flip(arrays[0], axis=random.randrange(2))]
 
 
@@ -88,7 +88,7 @@ def points(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     return list(lax.fori_loop(0, count, step, tuple(arrays)))
 
 
-def repeated(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+def repeat(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     """Groups that run again and again, beside carries that do not change."""
     steps: tuple[Callable[[Any, Any, Any, Any], tuple[Any, ...]], ...] = (
         lambda i, x, y, z: (neighbours(x, x), y, z),
@@ -106,12 +106,12 @@ STEPS: tuple[Step, ...] = (
     row_sums,
     update,
     update,
-    turned,
+    flip,
     branch,
     scan,
     points,
-    repeated,
-    repeated,
+    repeat,
+    repeat,
 )
 
 

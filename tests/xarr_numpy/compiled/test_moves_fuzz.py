@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 ROWS, COLUMNS = 18, 17
 
 
-def halved(x: Any) -> Any:
+def halve(x: Any) -> Any:
     """Back to small numbers."""
     return lax.rem(x, np.float32(7))
 
@@ -48,30 +48,30 @@ def take(random: Random, x: Any, y: Any) -> Any:
 
 def element_wise(random: Random, x: Any, y: Any) -> Any:
     combine: Callable[[Any, Any], Any] = random.choice((lax.add, lax.sub, lax.max, lax.min))
-    return halved(combine(x, y))
+    return halve(combine(x, y))
 
 
-def scattered(random: Random, x: Any, y: Any) -> Any:
+def scatter_updates(random: Random, x: Any, y: Any) -> Any:
     axis = random.randrange(2)
     numbers = lax.ScatterDimensionNumbers((1 - axis,), (axis,), (axis,))
     scatter: Callable[..., Any] = random.choice(
         (lax.scatter_add, lax.scatter_max, lax.scatter_min, lax.scatter)
     )
     operand = random.choice((x, lax.full_like(x, 0)))
-    return halved(scatter(operand, indices(y, axis), y, numbers, index_vector_dim=1))
+    return halve(scatter(operand, indices(y, axis), y, numbers, index_vector_dim=1))
 
 
 def totals(random: Random, x: Any, y: Any) -> Any:
     total: Callable[..., Any] = random.choice((lax.cumsum, lax.cummax, lax.cummin))
-    return halved(total(x, random.randrange(2), random.random() < 0.3))
+    return halve(total(x, random.randrange(2), random.random() < 0.3))
 
 
-def reduced(random: Random, x: Any, y: Any) -> Any:
+def reduce(random: Random, x: Any, y: Any) -> Any:
     axis = random.randrange(2)
-    return halved(lax.sub(x, spread(lax.reduce_sum(y, (axis,)), 1 - axis)))
+    return halve(lax.sub(x, spread(lax.reduce_sum(y, (axis,)), 1 - axis)))
 
 
-def moved(random: Random, x: Any, y: Any) -> Any:
+def move(random: Random, x: Any, y: Any) -> Any:
     ways: Sequence[Callable[[Any], Any]] = (
         lambda x: lax.rev(x, (random.randrange(2),)),
         lambda x: lax.transpose(lax.reshape(x, (COLUMNS, ROWS)), (1, 0)),
@@ -80,7 +80,7 @@ def moved(random: Random, x: Any, y: Any) -> Any:
     return random.choice(ways)(x)
 
 
-STEPS = (take, element_wise, element_wise, scattered, totals, totals, reduced, moved)
+STEPS = (take, element_wise, element_wise, scatter_updates, totals, totals, reduce, move)
 
 
 def program(seed: int) -> Callable[[Any, Any], Any]:

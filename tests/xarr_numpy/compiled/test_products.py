@@ -39,7 +39,7 @@ def operands(form: str, sizes: dict[str, int], seed: int, dtype: str) -> tuple[A
     return arrays[0], arrays[1], (positions("kl"), positions("bc"))
 
 
-def fused(function: Any, *arrays: Array) -> list[ops.Fusion]:
+def fuse(function: Any, *arrays: Array) -> list[ops.Fusion]:
     with xarr.config(fusion="compiled"):
         graph = xarr.lower(function, *map(xarr.asarray, arrays)).stage("fused")
     assert isinstance(graph, Graph)
@@ -64,7 +64,7 @@ def test_small_products_are_those_of_the_reference(
     def function(x: Any, y: Any) -> Any:
         return lax.dot_general(x, y, numbers)
 
-    assert len(fused(function, left, right)) == 1
+    assert len(fuse(function, left, right)) == 1
     with xarr.config(fusion="compiled"):
         result = np.asarray(function(xarr.asarray(left), xarr.asarray(right)))
     with xarr.use_backend("reference"):
@@ -78,7 +78,7 @@ def test_what_comes_after_joins_small_products() -> None:
         result = lax.dot_general(x, y, numbers)
         return lax.max(result, lax.full_like(result, 0))
 
-    assert len(fused(function, left, right)) == 1
+    assert len(fuse(function, left, right)) == 1
     with xarr.config(fusion="compiled"):
         assert_same(function(*map(xarr.asarray, (left, right))), np.maximum(left @ right, 0))
 
@@ -94,4 +94,4 @@ def test_what_comes_after_joins_small_products() -> None:
 )
 def test_other_products_are_left_to_blas(form: str, n: int, dtype: str) -> None:
     left, right, numbers = operands(form, {"b": 6, "m": 7, "k": 5, "n": n}, 1, dtype)
-    assert not fused(lambda x, y: lax.dot_general(x, y, numbers), left, right)
+    assert not fuse(lambda x, y: lax.dot_general(x, y, numbers), left, right)

@@ -42,7 +42,7 @@ def stencil(u: Any) -> Any:
     return (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) * 0.25
 
 
-def padded(u: Any) -> Any:
+def pad(u: Any) -> Any:
     return lax.pad(u * 2, np.asarray(1.5, u.dtype), [(2, 3, 0), (-1, 4, 0)]) + 1
 
 
@@ -69,7 +69,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], int]] = {
     "row minima of distances": (distances, [(50, 3), (70, 3)], 1),
     "stencil": (stencil, [(40, 41)], 1),
     "concatenation": (lambda u: xarr.concatenate([u * 2, u + 1], axis=1) + 1, [(20, 31)], 1),
-    "padding": (padded, [(20, 31)], 1),
+    "padding": (pad, [(20, 31)], 1),
     "both axes reversed": (lambda u: u[::-1, ::-1] * 2, [(20, 31)], 1),
     "steps": (lambda u: u[1::3, ::2] * 2, [(20, 31)], 1),
     "transposed": (lambda u: u.T + 1, [(20, 31)], 1),

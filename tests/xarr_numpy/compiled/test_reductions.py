@@ -178,7 +178,7 @@ def assert_both_ways(graph: Graph, *arrays: Array, rtol: float = 0) -> None:
             assert_same(mine, exact)
 
 
-def reduced(x: Node, dims: tuple[int, ...], computation: Graph, *others: Node) -> Node:
+def reduce(x: Node, dims: tuple[int, ...], computation: Graph, *others: Node) -> Node:
     return node(ops.Reduce(dims, computation), x, *others)
 
 
@@ -298,7 +298,7 @@ def test_a_computation_without_a_name_meets_elements_in_order(dim: int) -> None:
             return node(ops.Select(), node(ops.Compare("NE"), b, constant(0, b.dtype)), b, a)
 
         doubled = node(ops.Add(), x, x)
-        return reduced(doubled, (dim,), scalars(combine, x.dtype, x.dtype), constant(0, x.dtype))
+        return reduce(doubled, (dim,), scalars(combine, x.dtype, x.dtype), constant(0, x.dtype))
 
     x = (RNG.integers(0, 1000, (70, 300)) * (RNG.random((70, 300)) < 0.05)).astype(np.int32)
     assert_both_ways(graph_of(function, tensor(np.int32, 70, 300)), x)
@@ -314,6 +314,6 @@ def test_narrow_floats_are_accumulated_in_float32(dims: tuple[int, ...], op: typ
     def function(x: Node) -> Node:
         computation = scalars(lambda a, b: node(op(), a, b), kind, kind)
         start = {ops.Multiply: 1.0, ops.Maximum: -4.0, ops.Minimum: 4.0}.get(op, 0.0)
-        return reduced(node(ops.Negate(), x), dims, computation, constant(start, kind))
+        return reduce(node(ops.Negate(), x), dims, computation, constant(start, kind))
 
     assert_both_ways(graph_of(function, tensor(kind, 30, 40)), x)

@@ -33,7 +33,7 @@ EXTREMES = ("cummax", "cummin")
 DTYPES = ("float32", "float64", "int8", "int32", "int64", "uint16", "uint64", "bool", "float16", "bfloat16")
 
 
-def computed(function: Callable[..., Any], *arrays: Array, fusion: str = "compiled") -> Array:
+def compute(function: Callable[..., Any], *arrays: Array, fusion: str = "compiled") -> Array:
     with config(fusion=fusion):
         result: Array = to_host(function(*map(xarr.asarray, arrays)))
     return result
@@ -84,7 +84,7 @@ def test_totals_as_the_reference(data: st.DataObject) -> None:
 
     with xarr.use_backend("reference"):
         wanted = to_host(function(xarr.asarray(x)))
-    result = computed(function, x)
+    result = compute(function, x)
     if exact or x.dtype.kind in "iub":
         assert_same(result, wanted)
     else:
@@ -99,7 +99,7 @@ def test_totals_as_the_reference(data: st.DataObject) -> None:
 def test_sums_are_no_worse_than_in_turn(dtype: str, shape: tuple[int, ...], axis: int) -> None:
     x = np.random.default_rng(5).random(shape).astype(dtype)
     wide = np.cumsum(x.astype(np.longdouble), axis=axis)
-    result = computed(lambda x: lax.cumsum(x, axis), x)
+    result = compute(lambda x: lax.cumsum(x, axis), x)
     in_turn = np.cumsum(x, axis=axis)
     assert np.max(np.abs(result - wide)) <= np.max(np.abs(in_turn - wide))
 
@@ -128,7 +128,7 @@ def test_elements_meet_in_the_order_of_the_window(name: str, axis: int, reverse:
 
     with xarr.use_backend("reference"):
         expected = to_host(windows(xarr.asarray(x)))
-    assert_same(computed(windows, x), expected)
+    assert_same(compute(windows, x), expected)
     assert_same(to_host(xarr.jit(windows)(xarr.asarray(x))), expected)
 
 
@@ -143,7 +143,7 @@ def test_long_axes(axis: int, reverse: bool) -> None:
     wanted = np.cumsum(x[::-1] if reverse and axis == 0 else x, axis=axis)
     if reverse:
         wanted = np.flip(np.cumsum(np.flip(x, axis), axis=axis), axis)
-    assert_same(computed(lambda x: lax.cumsum(x, axis, reverse), x), wanted)
+    assert_same(compute(lambda x: lax.cumsum(x, axis, reverse), x), wanted)
 
 
 def shares(x: Any) -> Any:
@@ -205,6 +205,6 @@ def test_totals_run_with_what_surrounds_them(name: str) -> None:
             [each.reshape(-1) for each in (results if isinstance(results, tuple) else (results,))]
         )
 
-    results, wanted = (computed(together, *arrays, fusion=fusion) for fusion in ("compiled", "off"))
+    results, wanted = (compute(together, *arrays, fusion=fusion) for fusion in ("compiled", "off"))
     bound = 300 * float(xarr.finfo(arrays[0].dtype).eps)
     np.testing.assert_allclose(results, wanted, rtol=bound, atol=bound * 100)

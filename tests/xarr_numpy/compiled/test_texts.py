@@ -30,12 +30,12 @@ def test_every_snapshot_is_compared() -> None:
 
 
 def test_no_text_depends_on_the_order_of_a_set() -> None:
-    first, second = (_printed(seed) for seed in ("1", "2"))
+    first, second = (_print(seed) for seed in ("1", "2"))
     assert first == second
     assert all(f"# {name}.ll" in first for name in CASES)
 
 
-def _printed(seed: str) -> str:
+def _print(seed: str) -> str:
     command = [sys.executable, "-m", "tests.support.kernel_texts"]
     path = os.pathsep.join([*filter(None, sys.path), str(CHECKOUT)])
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}

@@ -51,7 +51,7 @@ class Form:
 
     @property
     def windows(self) -> Ints:
-        """How many there are."""
+        """The numbers of windows."""
         return Window.of(self.sizes, self.strides, self.padding, None, self.holes).output_shape(self.shape)
 
 

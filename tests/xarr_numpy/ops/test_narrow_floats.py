@@ -43,7 +43,7 @@ def pairs(dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
     return x.view(dtype), y.view(dtype)
 
 
-def named(names: list[str], dtype: np.dtype) -> dict:
+def find_functions(names: list[str], dtype: np.dtype) -> dict:
     """The functions that take the type; those of special functions do not take 8 bits."""
     results = {}
     for name in names:
@@ -57,7 +57,7 @@ def named(names: list[str], dtype: np.dtype) -> dict:
     return results
 
 
-def computed(functions: dict, mode: str, *operands: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def compute(functions: dict, mode: str, *operands: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     def call(*arrays):
         return [function(*arrays) for function in functions.values()]
 
@@ -82,13 +82,13 @@ def is_nearest(result: np.ndarray, exact: np.ndarray, least: float) -> np.ndarra
 
 
 def check(names: list[str], mode: str, *operands: np.ndarray) -> None:
-    functions = named(names, operands[0].dtype)
+    functions = find_functions(names, operands[0].dtype)
     with np.errstate(all="ignore"):
         widened = [operand.astype(np.float64) for operand in operands]
-    wide = dict(computed(functions, "off", *widened))
+    wide = dict(compute(functions, "off", *widened))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        rows = list(computed(functions, mode, *operands))
+        rows = list(compute(functions, mode, *operands))
     for name, result in rows:
         good = is_nearest(result, wide[name], BESIDE.get(name, 0.0))
         wrong = [operand[~good][:3] for operand in operands]

@@ -63,7 +63,7 @@ def windows(x: Array) -> Any:
     )
 
 
-def pooled(x: Array) -> Any:
+def pool(x: Array) -> Any:
     source = lax.reduce_window(x, np.float32(0), lax.add, (2, 2), (1, 1), "VALID")
     return lax.select_and_scatter(x, lax.ge, (2, 2), (1, 1), ((0, 0), (0, 0)), source, np.float32(0), lax.add)
 
@@ -86,7 +86,7 @@ CASES: Final[dict[str, tuple[Function, list[Any]]]] = {
     "windows with holes": (windows, [numbers(5, 6)]),
     "running totals": (lambda x: lax.cumsum(x, 1, reverse=True), [numbers(3, 5)]),
     "running totals of narrow floats": (lambda x: lax.cumsum(x, 1), [numbers(3, 5, dtype="bfloat16")]),
-    "select and scatter": (pooled, [numbers(4, 5)]),
+    "select and scatter": (pool, [numbers(4, 5)]),
     "scatter": (
         lambda x, i, u: lax.scatter_add(x, i, u, ROWS),
         [numbers(4), np.array([[1], [-1], [4], [1], [3]]), numbers(5)],
@@ -164,14 +164,14 @@ def test_every_rule_is_tried() -> None:
     assert set(RULES) - used <= {ops.Fusion, ops.Map}
 
 
-def scattered() -> Kernel:
+def scatter() -> Kernel:
     function, arrays = CASES["scatter"]
     return program_of(graph_of(function, *arrays))
 
 
 def test_a_scatter_is_a_copy_and_a_loop_over_updates() -> None:
     assert (
-        str(scattered())
+        str(scatter())
         == """\
 in in0: float32[4]
 in in1: int64[5]
@@ -223,10 +223,10 @@ def test_outermost_loops_may_be_handed_out(name: str) -> None:
 
 
 def test_refuses_what_no_loop_holds() -> None:
-    def negated(*shape: int, dtype: str = "float32") -> Node:
+    def negate(*shape: int, dtype: str = "float32") -> Node:
         return Node(ops.Negate(), (parameter(TensorType(shape, np.dtype(dtype))),))
 
-    assert computes(negated(2, 3))
-    assert not computes(negated(2, 0))
+    assert computes(negate(2, 3))
+    assert not computes(negate(2, 0))
     x = parameter(TensorType((3,), np.dtype("float32")))
     assert not computes(Node(ops.Fft("FFT", (3,)), (Node(ops.Convert(np.dtype("complex64")), (x,)),)))

@@ -171,11 +171,11 @@ def test_rarely_visits_the_elements_that_want_it() -> None:
         inner = a.gt(1e100).rarely(a.rem(3.0) + 1.0, a * 2.0)
         return a.abs().gt(1.0).rarely(inner * a.constant(0.5), a.rint())
 
-    def wanted(a: Array) -> Array:
+    def compute_wanted(a: Array) -> Array:
         inner = np.where(a > 1e100, np.fmod(a, 3.0) + 1.0, a * 2.0)
         return np.where(np.abs(a) > 1.0, inner * 0.5, np.rint(a))
 
-    check(function, wanted, x)
+    check(function, compute_wanted, x)
 
 
 def test_one_slow_path_serves_every_width() -> None:

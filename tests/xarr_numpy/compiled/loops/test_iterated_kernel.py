@@ -30,7 +30,7 @@ def smooth(u: Any) -> Any:
     return u.at[1:-1, 1:-1].set(0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]))
 
 
-def repeated(step: Callable[..., Any], steps: int) -> Callable[..., Any]:
+def repeat(step: Callable[..., Any], steps: int) -> Callable[..., Any]:
     return lambda *state: lax.fori_loop(0, steps, lambda i, s: step(*s), state)
 
 
@@ -71,13 +71,13 @@ def in_many_pieces(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize("shape", [(8, 9), (100, 30), (301, 17), (1000, 64)])
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 4, 7, 50])
 def test_a_stencil_in_pieces(shape: tuple[int, ...], steps: int, in_many_pieces: None) -> None:
-    agree(repeated(lambda u: (smooth(u),), steps), RNG.normal(size=shape))
+    agree(repeat(lambda u: (smooth(u),), steps), RNG.normal(size=shape))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
 def test_a_stencil(dtype: str) -> None:
     u = xarr.asarray(RNG.normal(size=(400, 300)), dtype=dtype)
-    function = repeated(lambda u: (smooth(u),), 11)
+    function = repeat(lambda u: (smooth(u),), 11)
     (remark,) = remarks(function, u)
     assert "several steps a pass" in remark and "1 rows" in remark
     agree(function, u)
@@ -95,7 +95,7 @@ def wide(u: Any) -> Any:
     return u.at[2:-2].set((u[:-4] - u[1:-3] + u[3:-1] - u[4:]) * 0.3)
 
 
-def shifted(u: Any, v: Any) -> Any:
+def shift(u: Any, v: Any) -> Any:
     """Fields that read one another, on the same part of the grid."""
     return (
         u.at[1:-1, :].set(u[1:-1, :] + 0.1 * (v[2:, :] - v[1:-1, :])),
@@ -113,14 +113,14 @@ def periodic(u: Any) -> Any:
 
 
 def mixed_border(u: Any, v: Any) -> Any:
-    """What lies around the update of one grid comes from the other, and changes from step to step."""
+    """The border of the update of one grid comes from the other, and changes from step to step."""
     return v.at[1:-1].set(u[:-2] + u[2:]), u.at[1:-1].set(v[:-2] * 0.5)
 
 
 STEPS: dict[str, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
     "wave": (wave, 3, (90, 40)),
     "wide": (lambda u: (wide(u),), 1, (90, 40)),
-    "fields": (shifted, 2, (90, 40)),
+    "fields": (shift, 2, (90, 40)),
     "volume": (lambda u: (volume(u),), 1, (30, 12, 9)),
     "periodic": (lambda u: (periodic(u),), 1, (90, 40)),
     "mixed border": (mixed_border, 2, (90, 40)),
@@ -134,27 +134,27 @@ STEPS: dict[str, tuple[Callable[..., Any], int, tuple[int, ...]]] = {
 @pytest.mark.parametrize("steps", [1, 2, 5, 20])
 def test_steps(name: str, steps: int, in_many_pieces: None) -> None:
     step, count, shape = STEPS[name]
-    agree(repeated(step, steps), *[RNG.normal(size=shape) for _ in range(count)])
+    agree(repeat(step, steps), *[RNG.normal(size=shape) for _ in range(count)])
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_small_steps(name: str) -> None:
     step, count, shape = STEPS[name]
-    agree(repeated(step, 13), *[RNG.normal(size=shape) for _ in range(count)])
+    agree(repeat(step, 13), *[RNG.normal(size=shape) for _ in range(count)])
 
 
 def test_what_cannot_run_ahead_of_its_rows_goes_on_step_by_step(in_many_pieces: None) -> None:
     for name in ("periodic", "mixed border", "reversed"):
         step, count, shape = STEPS[name]
-        assert remarks(repeated(step, 5), *[np.ones(shape)] * count) == [""]
+        assert remarks(repeat(step, 5), *[np.ones(shape)] * count) == [""]
 
 
 def test_small_groups_with_sums_repeat_too() -> None:
-    function = repeated(lambda s: (s / xarr.sum(s * s),), 20)
+    function = repeat(lambda s: (s / xarr.sum(s * s),), 20)
     assert remarks(function, np.ones(50)) == ["native loop: repeats one group"]
     agree(function, RNG.normal(size=50), same_sums=False)
     agree(
-        repeated(lambda s: (s / xarr.sum(s, axis=1, keepdims=True) + 1,), 9), np.ones((7, 5)), same_sums=False
+        repeat(lambda s: (s / xarr.sum(s, axis=1, keepdims=True) + 1,), 9), np.ones((7, 5)), same_sums=False
     )
 
 
@@ -211,7 +211,7 @@ def stencils(draw: st.DrawFn) -> tuple[Callable[..., Any], list[Any]]:
             results.append(lax.dynamic_update_slice(grid, total, tuple(low for low, _ in margins)))
         return tuple(results)
 
-    return repeated(step, draw(st.integers(0, 12))), [RNG.normal(size=shape) for _ in range(count)]
+    return repeat(step, draw(st.integers(0, 12))), [RNG.normal(size=shape) for _ in range(count)]
 
 
 @given(stencils())
@@ -229,17 +229,17 @@ def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 8])
 def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
     u = RNG.normal(size=(400, 300))
-    wanted = xarr.jit(repeated(lambda u: (smooth(u),), steps))(xarr.asarray(u))[0]
+    wanted = xarr.jit(repeat(lambda u: (smooth(u),), steps))(xarr.asarray(u))[0]
     with xarr.config(fusion="compiled"):  # in memory that the library knows to be its own
         grid = (xarr.asarray(u) * 1).evaluate()
     address = np.asarray(grid._node.value).ctypes.data
-    (result,) = xarr.jit(repeated(lambda u: (smooth(u),), steps), donate_argnums=0)(grid)
+    (result,) = xarr.jit(repeat(lambda u: (smooth(u),), steps), donate_argnums=0)(grid)
     assert_same(result, wanted)
     if steps % 2 == 0:
         assert np.asarray(result._node.value).ctypes.data == address
 
 
 def test_the_second_grid_counts_as_memory_in_use() -> None:
-    fused = xarr.jit(repeated(lambda u: (smooth(u),), 8)).lower(np.zeros((400, 300))).stage("fused")
+    fused = xarr.jit(repeat(lambda u: (smooth(u),), 8)).lower(np.zeros((400, 300))).stage("fused")
     assert isinstance(fused, Graph)
     assert peak(fused).total == pytest.approx(3 * 400 * 300 * 8, rel=1e-3)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.implicit
 RNG = np.random.default_rng(3)
 
 
-def fused(function: Callable[..., Any], *arguments: Any) -> Graph:
+def fuse(function: Callable[..., Any], *arguments: Any) -> Graph:
     with xarr.config(fusion="compiled"):
         result = xarr.jit(function).lower(*arguments).stage("fused")
     assert isinstance(result, Graph)
@@ -37,7 +37,7 @@ def fused(function: Callable[..., Any], *arguments: Any) -> Graph:
 
 
 def is_native(function: Callable[..., Any], *arguments: Any) -> bool:
-    loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.While)]
+    loops = [node.op for node in fuse(function, *arguments).nodes if isinstance(node.op, ops.While)]
     assert loops
     return all(isinstance(op, ops.NativeWhile) for op in loops)
 
@@ -113,7 +113,7 @@ def test_a_mask_that_depends_on_the_counter_does_not_settle() -> None:
         return lax.fori_loop(0, 10, step, x)
 
     agree(function, np.linspace(0, 50, 33))
-    assert "until" not in fused(function, "f64[33]").to_text()
+    assert "until" not in fuse(function, "f64[33]").to_text()
 
 
 def test_negative_zero_is_changed_by_adding_zero() -> None:
@@ -123,7 +123,7 @@ def test_negative_zero_is_changed_by_adding_zero() -> None:
         return lax.fori_loop(0, 3, lambda i, s: s + xarr.astype(s > 1, "float64"), x)
 
     agree(function, np.array([-0.0, 0.0, 2.0, np.nan, -np.inf]))
-    assert "until" not in fused(function, "f64[5]").to_text()
+    assert "until" not in fuse(function, "f64[5]").to_text()
 
 
 def test_counting_by_a_converted_mask_settles() -> None:
@@ -135,7 +135,7 @@ def test_counting_by_a_converted_mask_settles() -> None:
         return lax.fori_loop(0, 40, step, (x, xarr.zeros(x.shape, dtype="int64")))
 
     agree(function, np.linspace(-2, 1, 301))
-    assert "until no step changes it" in fused(function, "f64[301]").to_text()
+    assert "until no step changes it" in fuse(function, "f64[301]").to_text()
 
 
 def test_scalars() -> None:
@@ -257,7 +257,7 @@ def test_a_loop_inside_a_loop() -> None:
 
     function = lambda x: lax.fori_loop(0, 4, lambda i, s: inner(s) - 1, x)  # noqa: E731
     agree(function, np.arange(5.0), native=False)
-    (outer,) = (node.op for node in fused(function, "f64[5]").nodes if isinstance(node.op, ops.While))
+    (outer,) = (node.op for node in fuse(function, "f64[5]").nodes if isinstance(node.op, ops.While))
     assert any(isinstance(node.op, ops.NativeWhile) for node in outer.body.nodes)
 
 
@@ -433,8 +433,8 @@ def test_a_loop_without_end_is_interrupted() -> None:
 
 
 def rows_written(function: Callable[..., Any], *arguments: Any) -> list[int]:
-    """How many rows of each table need not be there when the loop begins."""
-    loops = [node.op for node in fused(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
+    """The number of rows of each table that need not be there when the loop begins."""
+    loops = [node.op for node in fuse(function, *arguments).nodes if isinstance(node.op, ops.NativeWhile)]
     results = [fully_written_tables(loop) for op in loops if (loop := native_form(op, PROCESSOR)) is not None]
     return [each.rows for tables in results for each in tables.values()]
 
@@ -443,7 +443,7 @@ def totals(reverse: bool) -> Callable[..., Any]:
     return lambda x, r: lax.scan(lambda c, v: (c * r + v,) * 2, xarr.zeros_like(r), x, reverse=reverse)
 
 
-def filled(start: int, stop: int, *, of: int = 1, read: bool = False) -> Callable[..., Any]:
+def fill(start: int, stop: int, *, of: int = 1, read: bool = False) -> Callable[..., Any]:
     """A table of -1 in which steps write their numbers, or those plus what they find there."""
 
     def step(i: Any, table: Any) -> Any:
@@ -468,13 +468,13 @@ def test_what_a_scan_stacks_is_not_filled_before(reverse: bool) -> None:
 @pytest.mark.parametrize(
     ("function", "rows"),
     [
-        (filled(0, 1000), [1000]),
-        (filled(0, 1000, of=3), [1000]),
-        (filled(0, 2000), [1000]),
-        (filled(0, 900), [1000]),
-        (filled(3, 1000), [1000]),
-        (filled(-5, 1000), [1000]),
-        (filled(0, 1000, read=True), []),
+        (fill(0, 1000), [1000]),
+        (fill(0, 1000, of=3), [1000]),
+        (fill(0, 2000), [1000]),
+        (fill(0, 900), [1000]),
+        (fill(3, 1000), [1000]),
+        (fill(-5, 1000), [1000]),
+        (fill(0, 1000, read=True), []),
         (lambda x: lax.fori_loop(0, 500, lambda i, t: t.at[2 * i].set(i), x), []),
     ],
     ids=["all", "other values", "too many", "too few", "late", "early", "read", "every other"],

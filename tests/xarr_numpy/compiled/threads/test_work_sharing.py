@@ -77,7 +77,7 @@ LONG, A_WHILE = 2**40, 20_000
 
 
 class Iterations:
-    """How often each iteration ran."""
+    """Counters of how often each iteration ran."""
 
     def __init__(self, extent: int, wait: int = 0, meet: int = 2**62) -> None:
         self.all = np.zeros(FIRST + extent, np.int64)
