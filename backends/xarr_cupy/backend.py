@@ -15,7 +15,7 @@ from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr_cupy import driver
-from xarr_cupy.engine import Device, DeviceArray, DeviceProgram
+from xarr_cupy.engine import DeviceArray, DeviceProgram, LoadedDevice
 
 if TYPE_CHECKING:
     from xarr.compiler.plan.program_plan import Plan
@@ -31,7 +31,7 @@ class CupyBackend(AbstractBackend):
     has_views: ClassVar[bool] = False
 
     def __init__(self) -> None:
-        self._engine = Device(driver.connect())
+        self._engine = LoadedDevice(driver.connect())
 
     def supports(self, op: type[Op]) -> bool:
         # What has no kernel is computed where the table in host.py says.

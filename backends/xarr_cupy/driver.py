@@ -23,7 +23,7 @@ _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of
 HostArray = np.ndarray[Any, Any]
 
 
-class Memory(Protocol):
+class DeviceMemory(Protocol):
     """Bytes of a device, freed when nothing holds the object."""
 
     @property
@@ -36,7 +36,7 @@ class Driver(Protocol):
     #: For messages: which device, and by what.
     description: str
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int) -> DeviceMemory:
         """Bytes of which nothing is known."""
 
     def upload(self, address: int, array: HostArray) -> None:
@@ -92,7 +92,7 @@ class CupyDriver:
         self._architecture = f"sm_{cupy.cuda.Device().compute_capability}"
         self.description = f"CuPy {cupy.__version__}, {self._architecture}"
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int) -> DeviceMemory:
         return CupyMemory(self._cuda.alloc(max(nbytes, 1)))
 
     def upload(self, address: int, array: HostArray) -> None:

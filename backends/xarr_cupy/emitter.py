@@ -78,7 +78,7 @@ class KernelCall:
 
 
 @dataclass(frozen=True)
-class Source:
+class KernelSource:
     """A loop program as CUDA C++, and the calls that run it, one after the other."""
 
     text: str
@@ -86,7 +86,7 @@ class Source:
 
 
 @lru_cache(1024)
-def emit(kernel: Kernel) -> Source:
+def emit(kernel: Kernel) -> KernelSource:
     """The CUDA C++ of a loop program.  LoopError where it asks for what is not known here."""
     if kernel.locals:
         raise LoopError(f"a thread has no local buffers, wanted {kernel.locals[0].name}")
@@ -98,7 +98,7 @@ def emit(kernel: Kernel) -> Source:
         copied = _copied_scratch(kernel, number)
         calls.append(KernelCall(name, printer.buffers, printer.blocks, copied))
     body = "\n".join(texts)
-    return Source(f"{helpers_of(body)}\n{body}", tuple(calls))
+    return KernelSource(f"{helpers_of(body)}\n{body}", tuple(calls))
 
 
 def _copied_scratch(kernel: Kernel, number: int) -> Buffer | None:

@@ -24,8 +24,8 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_cupy import host
-from xarr_cupy.driver import Driver, Memory
-from xarr_cupy.emitter import Source, emit
+from xarr_cupy.driver import DeviceMemory, Driver
+from xarr_cupy.emitter import KernelSource, emit
 
 
 class DeviceArray:
@@ -33,7 +33,7 @@ class DeviceArray:
 
     __slots__ = ("__weakref__", "memory", "offset", "type")
 
-    def __init__(self, memory: Memory, type: TensorType, offset: int = 0) -> None:
+    def __init__(self, memory: DeviceMemory, type: TensorType, offset: int = 0) -> None:
         self.memory, self.type, self.offset = memory, type, offset
 
     @property
@@ -45,7 +45,7 @@ class DeviceArray:
         return DeviceArray(self.memory, type, self.offset)
 
 
-class Device:
+class LoadedDevice:
     """A driver with what is kept on it: constants, and the kernels of texts."""
 
     def __init__(self, driver: Driver) -> None:
@@ -97,7 +97,7 @@ class Device:
             self.driver.launch(module, call.name, call.blocks, arguments)
 
 
-class Run:
+class PlanRun:
     """The arrays of one run of a plan, by the numbers of their buffers."""
 
     def __init__(
@@ -199,7 +199,7 @@ class Run:
 
     def run_inside(self, plan: Plan, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The results of a plan inside of a step, whose arena is the beginning of the workspace."""
-        return Run(self.program, plan, inputs, self.workspace).results()
+        return PlanRun(self.program, plan, inputs, self.workspace).results()
 
     def branch(self, step: program_plan.Branch, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
         host.CALLS[step.op.name, host.CONTROL[step.word]] += 1
@@ -254,7 +254,7 @@ def one_operation(op: Op, types: tuple[Type, ...]) -> OneOperation | None:
 class DeviceProgram:
     """A compiled graph: its plan, and the CUDA C++ of its kernels."""
 
-    def __init__(self, plan: Plan, device: Device) -> None:
+    def __init__(self, plan: Plan, device: LoadedDevice) -> None:
         self.plan, self.device = plan, device
         self._constants: dict[ops.Constant, DeviceArray] = {}
 
@@ -265,7 +265,7 @@ class DeviceProgram:
         return self._constants[op]
 
     @cached_property
-    def sources(self) -> tuple[Source, ...]:
+    def sources(self) -> tuple[KernelSource, ...]:
         """The kernels of its groups, each once."""
         steps = [step for plan in self.plan.walk() for step in plan.steps]
         kernels = dict.fromkeys(step.program for step in steps if isinstance(step, program_plan.Launch))
@@ -286,7 +286,7 @@ class DeviceProgram:
             if not isinstance(each, DeviceArray):
                 raise BackendError(f"wanted arrays of backend 'cupy', got {type(each).__name__}")
         arena = self.device.new(TensorType((self.plan.layout.arena,), np.dtype(np.uint8)))
-        results = Run(self, self.plan, arrays, arena).results()
+        results = PlanRun(self, self.plan, arrays, arena).results()
         return pack(self.plan.graph.result_types, results)
 
 

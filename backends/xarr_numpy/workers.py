@@ -87,7 +87,7 @@ class _User:
     """A user of the pool, for as long as this exists."""
 
 
-class _Pool:
+class _WorkerPool:
     def __init__(self) -> None:
         self.process = os.getpid()
         self.workers = [_Worker() for _ in range(count() - 1)]
@@ -103,7 +103,7 @@ class _Pool:
             return True
 
 
-_pool: _Pool | None = None
+_pool: _WorkerPool | None = None
 
 
 def run(
@@ -134,15 +134,15 @@ def run(
         del user
 
 
-def _present() -> _Pool:
+def _present() -> _WorkerPool:
     global _pool
     if _pool is None or _pool.process != os.getpid():  # threads do not survive a fork
-        _pool = _Pool()
+        _pool = _WorkerPool()
     return _pool
 
 
 def _share(
-    pool: _Pool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int, held: object
+    pool: _WorkerPool, phase: Phase, buffers: int, extent: int, cost: int, pieces_each: int, held: object
 ) -> None:
     """Cut the iterations into pieces, of which every thread takes the next until there is none."""
     threads = len(pool.workers) + 1

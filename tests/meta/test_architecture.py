@@ -92,6 +92,7 @@ def test_no_module_is_hidden_by_an_object(tree: Tree) -> None:
     [
         (budgets.long_files, EVERYTHING),
         (budgets.full_folders, LIBRARY),
+        (budgets.repeated_classes, LIBRARY),
         (budgets.long_functions, EVERYTHING),
         (budgets.too_many_longish_functions, LIBRARY),
         (budgets.too_many_suppressions, LIBRARY),
@@ -182,6 +183,17 @@ def test_full_folder_is_found() -> None:
     assert budgets.full_folders([*few, Path("xarr/calls/__init__.py")]) == []
     assert budgets.full_folders([*few, Path("xarr/calls/more.py")]) == ["xarr/calls has 17 modules, over 16"]
     assert budgets.full_folders(Path(f"/x/xarr/lax/m{i}.py") for i in range(30)) == []
+
+
+def test_two_classes_of_one_name_are_found(tmp_path: Path) -> None:
+    for name, source in (
+        ("a.py", "class Plan: ...\nclass Array: ..."),
+        ("b.py", "def f():\n    class Plan: ..."),
+    ):
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    assert budgets.repeated_classes([tmp_path / "a.py"]) == []
+    (problem,) = budgets.repeated_classes(sorted(tmp_path.iterdir()))
+    assert problem.startswith("Plan is a class in ")
 
 
 def test_cycle_of_packages_is_found(tmp_path: Path) -> None:

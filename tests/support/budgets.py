@@ -87,6 +87,20 @@ def full_folders(paths: Iterable[Path]) -> list[str]:
     ]
 
 
+def repeated_classes(paths: Iterable[Path]) -> list[str]:
+    """Names of classes that stand in two modules; `Array` is the protocol of the rooms below it too."""
+    homes: dict[str, list[Path]] = {}
+    for path in paths:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
+            if isinstance(node, ast.ClassDef) and node.name != "Array":
+                homes.setdefault(node.name, []).append(path)
+    return [
+        f"{name} is a class in {', '.join(map(str, modules))}: call one of them otherwise"
+        for name, modules in homes.items()
+        if len(modules) > 1
+    ]
+
+
 def long_files(paths: Iterable[Path], limit: int = MAX_FILE_LINES) -> list[str]:
     """Files of more than `limit` lines."""
     counted = ((path, _count_lines(path)) for path in paths)

@@ -14,9 +14,9 @@ from xarr_numpy.processor import PROCESSOR
 
 
 @cache
-def _pool(count: int) -> phases._Pool:
+def _pool(count: int) -> phases._ThreadPool:
     """Threads stay until the process ends, so each number of them is made once."""
-    return phases._Pool(count)
+    return phases._ThreadPool(count)
 
 
 @contextmanager

@@ -342,7 +342,7 @@ def test_an_interrupt_anywhere_leaves_no_thread_on_memory_that_is_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(workers, "count", lambda: 2)
-    monkeypatch.setattr(workers, "_pool", workers._Pool())
+    monkeypatch.setattr(workers, "_pool", workers._WorkerPool())
     before = sys.gettrace()
     try:
         point = 0

@@ -90,7 +90,7 @@ def avg_pool(
     return wrap(Node(ops.Divide(), (total, broadcast_node(divisor, total.shape, kept))))
 
 
-class _Pool(NamedTuple):
+class _PoolWindows(NamedTuple):
     """The windows in all dimensions of the inputs."""
 
     sizes: Ints
@@ -128,7 +128,7 @@ def _pool(
 
 def _windows(
     name: str, node: Node, window_shape: Sequence[int], strides: Sequence[int] | None, padding: Padding
-) -> _Pool:
+) -> _PoolWindows:
     """Windows of one element along batch and features."""
     sizes = integers(name, "window_shape", window_shape)
     steps = (1,) * len(sizes) if strides is None else integers(name, "strides", strides)
@@ -143,4 +143,4 @@ def _windows(
     if len(pairs) != len(sizes):
         raise ShapeError(f"{name}: wanted {len(sizes)} pairs (low, high) of padding, got {pairs}")
     before, none = (1,) * batch, ((0, 0),) * batch
-    return _Pool((*before, *sizes, 1), (*before, *steps, 1), (*none, *pairs, (0, 0)))
+    return _PoolWindows((*before, *sizes, 1), (*before, *steps, 1), (*none, *pairs, (0, 0)))

@@ -277,7 +277,7 @@ def _solve(problem: Problem) -> None:
     multiplications = prod(problem.result.shape) * depth * prod(problem.elements) // len(blocks)
 
     def work(start: int, stop: int) -> None:
-        scratch = Scratch(problem.dtype)
+        scratch = BlockScratch(problem.dtype)
         for block in blocks[start:stop]:
             multiply(block, matrix, scratch)
 
@@ -287,7 +287,7 @@ def _solve(problem: Problem) -> None:
         work(0, len(blocks))
 
 
-class Scratch:
+class BlockScratch:
     """Memory for what one block after the other needs: a part of the base, and its windows."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -346,7 +346,7 @@ def _kernel_matrix(kernel: Array, last: bool) -> Array:
     return np.swapaxes(rows, 1, 2) if last else rows
 
 
-def _rows_times(block: Problem, matrix: Array, scratch: Scratch) -> None:
+def _rows_times(block: Problem, matrix: Array, scratch: BlockScratch) -> None:
     """Windows (G, N w, k C) times the kernel (G, k C, O)."""
     base = _region(block, scratch, last=True)
     count, spatial = len(block.lines), base.strides[3:]
@@ -365,13 +365,13 @@ def _rows_times(block: Problem, matrix: Array, scratch: Scratch) -> None:
     _multiply(block, _matrices(windows, shape, scratch), matrix, np.moveaxis(block.result, 2, -1))
 
 
-def _matrices(windows: Array, shape: Ints, scratch: Scratch) -> Array:
+def _matrices(windows: Array, shape: Ints, scratch: BlockScratch) -> Array:
     """Windows as matrices that BLAS takes, copied if need be."""
     view = view_of(windows, shape)
     return view if view is not None else scratch.windows(windows).reshape(shape)
 
 
-def _times_columns(block: Problem, matrix: Array, scratch: Scratch) -> None:
+def _times_columns(block: Problem, matrix: Array, scratch: BlockScratch) -> None:
     """The kernel (G, O, C k) times windows (N, G, C k, w)."""
     base = np.swapaxes(_region(block, scratch, last=False), 0, 1)
     spatial = base.strides[3:]
@@ -399,7 +399,7 @@ def _scale(strides: Ints, lines: tuple[Line, ...], field: int) -> Ints:
     return tuple(stride * line[field] for stride, line in zip(strides, lines, strict=True))
 
 
-def _region(block: Problem, scratch: Scratch, last: bool) -> Array:
+def _region(block: Problem, scratch: BlockScratch, last: bool) -> Array:
     """The part of the base that is read, with zeros where there is none, in the type of the sums."""
     reads, sizes = block.reads, block.base.shape[3:]
     starts = [min(max(each.start, 0), size) for each, size in zip(reads, sizes, strict=True)]

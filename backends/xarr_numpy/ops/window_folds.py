@@ -104,7 +104,7 @@ def _fold_axis(monoid: Monoid, arrays: Arrays, axis: int, dimension: WindowDimen
 
 
 @dataclass(frozen=True)
-class Run:
+class WindowRun:
     """Windows along one dimension, all of them prefixes of it, or all suffixes.
 
     Window k has clip(first + k * step, 0, size) elements.
@@ -131,19 +131,19 @@ class Run:
         return min(max(self.first, last), self.size)
 
 
-def _run(dimension: WindowDimension, size: int, windows: int) -> Run | None:
+def _run(dimension: WindowDimension, size: int, windows: int) -> WindowRun | None:
     """The running totals that the windows are, if they are."""
     if dimension.size == 1 or windows == 1 or dimension.base_dilation > 1 or dimension.window_dilation > 1:
         return None
     start = -dimension.padding_low
     if start + (windows - 1) * dimension.stride <= 0:
-        return Run(False, start + dimension.size, dimension.stride, windows, size)
+        return WindowRun(False, start + dimension.size, dimension.stride, windows, size)
     if start + dimension.size >= size:
-        return Run(True, size - start, -dimension.stride, windows, size)
+        return WindowRun(True, size - start, -dimension.stride, windows, size)
     return None
 
 
-def _running(monoid: Monoid, arrays: Arrays, axis: int, run: Run) -> Arrays:
+def _running(monoid: Monoid, arrays: Arrays, axis: int, run: WindowRun) -> Arrays:
     """Totals of the first (or, backwards, the last) elements, as many as each window has."""
     combine, ufunc = monoid.combine, monoid.ufunc
     if run.backwards:

@@ -431,7 +431,7 @@ class Block:
 _CONVERSIONS: Final = frozenset({"bitcast", "convert", "rarely"})
 
 
-class Lines:
+class CodeLines:
     """The lines of a function while they are written: those of the present block, and what stands between.
 
     lines           what has been written

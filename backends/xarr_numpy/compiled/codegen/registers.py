@@ -9,7 +9,7 @@ from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen.instructions import (
     Block,
-    Lines,
+    CodeLines,
     alignment,
     element_type,
     intrinsic_suffix,
@@ -94,7 +94,7 @@ def order_of(roots: Iterable[Value]) -> list[Value]:
     return list(ordered)
 
 
-class Registers(Lines):
+class Registers(CodeLines):
     """The lines of a function of one phase, its registers, and how elements get into them and out."""
 
     def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:

@@ -16,7 +16,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop, Write
 from xarr_numpy.compiled.codegen.instructions import (
     ATTRIBUTES,
     Block,
-    Lines,
+    CodeLines,
     alignment,
     intrinsic_suffix,
     mask_of,
@@ -52,7 +52,7 @@ def emit(loop: NativeLoop) -> str:
     return "\n".join([*declared, *helpers.values(), *texts]) + "\n"
 
 
-class _FunctionWriter(Lines):
+class _FunctionWriter(CodeLines):
     """The lines of one function, and how carried values are read and written in it."""
 
     def __init__(self, loop: NativeLoop, width: int) -> None:

@@ -57,7 +57,7 @@ class Phase:
             pieces = 1 if self.whole else workers.PIECES
             workers.run(self.function, buffers, self.extent, elements, pieces, self.threads, held)
 
-    def _share(self, pool: _Pool, buffers: int) -> None:
+    def _share(self, pool: _ThreadPool, buffers: int) -> None:
         plan = self._plan(pool.threads)
         if plan is None:
             self.function(buffers, 0, self.extent)
@@ -94,7 +94,7 @@ class Phase:
         return least, parts, wake
 
 
-class _Pool:
+class _ThreadPool:
     """Threads and what they look at, which are there until the process ends."""
 
     def __init__(self, threads: int) -> None:
@@ -161,16 +161,16 @@ def works() -> bool:
     return os.name == "posix"
 
 
-_pool: _Pool | None = None
+_pool: _ThreadPool | None = None
 _making = threading.Lock()
 
 
-def _present() -> _Pool:
+def _present() -> _ThreadPool:
     global _pool
     if _pool is None:
         with _making:
             if _pool is None:
-                _pool = _Pool(workers.count())
+                _pool = _ThreadPool(workers.count())
     return _pool
 
 
