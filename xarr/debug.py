@@ -30,7 +30,7 @@ def print(
     skip_format_check: do not look for arguments that lack or are too many before the function runs.
 
     Without `fmt`, returns a function of it and the arguments.  In `jit`, branches, loops, scans and `call` nothing is
-    lost because nobody looks at a result.  Raises InputError for arguments that do not fit `fmt`, and in a function of
+    lost because a result is not read.  Raises InputError for arguments that do not fit `fmt`, and in a function of
     single elements, such as that of `reduce`.  Source: jax.debug.print.
     """
     if fmt is None:

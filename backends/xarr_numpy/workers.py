@@ -95,7 +95,7 @@ class _WorkerPool:
         self._user: Callable[[], _User | None] = lambda: None
 
     def take(self, user: _User) -> bool:
-        """Whether nobody else uses it."""
+        """Take it for `user`; whether no other user has it."""
         with self._lock:
             if self._user() is not None:
                 return False

@@ -124,7 +124,7 @@ _OTHER_VARIABLES: Final = ("XARR_CACHE_DIR", "XARR_NATIVE_CALLS")
 
 
 def _check_names() -> None:
-    """Warn of variables that begin as ours do and are none of them: nobody would read them."""
+    """Warn of environment variables that begin with XARR_ and are no option: they have no effect."""
     known = [*(f"XARR_{name.upper()}" for name in _OPTIONS), *_OTHER_VARIABLES]
     for variable in sorted(os.environ):
         if variable.startswith("XARR_") and variable not in known:

@@ -5,8 +5,8 @@ checksum and the machine code; one that is cut off, damaged or not ours is as go
 under another name and then renamed, so that several processes may share the directory.
 
 The checksum is against accidents; against other users there are owners and permissions, as in OpenSSH's
-StrictModes: machine code is read only from a file, in a directory, both of this user and writable by nobody else,
-where nobody else can replace one of the directories above.
+StrictModes: machine code is read only from a file, in a directory, both of this user and writable by no other user,
+where no other user can replace one of the directories above.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def present() -> ObjectCache | None:
 
 
 def state() -> str:
-    """Where kernels are kept, or why they are not, for people."""
+    """Text that says where kernels are kept, or why they are not."""
     if config.kernel_cache == "off":
         return "off"
     cache = present()
@@ -146,7 +146,7 @@ class ObjectCache:
             self.problem = str(error)
 
     def state(self) -> str:
-        """For people: where it is, how much it holds, what keeps it from being used."""
+        """Text that says where it is, how much it holds, what keeps it from being used."""
         if self._readable and not os.access(self.path, os.W_OK):
             self.problem = "it cannot be written to"
         if self.problem is not None:

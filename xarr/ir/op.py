@@ -103,7 +103,7 @@ class Op:
         return None
 
     def remark(self, node: Node) -> str | None:
-        """A line for people to be printed above `node`, if there is something to say."""
+        """A remark to be printed on a line above `node`, if there is something to say."""
         return None
 
     def value_name(self) -> str | None:

@@ -54,7 +54,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
-    """An array whose elements nobody should read; they are 0.  Source: jax.lax.empty."""
+    """An array whose elements are unspecified for callers; here they are 0.  Source: jax.lax.empty."""
     return full(shape, 0, dtype)
 
 

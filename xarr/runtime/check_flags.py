@@ -1,7 +1,7 @@
-"""Flags of checks that nobody has read yet: which values hang on them, and what is raised when one is looked at.
+"""Unread flags of checks: which values depend on them, and what is raised when such a value is read.
 
 On a device whose memory is not the host's a check cannot raise where it runs.  Its program gives flags beside its
-results (`xarr.compiler.passes.checks`), and a caller who looks at a value reads those that it hangs on first.
+results (`xarr.compiler.passes.checks`), and a caller that reads a value reads first those that it depends on.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ unread: Final[dict[weakref.ref[Node], Flags]] = {}
 
 
 def flags_of(nodes: Iterable[Node]) -> Flags:
-    """The flags that nobody has read of these values, each once."""
+    """The unread flags of these values, each once."""
     flags = [flag for node in nodes for flag in unread.get(weakref.ref(node), ())]
     return tuple(dict.fromkeys(flags))
 

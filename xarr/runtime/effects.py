@@ -1,4 +1,4 @@
-"""Side effects in recorded functions: their order is in the graph, and none is lost because nobody looks.
+"""Side effects in recorded functions: their order is in the graph, and none is lost because a result is not read.
 
 A side effect is an operation that takes the token of the one before it, and gives its own.  A function that has side
 effects gets the token that its first one follows as one more argument, and has that of its last one as one more

@@ -41,7 +41,7 @@ ARRAY_API_VERSIONS: Final = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.1
 class _Orphans:
     """Computed values that no Array shows any more but unevaluated ops may still need, and their size.
 
-    A value that nobody needs leaves at once, as its node goes.  Small values are not counted: the depth of
+    A value without users leaves at once, as its node goes.  Small values are not counted: the depth of
     a chain bounds them.
     """
 

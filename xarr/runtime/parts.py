@@ -71,7 +71,7 @@ H = TypeVar("H", bound="Handle")
 
 
 def mark(array: Handle, part: H, step: PartStep, argument: Any) -> H:
-    """`part`, which a function of NumPy's made of `array` by `step` and nobody else holds yet."""
+    """`part`, which a function of NumPy's made of `array` by `step` and that has no other reference yet."""
     try:
         outer = array._part
     except AttributeError:  # quicker than getattr, for an Array that is none
@@ -105,11 +105,11 @@ def _to_live(part: Part) -> Part | None:
 def reshape_part(part: Part, shape: tuple[int, ...]) -> Part | None:
     """The part that an Array is which was `part` until its own shape was set; None if it is one no more."""
     live = _to_live(part)
-    return None if live is None else (_nobody, RESHAPE, (shape, "C"), live)
+    return None if live is None else (_dead_reference, RESHAPE, (shape, "C"), live)
 
 
-def _nobody() -> None:
-    """A reference to an Array that is no more."""
+def _dead_reference() -> None:
+    """A weak reference to an Array that no longer exists."""
 
 
 # --- looking at parts -----------------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ def _is_kept(node: Node) -> bool:
     return type(node.op) is not Tuple
 
 
-#: Arguments of functions that have been recorded: nobody will give them a value any more.
+#: Arguments of functions that have been recorded: they never get a value any more.
 ended: Final[WeakSet[Node]] = WeakSet()
 
 

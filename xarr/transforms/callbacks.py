@@ -60,7 +60,7 @@ def pure_callback(
 
     callback: gets NumPy arrays for the arrays in the pytrees `args` and `kwargs`, and returns arrays of the structure,
         shapes and element types of `result_shape_dtypes`.  It depends on its arguments alone: a call whose result
-        nobody looks at is not made.
+        is not read is not made.
     result_shape_dtypes: a pytree of what has `shape` and `dtype`, such as ShapeDtypeStruct.
     vmap_method, vectorized: accepted for JAX's sake; they concern vmap.
 

@@ -123,7 +123,7 @@ class Signature:
 class BoundCall:
     """The arguments of one call, taken apart.
 
-    leaves: an Array, a NumPy array (a copy, which nobody else can change) or a number for each leaf;
+    leaves: an Array, a NumPy array (a private copy, which cannot change) or a number for each leaf;
     sources: what stood there, which a fast path looks for next time: "Array", "ndarray", "generic" (a NumPy
     scalar), "number", or "other" for what has no fast path.
     """

@@ -42,7 +42,7 @@ def while_loop(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
 
 
 def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
-    """`while_loop` of which nobody knows how long it is: after many iterations it goes on in machine code."""
+    """`while_loop` of an unknown number of iterations: after many iterations it goes on in machine code."""
     for _ in range(PROCESSOR.max_python_iterations):
         if not cond(*state)[0]:
             return state

@@ -230,7 +230,7 @@ def svd(a: Array, full_matrices: bool, compute_uv: bool, declared: Any) -> Array
 
 
 def _nothing(declared: Any) -> Array:
-    """A result that nobody asked for."""
+    """A placeholder for a result that is not wanted: zeros of its type."""
     dtype, shape = declared
     return np.broadcast_to(np.zeros((), dtype), shape)
 

@@ -35,7 +35,7 @@ NARROW: Final = EXTENDED_FLOAT | {np.dtype(np.float16)}
 
 def finish(value: Any) -> Any:
     """A program's result as a compact array that nothing can write to; tuples of them."""
-    if type(value) is np.ndarray and value.base is None:  # the common case: nobody else has this memory
+    if type(value) is np.ndarray and value.base is None:  # the common case: the array owns its memory
         value.flags.writeable = False
         return value
     if isinstance(value, tuple):

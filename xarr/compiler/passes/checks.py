@@ -2,8 +2,8 @@
 
 A check raises where it runs, which only a program on the host can.  A flag is an array of two int64: the number of the
 first check that failed, -1 for none, and the value that it failed for, from which the check makes its error on the
-host.  Behind a check that has failed a program goes on with some other element, for nobody: no result that depends on
-it can be looked at.  A loop ends with the step in which its check fails.
+host.  Behind a check that has failed a program goes on with some other element, which is never seen: no result that
+depends on it can be read.  A loop ends with the step in which its check fails.
 """
 
 from __future__ import annotations

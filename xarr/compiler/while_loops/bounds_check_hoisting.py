@@ -2,7 +2,7 @@
 
 A call that raises is nothing that a native loop can hold.  So the loop carries along, for each such check, the
 index that the last step had, and goes on only while all of them are in bounds.  A step with an index outside is
-the last one; what it computes with some other element is for nobody, since after the loop the checks look at
+the last one; what it computes with some other element is never used, since after the loop the checks read
 the indices that it ended with and raise what they would have raised in that step.
 """
 

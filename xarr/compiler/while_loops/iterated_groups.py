@@ -44,7 +44,7 @@ class IteratedGroup:
         )
 
     def describe(self) -> str:
-        """For people: what it repeats."""
+        """Text that says what it repeats."""
         if self.radius is None:
             return "native loop: repeats one group"
         return f"native loop: repeats one group, several steps a pass; they reach {self.radius} rows"

@@ -72,7 +72,7 @@ def _repeats_one(node: Node) -> bool:
 
 
 def _is_quiet(op: Op) -> bool:
-    """Whether nobody sees that an operation ran: it does nothing else, raises nothing and comes to an end."""
+    """Whether it cannot be observed that an operation ran: it does nothing else, raises nothing and comes to an end."""
     inner = [node.op for graph in op.graphs for each in graph.walk() for node in each.nodes]
     return not any(
         not each.is_pure or isinstance(each, ops.Check | ops.CustomCall | ops.While) for each in (op, *inner)

@@ -122,7 +122,7 @@ class NativeLoop:
         return bool(self.points()) or any(write.wide for write in self.writes)
 
     def describe(self) -> str:
-        """For people: what is carried, and how the loop ends."""
+        """Text that says what is carried, and how the loop ends."""
         scalars, points, tables = (
             sum(each.kind == kind for each in self.carried) for kind in ("scalar", "points", "table")
         )

@@ -164,7 +164,7 @@ class HouseholderProduct(Factorisation):
 class Svd(Factorisation):
     """(scratch, s, u, vh, info) with u s vh = a, s descending.
 
-    scratch: what the routine leaves in the memory of a, which nobody may rely on.  With full_matrices u and vh
+    scratch: what the routine leaves in the memory of a, which has no specified contents.  With full_matrices u and vh
     are square, else they have as many columns and rows as there are singular values.  Without compute_uv
     they hold nothing to rely on.  info: 0, or another number if it did not converge, where s, u and vh are
     NaN; int32.

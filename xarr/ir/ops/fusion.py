@@ -39,8 +39,8 @@ class Fusion(Call):
 class NativeWhile(While):
     """A loop that a backend runs in machine code: no step returns to Python.
 
-    Made by the fusing stage only.  `remark_text` says for people how it runs, `checks` which carried values are
-    looked at after the last step, and by what.
+    Made by the fusing stage only.  `remark_text` describes in printed programs how it runs, `checks`
+    says which carried values are checked after the last step, and by what.
     """
 
     runs_graphs = False

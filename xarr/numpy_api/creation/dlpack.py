@@ -76,7 +76,7 @@ _pointer: Final = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_
 
 
 def _tensor_of(capsule: object) -> _Tensor:
-    """The tensor in a capsule that nobody has read yet; BufferError for any other object."""
+    """The tensor in a capsule that is not consumed yet; BufferError for any other object."""
     name = next((name for name in _NAMES if _is_valid(capsule, name)), None)
     if name is None:
         raise BufferError(f"wanted a DLPack capsule that was not read yet from __dlpack__, got {capsule!r}")

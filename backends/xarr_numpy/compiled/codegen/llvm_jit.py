@@ -86,7 +86,7 @@ def compile_module(ir: str, names: Iterable[str]) -> Code:
 
 
 def _load_cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
-    """As `compile_module`, and where it comes from, for people."""
+    """As `compile_module`, and a text that says where it comes from."""
     names = list(names)
     cache = object_cache.present()
     if cache is None:

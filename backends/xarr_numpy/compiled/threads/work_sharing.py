@@ -10,7 +10,7 @@ once: large ranges first, small ones at the end.  The caller works too, and wait
 one that wakes up late finds the gate closed.
 
 The `gate` counts the threads that are inside and says whether more may come in.  What they run is written while it
-is closed and nobody is inside.  A thread that goes to sleep says so, then looks at the gate once more; who opens it
+is closed and no thread is inside.  A thread that goes to sleep says so, then looks at the gate once more; who opens it
 looks for sleepers afterwards, in the one order that all threads agree upon: so none of them misses the other.
 
 Sources: LLVM Language Reference, "Atomic Memory Ordering Constraints"; CPython, Include/pythread.h.
