@@ -126,7 +126,7 @@ def test_the_cause_stays() -> None:
     error = error_of(lambda: xarr.jit(explain)(x()))
     assert str(error) == "not mine"
     assert isinstance(error.__cause__, BroadcastError)
-    assert traceback.extract_tb(error.__cause__.__traceback__)[-1].name == "explained"
+    assert traceback.extract_tb(error.__cause__.__traceback__)[-1].name == "explain"
 
 
 def test_what_hides_its_cause_goes_on_hiding_it() -> None:

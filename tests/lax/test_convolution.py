@@ -147,7 +147,7 @@ def test_random_convolutions_agree_with_jax(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", fuzz.seeds(4))
 def test_the_reference_backend_agrees(seed: int) -> None:
-    for row in fuzz.drawn("Conv on the reference", draw_call, seed, 12):
+    for row in fuzz.draw_calls("Conv on the reference", draw_call, seed, 12):
         with xarr.use_backend("reference"):
             slow = np.asarray(row.call(lax, tuple(row.operands)))
         with fuzz.showing(row.__repr__):

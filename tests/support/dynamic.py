@@ -37,7 +37,7 @@ def check_on(case: Case, backend: str, poisoned: bool) -> None:
     arrays = case.arrays()
     with xarr.use_backend(backend):
         for sizes in case.sizes():
-            contents = case.poisoned(arrays, sizes) if poisoned else arrays
+            contents = case.poison(arrays, sizes) if poisoned else arrays
             operands = [xarr.asarray(array) for array in contents]
             result = case.apply(operands, {letter: late(size) for letter, size in sizes.items()})
             try:
@@ -53,7 +53,7 @@ def check_with_xla(case: Case) -> None:
     dims = case.apply(list(map(xarr.asarray, arrays)), late_sizes)._node.tensor_type.dynamic_dimensions
     for sizes in case.sizes():
         values = [np.int32(sizes[letter]) for letter in case.letters]
-        buffer, *sizes_of_result = run(*case.poisoned(arrays, sizes), *values)
+        buffer, *sizes_of_result = run(*case.poison(arrays, sizes), *values)
         wanted = case.oracle(*case.live(arrays, sizes))
         # XLA lays the live elements out as if the array had the live sizes.
         assert_same(buffer.reshape(-1)[: wanted.size].reshape(wanted.shape), wanted)
