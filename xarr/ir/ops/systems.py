@@ -37,8 +37,10 @@ class Composite(Op):
     """Base of what is printed as a `stablehlo.composite` of its name, with `definition` as decomposition."""
 
     def definition(self, *operands: Node) -> Node:
-        """Build what runs where the composite is not known."""
-        raise NotImplementedError
+        """Build what runs where the composite is not known: what it decomposes into, unless a class says otherwise."""
+        result = self.decompose(*operands)
+        assert result is not None, self.name
+        return result
 
     def composite_attributes(self) -> str:
         """The attributes as text; "" for none."""
@@ -100,8 +102,6 @@ class Solve(Composite):
         wide = _broadcast_leading(singular, b.tensor_type.shape)
         return Node(Tuple(), (where(wide, np.nan, Term(x)).node, singular.node))
 
-    definition = decompose
-
 
 @operation
 class LogDeterminant(Composite):
@@ -137,8 +137,6 @@ class LogDeterminant(Composite):
         sign = Term(_reduce(Multiply(), direction.node, axis, 1))
         total = Term(_reduce(Add(), log(size).node, axis, 0))
         return Node(Tuple(), (where(singular, 0, sign).node, where(singular, -np.inf, total).node))
-
-    definition = decompose
 
 
 @operation
