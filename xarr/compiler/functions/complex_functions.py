@@ -36,8 +36,8 @@ from xarr.compiler.loop_ir.scalars import Value
 _ORDINARY: Final = {SINGLE: 80.0, DOUBLE: 700.0}
 #: Beyond these exp is 0 and infinite, even times the least sine.
 _ENDS: Final = {SINGLE: (-105.0, 200.0), DOUBLE: (-747.0, 1700.0)}
-#: A power of two that is left aside where exp(x) is more, and from which x on.
-_ASIDE: Final = {SINGLE: (60, 80.0), DOUBLE: (600, 700.0)}
+#: The exponent of a power of two that is left aside where exp(x) is no ordinary number.
+_ASIDE: Final = {SINGLE: 60, DOUBLE: 600}
 #: Beyond it tanh is 1, and sinh and cosh are exp / 2.
 _FLAT: Final = {SINGLE: 10.0, DOUBLE: 22.0}
 
@@ -67,9 +67,9 @@ def complex_exp(z: Value) -> Value:
 def _times_exp(factor: Value, x: Value, halvings: int = 0) -> Value:
     """exp(x) 2**-halvings times a factor up to 1, which is finite where exp(x) is not."""
     low, high = _ENDS[x.dtype]
-    aside, limit = _ASIDE[x.dtype]
+    aside = _ASIDE[x.dtype]
     n, tail = reduce_exponent(at_most(at_least(x, low), high))
-    is_large = x.gt(limit)
+    is_large = x.gt(_ORDINARY[x.dtype])
     factor = factor * is_large.select(x.constant(2.0**aside), 1.0)
     return scale_by_power(factor * (tail + 1.0), n - is_large.select(x.constant(aside + halvings), halvings))
 
