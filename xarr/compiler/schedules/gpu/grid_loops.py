@@ -6,6 +6,7 @@ The rules of operations are those of the serial schedule: only who runs the iter
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_value, new_carry
@@ -29,20 +30,19 @@ class GridLoops(SerialLoops):
 
     def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
         """As those of the serial schedule; a thread runs all of the ordered axes for a point of the others."""
-        before = len(self.phases)
-        super().phase(shape, body, ordered)
-        count = max(1, len(shape) - len(ordered))
-        for phase in self.phases[before:]:
-            for loop, _ in zip(phase.walk(), range(count), strict=False):
-                loop.runs |= POINTS
+        self._add_phase(shape, body, POINTS, ordered)
 
     def blocks(self, shape: Ints, body: Body) -> None:
         """Loops over all indices of a shape, each of which a block of threads runs, and in them `body` of the index."""
+        self._add_phase(shape, body, Runs.GRID)
+
+    def _add_phase(self, shape: Ints, body: Body, words: Runs, ordered: Sequence[int] = ()) -> None:
+        """A phase of the serial schedule, with these words at the loops over axes that are not ordered."""
         before = len(self.phases)
-        super().phase(shape, body)
+        super().phase(shape, body, ordered)
         for phase in self.phases[before:]:
-            for loop, _ in zip(phase.walk(), range(max(1, len(shape))), strict=False):
-                loop.runs |= Runs.GRID
+            for loop in islice(phase.walk(), max(1, len(shape) - len(ordered))):
+                loop.runs |= words
 
     def fold(
         self,

@@ -19,12 +19,11 @@ class GpuTarget(Target):
     max_block_results: int = 2**14
 
 
-#: As for the serial schedule, a thread has no local buffers.
+#: As for the serial schedule, there are no local buffers, and no long programs.
 TARGET: Final = GpuTarget().replace(
     cache_bytes=2**22,
     **{
         name: getattr(builders.TARGET, name)
-        for name in ("max_group_members", "max_serial_bytes", "local_bytes", "min_wide_window", "max_window")
+        for name in ("max_group_members", "max_serial_bytes", "local_bytes")
     },
-    max_reduced_window=builders.TARGET.max_reduced_window,
 )
