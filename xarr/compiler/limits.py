@@ -38,7 +38,7 @@ def check_limits(graph: Graph, backend: AbstractBackend) -> None:
     is_moderate = _LONG.isdisjoint(graph.op_classes) and _are_moderate(graph.types, backend.limits)
     for each in graph.walk():
         for node in each.nodes:
-            attributes = [each for each in vars(node.op).values() if type(each) not in _PLAIN]
+            attributes = [value for value in vars(node.op).values() if type(value) not in _PLAIN]
             if attributes and not all(map(_is_plain, attributes)):
                 raise InputError(
                     f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"

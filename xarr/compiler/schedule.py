@@ -68,8 +68,8 @@ class Schedule:
 
     * `target` - the numbers of its machine,
     * `builders` - a builder for each kind of group that it runs,
-    * `limits` - for kinds of which loops are not to compute every node that they could, which they are: others are
-      beyond the builder, or something else is faster.
+    * `limits` - for kinds of which the builder is not to compute every node that loops could, since some are beyond
+      it, or something else is faster: whether it is to compute one.
     """
 
     target: Target

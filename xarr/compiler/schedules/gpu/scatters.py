@@ -1,7 +1,7 @@
 """Scatters: the operand as the result, then all updates at once, combined atomically where that gives one result.
 
-Integers, and the least or greatest of floats, are the same in whatever order updates come.  Sums of floats are not, nor
-is a scatter that replaces: their updates run one after the other in one thread, until there is a way by sorting.
+Integers are combined to the same number in whatever order updates come.  Updates of floats, and those that replace, run
+one after the other in one thread.
 """
 
 from __future__ import annotations
