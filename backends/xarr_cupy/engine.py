@@ -177,7 +177,7 @@ class PlanRun:
 
     def compute(self, node: Node, inputs: Sequence[DeviceArray]) -> Sequence[Any]:
         """The results of one operation: by a kernel where there is one, else by the host."""
-        kernel = one_operation(node.op, tuple([operand.type for operand in node.operands]))
+        kernel = kernel_of_operation(node.op, tuple([operand.type for operand in node.operands]))
         if kernel is not None:
             return self.launch_operation(kernel, inputs)
         types = flatten_types([node.type])
@@ -187,7 +187,7 @@ class PlanRun:
         packed = pack([operand.type for operand in node.operands], values)
         return flatten(host.compute(node, list(packed)))
 
-    def launch_operation(self, kernel: OneOperation, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
+    def launch_operation(self, kernel: StandaloneKernel, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The results of a loop program, in new memory."""
         results = [self.device.new(type) for type in kernel.types]
         nbytes = sum(aligned_size(each.nbytes) for each in kernel.program.scratch)
@@ -223,32 +223,32 @@ class PlanRun:
         return made
 
     def launch_loop(self, step: program_plan.LaunchLoop, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
-        condition, body = map(of_graph, step.op.graphs)
+        condition, body = map(kernel_of_graph, step.op.graphs)
         state = list(inputs)
         while self.holds(step, self.launch_operation(condition, state)[0]):
             state = self.launch_operation(body, state)
         return [state[k] for k in step.carried]
 
 
-class OneOperation:
-    """A loop program with the types of its results."""
+class StandaloneKernel:
+    """A loop program that runs outside of a plan's buffers, with the types of its results."""
 
     def __init__(self, program: Kernel, types: Iterable[TensorType]) -> None:
         self.program, self.types = program, tuple(types)
 
 
 @lru_cache(1024)
-def of_graph(graph: Graph) -> OneOperation:
+def kernel_of_graph(graph: Graph) -> StandaloneKernel:
     """The loop program of a graph whose results are arrays."""
-    return OneOperation(program_of(graph), flatten_types(graph.result_types))
+    return StandaloneKernel(program_of(graph), flatten_types(graph.result_types))
 
 
 @lru_cache(1024)
-def one_operation(op: Op, types: tuple[Type, ...]) -> OneOperation | None:
+def kernel_of_operation(op: Op, types: tuple[Type, ...]) -> StandaloneKernel | None:
     """The loop program of one operation on operands of these types; None if there is none."""
     operands = [parameter(type) for type in types]
     node = Node(op, tuple(operands))
-    return of_graph(Graph(operands, [node])) if computes(node) else None
+    return kernel_of_graph(Graph(operands, [node])) if computes(node) else None
 
 
 class DeviceProgram:
