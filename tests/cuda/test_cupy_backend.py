@@ -22,7 +22,7 @@ import xarr
 from tests.compare import assert_same
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda.emulator.driver import EmulatedDriver
-from tests.cuda.emulator.module import ORDERS
+from tests.cuda.emulator.module import ORDERS, LaunchError
 from tests.support.checkout import CHECKOUT
 from xarr import lax
 from xarr.compiler.schedules.gpu.builders import program_of
@@ -219,7 +219,7 @@ def test_an_index_outside_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(
         emitter._Printer, "merge_terms", lambda self, offset: [*merged(self, offset), (None, "1000", 1)]
     )
-    with pytest.raises(Exception, match=r"xarr_0: in0\[1000\] is outside of its 2 elements, block"):
+    with pytest.raises(LaunchError, match=r"xarr_0: in0\[1000\] is outside of its 2 elements, block"):
         np.asarray(xarr.jit(lambda x: x * 5 + 1.75)(xarr.asarray([1.0, 2.0])))
     emitter.emit.cache_clear()
 
