@@ -22,21 +22,19 @@ HostArray = np.ndarray[Any, Any]
 
 #: Functions whose formulas differ from NumPy's.
 FUNCTIONS = (
-    *(
-        "cos",
-        "cosh",
-        "exp",
-        "expm1",
-        "log",
-        "log1p",
-        "logistic",
-        "rsqrt",
-        "sin",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-    ),
+    "cos",
+    "cosh",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "logistic",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
 )
 
 

@@ -85,8 +85,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
 }
 #: Those of complex numbers, likewise.
 _COMPLEX_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
-    **complex_numbers.FUNCTIONS,
-    **complex_functions.FUNCTIONS,
+    op.name: compute
+    for module in (complex_numbers, complex_functions)
+    for op, compute in module.FORMULAS.items()
 }
 #: What depends on the format itself and so cannot be computed in float32 for narrower floats.
 _OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision", "stablehlo.bitcast_convert")

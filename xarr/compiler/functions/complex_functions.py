@@ -21,6 +21,7 @@ from xarr.compiler.functions.exponential import cosh, exp, expm1, reduce_exponen
 from xarr.compiler.functions.formats import (
     DOUBLE,
     SINGLE,
+    Formulas,
     at_least,
     at_most,
     quick_two_sum,
@@ -31,6 +32,7 @@ from xarr.compiler.functions.formats import (
 from xarr.compiler.functions.logarithm import log, log1p
 from xarr.compiler.functions.trigonometric import cos, sin
 from xarr.compiler.loop_ir.scalars import Value
+from xarr.ir import ops
 
 #: Up to this magnitude exp is an ordinary number, with room for a factor.
 _ORDINARY: Final = {SINGLE: 80.0, DOUBLE: 700.0}
@@ -235,19 +237,18 @@ def complex_log1p(z: Value) -> Value:
     return z.values.complex(real, result.imag())
 
 
-#: By the name of the operation.
-FUNCTIONS: Final[dict[str, Callable[[Value], Value]]] = {
-    "chlo.cosh": complex_cosh,
-    "chlo.sinh": complex_sinh,
-    "stablehlo.cosine": complex_cos,
-    "stablehlo.exponential": complex_exp,
-    "stablehlo.exponential_minus_one": complex_expm1,
-    "stablehlo.log": complex_log,
-    "stablehlo.log_plus_one": complex_log1p,
-    "stablehlo.logistic": complex_logistic,
-    "stablehlo.rsqrt": complex_rsqrt,
-    "stablehlo.sine": _of_imaginary(complex_sinh),
-    "stablehlo.sqrt": complex_sqrt,
-    "stablehlo.tan": _of_imaginary(complex_tanh),
-    "stablehlo.tanh": complex_tanh,
+FORMULAS: Final[Formulas] = {
+    ops.Cosh: complex_cosh,
+    ops.Cosine: complex_cos,
+    ops.Exponential: complex_exp,
+    ops.ExponentialMinusOne: complex_expm1,
+    ops.Log: complex_log,
+    ops.LogPlusOne: complex_log1p,
+    ops.Logistic: complex_logistic,
+    ops.Rsqrt: complex_rsqrt,
+    ops.Sine: _of_imaginary(complex_sinh),
+    ops.Sinh: complex_sinh,
+    ops.Sqrt: complex_sqrt,
+    ops.Tan: _of_imaginary(complex_tanh),
+    ops.Tanh: complex_tanh,
 }

@@ -7,14 +7,15 @@ fma and wide registers, and have its bits there.  Functions such as exp are thos
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from xarr.compiler.functions import conversion
+from xarr.compiler.functions.formats import Formulas
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 from xarr.dtypes import real_part_of
+from xarr.ir import ops
 
 
 def add(x: Value, y: Value) -> Value:
@@ -207,17 +208,16 @@ def convert(x: Value, old: DType, new: DType) -> Value:
     return real if new.kind != "c" else x.values.complex(real, x.imag().convert(part))
 
 
-#: By the name of the operation.
-FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
-    "stablehlo.abs": absolute,
-    "stablehlo.add": add,
-    "stablehlo.divide": divide,
-    "stablehlo.imag": Value.imag,
-    "stablehlo.maximum": maximum,
-    "stablehlo.minimum": minimum,
-    "stablehlo.multiply": multiply,
-    "stablehlo.negate": negate,
-    "stablehlo.real": Value.real,
-    "stablehlo.sign": sign,
-    "stablehlo.subtract": subtract,
+FORMULAS: Final[Formulas] = {
+    ops.Abs: absolute,
+    ops.Add: add,
+    ops.Divide: divide,
+    ops.Imag: Value.imag,
+    ops.Maximum: maximum,
+    ops.Minimum: minimum,
+    ops.Multiply: multiply,
+    ops.Negate: negate,
+    ops.Real: Value.real,
+    ops.Sign: sign,
+    ops.Subtract: subtract,
 }
