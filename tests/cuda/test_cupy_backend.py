@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -205,23 +206,28 @@ def test_buffers_are_no_arrays_of_the_host(cupy: Any) -> None:
         program(np.arange(3))
 
 
-def test_a_wrong_operation_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_kept_kernels() -> Iterator[None]:
     emitter.emit.cache_clear()
+    yield
+    emitter.emit.cache_clear()
+
+
+@pytest.mark.usefixtures("no_kept_kernels")
+def test_a_wrong_operation_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(emitter.INFIX, "add", "-")
     result = xarr.jit(lambda x: x * 2 + 1.25)(xarr.asarray([1.0, 2.0]))
     assert_same(np.asarray(result), np.array([0.75, 2.75]))
-    emitter.emit.cache_clear()
 
 
+@pytest.mark.usefixtures("no_kept_kernels")
 def test_an_index_outside_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    emitter.emit.cache_clear()
     merged = emitter._Printer.merge_terms
     monkeypatch.setattr(
         emitter._Printer, "merge_terms", lambda self, offset: [*merged(self, offset), (None, "1000", 1)]
     )
     with pytest.raises(LaunchError, match=r"xarr_0: in0\[1000\] is outside of its 2 elements, block"):
         np.asarray(xarr.jit(lambda x: x * 5 + 1.75)(xarr.asarray([1.0, 2.0])))
-    emitter.emit.cache_clear()
 
 
 def test_parts_of_the_tests_of_the_library_pass() -> None:

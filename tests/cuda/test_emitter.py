@@ -25,11 +25,11 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import Values
 from xarr.compiler.schedules.gpu.builders import program_of
+from xarr.compiler.schedules.gpu.grid_loops import POINTS
 from xarr.compiler.schedules.serial import builders as serial
 from xarr_cupy.emitter import emit
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-POINTS = Runs.GRID | Runs.BLOCK
 
 
 def text(function: Any, *types: str) -> str:

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import xarr
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from xarr import lax
 from xarr.compiler.loop_ir.loops import Atomic, Kernel, Memory, Runs, grid_loops
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import BUILDERS, RULES, program_of
+from xarr.compiler.schedules.gpu.grid_loops import POINTS
 from xarr.compiler.schedules.gpu.sorts import steps
 from xarr.compiler.schedules.serial import builders as serial
 from xarr.ir import ops
-
-POINTS = Runs.GRID | Runs.BLOCK
 
 
 def program(function: Any, *arrays: Any) -> Kernel:
@@ -43,6 +41,7 @@ def test_grids_run_the_outermost_loops_and_nothing_else(name: str) -> None:
             assert loop.runs == (POINTS if loop in grid else Runs.SERIAL)
             assert not (loop.accumulators or loop.prefixes or loop.search or loop.bounds)
     assert all(buffer.memory is Memory.GLOBAL for buffer in kernel.scratch)
+    assert not kernel.locals
 
 
 def test_a_reduction_is_carried_in_registers() -> None:
@@ -100,12 +99,6 @@ def test_updates_of_integers_are_atomic(dtype: str) -> None:
 def test_updates_whose_order_matters_run_one_after_the_other(name: str, dtype: str) -> None:
     stores = stores_of_scatter(lambda at, x: getattr(at, name)(x, mode="drop"), dtype)
     assert stores == [None]
-
-
-def test_a_thread_has_no_local_buffers() -> None:
-    function, arrays = CASES["reduce"]
-    assert xarr.asarray(arrays[0]).size
-    assert not program(function, *arrays).locals
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13])
