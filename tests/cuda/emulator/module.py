@@ -128,13 +128,13 @@ def _with_shared_memory(text: str) -> str:
         offset = f"(({own}) + {size} * (int)sizeof({type}) + 15) / 16 * 16"
         return f'Span<{type}> {name} = shared<{type}>({own}, {size}, "{name}");'
 
-    def of_kernel(part: str) -> str:
+    def declare_all(part: str) -> str:
         nonlocal offset
         offset = "0"
         return _SHARED.sub(declare, part)
 
     # Each kernel has its own.
-    return "static void".join(of_kernel(part) for part in text.split("static void"))
+    return "static void".join(declare_all(part) for part in text.split("static void"))
 
 
 def _launcher(name: str, parameters: Sequence[Parameter]) -> str:
