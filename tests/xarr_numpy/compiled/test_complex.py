@@ -158,6 +158,24 @@ def test_a_product_rounds_each_part_once_after_the_second_product(dtype: str) ->
     assert_same(np.asarray(result), np.array(wanted, dtype))
 
 
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("terms", [1, 3, 100])
+def test_products_of_columns_inside_another_reduction(terms: int, dtype: str) -> None:
+    """Products are accumulated in order, as two floats: short ones written out, long ones in a loop."""
+
+    def is_any_positive(x: Any) -> Any:
+        products = xarr.prod(x, axis=0)
+        return xarr.any(products.real > 0), xarr.sum(xarr.abs(products) > 1), xarr.any(products)
+
+    array = draw_numbers(Random(2), (terms, 9), dtype)
+    with config(fusion="compiled"):
+        results = xarr.jit(is_any_positive)(xarr.asarray(array))
+    with config(fusion="off"):
+        wanted = is_any_positive(xarr.asarray(array))
+    for result, expected in zip(results, wanted, strict=True):
+        assert_same(np.asarray(result), np.asarray(expected))
+
+
 def _nearest(number: Fraction) -> np.float32:
     guess = np.float32(float(number))
     others = (np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf)))

@@ -322,7 +322,7 @@ class Loops:
     ) -> tuple[Value, ...]:
         held: tuple[Value, ...] | None = None
         if combination.in_order:
-            held = tuple(self._initial(elements, combination))
+            held = combination.starts(self.values, self._initial(elements, combination))
         for numbers in product(*map(range, inside_sizes(combination.node))):
             indices = [Affine((), number) for number in numbers]
             terms = self._terms(elements, combination, index, indices, predicate)
