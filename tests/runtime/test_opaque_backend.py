@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -308,9 +309,8 @@ def test_an_index_out_of_bounds_is_named_where_the_value_is_looked_at(
                 result = run(x, i)
                 xarr.evaluate(result)
             assert (counted.from_host, counted.to_host) == (0, 0)
-            for look in (np.asarray, str, lambda y: np.asarray(y * 2)):
+            for look in (np.asarray, str, Array.tolist, lambda y: np.asarray(y * 2), lambda y: y.to("numpy")):
                 assert catch(look, result) == wanted
-            assert catch(lambda y: y.to("numpy"), result)[2] == wanted[2]
         good = xarr.asarray([0, 2, 1])
         assert_same(np.asarray(run(x, good)), np.asarray(run(pending[0], good.to("numpy"))))
 
@@ -330,6 +330,15 @@ def test_a_value_that_hangs_on_no_failed_check_can_be_looked_at(opaque: Backend)
     assert_same(np.asarray(later[1]), VALUES * 2 + 2)
     with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
         np.asarray(later[0])
+
+
+@pytest.mark.parametrize("look", [np.asarray, Array.tolist, np.from_dlpack, str])
+def test_frames_of_xarr_end_where_the_value_is_looked_at(opaque: Backend, look: Callable[[Any], Any]) -> None:
+    bad = xarr.asarray(VALUES)[xarr.asarray([7])]
+    with pytest.raises(IndexError) as caught:
+        look(bad)
+    names = {frame.f_code.co_name for frame, _ in traceback.walk_tb(caught.value.__traceback__)}
+    assert not names & {"read", "fail", "to_host"}
 
 
 def test_a_flag_is_read_once(opaque: Backend) -> None:

@@ -44,12 +44,17 @@ def shorten(error: BaseException, name: str | None = None) -> None:
     """
     if isinstance(error, XarrError) and not vars(error).get("_is_final"):
         if not _is_from_here(error.__traceback__):
-            vars(error)["_is_final"] = True
+            keep_text(error)
         elif name is not None:
             error.name_function(name)
     if config.traceback == "short":
         for each in _chain(error):
             each.__traceback__ = without_own_frames(each.__traceback__)
+
+
+def keep_text(error: XarrError) -> None:
+    """Let no function that the error goes through begin its text: what has failed was called elsewhere."""
+    vars(error)["_is_final"] = True
 
 
 def _is_from_here(trace: TracebackType | None) -> bool:

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from xarr.base.tracebacks import keep_text
 from xarr.compiler.passes.checks import Checks, FlaggedCheck
 from xarr.errors import XarrError
 from xarr.ir.device import Device
@@ -36,6 +37,7 @@ class _Flag:
         try:
             check.fail(value)
         except XarrError as error:
+            keep_text(error)
             node = check.outermost
             error.add_note(f"while computing {node.op.called} -> {node.type}, built at {source}")
             raise

@@ -67,9 +67,13 @@ def read_checks(*arrays: Array) -> None:
     Where checks raise when they run, this is `evaluate`.
     """
     evaluate(*arrays)
-    for array in arrays:
-        if unread:
-            read(array._node)
+    try:
+        for array in arrays:
+            if unread:
+                read(array._node)
+    except XarrError as error:
+        shorten(error)
+        raise
 
 
 def block_until_ready(x: Tree) -> Tree:
@@ -93,12 +97,12 @@ def to_host(handle: Handle, name: str | None = None) -> np.ndarray[Any, Any]:
         value = node.value
         if value is None:
             return to_host(handle, name)  # that call was faster: the Array is gone
+        if unread:
+            read(node)
     except XarrError as error:
         shorten(error, name)
         raise
     assert node.device is not None
-    if unread:
-        read(node)
     if type(node.type) is TensorType and node.type.dynamic:
         return live_part(node.type, value, node.device)
     view: np.ndarray[Any, Any] = node.device.backend.to_host(value).view()
