@@ -49,6 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
     problems = unexpected_variables(os.environ) + stale_backends(CHECKOUT, _directory_of)
     if problems:
         raise pytest.UsageError("\n".join(problems))
+    # Nothing is compiled the less because a run before this one compiled it.  Before xarr is imported, which reads it.
+    os.environ["XARR_KERNEL_CACHE"] = "off"
     if os.environ.get("XARR_BACKEND") in _BACKENDS:
         _register(os.environ["XARR_BACKEND"])
     if os.environ.get("XARR_BACKEND") == "cupy":
@@ -59,8 +61,6 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = tempfile.TemporaryDirectory(prefix="xarr-answers-")
         os.environ[answers.SHARED] = folder.name
         config.add_cleanup(folder.cleanup)
-    # Nothing is compiled the less because a run before this one compiled it.
-    os.environ["XARR_KERNEL_CACHE"] = "off"
 
 
 def pytest_report_header(config: pytest.Config) -> str:
