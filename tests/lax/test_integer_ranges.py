@@ -47,7 +47,6 @@ X = xarr.asarray(count_up((5,)))
         (0, 9, "xarr.minimum(i, 4)"),
         (0, 9, "xarr.clip(i - 2, 0, 4)"),
         (np.int8(0), np.int8(6 - 1), "i"),
-        (0, 2, "xarr.asarray([0, 3]) + i"),
     ],
 )
 def test_what_is_certain(low: Any, high: Any, text: str) -> None:
@@ -55,6 +54,17 @@ def test_what_is_certain(low: Any, high: Any, text: str) -> None:
     assert not is_checked(function, X)
     wanted = sum(count_up((5,))[np.asarray(evaluate(text, i))].sum() for i in range(low, high))
     assert function(X).item() == xarr.jit(function)(X).item() == wanted
+
+
+@pytest.mark.parametrize("device", ["numpy", "opaque"])
+def test_values_are_certain_where_the_host_has_them(opaque: Any, device: str) -> None:
+    with xarr.config(backend=device):
+        x = xarr.asarray(count_up((5,)))
+        function = total(0, 2, "xarr.asarray([0, 3]) + i")
+        with opaque.transfers() as counted:
+            assert is_checked(function, x) == (device == "opaque")
+        assert counted.to_host == 0
+        assert function(x).item() == xarr.jit(function)(x).item() == count_up((5,))[[0, 3, 1, 4]].sum()
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,7 @@ def test_numpy_runs_the_formulas() -> None:
     assert not any(isinstance(node.op, ops.ErfInv) for node in lowered.stage("decomposed"))  # type: ignore[union-attr]
 
 
+@pytest.mark.usefixtures("on_numpy")
 @pytest.mark.parametrize("function", [lax.erf, lax.erfc])
 def test_numpy_keeps_whole_what_compiled_loops_have(function: Any) -> None:
     lowered = xarr.lower(function, "f32[3]")

@@ -87,6 +87,7 @@ def test_completion_shows_no_import_of_a_module(name):
     assert all(hasattr(getattr(xarr, name), each) for each in shown)
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_completion_of_an_array_shows_what_works():
     x = xarr.ones((2, 3))
     shown = dir(x)

@@ -171,6 +171,7 @@ def test_names_of_functions_and_parameters():
     assert_same(program(np.ones(2)), np.full(2, 2.0))
 
 
+@pytest.mark.usefixtures("on_numpy")
 @pytest.mark.parametrize("message", [HostileStr("no"), HostileInt(3)], ids=["str", "int"])
 def test_an_operation_made_by_hand_with_other_texts_is_refused(message):
     x = xarr.ones(2)
