@@ -110,8 +110,8 @@ class AbstractBackend(ABC):
     limits: ClassVar[Limits] = Limits()
     #: The numbers of its machine, by which groups are formed, loops laid out and plans made.
     target: ClassVar[Target] = Target()
-    #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion" or none.  Their
-    #: values are a part of the keys by which programs are kept.
+    #: The settings of `xarr.config` that its programs depend on, besides their graph: "fusion", "deterministic" or
+    #: none.  Their values are a part of the keys by which programs are kept.
     options: ClassVar[tuple[str, ...]] = ()
     #: Whether buffers lie in the memory of the host.  Then `from_host` may lend memory, `to_host` copies nothing, and
     #: code that builds a graph may look at values that are there; elsewhere only who asks for a value copies it.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from xarr.backend import AbstractBackend, Program, get, read_only
+from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.plan.planner import plan_for
-from xarr.compiler.schedules.gpu.builders import SCHEDULE
-from xarr.compiler.schedules.gpu.target import TARGET
+from xarr.compiler.schedules.gpu.builders import SCHEDULES
+from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
@@ -29,6 +30,7 @@ class CupyBackend(AbstractBackend):
     target: ClassVar[Target] = TARGET
     is_on_host: ClassVar[bool] = False
     has_views: ClassVar[bool] = False
+    options: ClassVar[tuple[str, ...]] = ("deterministic",)
 
     def __init__(self) -> None:
         self._engine = LoadedDevice(driver.connect())
@@ -42,13 +44,15 @@ class CupyBackend(AbstractBackend):
         return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:
-        return SCHEDULE
+        return SCHEDULES[config.deterministic]
 
     def engine(self) -> str:
         return f"CUDA C++ kernels ({self._engine.driver.description})"
 
     def compile(self, graph: Graph) -> Program:
-        return DeviceProgram(plan_for(graph, self), self._engine)
+        target = self.schedule().target
+        assert isinstance(target, GpuTarget)
+        return DeviceProgram(plan_for(graph, self), self._engine, target)
 
     def plan_of(self, program: Program) -> Plan | None:
         return program.plan if isinstance(program, DeviceProgram) else None

@@ -18,6 +18,7 @@ from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
 from xarr.compiler.schedules.gpu.builders import computes, program_of
+from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -177,7 +178,9 @@ class PlanRun:
 
     def compute(self, node: Node, inputs: Sequence[DeviceArray]) -> Sequence[Any]:
         """The results of one operation: by a kernel where there is one, else by the host."""
-        kernel = kernel_of_operation(node.op, tuple([operand.type for operand in node.operands]))
+        kernel = kernel_of_operation(
+            node.op, tuple([operand.type for operand in node.operands]), self.program.target
+        )
         if kernel is not None:
             return self.launch_operation(kernel, inputs)
         types = flatten_types([node.type])
@@ -223,7 +226,7 @@ class PlanRun:
         return made
 
     def launch_loop(self, step: program_plan.LaunchLoop, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
-        condition, body = map(kernel_of_graph, step.op.graphs)
+        condition, body = (kernel_of_graph(graph, self.program.target) for graph in step.op.graphs)
         state = list(inputs)
         while self.holds(step, self.launch_operation(condition, state)[0]):
             state = self.launch_operation(body, state)
@@ -238,24 +241,24 @@ class StandaloneKernel:
 
 
 @lru_cache(1024)
-def kernel_of_graph(graph: Graph) -> StandaloneKernel:
+def kernel_of_graph(graph: Graph, target: GpuTarget) -> StandaloneKernel:
     """The loop program of a graph whose results are arrays."""
-    return StandaloneKernel(program_of(graph), flatten_types(graph.result_types))
+    return StandaloneKernel(program_of(graph, target), flatten_types(graph.result_types))
 
 
 @lru_cache(1024)
-def kernel_of_operation(op: Op, types: tuple[Type, ...]) -> StandaloneKernel | None:
+def kernel_of_operation(op: Op, types: tuple[Type, ...], target: GpuTarget) -> StandaloneKernel | None:
     """The loop program of one operation on operands of these types; None if there is none."""
     operands = [parameter(type) for type in types]
     node = Node(op, tuple(operands))
-    return kernel_of_graph(Graph(operands, [node])) if computes(node) else None
+    return kernel_of_graph(Graph(operands, [node]), target) if computes(node) else None
 
 
 class DeviceProgram:
     """A compiled graph: its plan, and the CUDA C++ of its kernels."""
 
-    def __init__(self, plan: Plan, device: LoadedDevice) -> None:
-        self.plan, self.device = plan, device
+    def __init__(self, plan: Plan, device: LoadedDevice, target: GpuTarget) -> None:
+        self.plan, self.device, self.target = plan, device, target
         self._constants: dict[ops.Constant, DeviceArray] = {}
 
     def constant(self, op: ops.Constant) -> DeviceArray:

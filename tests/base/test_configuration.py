@@ -15,7 +15,12 @@ import xarr
 from tests.base.test_strictness import run
 from xarr.errors import ConfigError
 
-DEFAULTS = {"default_dtype": "float64", "max_depth": 10_000, "max_pending_bytes": 64 * 2**20}
+DEFAULTS = {
+    "default_dtype": "float64",
+    "max_depth": 10_000,
+    "max_pending_bytes": 64 * 2**20,
+    "deterministic": True,
+}
 
 
 def test_defaults() -> None:
@@ -31,6 +36,7 @@ def test_defaults() -> None:
         ("backend", "", "wanted the name of a backend, got ''"),
         ("backend", 5, "wanted the name of a backend, got 5"),
         ("default_dtype", "int32", "wanted one of 'float64', 'float32', got 'int32'"),
+        ("deterministic", "yes", "wanted True or False, got 'yes'"),
         ("max_depth", 0, "wanted a positive integer, got 0"),
         ("max_depth", -3, "wanted a positive integer, got -3"),
         ("max_depth", True, "wanted a positive integer, got True"),

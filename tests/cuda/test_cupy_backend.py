@@ -107,6 +107,20 @@ def test_atomics_of_every_integer(dtype: str, order: str, cupy: Any, monkeypatch
         assert_same(result, wanted)
 
 
+def test_deterministic_is_a_part_of_keys(cupy: Any) -> None:
+    compiled = xarr.jit(lambda x: x * 3)
+    for setting in (True, False, True):
+        with xarr.config(deterministic=setting):
+            compiled(xarr.asarray([1.0]))
+            assert cupy.schedule().target.deterministic == setting
+    assert compiled.compilations == 2
+    with xarr.use_backend("numpy"):
+        compiled(xarr.asarray([1.0]))
+        with xarr.config(deterministic=False):
+            compiled(xarr.asarray([1.0]))
+    assert compiled.compilations == 3
+
+
 def test_a_chain_is_one_kernel_and_nothing_is_copied(cupy: Any) -> None:
     x = xarr.asarray(np.arange(6.0))
     compiled = xarr.jit(lambda x: (x * 2 + 1) / (x + 3) - x)

@@ -9,7 +9,7 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.schedule import Builder, Kind, Schedule
 from xarr.compiler.schedules.gpu import reductions, scatters, sorts
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
-from xarr.compiler.schedules.gpu.target import TARGET
+from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.schedules.serial import builders
 from xarr.compiler.schedules.serial.serial_loops import Rule
 from xarr.compiler.target import Target
@@ -27,12 +27,13 @@ RULES: Final[Mapping[type[Op], Rule]] = {
 
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group, whatever its kind."""
-    return program_of(fusion.computation)
+    assert isinstance(target, GpuTarget)
+    return program_of(fusion.computation, target)
 
 
-def program_of(graph: Graph) -> Kernel:
+def program_of(graph: Graph, target: GpuTarget = TARGET) -> Kernel:
     """The loop program of a graph of nodes each of which `computes` accepts."""
-    return GridLoops(graph, RULES).kernel()
+    return GridLoops(graph, RULES, target).kernel()
 
 
 def computes(node: Node) -> bool:
@@ -41,4 +42,7 @@ def computes(node: Node) -> bool:
 
 
 BUILDERS: Final[Mapping[Kind, Builder]] = dict.fromkeys(Kind, build)
-SCHEDULE: Final = Schedule(TARGET, BUILDERS)
+#: By `config.deterministic`.
+SCHEDULES: Final = {
+    setting: Schedule(TARGET.replace(deterministic=int(setting)), BUILDERS) for setting in (True, False)
+}

@@ -5,20 +5,24 @@ The rules of operations are those of the serial schedule: only who runs the iter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
 from xarr.compiler.loop_ir.elements import Index
 from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_value, new_carry
 from xarr.compiler.loop_ir.scalars import DType, Value
+from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.serial.serial_loops import (
     Body,
     Finish,
+    Rule,
     Scratch,
     SerialLoops,
     Step,
     store_all,
 )
+from xarr.ir.graph import Graph
+from xarr.ir.op import Op
 from xarr.ir.types import Ints
 
 #: The words of a loop whose iterations are one each for all threads of all blocks.
@@ -26,7 +30,11 @@ POINTS = Runs.GRID | Runs.BLOCK
 
 
 class GridLoops(SerialLoops):
-    """The loop program of a graph for a grid of threads."""
+    """The loop program of a graph for a grid of threads of a machine."""
+
+    def __init__(self, graph: Graph, rules: Mapping[type[Op], Rule], target: GpuTarget) -> None:
+        super().__init__(graph, rules)
+        self.target = target
 
     def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
         """As those of the serial schedule; a thread runs all of the ordered axes for a point of the others."""

@@ -14,7 +14,6 @@ from xarr.compiler.loop_ir.elements import Index, Source, strides
 from xarr.compiler.loop_ir.loops import Affine, Loop, Runs, Store, index_value
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
-from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.schedules.serial import reductions
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, store_all
 from xarr.ir import ops
@@ -29,7 +28,8 @@ def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     shape, dimensions = combiner.arrays[0].shape, sorted(node.op.dimensions)
     remaining = [axis for axis in range(len(shape)) if axis not in dimensions]
     rows, terms = (tuple(shape[axis] for axis in axes) for axes in (remaining, dimensions))
-    few = prod(terms) >= TARGET.min_block_terms and prod(rows) <= TARGET.max_block_results
+    target = loops.target
+    few = prod(terms) >= target.min_block_terms and prod(rows) <= target.max_block_results
     if combiner.in_order or not few:
         return reductions.reduce(loops, node)
     initial = [loops.at(each, ()) for each in node.operands[len(combiner.arrays) :]]

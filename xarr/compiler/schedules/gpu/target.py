@@ -17,6 +17,8 @@ class GpuTarget(Target):
     #: more of them keep all threads busy one by one.
     min_block_terms: int = 2**8
     max_block_results: int = 2**14
+    #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
+    deterministic: int = 1
 
 
 #: As for the serial schedule, there are no local buffers, and no long programs.
