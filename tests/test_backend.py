@@ -234,6 +234,7 @@ def test_threads_that_load_a_backend_at_once_get_the_same_one(monkeypatch: pytes
     assert first is second is backends.get("twin")
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_the_backend_of_new_arrays_is_got_without_a_name() -> None:
     assert xarr.get_backend() is xarr.get_backend("numpy")
     assert repr(xarr.get_backend()) == "<backend numpy on cpu>"
@@ -241,6 +242,7 @@ def test_the_backend_of_new_arrays_is_got_without_a_name() -> None:
         assert xarr.get_backend() is chosen
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_cpu_names_a_backend() -> None:
     x = xarr.arange(3)
     assert xarr.get_backend("cpu") is xarr.get_backend("numpy")

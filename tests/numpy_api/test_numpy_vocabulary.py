@@ -41,6 +41,7 @@ def test_narrow_floats_are_floating(narrow):
     assert xarr.common_type(xarr.ones(2, narrow)) is np.dtype(narrow).type
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_settings_of_printing_are_numpys():
     x = xarr.asarray([1.23456789, 1e-9])
     with xarr.printoptions(precision=2, suppress=True):
@@ -59,6 +60,7 @@ def test_settings_of_printing_are_numpys():
         xarr.set_printoptions(linewidth=before)
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_texts_of_arrays():
     x = xarr.asarray([1.23456789, 20.0])
     assert xarr.array_repr(x, precision=2) == "Array([ 1.23, 20.  ], dtype=float64)"

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program, get
+from xarr.backend import NUMPY_LIMITS, AbstractBackend, Limits, Program, get
 from xarr.base.progress import ProgressBar
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedule import Schedule
@@ -109,6 +109,7 @@ class Backend(AbstractBackend):
     """`xarr.use_backend("opaque")`, in tests."""
 
     name: ClassVar[str] = "opaque"
+    limits: ClassVar[Limits] = NUMPY_LIMITS
     is_on_host: ClassVar[bool] = False
     # Those of the backend that it computes by.
     options: ClassVar[tuple[str, ...]] = ("fusion",)
