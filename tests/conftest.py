@@ -149,6 +149,17 @@ def on_numpy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
+def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests of what is fused by default, or printed of it, whichever engine the run is about.
+
+    The engine of processes that they start is the default one too.
+    """
+    monkeypatch.delenv("XARR_FUSION", raising=False)
+    with importlib.import_module("xarr.base.configuration").current(fusion="auto"):
+        yield
+
+
+@pytest.fixture
 def unfused() -> Iterator[None]:
     """For tests of single operations or of their text: no fused loops, whichever engine the run is about."""
     with importlib.import_module("xarr.base.configuration").current(fusion="off"):

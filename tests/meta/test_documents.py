@@ -10,7 +10,7 @@ import pytest
 from tests.support.checkout import CHECKOUT
 from xarr.__main__ import main
 
-pytestmark = pytest.mark.usefixtures("on_numpy")
+pytestmark = pytest.mark.usefixtures("on_numpy", "fused")
 
 DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
 

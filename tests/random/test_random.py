@@ -448,8 +448,8 @@ def test_bits_are_a_part_of_the_loops_that_use_them(monkeypatch: pytest.MonkeyPa
     if engine.available():
         with xarr.config(fusion="compiled"):
             lowered = xarr.jit(draw).lower("u32[2]")
-        assert ciphers_in(lowered, "fused") == ["xor"]
-        assert not any(type(node.op) is ThreefryBits for node in lowered.stage("fused").nodes)
+            assert ciphers_in(lowered, "fused") == ["xor"]
+            assert not any(type(node.op) is ThreefryBits for node in lowered.stage("fused").nodes)
     with monkeypatch.context() as patch:
         patch.setattr(engine, "available", lambda: False)
         assert ciphers_in(xarr.jit(draw).lower("u32[2]"), "fused") == ["xor"]

@@ -363,6 +363,7 @@ def test_a_singular_system_is_told_at_once(opaque: Backend) -> None:
 # --- programs that are kept ----------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("fused")
 def test_programs_are_kept_by_the_options_that_their_backend_names(
     opaque: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:

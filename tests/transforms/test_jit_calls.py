@@ -35,6 +35,7 @@ from xarr.transforms.signature import exact
 # --- signatures ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("fused")
 def test_what_makes_a_new_signature() -> None:
     runs: list[Any] = []
 

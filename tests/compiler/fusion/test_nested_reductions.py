@@ -232,6 +232,7 @@ def test_what_is_not_worth_a_kernel_leaves_products_whole() -> None:
         assert max(node.tensor_type.size for node in fused.nodes) <= 300 * 300
 
 
+@pytest.mark.usefixtures("fused")
 def test_the_fused_stage_counts_operands_of_an_inner_reduction_once() -> None:
     least = xarr.jit(lambda a, b: xarr.min(squares(a, b), axis=1)).lower("f32[512,32]", "f32[1024,32]")
     fused = least.stage("fused")

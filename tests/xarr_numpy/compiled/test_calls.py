@@ -21,6 +21,8 @@ pytest.importorskip("llvmlite")
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.kernel import CompiledKernel
 
+pytestmark = pytest.mark.usefixtures("fused")
+
 
 def kernel(function: Any, *types: str) -> CompiledKernel:
     lowered = xarr.lower(function, *types)

@@ -226,6 +226,7 @@ def test_random_stencils(stencil: tuple[Callable[..., Any], list[Any]]) -> None:
         agree(stencil[0], *stencil[1])
 
 
+@pytest.mark.usefixtures("fused")
 @pytest.mark.parametrize("steps", [0, 1, 2, 5, 8])
 def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
     u = RNG.normal(size=(400, 300))
@@ -239,6 +240,7 @@ def test_a_donated_grid_is_one_of_the_two_that_take_turns(steps: int) -> None:
         assert np.asarray(result._node.value).ctypes.data == address
 
 
+@pytest.mark.usefixtures("fused")
 def test_the_second_grid_counts_as_memory_in_use() -> None:
     fused = xarr.jit(repeat(lambda u: (smooth(u),), 8)).lower(np.zeros((400, 300))).stage("fused")
     assert isinstance(fused, Graph)

@@ -249,6 +249,7 @@ def test_a_jitted_call_is_shared() -> None:
             assert_same(jitted(held), many)
 
 
+@pytest.mark.usefixtures("fused")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 def test_a_forked_process_makes_threads_when_a_jitted_call_wants_them(forked: list[int]) -> None:
