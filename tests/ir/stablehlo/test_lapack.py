@@ -26,6 +26,7 @@ DTYPES = ("float32", "float64", "complex64", "complex128")
 HostArray = np.ndarray[Any, Any]
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_pickled_call_runs_in_another_process() -> None:
     types = [((2, 2), "float64"), ((1,), "float64"), ((), "int32")]
     call = partial(xarr.lax.custom_call, "xarr.gehrd", attributes={"low": 1, "high": 2}, result_types=types)

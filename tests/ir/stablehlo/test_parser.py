@@ -446,6 +446,7 @@ def test_refuses_wrong_inputs() -> None:
         stablehlo.run(module, x, x, function="other")
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_command_line(tmp_path: Path) -> None:
     (tmp_path / "m.mlir").write_text(GRAPHS["arithmetic"].to_text())
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
