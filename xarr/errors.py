@@ -20,6 +20,12 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+def _without_function(text: str) -> str:
+    """The text of an error without the function that it begins with, as in `full: wanted more`."""
+    name, colon, rest = text.partition(": ")
+    return rest if colon and all(map(str.isidentifier, name.split("."))) else text
+
+
 class XarrError(Exception):
     """Base of all xarr errors; the text names the function that was called."""
 
@@ -30,13 +36,13 @@ class XarrError(Exception):
         """Begin the text with the function `name` that the user called, unless it names that function already.
 
         Checks of shapes, axes and dtypes serve many functions, and functions call one another: the last name counts,
-        that of the outermost function, "" for an operator.
+        that of the outermost function, "" for an operator.  It replaces the name of a function that the text has.
         """
         text = vars(self).setdefault("_text", self.args[0] if self.args else None)
         # An explained broadcast, of many lines, begins with its operation.
         if isinstance(text, str) and "\n\n" not in text:
             is_named = not name or name.rpartition(".")[2] in text
-            self.args = (text if is_named else f"{name}: {text}", *self.args[1:])
+            self.args = (text if is_named else f"{name}: {_without_function(text)}", *self.args[1:])
 
 
 class ShapeError(XarrError, ValueError):

@@ -8,20 +8,23 @@ and `help`, `pickle`, doctest and documentation know what it is.  What options a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from inspect import Parameter, Signature
 from types import MethodType, ModuleType
-from typing import Any, Final, Protocol, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.base.tracebacks import names_errors, shorten
+from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 
 Axes = int | tuple[int, ...] | None
+P = ParamSpec("P")
 R = TypeVar("R", covariant=True)
+T = TypeVar("T")
 
 
 class Options(TypedDict, total=False):
@@ -85,6 +88,20 @@ def with_options(
     return result
 
 
+def _names_ufunc(method: Callable[Concatenate[UFunc, P], T]) -> Callable[Concatenate[UFunc, P], T]:
+    """`method` for users: an error that leaves it begins with the ufunc and its method, such as `add.reduce`."""
+
+    @wraps(method)
+    def call(function: UFunc, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return method(function, *args, **kwargs)
+        except XarrError as error:
+            shorten(error, f"{function.__name__}.{method.__name__}")
+            raise
+
+    return call
+
+
 class UFunc(Protocol):
     """A function of each element of one array or two, with NumPy's attributes and methods of a ufunc.
 
@@ -104,7 +121,7 @@ class UFunc(Protocol):
 
     def __hash__(self) -> int: ...
 
-    @names_errors
+    @_names_ufunc
     def reduce(
         self,
         array: ArrayLike,
@@ -127,7 +144,7 @@ class UFunc(Protocol):
         result: Array = _methods.reduce(self, array, axis, dtype, out, keepdims, initial, where)
         return result
 
-    @names_errors
+    @_names_ufunc
     def accumulate(
         self, array: ArrayLike, axis: Axes = 0, dtype: DTypeLike | None = None, out: Array | None = None
     ) -> Array:
@@ -138,7 +155,7 @@ class UFunc(Protocol):
         result: Array = _methods.accumulate(self, array, axis, dtype, out)
         return result
 
-    @names_errors
+    @_names_ufunc
     def reduceat(
         self,
         array: ArrayLike,
@@ -156,7 +173,7 @@ class UFunc(Protocol):
         result: Array = _methods.reduceat(self, array, indices, axis, dtype, out)
         return result
 
-    @names_errors
+    @_names_ufunc
     def outer(
         self, A: ArrayLike, B: ArrayLike, /, out: Array | None = None, **options: Unpack[Options]
     ) -> Array:
@@ -164,7 +181,7 @@ class UFunc(Protocol):
         result: Array = _methods.outer(self, A, B, out, options)
         return result
 
-    @names_errors
+    @_names_ufunc
     def at(self, a: Array, indices: Any, b: ArrayLike = NOT_GIVEN, /) -> None:
         """a[indices] = f(a[indices], b), or f(a[indices]), once for each time that an element is meant.
 
