@@ -102,13 +102,11 @@ def test_entry_points() -> None:
     assert x.backend == "twin"
     assert_same(x + 1, np.array([2.0, 3.0]))
     with pytest.raises(
-        BackendError, match="backend 'broken' is there but cannot be imported: No module named"
+        BackendError, match="backend 'broken' is installed but cannot be imported: No module named"
     ):
         xarr.get_backend("broken")
     for name in ("liar", "thing"):
-        with pytest.raises(
-            BackendError, match=f"registered as backend '{name}' is no AbstractBackend of that name"
-        ):
+        with pytest.raises(BackendError, match=f"backend '{name}': wanted an AbstractBackend of that name"):
             xarr.get_backend(name)
 
 

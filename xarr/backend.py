@@ -219,7 +219,7 @@ class AbstractBackend(ABC):
     ) -> Any:
         """A DLPack capsule with a buffer in memory that is not the host's.  BufferError if it cannot be lent."""
         raise BufferError(
-            f"__dlpack__: the backend {self.name!r} does not lend its memory; wanted dl_device=(1, 0) for a copy in "
+            f"__dlpack__: the backend {self.name!r} does not export its memory; wanted dl_device=(1, 0) for a copy in "
             'that of the CPU, or x.to("numpy")'
         )
 
@@ -288,7 +288,7 @@ def _load(name: str) -> AbstractBackend:
     backend = factory()
     if not isinstance(backend, AbstractBackend) or backend.name != name:
         raise BackendError(
-            f"what is registered as backend {name!r} is no AbstractBackend of that name, but {backend!r}"
+            f"backend {name!r}: wanted an AbstractBackend of that name to be registered, got {backend!r}"
         )
     return backend
 
@@ -298,7 +298,7 @@ def _factory(name: str) -> Any:
     try:
         return _from_module(name) or _from_entry_point(name)
     except ImportError as error:
-        raise BackendError(f"backend {name!r} is there but cannot be imported: {error}") from error
+        raise BackendError(f"backend {name!r} is installed but cannot be imported: {error}") from error
 
 
 def _unknown(name: str) -> str:

@@ -95,7 +95,7 @@ class _Check(string.Formatter):
         unused = [str(key) for key in (*range(len(args)), *kwargs) if key not in used_args]
         if unused:
             raise InputError(
-                f"debug.print: no field for the argument {unused[0]}; an f-string has none left, write "
+                f"debug.print: no field for the argument {unused[0]}; an f-string has filled its fields already, write "
                 "debug.print('{}', x) for debug.print(f'{x}')"
             )
 

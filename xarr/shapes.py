@@ -227,7 +227,7 @@ def _element_type(dtype: DTypeLike) -> np.dtype[Any]:
         except DTypeError:
             return canonical(dtype)
         raise DTypeError(
-            f"{dtype!r} is a name of XLA's, which NumPy reads otherwise or not at all; "
+            f"{dtype!r} is XLA's name of a type, which NumPy reads differently or not at all; "
             f"write {xla.name!r}, or Shape.parse('{dtype}[...]')"
         )
     if not isinstance(dtype, Hashable) or isinstance(dtype, tuple):
@@ -451,7 +451,7 @@ def _padding(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
 
 def _cast(value: Any, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     if isinstance(value, complex) and dtype.kind not in "cUS":
-        raise TypeError("a complex number is no real one")
+        raise TypeError("a complex number is not real")
     with np.errstate(all="ignore"):
         return np.asarray(str(value) if dtype.kind in "US" else value).astype(dtype)
 

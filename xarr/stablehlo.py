@@ -114,7 +114,7 @@ def load(path: str | Path) -> Module:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ParseError(
-            f"{path} is no text: {error}; MLIR bytecode must be converted to text first"
+            f"{path} is not text: {error}; MLIR bytecode must be converted to text first"
         ) from None
     return Module(read_module(text, str(path)))
 

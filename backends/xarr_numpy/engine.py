@@ -48,8 +48,8 @@ def active_engine() -> str:
     mode = config.fusion
     if mode == "compiled" and not available():
         raise BackendError(
-            "config.fusion is 'compiled', which wants llvmlite, and that is not installed: pip install 'xarr[jit]', "
-            "or choose 'off' or 'auto', which do without"
+            "config.fusion is 'compiled', which needs llvmlite, and that is not installed: pip install 'xarr[jit]', "
+            "or choose 'off' or 'auto', which do not need it"
         )
     if mode == "auto":
         return "compiled" if available() else "off"

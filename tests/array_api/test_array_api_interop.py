@@ -106,7 +106,7 @@ def test_memory_is_shared_on_demand() -> None:
     frozen = np.arange(3)
     frozen.flags.writeable = False
     assert np.shares_memory(np.asarray(xarr.from_dlpack(frozen, copy=False)), frozen)
-    with pytest.raises(ValueError, match="copy=False cannot be kept"):
+    with pytest.raises(ValueError, match="copy=False is not possible"):
         xarr.from_dlpack(FarProducer(values), device="cpu", copy=False)
 
 
@@ -124,7 +124,7 @@ def test_what_is_no_producer_is_refused() -> None:
     capsule = used.__dlpack__()
     np.from_dlpack(type("Once", (Producer,), {"__dlpack__": lambda self, **_: capsule})(0))
     again = type("Again", (Producer,), {"__dlpack__": lambda self, **_: capsule})(0)
-    with pytest.raises(BackendError, match="a DLPack capsule that was not read yet"):
+    with pytest.raises(BackendError, match="wanted an unused DLPack capsule"):
         xarr.from_dlpack(again)
 
 
@@ -155,7 +155,7 @@ def test_consumers_that_know_narrow_floats_read_them(dtype: Any) -> None:
 def test_consumers_that_know_no_read_only_memory_get_a_copy(version: Any) -> None:
     array = xarr.asarray([1.0, 2.0])
     assert not np.shares_memory(np.from_dlpack(OldProducer(array)), np.asarray(array))
-    with pytest.raises(BufferError, match=r"copy=False cannot be kept; wanted max_version=\(1, 0\)"):
+    with pytest.raises(BufferError, match=r"copy=False is not possible; wanted max_version=\(1, 0\)"):
         array.__dlpack__(max_version=version, copy=False)
     assert '"dltensor"' in repr(array.__dlpack__(max_version=version))
     assert '"dltensor_versioned"' in repr(array.__dlpack__(max_version=(1, 0), copy=False))
@@ -272,7 +272,7 @@ def test_a_capsule_that_is_refused_goes_back_as_it_came(version: Any, code: int)
     assert sys.getrefcount(values) == holders + 1
     tensor.code, tensor.lanes = 4, 1
     assert_same(np.asarray(xarr.from_dlpack(lender, copy=True)), values.view(ml_dtypes.bfloat16))
-    with pytest.raises(BufferError, match="not read yet"):
+    with pytest.raises(BufferError, match="wanted an unused DLPack capsule"):
         dlpack._tensor_of(lender.capsule)
     del lender, tensor
     gc.collect()

@@ -333,7 +333,7 @@ def test_items() -> None:
 def test_index_is_for_integers_only() -> None:
     assert [10, 20, 30][xarr.asarray(1)] == 20
     for value in (1.0, True, 1j):
-        with pytest.raises(TypeError, match="only integer arrays"):
+        with pytest.raises(TypeError, match="wanted an array of integers"):
             operator.index(xarr.asarray(value))
 
 

@@ -21,14 +21,14 @@ BAD_VALUES: dict[str, tuple[Any, type[XarrError], str]] = {
         r"Python objects \(NoneType, int\) cannot be computed with",
     ),
     "dict": ({"a": 1}, InputError, r"Python objects \(dict\)"),
-    "None": (None, InputError, "None is no array; wanted an array, a number or a list of numbers"),
+    "None": (None, InputError, "None is not an array; wanted an array, a number or a list of numbers"),
     "set": ({1, 2}, InputError, r"Python objects \(set\)"),
     "generator": ((i for i in range(3)), InputError, r"Python objects \(generator\)"),
-    "ragged list": ([[1, 2], [3]], InputError, r"ragged list is no array: .* got \[\[1, 2\], \[3\]\]"),
+    "ragged list": ([[1, 2], [3]], InputError, r"ragged list is not an array: .* got \[\[1, 2\], \[3\]\]"),
     "ragged depth": ([1, [2]], InputError, "ragged"),
-    "string": ("abc", InputError, "strings are no array elements, got 'abc'; dtype=float"),
-    "bytes": (b"abc", InputError, "strings are no array elements"),
-    "strings": (["1", "2"], InputError, "strings are no array elements"),
+    "string": ("abc", InputError, "strings cannot be array elements, got 'abc'; dtype=float"),
+    "bytes": (b"abc", InputError, "strings cannot be array elements"),
+    "strings": (["1", "2"], InputError, "strings cannot be array elements"),
     "dates": (
         np.array(["2020-01-01"], "datetime64[D]"),
         InputError,
@@ -166,7 +166,7 @@ def test_text_that_numpy_cannot_read_as_a_dtype(dtype: str) -> None:
 
 def test_a_ragged_list_is_a_value_error_as_in_numpy() -> None:
     for ragged in ([[1, 2], [3]], [[1, 2], xarr.ones(3)]):
-        with pytest.raises(ValueError, match="a ragged list is no array"):
+        with pytest.raises(ValueError, match="a ragged list is not an array"):
             xarr.asarray(ragged)
 
 

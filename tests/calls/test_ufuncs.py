@@ -107,7 +107,7 @@ def test_a_subclass_that_leaves_ufuncs_to_numpy_counts_as_an_array(x: xarr.Array
 REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "at": (
         lambda n, x: np.add.at(n, [0], x),
-        r"add\.at: wanted an Array of xarr.*write numpy\.add\.at\(n, i, numpy",
+        r"add\.at: wanted an xarr Array to update.*write numpy\.add\.at\(n, i, numpy",
     ),
     "reduce-out": (
         lambda n, x: np.add.reduce(x, out=n),
@@ -115,7 +115,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     ),
     "function": (lambda n, x: np.busday_count(x, x), r"np\.busday_count does not take xarr arrays; give it"),
     "function-out": (lambda n, x: np.sum(x, out=n), "sum: wanted an xarr Array for out=, got ndarray"),
-    "out": (lambda n, x: np.add(x, x, out=n), "add: .* xarr writes into no array of NumPy's"),
+    "out": (lambda n, x: np.add(x, x, out=n), "add: .* xarr does not write into NumPy arrays"),
     "in-place": (lambda n, x: n.__iadd__(x), r"n \+= numpy\.asarray\(x\) for n \+= x"),
     "where": (lambda n, x: np.add(x, x, where=n > 2), r"write xarr\.where\(condition, xarr\.add"),
     "order": (lambda n, x: np.add(x, x, order="F"), "add: wanted order"),

@@ -154,7 +154,7 @@ def test_no_picture_above_rank_2() -> None:
     )
     assert explained._repr_svg_() is None
     with pytest.raises(
-        ShapeError, match=r"pictures are drawn of operands with at most 2 dimensions, got \(2, 2, 2\)"
+        ShapeError, match=r"wanted an operand of at most 2 dimensions to draw, got shape \(2, 2, 2\)"
     ):
         explained.svg()
 

@@ -124,7 +124,11 @@ X = np.arange(6.0).reshape(2, 3)
             ShapeError,
             r"one size along axis 0, got \[1, 2\]",
         ),
-        (lambda: lax.associative_scan(lambda a, b: (a, b), X), ShapeError, "must return what it is given"),
+        (
+            lambda: lax.associative_scan(lambda a, b: (a, b), X),
+            ShapeError,
+            "the structure of its arguments",
+        ),
         (lambda: lax.associative_scan(lax.eq, X), ShapeError, r"f64\[1,3\], got pred\[1,3\]"),
         (lambda: lax.map(3, X), InputError, "map: wanted a function"),
         (lambda: lax.exp2(np.arange(3)), DTypeError, "exp2: wanted floats"),

@@ -280,7 +280,7 @@ def test_check_names_the_line_and_the_matrix(backend: str) -> None:
             failing.evaluate()
     assert isinstance(caught.value, np.linalg.LinAlgError)
     assert any("test_factorisations.py" in note for note in caught.value.__notes__)
-    with pytest.raises(InputError, match="wanted a text for message"):
+    with pytest.raises(InputError, match="wanted a string for message"):
         linalg.check(x, True, 3)  # type: ignore[arg-type]
 
 

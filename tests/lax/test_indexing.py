@@ -555,9 +555,11 @@ def test_wrong_arguments() -> None:
 
 def test_wrong_computations() -> None:
     numbers, outer = lax.ScatterDimensionNumbers(*ROWS), xarr.asarray([1.0, 2.0])[0]
-    with pytest.raises(ShapeError, match=r"scatter \[C23\]: a computation sees its arguments only"):
+    with pytest.raises(ShapeError, match=r"scatter \[C23\]: a computation may use its arguments only"):
         lax.scatter_with(X, [[0]], X[:1], lambda a, b: a + outer, numbers)
-    with pytest.raises(ShapeError, match=r"scatter \[C23\]: the computation must give what it updates"):
+    with pytest.raises(
+        ShapeError, match=r"scatter \[C23\]: the computation must return the structure that it updates"
+    ):
         lax.scatter_with(X, [[0]], X[:1], lambda a, b: (a, b), numbers)
     with pytest.raises(
         ShapeError, match=r"scatter \[C5\]: wanted N >= 1 arrays and N updates in one structure"

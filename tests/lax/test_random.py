@@ -87,7 +87,7 @@ def test_bits_are_one_loop_where_loops_are_compiled(algorithm: str) -> None:
     def bits(state: Any) -> Any:
         return lax.rng_bit_generator(state, (10**6,), np.uint32, algorithm)[1]
 
-    with xarr.config(fusion="compiled") if engine.available() else pytest.skip("wants llvmlite"):
+    with xarr.config(fusion="compiled") if engine.available() else pytest.skip("needs llvmlite"):
         fused: Any = xarr.lower(bits, np.array([1, 2], np.uint64)).stage("fused")
     op = {"THREE_FRY": ThreefryBits, "PHILOX": PhiloxPair}[algorithm]
     assert not any(type(node.op) in (op, ops.Call) for node in fused.nodes)

@@ -19,7 +19,7 @@ X = np.arange(12.0).reshape(3, 4)
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("(x, 2, axis=0, writeable=True)", ArgumentError, "windows are no views"),
+        ("(x, 2, axis=0, writeable=True)", ArgumentError, "windows are not views"),
         ("(x, 9, axis=0)", ShapeError, "windows of at most 3 elements along axis 0, got 9"),
         ("(x, (2, 3), axis=(0, 0))", ShapeError, "windows of at most 2 elements along axis 0, got 3"),
         ("(x, -1, axis=0)", ShapeError, "sizes of 0 or more"),
@@ -92,7 +92,7 @@ def test_as_strided_reads_no_other_memory() -> None:
         with pytest.raises(ValueRangeError, match="as_strided: wanted bytes 0 to 48"):
             xarr.lib.stride_tricks.as_strided(x, shape, strides)
     assert_same(xarr.lib.stride_tricks.as_strided(x[::-1], (6,), (8,)), np.arange(6)[::-1].copy())
-    with pytest.raises(ShapeError, match="a stride for each size"):
+    with pytest.raises(ShapeError, match="wanted sizes of 0 or more and a stride for each"):
         xarr.lib.stride_tricks.as_strided(x, (2, 2), (8,))
     with pytest.raises(TracedValueError):
         xarr.jit(lambda x: xarr.lib.stride_tricks.as_strided(x, (2,), (8,)))(x)

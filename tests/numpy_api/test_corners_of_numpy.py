@@ -288,7 +288,7 @@ def test_casting_of_bounds(casting: str, bounds: tuple[Any, Any], dtype: str) ->
     try:
         wanted = np.clip(x, *bounds, casting=casting)
     except TypeError:
-        with pytest.raises(errors.DTypeError, match=r"clip: .* does not become"):
+        with pytest.raises(errors.DTypeError, match=r"clip: cannot cast"):
             xarr.clip(x, *bounds, casting=casting)
         return
     same(xarr.clip(x, *bounds, casting=casting), wanted)

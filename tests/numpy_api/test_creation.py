@@ -67,7 +67,7 @@ def test_arange_beyond_the_exact_floats():
 def test_arange_of_bools():
     same(XP.arange(2, dtype=bool), np.arange(2, dtype=bool))
     same(XP.arange(1, 3, dtype=bool), np.arange(1, 3, dtype=bool))
-    with pytest.raises(DTypeError, match="range of 3"):
+    with pytest.raises(DTypeError, match="wanted at most 2 elements for a range of bools, got 3"):
         XP.arange(3, dtype=bool)
 
 
@@ -367,7 +367,7 @@ def test_lists_that_hold_themselves_or_are_nested_too_deep_are_refused() -> None
     for _ in range(2000):
         deep = [deep]
     for value in (itself, deep):
-        with pytest.raises(InputError, match="a ragged list is no array"):
+        with pytest.raises(InputError, match="a ragged list is not an array"):
             xarr.asarray(value)
 
 
@@ -383,7 +383,7 @@ def test_lists_of_nothing_but_numbers_are_known_at_a_glance() -> None:
 @pytest.mark.parametrize(
     ("value", "dtype", "error", "message"),
     [
-        pytest.param(float("nan"), "int32", ValueRangeError, "nan is no integer", id="nan"),
+        pytest.param(float("nan"), "int32", ValueRangeError, "nan is not an integer", id="nan"),
         pytest.param(float("inf"), "int32", ValueRangeError, "inf is too large", id="inf"),
         pytest.param(1j, "float32", DTypeError, "complex number 1j does not fit float32", id="complex"),
         pytest.param(10**5000, "bfloat16", ValueRangeError, "too large for bfloat16", id="huge"),

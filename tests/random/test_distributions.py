@@ -208,7 +208,7 @@ KEY = random.key(0)
         (
             lambda: random.multivariate_normal(KEY, np.zeros(2), np.eye(2), method="svd"),
             InputError,
-            "the method 'cholesky', the only one here, got 'svd'",
+            "the method 'cholesky', the only one supported, got 'svd'",
         ),
         (
             lambda: random.multivariate_normal(KEY, np.zeros((2, 3)), np.ones((4, 3, 3))),

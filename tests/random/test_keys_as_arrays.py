@@ -82,7 +82,7 @@ def test_other_mistakes_are_told_as_before() -> None:
     endless.append(endless)
     with pytest.raises(InputError, match="an array of Python objects"):
         xarr.stack([{1: 0, "a": 1}])  # type: ignore[list-item]
-    with pytest.raises(InputError, match="a ragged list is no array"):
+    with pytest.raises(InputError, match="a ragged list is not an array"):
         xarr.stack(endless)
 
 
@@ -115,20 +115,32 @@ def test_device() -> None:
     ("call", "error", "words"),
     [
         (lambda keys: keys.reshape(4), ShapeError, "shape"),
-        (lambda keys: xarr.stack([keys, xarr.ones(6)]), InputError, "keys cannot be put beside numbers"),
-        (lambda keys: xarr.concatenate([xarr.arange(2), keys]), InputError, "beside numbers"),
+        (lambda keys: xarr.stack([keys, xarr.ones(6)]), InputError, "keys cannot be combined with numbers"),
+        (
+            lambda keys: xarr.concatenate([xarr.arange(2), keys]),
+            InputError,
+            "cannot be combined with numbers",
+        ),
         (lambda keys: xarr.full_like(keys, 0), InputError, "cannot be computed with"),
         (lambda keys: keys.at[0].set(1), InputError, "wanted a key"),
         (lambda keys: random.key_dtype("rgb"), ArgumentError, "for impl, got 'rgb'"),
         (lambda keys: xarr.stack([keys, keys[:2]]), ShapeError, "one shape"),
-        (lambda keys: xarr.stack([keys[0], OTHER]), InputError, "keys of threefry2x32 cannot be put beside"),
+        (
+            lambda keys: xarr.stack([keys[0], OTHER]),
+            InputError,
+            "keys of threefry2x32 cannot be combined with",
+        ),
         (lambda keys: keys.at[0].set(OTHER), InputError, "wanted a key of threefry2x32, got one of rbg"),
         (lambda keys: keys == OTHER, DTypeError, "not comparable with a key of rbg"),
         (np.asarray, InputError, "is no NumPy array; random.key_data"),
         (lambda keys: xarr.asarray(keys, "uint32"), DTypeError, "key<fry> are not converted to uint32"),
         (lambda keys: xarr.asarray(keys, OTHER.dtype), DTypeError, "are not converted to key<rbg>"),
-        (lambda keys: xarr.result_type(keys, 1), DTypeError, "no promotion of random keys, got key<fry>, 1"),
-        (lambda keys: xarr.result_type(np.int8, keys), DTypeError, "no promotion of random keys"),
+        (
+            lambda keys: xarr.result_type(keys, 1),
+            DTypeError,
+            "random keys have no promotion, got key<fry>, 1",
+        ),
+        (lambda keys: xarr.result_type(np.int8, keys), DTypeError, "random keys have no promotion"),
     ],
 )
 def test_refusals(call: Callable[[Any], Any], error: type[Exception], words: str) -> None:

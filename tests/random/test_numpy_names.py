@@ -574,7 +574,7 @@ def test_drawing_in_a_traced_function_is_refused(name: str) -> None:
         with pytest.raises(TracedValueError) as caught:
             body(lambda x: call_method(random, name, arguments, x=x))
         message = str(caught.value)
-        assert message.startswith(f"random.{name} is numpy.random's: in a traced function")
+        assert message.startswith(f"random.{name} calls numpy.random: in a traced function")
         assert numpy_calls.KEYED.get(name, "draw the numbers outside") in message
     assert_same(np.random.get_state()[1], before)
 

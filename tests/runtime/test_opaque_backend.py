@@ -222,10 +222,10 @@ def test_what_must_not_copy_says_that_it_would(opaque: Backend) -> None:
     ]
     for ask in asked:
         with pytest.raises(
-            ValueError, match="copy=False cannot be kept: the memory of backend 'opaque' is not"
+            ValueError, match="copy=False is not possible: the memory of backend 'opaque' is not"
         ):
             ask()
-    with pytest.raises(BufferError, match="copy=False cannot be kept from backend 'opaque' to the CPU"):
+    with pytest.raises(BufferError, match="copy=False is not possible from backend 'opaque' to the CPU"):
         np.from_dlpack(x, device="cpu", copy=False)
 
 

@@ -483,7 +483,7 @@ def test_an_object_without_weak_references() -> None:
         def step(self, x: Any) -> Any:
             return x
 
-    with pytest.raises(InputError, match="there are no weak references"):
+    with pytest.raises(InputError, match="cannot be weakly referenced"):
         Slotted().step(1.0)
 
 

@@ -32,7 +32,7 @@ from xarr_null.backend import NullBackend
 
 pytestmark = pytest.mark.usefixtures("on_numpy")
 
-NATIVE = pytest.mark.skipif(not find_spec("llvmlite"), reason="wants llvmlite")
+NATIVE = pytest.mark.skipif(not find_spec("llvmlite"), reason="needs llvmlite")
 VECTOR = TensorType((3,), np.dtype(np.float32))
 
 

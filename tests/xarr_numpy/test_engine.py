@@ -40,7 +40,7 @@ def test_without_the_compiler_nothing_is_fused(monkeypatch: pytest.MonkeyPatch) 
 def test_the_compiler_is_not_replaced_in_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "available", lambda: False)
     with xarr.config(fusion="compiled"):
-        with pytest.raises(BackendError, match=r"wants llvmlite.*pip install 'xarr\[jit\]'"):
+        with pytest.raises(BackendError, match=r"needs llvmlite.*pip install 'xarr\[jit\]'"):
             engine.active_engine()
         assert "pip install 'xarr[jit]'" in engine.description()
 
@@ -86,7 +86,7 @@ def test_without_the_compiler_it_cannot_be_asked_for() -> None:
     code = BLOCKED.replace("x = xarr", "xarr.config.fusion = 'compiled'\nx = xarr", 1)
     done = run_outside(code, XARR_FUSION="", XARR_BROADCASTING="numpy")
     assert done.returncode != 0
-    assert "BackendError: config.fusion is 'compiled', which wants llvmlite" in done.stderr
+    assert "BackendError: config.fusion is 'compiled', which needs llvmlite" in done.stderr
     assert "pip install 'xarr[jit]'" in done.stderr
 
 

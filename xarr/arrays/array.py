@@ -174,10 +174,10 @@ class Array(
         host = materialisation.to_host(self)
         if copy is False and not materialisation.device_of(self._node).backend.is_on_host:
             raise ValueError(
-                f"copy=False cannot be kept: the memory of backend {self.backend!r} is not the host's"
+                f"copy=False is not possible: the memory of backend {self.backend!r} is not the host's"
             )
         if copy is False and dtype is not None and np.dtype(dtype) != host.dtype:
-            raise ValueError(f"copy=False cannot be kept: {host.dtype} is not {np.dtype(dtype)}")
+            raise ValueError(f"copy=False is not possible: {host.dtype} is not {np.dtype(dtype)}")
         return np.array(host, dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
@@ -223,7 +223,7 @@ class Array(
 
     def __index__(self) -> int:
         if self.dtype not in INTEGER:
-            raise InputError(f"only integer arrays can be an index, got {self.dtype}")
+            raise InputError(f"wanted an array of integers for an index, got {self.dtype}")
         return int(self._scalar("index"))
 
     def __len__(self) -> int:

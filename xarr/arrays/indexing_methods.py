@@ -82,7 +82,9 @@ class IndexingMethods(Handle):
         if sizes is None or not new_shape:
             return
         if refusal("resize", self) is not None:
-            raise ArgumentError("resize: wanted an array of its own, got a part of another; x.copy() is one")
+            raise ArgumentError(
+                "resize: wanted an array that owns its data, got a part of another; x.copy() makes one"
+            )
         shape, flat = check_sizes(sizes), flatten(self._array())
         missing = prod(shape) - flat.size
         if missing > 0:
@@ -176,9 +178,9 @@ class IndexingMethods(Handle):
         """A new Array, a part of this one, that holds its bits as elements of `dtype`.
 
         The last dimension has as many elements as its bytes hold.  Bytes other than 0 become True as bools.
-        Raises ShapeError where they are no whole number of elements, or an array without dimensions would need another
-        size, DTypeError for types of less than a byte beside those of other sizes, ArgumentError for another class than
-        Array.  Source: NumPy, `ndarray.view`.
+        Raises ShapeError where they are not a whole number of elements, or an array without dimensions would need
+        another size, DTypeError for types of less than a byte beside those of other sizes, ArgumentError for another
+        class than Array.  Source: NumPy, `ndarray.view`.
         """
         return view_as(self._array(), dtype, type)
 

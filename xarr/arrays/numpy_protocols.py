@@ -225,8 +225,8 @@ def _refusal_in_trace(called: np.ufunc) -> str:
         f"xarr.lax.{name} does it, or" if hasattr(namespace(None).lax, name) else "xarr has no such function:"
     )
     return (
-        f"the ufunc {name} is another library's and computes on the host, but in a traced function there are no values "
-        f"yet; {own} call it outside and give the function its result, or within by xarr.pure_callback"
+        f"the ufunc {name} belongs to another library and computes on the host, but in a traced function there are no "
+        f"values yet; {own} call it outside and give the function its result, or within by xarr.pure_callback"
     )
 
 
@@ -238,4 +238,4 @@ def _refusal(called: Callable[..., Any], method: str) -> str:
         module = getattr(called, "__module__", None) or ""
         is_numpys = module.partition(".")[0] == "numpy"
         shown = f"{module.replace('numpy', 'np', 1)}.{name}" if is_numpys else f"the function {name}"
-    return f"{shown} does not take xarr arrays; give it numpy.asarray(x) for a result of NumPy's"
+    return f"{shown} does not take xarr arrays; pass numpy.asarray(x) for a NumPy result"

@@ -41,7 +41,7 @@ def parse(lines: Iterable[str]) -> dict[str, tuple[str, str]]:
         if len(line) != 3 or line[1] not in _STATES:
             raise ValueError(f"numpy_names.tsv: wanted name, {'/'.join(_STATES)} and a remark, got {line}")
     if len({name for name, _, _ in fields}) != len(fields):
-        raise ValueError("numpy_names.tsv: a name stands there twice")
+        raise ValueError("numpy_names.tsv: wanted each name once, got one twice")
     return {name: (state, remark) for name, state, remark in fields}
 
 

@@ -63,7 +63,7 @@ def scalar(value: complex, dtype: np.dtype[Any], *, is_requested: bool = False) 
     except OverflowError:
         raise ValueRangeError(f"the number {_show(value)} is too large for {dtype}") from None
     except ValueError:
-        raise ValueRangeError(f"{value!r} is no integer and does not fit {dtype}") from None
+        raise ValueRangeError(f"{value!r} is not an integer and does not fit {dtype}") from None
 
 
 def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:
@@ -77,7 +77,7 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
     wanted = None if dtype is None else canonical(dtype)
     if is_weak(value):
         if copy is False:
-            raise ValueError("a Python scalar has no memory to share, so copy=False cannot be kept")
+            raise ValueError("a Python scalar has no memory to share, so copy=False is not possible")
         dtype = _default_for(value) if wanted is None else wanted
         return scalar(value, dtype, is_requested=wanted is not None)
     _refuse_subclass(value)
@@ -118,7 +118,7 @@ def _as_numpy(value: Any, copy: bool | None) -> HostArray:
         raise _without_values(value, error) from None
     except ValueError as error:
         raise RaggedError(
-            f"a ragged list is no array: wanted sequences of equal length at each level, got {_show(value)}"
+            f"a ragged list is not an array: wanted sequences of equal length at each level, got {_show(value)}"
         ) from error
 
 
@@ -186,7 +186,7 @@ def _refuse_subclass(value: Any) -> None:
         )
     if isinstance(value, np.matrix):
         raise InputError(
-            "a numpy.matrix has a product and shapes of its own: give numpy.asarray(x) to compute with it as an array"
+            "a numpy.matrix has its own rules for products and shapes: pass numpy.asarray(x) to compute with an array"
         )
 
 
@@ -231,21 +231,21 @@ def _only_python_numbers(value: Any) -> bool:
 
 def _share_memory(array: HostArray, target: np.dtype[Any]) -> HostArray:
     if array.dtype != target:
-        raise ValueError(f"copy=False cannot be kept: {array.dtype} must be converted to {target}")
+        raise ValueError(f"copy=False is not possible: {array.dtype} must be converted to {target}")
     return array
 
 
 def _refuse(value: Any, array: HostArray) -> None:
     if array.dtype.kind in "UST":
         raise ArgumentError(
-            f"strings are no array elements, got {_show(value)}; dtype=float would read numbers from them"
+            f"strings cannot be array elements, got {_show(value)}; dtype=float would read numbers from them"
         )
     if array.dtype.kind in "Mm":
-        raise InputError(f"dates and durations are no array elements, got {array.dtype}; use .astype(int)")
+        raise InputError(f"dates and durations cannot be array elements, got {array.dtype}; use .astype(int)")
     if array.dtype.kind != "O":
         raise DTypeError(f"{array.dtype} is not an element type of xarr; {_way_out(array.dtype)}")
     if value is None:
-        raise InputError("None is no array; wanted an array, a number or a list of numbers")
+        raise InputError("None is not an array; wanted an array, a number or a list of numbers")
     kinds = sorted({type(item).__name__ for item in array.reshape(-1)[:100]})
     if isinstance(value, np.ndarray) and kinds and set(kinds) <= {"bool", "int", "float", "complex"}:
         kind = max(kinds, key=[each.__name__ for each in SCALARS].index)

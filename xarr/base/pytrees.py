@@ -203,7 +203,7 @@ def _register(cls: type[Any], registered: _Registered) -> None:
     if not isinstance(cls, type):
         raise InputError(f"a pytree node is a class, got {cls!r}")
     if cls in (tuple, list, type(None), *_MAPPINGS) or cls in _registered:
-        raise InputError(f"{cls.__name__} is a pytree node already; register a class once")
+        raise InputError(f"{cls.__name__} is already a pytree node; register a class once")
     _registered[cls] = registered
 
 
@@ -290,7 +290,7 @@ def register_dataclass(
             raise InputError("register_dataclass: wanted both data_fields and meta_fields, or neither")
         if not is_dataclass(nodetype):
             raise InputError(
-                "register_dataclass: wanted data_fields and meta_fields for what is no dataclass"
+                "register_dataclass: wanted data_fields and meta_fields for a class that is not a dataclass"
             )
         data_fields, meta_fields = _fields_of(nodetype)
     data, meta = tuple(data_fields), tuple(meta_fields)
@@ -375,8 +375,7 @@ def _sorted_keys(value: dict[Any, Any]) -> tuple[Any, ...]:
         return tuple(sorted(value))
     except TypeError:
         raise InputError(
-            f"the keys of a dict of arrays must have an order among themselves, got {list(value)}; "
-            "use keys of one type"
+            f"the keys of a dict of arrays must be sortable, got {list(value)}; use keys of one type"
         ) from None
 
 
@@ -397,8 +396,8 @@ def _flatten(value: Any, leaves: list[Any], depth: int, is_leaf: IsLeaf) -> Stru
         return LEAF
     if depth == _DEEPEST:
         raise InputError(
-            f"a tree of arrays may nest {_DEEPEST} levels deep, this {type(value).__name__} lies deeper, or "
-            "holds itself; put the arrays into one flat list"
+            f"a tree of arrays may nest {_DEEPEST} levels deep, this {type(value).__name__} is nested "
+            "deeper, or contains itself; put the arrays into one flat list"
         )
     keys, values, aux = children_and_aux
     children = tuple([_flatten(child, leaves, depth + 1, is_leaf) for child in values])

@@ -117,11 +117,11 @@ def _again(known: Field[Any]) -> Any:
 
 
 def _refuse_assignment(self: Any, name: str, value: object) -> NoReturn:
-    raise FrozenInstanceError(f"cannot assign to {name!r} of {type(self).__name__}, which never changes")
+    raise FrozenInstanceError(f"cannot assign to {name!r} of {type(self).__name__}, which is immutable")
 
 
 def _refuse_deletion(self: Any, name: str) -> NoReturn:
-    raise FrozenInstanceError(f"cannot delete {name!r} of {type(self).__name__}, which never changes")
+    raise FrozenInstanceError(f"cannot delete {name!r} of {type(self).__name__}, which is immutable")
 
 
 _REFUSALS: Final = {"__setattr__": _refuse_assignment, "__delattr__": _refuse_deletion}

@@ -46,8 +46,8 @@ def check_order(name: str, order: str | None) -> None:
     """ArgumentError for a memory order that only memory could show."""
     if order is not None and str(order).upper() not in ("C", "K", "A"):
         raise ArgumentError(
-            f"{name}: wanted order 'C', 'K' or 'A', got {order!r}; the order in memory is the "
-            "backend's affair, and xarr.permute_dims is how to reorder dimensions"
+            f"{name}: wanted order 'C', 'K' or 'A', got {order!r}; the backend decides the "
+            "order in memory, and xarr.permute_dims reorders dimensions"
         )
 
 
@@ -69,14 +69,14 @@ def is_listed(value: object) -> bool:
 def check_casting(name: str, casting: Any, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
     """Check the rule of casting, and that it lets each of `dtypes` become `to`.
 
-    Raises ValueRangeError for an unknown rule, ArgumentError for what is no text, DTypeError for a type.
+    Raises ValueRangeError for an unknown rule, ArgumentError for what is no string, DTypeError for a type.
     """
     if casting not in CASTINGS:
         wrong = ValueRangeError if isinstance(casting, str) else ArgumentError
         raise wrong(f"{name}: wanted casting as one of {', '.join(CASTINGS)}, got {casting!r}")
     for dtype in dtypes:
         if to is not None and not np.can_cast(dtype, to, casting):
-            raise DTypeError(f"{name}: {dtype} does not become {to} by the rule casting={casting!r}")
+            raise DTypeError(f"{name}: cannot cast {dtype} to {to} under casting={casting!r}")
 
 
 def check_common_casting(name: str, casting: str, array: Array, *others: ArrayLike | None) -> None:
@@ -117,7 +117,7 @@ def backend_of(device: str | AbstractBackend | None) -> AbstractBackend:
     if isinstance(device, AbstractBackend):
         return device
     if not isinstance(device, str):
-        raise InputError(f'device: wanted None, "cpu" or the name of a backend, got {device!r}')
+        raise InputError(f'wanted None, "cpu" or the name of a backend for device, got {device!r}')
     if device == "cpu":
         default = backends.default()
         return default if "cpu" in default.devices() else backends.get("numpy")

@@ -113,8 +113,8 @@ def target_of(name: str, out: object) -> Array:
         (out,) = out
     if not isinstance(out, Handle) or out._weak is not None:
         raise InputError(
-            f"{name}: wanted an xarr Array for out=, got {type(out).__name__}; xarr writes into no array of NumPy's: "
-            f"write n[...] = xarr.{name}(…) for an n of NumPy's, and n += numpy.asarray(x) for n += x"
+            f"{name}: wanted an xarr Array for out=, got {type(out).__name__}; xarr does not write into NumPy arrays: "
+            f"write n[...] = xarr.{name}(…) for a NumPy array n, and n += numpy.asarray(x) for n += x"
         )
     refused = parts.refusal(name, out)
     if refused is not None:
@@ -156,7 +156,7 @@ def _common(name: str, result: tuple[int, ...], where: tuple[int, ...]) -> tuple
         return np.broadcast_shapes(result, where)
     except ValueError:
         raise ShapeError(
-            f"{name}: wanted a where= for the shape {result} of the result, got {where}"
+            f"{name}: wanted a where= that broadcasts with the shape {result} of the result, got shape {where}"
         ) from None
 
 
@@ -175,6 +175,6 @@ def _check_types(name: str, result: DType, out: DType, casting: str) -> None:
     if not np.can_cast(result, out, casting):  # type: ignore[arg-type]
         hint = ' or casting="unsafe"' if casting in ("same_kind", "safe") else ""
         raise DTypeError(
-            f"{name}: a result of {result} does not become the {out} of out= by the rule casting={casting!r}; wanted "
-            f"an out of {result}{hint}"
+            f"{name}: cannot cast the result of {result} to the {out} of out= under casting={casting!r}; wanted an "
+            f"out of {result}{hint}"
         )

@@ -31,9 +31,9 @@ def check_limits(graph: Graph, backend: AbstractBackend) -> None:
     """
     if graph.operation_count > MAX_OPERATIONS:
         raise TooLargeError(
-            f"{graph.name} runs {graph.operation_count:.3g} operations, since its functions call one another again and "
-            f"again; that would take days, and at most 2**{MAX_OPERATIONS.bit_length() - 1} are run: call in a loop "
-            "what repeats, which lax.fori_loop and stablehlo.while do"
+            f"{graph.name} runs {graph.operation_count:.3g} operations, because its functions call one another "
+            f"repeatedly; that would take days, and at most 2**{MAX_OPERATIONS.bit_length() - 1} are run: put repeated "
+            "calls into a loop, lax.fori_loop or stablehlo.while"
         )
     is_moderate = _LONG.isdisjoint(graph.op_classes) and _are_moderate(graph.types, backend.limits)
     for each in graph.walk():
@@ -41,7 +41,7 @@ def check_limits(graph: Graph, backend: AbstractBackend) -> None:
             attributes = [value for value in vars(node.op).values() if type(value) not in _PLAIN]
             if attributes and not all(map(_is_plain, attributes)):
                 raise InputError(
-                    f"{node.op.lax_name}: wanted plain numbers and texts, got {node.op.attributes()}"
+                    f"{node.op.lax_name}: wanted plain numbers and strings, got {node.op.attributes()}"
                 )
             if not is_moderate and isinstance(node.type, TensorType):
                 _check_size(node, node.type, backend)

@@ -64,7 +64,7 @@ class ExplicitProgram:
         for wanted, argument in zip(self.numbers, arguments, strict=True):
             if wanted is not None and (type(argument) is not type(wanted) or repr(argument) != repr(wanted)):
                 raise InputError(
-                    f"{self.name} was made for the number {wanted!r}, got {argument!r}; make another one for it"
+                    f"{self.name} was made for the number {wanted!r}, got {argument!r}; call make_explicit again for it"
                 )
         arrays = [
             argument for wanted, argument in zip(self.numbers, arguments, strict=True) if wanted is None
@@ -195,7 +195,7 @@ class _ProgramWriter:
         if isinstance(op, ops.Constant):
             return self._literal(op.array)
         if not is_spelled(type(op)):
-            raise InputError(f"make_explicit has no spelling for {op.name}")
+            raise InputError(f"make_explicit cannot write {op.name}")
         special = _SPELLINGS.get(type(op))
         if special is not None:
             return special(op, node, operands, inner)
@@ -329,8 +329,8 @@ def _while(op: ops.While, node: Node, operands: list[str], inner: list[str]) -> 
 def _custom_call(op: ops.CustomCall, node: Node, operands: list[str], inner: list[str]) -> str:
     if op.function is not None:
         raise InputError(
-            "make_explicit has no spelling for what debug.print, debug.callback and pure_callback call; call them "
-            "outside of the function"
+            "make_explicit cannot write the functions that debug.print, debug.callback and pure_callback call; call "
+            "them outside of the function"
         )
     declared = [(type.shape, str(type.dtype)) for type in op.result_types if isinstance(type, TensorType)]
     types: Any = declared[0] if len(declared) == 1 else declared

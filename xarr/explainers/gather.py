@@ -79,8 +79,8 @@ class WindowExplanation:
         """A self-contained SVG picture; ShapeError for operands of more than 2 dimensions."""
         if len(self.windows.operand_shape) > 2:
             raise ShapeError(
-                f"explain_{self.op}: pictures are drawn of operands with at most 2 dimensions, got "
-                f"{self.windows.operand_shape}; text() and loops say the same"
+                f"explain_{self.op}: wanted an operand of at most 2 dimensions to draw, got shape "
+                f"{self.windows.operand_shape}; text() and loops show the same"
             )
         return render_windows(self.windows, self.is_gather, self.starts)
 
@@ -202,7 +202,7 @@ def _the_node(name: str, kind: type[Gather | Scatter], what: Any) -> Node:
     if len(matches) != 1:
         raise InputError(
             f"{name}: wanted one {kind.lax_name} to explain, got {len(matches)}; give a function that makes "
-            "one, such as lambda: lax.take(x, i) (an Array that was evaluated no longer knows what made it)"
+            "one, such as lambda: lax.take(x, i) (an evaluated Array no longer knows which op made it)"
         )
     return matches[0]
 

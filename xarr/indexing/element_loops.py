@@ -71,7 +71,7 @@ def _warn(source: Source) -> None:
         source,
         f"this line has read or written {LIMIT:,} single elements of Arrays, and each is an operation of its own. "
         "Write it for the whole array, as in x + y, x[i] = v with an array i, xarr.where or xarr.cumsum; or keep the "
-        "loop, as xarr.lax.fori_loop in a function under xarr.jit; or loop over x.tolist() or numpy.asarray(x)\n"
+        "loop as xarr.lax.fori_loop in a function under xarr.jit; or loop over x.tolist() or numpy.asarray(x)\n"
         f"{source}",
         ElementLoopWarning,
     )

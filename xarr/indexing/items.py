@@ -130,7 +130,7 @@ def _check_bounds(item: slice) -> slice:
             location = f"\nIt was asked for at {looked}" if looked else ""
             raise TracedValueError(
                 "a slice in a traced function needs bounds with known values, since its length is part of the "
-                "shape; from a start that is known later read lax.dynamic_slice(x, (start,), (size,)) or "
+                "shape; for a start that is known at run time alone read lax.dynamic_slice(x, (start,), (size,)) or "
                 "x[start + xarr.arange(size)], and write lax.dynamic_update_slice(x, v, (start,)) or "
                 f"x.at[start + xarr.arange(size)].set(v); an argument of jit in static_argnames has a value{location}"
             )
@@ -162,7 +162,7 @@ def _of_sequence(item: Sequence[Any]) -> Any:
     try:
         values = host_array(item)
     except InputError as error:
-        raise IndexingError(f"no array of ints or bools, so no index: {item!r} ({error})") from error
+        raise IndexingError(f"wanted an array of ints or bools as index, got {item!r}: {error}") from error
     if not values.size:  # NumPy too takes [] for integers
         values = values.astype(np.int64)
     return _of_host(values, item)

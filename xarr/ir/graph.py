@@ -158,7 +158,9 @@ class Node:
     def tensor_type(self) -> TensorType:
         """The type of a node that is an array."""
         if not isinstance(self.type, TensorType):
-            raise ShapeError(f"{self.op.lax_name} gives a tuple {self.type.short()}, an array was wanted")
+            raise ShapeError(
+                f"{self.op.lax_name}: wanted an array as result, got the tuple {self.type.short()}"
+            )
         return self.type
 
     @property

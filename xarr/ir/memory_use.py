@@ -26,6 +26,6 @@ def out_of_memory(error: MemoryError, node: Node | None) -> TooLargeError:
         return TooLargeError(f"out of memory: {error}")
     return TooLargeError(
         f"{node.op.called}: out of memory for the result {node.type.short()} of {shown_bytes(nbytes(node.type))} "
-        "and what computing it takes; compute it in parts, or ask only for what is needed of it: what is indexed or "
-        f"reduced at once need never be whole. Built at {node.source}"
+        "and its temporaries; compute it in parts, or index or reduce it before it is evaluated, so that only the part "
+        f"that is needed is computed. Built at {node.source}"
     )

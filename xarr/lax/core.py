@@ -209,7 +209,7 @@ def items(name: str, argument: str, value: Any) -> list[Any]:
 def text(name: str, argument: str, value: Any) -> str:
     """The characters of a string of any class as a plain one; InputError for what is no string."""
     if not isinstance(value, str):
-        raise InputError(f"{name}: wanted a text for {argument}, got {value!r}")
+        raise InputError(f"{name}: wanted a string for {argument}, got {value!r}")
     return str.__str__(value)
 
 

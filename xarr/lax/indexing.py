@@ -265,7 +265,7 @@ def _update_graph(
     )
     if recorded.structure != structure:
         raise ShapeError(
-            "scatter [C23]: the computation must give what it updates: "
+            "scatter [C23]: the computation must return the structure that it updates: "
             f"{tree.difference(structure, recorded.structure)}"
         )
     return recorded.with_dtypes(dtypes).graph

@@ -131,7 +131,7 @@ def _check_carry(
 ) -> None:
     if body.structure != structure:
         raise ShapeError(
-            f"{name} [C2]: {role} must return what it is given: "
+            f"{name} [C2]: {role} must return the structure of its argument: "
             f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives "
             f"{body.structure}"
         )
@@ -139,7 +139,7 @@ def _check_carry(
         if old is not new:
             where = f"the carried value{path and f' at {path}'}"
             raise ShapeError(
-                f"{name} [C2]: {role} must return what it is given: {where} is {old.short()} "
+                f"{name} [C2]: {role} must return the types of its argument: {where} is {old.short()} "
                 f"in init_val and {new.short()} after the body; {_carry_fix(old, new, leaf)}"
             )
 

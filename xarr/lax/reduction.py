@@ -81,7 +81,7 @@ def combiner_graph(
     recorded = record_scalar(name, label, computation, tuple_of(structure, structure), [*dtypes, *dtypes])
     if recorded.structure != structure:
         raise ShapeError(
-            f"{name} [{label}]: the computation must give what it accumulates: "
+            f"{name} [{label}]: the computation must return the structure that it accumulates: "
             f"{tree.difference(structure, recorded.structure)}"
         )
     return recorded.with_dtypes(dtypes).graph

@@ -66,7 +66,7 @@ class _DimensionScan:
         leaves, structure = tree.flatten(result)
         if structure != self.structure:
             raise ShapeError(
-                "associative_scan: the function must return what it is given: "
+                "associative_scan: the function must return the structure of its arguments: "
                 f"{tree.difference(self.structure, structure)}"
             )
         values = operands("associative_scan", *first)
@@ -74,7 +74,7 @@ class _DimensionScan:
         for old, new in zip(values, got, strict=True):
             if old.type is not new.type:
                 raise ShapeError(
-                    "associative_scan: the function must return what it is given, "
+                    "associative_scan: the function must return the type of its arguments, "
                     f"{old.tensor_type.short()}, got {new.tensor_type.short()}"
                 )
         return leaves

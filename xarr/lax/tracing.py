@@ -145,7 +145,7 @@ def record_scalar(
         node = recorded.captured[0]
         location = f"\nIt was built at {node.source}" if node.source else ""
         raise ShapeError(
-            f"{op} [{label}]: a computation sees its arguments only, but this one uses the outer value "
+            f"{op} [{label}]: a computation may use its arguments only, but this one uses the outer value "
             f"{node.type.short()}; pass it as one more operand, or apply it to the result{location}"
         )
     return recorded
@@ -188,7 +188,7 @@ def _refuse_tuple(name: str, node: Node) -> None:
     if not isinstance(node.type, TensorType):
         raise InputError(
             f"{name}: wanted arrays in Python tuples, lists or dicts, got the tuple value "
-            f"{node.type.short()}; take it apart with get_tuple_element"
+            f"{node.type.short()}; read its elements with get_tuple_element"
         )
 
 

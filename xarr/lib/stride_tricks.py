@@ -47,7 +47,7 @@ def as_strided(
     steps = host.strides if strides is None else integers("as_strided", "strides", strides)
     if len(sizes) != len(steps) or any(size < 0 for size in sizes):
         raise ShapeError(
-            f"as_strided: wanted a stride for each size, which are not negative, got {sizes} and {steps}"
+            f"as_strided: wanted sizes of 0 or more and a stride for each, got {sizes} and {steps}"
         )
     first, end = (
         bound - host.__array_interface__["data"][0] for bound in np.lib.array_utils.byte_bounds(host)
@@ -83,8 +83,8 @@ def sliding_window_view(
     """
     if flag("sliding_window_view", "writeable", writeable):
         raise ArgumentError(
-            "sliding_window_view: wanted writeable=False, as windows are no views: what is written to them would "
-            "not show in x; x.at[i + k].add(v) changes what windows share"
+            "sliding_window_view: wanted writeable=False, as windows are not views, and writing to them would not "
+            "change x; x.at[i + k].add(v) changes elements that windows share"
         )
     array = as_array(x)
     refuse_dynamic("sliding_window_view", array, "lax.reduce_window")

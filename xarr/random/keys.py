@@ -149,10 +149,12 @@ class Key:
         keys = [leaf for leaf in leaves if _is_key(leaf)]
         arrays = [as_array(leaf) for leaf in leaves if isinstance(leaf, Handle | np.ndarray)]
         if any(array.dtype not in BOOL for array in arrays):
-            raise InputError(f"{function.__name__}: keys cannot be put beside numbers")
+            raise InputError(f"{function.__name__}: keys cannot be combined with numbers")
         impl, *others = dict.fromkeys(key.impl for key in keys)
         if others:
-            raise InputError(f"{function.__name__}: keys of {impl} cannot be put beside keys of {others[0]}")
+            raise InputError(
+                f"{function.__name__}: keys of {impl} cannot be combined with keys of {others[0]}"
+            )
         starts = accumulate([each.size for each in keys], initial=0)
         numbers = iter([_numbers(each.shape, start) for each, start in zip(keys, starts, strict=False)])
         leaves = [next(numbers) if _is_key(leaf) else leaf for leaf in leaves]
@@ -168,7 +170,7 @@ class Key:
 
     def __len__(self) -> int:
         if not self.shape:
-            raise InputError("len() of a single key; split makes several of it")
+            raise InputError("a single key has no len(); split makes several of it")
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Key:
@@ -215,7 +217,7 @@ class Key:
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
         raise InputError(
-            "a random key cannot be computed with, and is no NumPy array; random.key_data(key) are its numbers"
+            "a random key cannot be computed with, and is not a NumPy array; random.key_data(key) are its numbers"
         )
 
     def __repr__(self) -> str:

@@ -47,7 +47,7 @@ def multivariate_normal(
     """
     if method != "cholesky":
         raise InputError(
-            f"multivariate_normal: wanted the method 'cholesky', the only one here, got {method!r}"
+            f"multivariate_normal: wanted the method 'cholesky', the only one supported, got {method!r}"
         )
     center, covariance = argument(mean), argument(cov)
     _check_moments(center.shape, covariance.shape)

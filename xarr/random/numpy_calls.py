@@ -170,7 +170,7 @@ def _refuse_trace(label: str) -> None:
             else "draw the numbers outside and give them to the function as argument"
         )
         raise TracedValueError(
-            f"random.{label} is numpy.random's: in a traced function it would run once, while that is recorded, and "
+            f"random.{label} calls numpy.random: in a traced function it would run once, while that is recorded, and "
             f"not in each call; {instead}"
         )
 
@@ -185,7 +185,7 @@ def _refuse_key(label: str, *arguments: Any) -> None:
         instead = (
             f"with a key, which comes first, write {keyed}" if keyed else "no function of keys draws this"
         )
-    raise InputError(f"random.{label} is numpy.random's, which takes no key; {instead}")
+    raise InputError(f"random.{label} calls numpy.random, which takes no key; {instead}")
 
 
 def seed_on_host(name: str, seed: Any) -> Any:

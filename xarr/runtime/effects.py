@@ -36,9 +36,9 @@ def last_effect() -> Node:
         return START
     if trace.effects is None:
         raise InputError(
-            "a function that computes with single elements, as that of reduce, sort, map_elements and vectorize, runs "
-            "as often and in such an order as the backend likes, without side effects; print or call back outside of "
-            "it, with its operands or its result"
+            "the function of reduce, sort, map_elements or vectorize computes with single elements, as often and in "
+            "the order that the backend chooses, so it cannot have side effects; print or call back outside of it, "
+            "with its operands or its result"
         )
     if not trace.effects:
         trace.effects.append(parameter(TOKEN))

@@ -141,7 +141,7 @@ def _refuse_parameter(node: Node) -> None:
         lines = str(node.source)
         call = f", this time at {lines}" if node.source and lines not in node.op.taker else ""
         raise DonationError(
-            f"the value {node.type.short()} is gone: its Array was donated to {node.op.taker}{call}; use what "
+            f"the value {node.type.short()} no longer exists: its Array was donated to {node.op.taker}{call}; use what "
             "that call returned, or do not donate an Array that is still needed"
         )
     if node.traced:
@@ -150,8 +150,8 @@ def _refuse_parameter(node: Node) -> None:
         lines += f"\nIt became an argument at {node.source}" if node.source else ""
         if node in ended:
             raise TracedValueError(
-                "the value of a traced array was asked for after the function has ended that it was made in: it was "
-                "kept in an outer list or variable while that was recorded, and has no value; return it from the "
+                "the value of a traced array was asked for after the end of the function that made it: it was kept "
+                "in an outer list or variable during recording, and has no value; return it from the "
                 f"function, or hand it out at each call by xarr.debug.callback(kept.append, x){lines}"
             )
         raise TracedValueError(

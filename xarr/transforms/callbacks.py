@@ -68,7 +68,7 @@ def pure_callback(
     declared.  Source: jax.pure_callback.
     """
     if sharding is not None:
-        raise InputError("pure_callback: there is one device, wanted None for sharding")
+        raise InputError("pure_callback: wanted None for sharding, as there is one device")
     declared, structure = tree.flatten(result_shape_dtypes, is_leaf=_has_type)
     types = tuple([_type(each) for each in declared])
     call, arrays = _on_host(callback, args, kwargs)

@@ -357,7 +357,7 @@ class Jitted(Generic[P, R]):
         )
         message = (
             f"{self.__name__} has been compiled {count} times. This time {changes}. Make what changes from call to "
-            "call an array or a number that is no static argument, and pad arrays to few shapes"
+            "call an array or a number that is not a static argument, and pad arrays to few shapes"
         )
         warn_here(message, RecompilationWarning)
 
@@ -405,8 +405,8 @@ class Jitted(Generic[P, R]):
             reference = weakref.ref(instance, forget)
         except TypeError:
             raise InputError(
-                f"jit: the method {self.__name__} cannot be bound to a {type(instance).__name__}, to which there "
-                "are no weak references; add '__weakref__' to its __slots__, or make it a dataclass"
+                f"jit: the method {self.__name__} cannot be bound to a {type(instance).__name__}, which cannot "
+                "be weakly referenced; add '__weakref__' to its __slots__, or make it a dataclass"
             ) from None
         method = _Method(self, reference)
         self._methods[key] = (reference, method)

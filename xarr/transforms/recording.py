@@ -51,14 +51,14 @@ def record(name: str, function: Callable[..., Any], signature: Signature, donate
             and not isinstance(error, EndlessCallError)
         ):
             raise EndlessCallError(
-                f"{name}: {of_all} functions under jit call one another, which is as deep as Python goes. Leave jit "
-                f"to {name}: what it calls is compiled with it anyway, and takes fewer levels of Python so"
+                f"{name}: {of_all} functions under jit call one another, and Python's recursion limit is reached. "
+                f"Apply jit to {name} alone: what it calls is compiled with it, and then takes fewer levels of Python"
             ) from None
         if outside or depth == 1 or isinstance(error, EndlessCallError):
             raise
         raise EndlessCallError(
-            f"{name} calls itself without an end: {depth} calls were recorded inside of one another, which is as "
-            "deep as Python goes. The values of traced arguments cannot end it; let a static argument count "
+            f"{name} calls itself endlessly: {depth} nested calls were recorded until Python's recursion limit was "
+            "reached. The values of traced arguments cannot end the recursion; let a static argument count "
             "the calls, or write the recursion as lax.while_loop or lax.fori_loop"
         ) from None
     finally:
@@ -166,7 +166,7 @@ def _result(name: str, path: str, value: Any) -> Handle:
         return as_array(value)
     except (InputError, DTypeError) as error:
         raise type(error)(
-            f"{name}: {path} is no array, number, or tuple, list, dict or dataclass of them: {error}"
+            f"{name}: {path} is not an array, number, or tuple, list, dict or dataclass of them: {error}"
         ) from None
 
 

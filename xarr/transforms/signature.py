@@ -218,7 +218,7 @@ def _leaf(name: str, path: str, value: Any) -> tuple[LeafType, Any, str]:
     except (InputError, DTypeError) as error:
         raise type(error)(
             f"{name}: {path} is {_article(value)}, which cannot be traced: {error}; name it in static_argnames if "
-            "it is no array"
+            "it is not an array"
         ) from None
     return TensorType(array.shape, array.dtype), array, _source(value, array)
 

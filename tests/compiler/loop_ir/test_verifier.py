@@ -151,13 +151,13 @@ def test_l1_a_name_that_is_computed(program: Program) -> None:
     program.columns.body[:] = [
         Store(program.out, program.at(program.columns), program.values.constant(0, F32))
     ]
-    program.breaks("L1", "the constant: int64 is no name")
+    program.breaks("L1", "the constant: int64 is not a name")
 
 
 def test_l2_an_unknown_operation(program: Program) -> None:
     odd = program.values.make("frobnicate", (), F32)
     program.columns.body[:] = [Store(program.out, program.at(program.columns), odd)]
-    program.breaks("L2", "frobnicate is no operation")
+    program.breaks("L2", "frobnicate is not an operation")
 
 
 @pytest.mark.parametrize(
@@ -297,7 +297,7 @@ def test_l5_a_buffer_of_another_program(program: Program) -> None:
     other = Buffer("in1", F32, 32, "in")
     element = load(program.values, other, program.at(program.columns))
     program.columns.body[:] = [Store(program.out, program.at(program.columns), element)]
-    program.breaks("L5", "in1 is no buffer of this program")
+    program.breaks("L5", "in1 is not a buffer of this program")
 
 
 def test_l5_two_buffers_of_a_name(program: Program) -> None:

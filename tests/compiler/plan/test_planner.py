@@ -45,7 +45,7 @@ pytestmark = pytest.mark.implicit
 F32 = np.dtype(np.float32)
 ENGINES = [
     "off",
-    pytest.param("compiled", marks=pytest.mark.skipif(not find_spec("llvmlite"), reason="wants llvmlite")),
+    pytest.param("compiled", marks=pytest.mark.skipif(not find_spec("llvmlite"), reason="needs llvmlite")),
 ]
 
 

@@ -37,7 +37,7 @@ def problem(value: Value) -> str | None:
     else:
         rule = _RULES.get(value.op)
         if rule is None:
-            return f"{value.op} is no operation of loop values"
+            return f"{value.op} is not an operation of loop values"
         fits = rule(value, tuple(operand.dtype for operand in value.operands))
     if fits:
         return None

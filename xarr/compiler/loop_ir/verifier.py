@@ -111,7 +111,7 @@ class _Checker:
         """Let names be known from here to the end of the present scope."""
         for name in names:
             _demand("L1", name not in self.bound, f"{_show_value(name)} is bound twice")
-            _demand("L1", name.op in LEAVES, f"{_show_value(name)} is no name")
+            _demand("L1", name.op in LEAVES, f"{_show_value(name)} is not a name")
         self.bound.update(names)
         self.known.update(names)
 
@@ -130,7 +130,7 @@ class _Checker:
             self.known.add(value)
 
     def _check_owned(self, buffer: Buffer) -> None:
-        _demand("L5", buffer in self.buffers, f"{buffer.name} is no buffer of this program")
+        _demand("L5", buffer in self.buffers, f"{buffer.name} is not a buffer of this program")
 
     # --- loops -----------------------------------------------------------------------------------------------
 

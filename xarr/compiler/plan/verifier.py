@@ -120,7 +120,7 @@ def _memory_problems(
     elif base.type.nbytes != buffer.type.nbytes:
         reason = f"has {base.type.nbytes} bytes instead of {buffer.type.nbytes}"
     elif base.number not in plan.steps[buffer.start].inputs:
-        reason = "is no input of that step"
+        reason = "is not an input of that step"
     elif memory == "constant":
         reason = "is a constant"
     elif memory == "argument" and root_of(plan, base).number not in plan.donated:

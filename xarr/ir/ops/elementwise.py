@@ -148,7 +148,7 @@ class Compare(Binary):
     """x direction y, by IEEE 754 or, with `total_order`, by -NaN < -inf < … < -0 < +0 < … < inf < NaN.
 
     * C4: complex numbers compare by EQ and NE only.
-    * C5: the total order is one of floats.
+    * C5: the total order is defined for floats only.
     """
 
     direction: str
@@ -172,7 +172,7 @@ class Compare(Binary):
             self.fail_dtype("C4", f"complex numbers have no order, got {dtype}; compare abs, real or imag")
         if self.total_order and dtype not in FLOAT:
             self.fail_dtype(
-                "C5", f"the total order is one of floats, got {dtype}; use {self.direction.lower()}"
+                "C5", f"the total order is defined for floats only, got {dtype}; use {self.direction.lower()}"
             )
         return PREDICATE
 

@@ -128,7 +128,9 @@ def _check_batching(
     _check_unique(op, labels[0], names[1], own)
     _check_range(op, labels[1], names[1], own, indices.rank)
     if vector_dim in own:
-        op.fail(labels[2], f"index_vector_dim {vector_dim} is no batching dimension, got {names[1]} {own}")
+        op.fail(
+            labels[2], f"index_vector_dim {vector_dim} cannot be a batching dimension, got {names[1]} {own}"
+        )
     if len(theirs) != len(own):
         op.fail(labels[3], f"wanted as many {names[0]} as {names[1]}, got {theirs} and {own}")
     for a, b in zip(theirs, own, strict=True):

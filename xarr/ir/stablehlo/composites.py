@@ -41,7 +41,7 @@ def _text(site: Site, name: str) -> str:
     """An attribute of a composite that is a text."""
     value = site.record("composite_attributes").get(name)
     if not isinstance(value, str):
-        site.fail(f"expected a text as {name}, got {value!r}")
+        site.fail(f"expected a string as {name}, got {value!r}")
     return value
 
 

@@ -108,7 +108,9 @@ def _flatten_literal(literal: Literal, text: Text) -> tuple[list[str], tuple[int
     while position < end:
         match = _PIECE.match(body, position)
         if match is None:
-            raise text.error(f"{body[position : position + 20].strip()!r} is no element", literal.position)
+            raise text.error(
+                f"{body[position : position + 20].strip()!r} is not an element", literal.position
+            )
         position = match.end()
         if not lists.step(match.group(1)):
             raise text.error("the lists of elements are ragged or not closed", literal.position)

@@ -381,7 +381,7 @@ def _registered_call(site: Site, target: str) -> Built:
     items = config if isinstance(config, dict) else {"backend_config": config}
     for name, value in items.items():
         if not isinstance(value, bool | int | float | str):
-            site.fail(f"expected a bool, a number or a text for {name} of @{target}, got {value!r}")
+            site.fail(f"expected a bool, a number or a string for {name} of @{target}, got {value!r}")
     types = tuple(site.type(index) for index in range(len(site.operation.result_types)))
     attributes = tuple(sorted(items.items()))
     node = Node(ops.CustomCall(target, types, attributes, site.flag("has_side_effect")), site.operands)

@@ -110,7 +110,7 @@ def asarray(
 
     Random keys stay keys, of their own `dtype`.
 
-    Raises ValueError if `copy=False` cannot be kept, RaggedError for ragged lists, InputError for objects and for
+    Raises ValueError if `copy=False` is not possible, RaggedError for ragged lists, InputError for objects and for
     strings without a `dtype`, as which they are read,
     DTypeError for an element type that xarr has not.  Source: Array API, `asarray`.
     """
@@ -126,14 +126,14 @@ def asarray(
         if _holds_arrays(a):
             if copy is False:
                 raise ValueError(
-                    "asarray: a sequence of Arrays has no memory to share, so copy=False cannot be kept"
+                    "asarray: a sequence of Arrays has no memory to share, so copy=False is not possible"
                 )
             return move_to_device(_stack_nested(a, dtype), device)
         there = as_device(device)
         if copy is False:
             if not there.backend.is_on_host:
                 raise ValueError(
-                    f"asarray: copy=False cannot be kept: the memory of backend {there.name!r} is not the host's"
+                    f"asarray: copy=False is not possible: the memory of backend {there.name!r} is not the host's"
                 )
             return from_host(_share_memory(a, dtype), there)
         if isinstance(a, (list, tuple, *SCALARS)):
@@ -167,7 +167,7 @@ def _keeps_kind(dtype: DType, wanted: DType) -> bool:
 def _share_memory(obj: Any, dtype: DTypeLike | None) -> np.ndarray[Any, Any]:
     values = host_array(obj, dtype, copy=False)
     if isinstance(obj, list | tuple):
-        raise ValueError("asarray: a list has no memory to share, so copy=False cannot be kept")
+        raise ValueError("asarray: a list has no memory to share, so copy=False is not possible")
     return values
 
 
@@ -175,7 +175,7 @@ def _of_array(array: Any, dtype: DTypeLike | None, device: DeviceLike, copy: boo
     result: Array = move_to_device(array if dtype is None else convert(array, canonical(dtype)), device)
     if copy is False and result is not array:
         raise ValueError(
-            f"asarray: copy=False cannot be kept: an Array of {array.dtype} must be converted to "
+            f"asarray: copy=False is not possible: an Array of {array.dtype} must be converted to "
             f"{result.dtype} or moved"
         )
     return fresh(result) if copy and result is array else result
@@ -203,7 +203,7 @@ def _stack_nested(obj: Any, dtype: DTypeLike | None) -> Array:
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise RaggedError(
-            f"a ragged list is no array: wanted items of equal shape at each level, got {sorted(shapes)}"
+            f"a ragged list is not an array: wanted items of equal shape at each level, got {sorted(shapes)}"
         )
     return lax.concatenate([lax.expand_dims(array, (0,)) for array in arrays], 0)
 
@@ -255,7 +255,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
     then writing to it is the caller's risk.  Memory of another device than the CPU is read with a `device`
     that is on the CPU, if the producer can copy it there.
 
-    Raises InputError if `x` has no `__dlpack__`, ValueError if `copy=False` cannot be kept, BackendError
+    Raises InputError if `x` has no `__dlpack__`, ValueError if `copy=False` is not possible, BackendError
     if the memory cannot be read from the CPU.  Source: Array API, `from_dlpack`; DLPack 1.1.
     """
     if isinstance(x, Handle):
@@ -269,7 +269,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
         values = dlpack.import_memory(x, device is not None, copy)
     except (BufferError, RuntimeError, ValueError) as error:
         if copy is False:
-            raise ValueError(f"from_dlpack: copy=False cannot be kept: {error}") from error
+            raise ValueError(f"from_dlpack: copy=False is not possible: {error}") from error
         raise BackendError(
             f"from_dlpack: the memory of {type(x).__name__} cannot be read: {error}"
         ) from error

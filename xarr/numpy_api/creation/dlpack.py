@@ -79,7 +79,7 @@ def _tensor_of(capsule: object) -> _Tensor:
     """The tensor in a capsule that is not consumed yet; BufferError for any other object."""
     name = next((name for name in _NAMES if _is_valid(capsule, name)), None)
     if name is None:
-        raise BufferError(f"wanted a DLPack capsule that was not read yet from __dlpack__, got {capsule!r}")
+        raise BufferError(f"wanted an unused DLPack capsule, from __dlpack__, got {capsule!r}")
     address = _pointer(capsule, name)
     if name == b"dltensor":
         return _Tensor.from_address(address)
@@ -97,7 +97,7 @@ def export_capsule(
     """A capsule with the value of `array`, computed if need be, in the memory of its device, or of the CPU.
 
     Memory of another device than the CPU is lent by its backend, and copied to the CPU where `dl_device` says so.
-    Raises BufferError for a third device, where `copy=False` cannot be kept, and for what the backend cannot lend.
+    Raises BufferError for a third device, where `copy=False` is not possible, and for what the backend cannot export.
     """
     owner = device_of(array._node).backend
     if owner.is_on_host:
@@ -108,7 +108,7 @@ def export_capsule(
         array._node.exposed = True
         return owner.to_dlpack(array._node.value, stream, max_version, copy)
     if asked == CPU and copy is False:
-        raise BufferError(f"__dlpack__: copy=False cannot be kept from backend {owner.name!r} to the CPU")
+        raise BufferError(f"__dlpack__: copy=False is not possible from backend {owner.name!r} to the CPU")
     if asked != CPU:
         raise BufferError(
             f"__dlpack__: wanted dl_device={owner.dlpack_device()}, that of backend {owner.name!r}, {CPU}, the CPU, "
@@ -128,7 +128,7 @@ def _lend(
 
     Its memory is lent, marked as read-only, to consumers that know DLPack 1.0 or later; others, to whom one
     cannot say "read-only", get a copy.  Raises BufferError for another device than the CPU, for a stream,
-    which the CPU has not, and where `copy=False` cannot be kept.  Source: Array API, `__dlpack__`.
+    which the CPU has not, and where `copy=False` is not possible.  Source: Array API, `__dlpack__`.
     """
     if stream is not None:
         raise BufferError(f"__dlpack__: wanted stream=None for memory of the CPU, got {stream!r}")
@@ -137,8 +137,8 @@ def _lend(
     if max_version is None or max_version[0] < VERSION[0]:
         if copy is False:
             raise BufferError(
-                "__dlpack__: before DLPack 1.0 memory cannot be lent as read-only, so that copy=False cannot be "
-                "kept; wanted max_version=(1, 0) or later, or copy=None"
+                "__dlpack__: before DLPack 1.0 memory cannot be exported as read-only, so that copy=False is not "
+                "possible; wanted max_version=(1, 0) or later, or copy=None"
             )
         max_version, host, copy = None, host.copy(), None
     elif copy is None and any([stride < 0 for stride in host.strides]):
@@ -209,4 +209,4 @@ def read(x: Any) -> Any:
     try:
         return import_memory(x, True, None)
     except (BufferError, RuntimeError, ValueError) as error:
-        raise InputError(f"asarray: {type(x).__name__} does not give its values: {error}") from error
+        raise InputError(f"asarray: {type(x).__name__} has values that cannot be read: {error}") from error

@@ -163,7 +163,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     Raises ParseError for what is no number.  Source: NumPy, `fromstring`, in its text mode.
     """
     if not sep:
-        raise ArgumentError("fromstring: wanted the text between numbers as sep; frombuffer reads bytes")
+        raise ArgumentError("fromstring: wanted sep, the text between numbers; frombuffer reads bytes")
     numbers: Array = read("fromstring", np.fromstring, dtype, string, count=count, sep=sep)
     return numbers
 

@@ -74,7 +74,9 @@ def geomspace(
     for end in (low, high):
         refuse_dynamic("geomspace", end, "xarr.logspace")
         if not end._node.traced and not bool(np.all(to_host(end))):
-            raise ValueRangeError("geomspace: a geometric sequence cannot include 0; got it as an end")
+            raise ValueRangeError(
+                "geomspace: wanted ends other than 0, as a geometric sequence cannot include 0"
+            )
     low, high = promote_operands("geomspace", low, high)
     asked = canonical(dtype)
     computed = promote(promote_weak(low.dtype, float), asked)

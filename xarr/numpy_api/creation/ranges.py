@@ -53,7 +53,7 @@ def range_ends(only: Any, stop: Any, named: dict[str, Any]) -> tuple[Any, Any]:
             f"arange: wanted start, stop, step, dtype and device, got the argument {unknown[0]!r}"
         )
     if only is not None and named:
-        raise InputError("arange: got start by position and by name")
+        raise InputError("arange: got start both by position and by name")
     first, last = named.get("start", only), stop
     if stop is None:
         first, last = None, first
@@ -71,9 +71,7 @@ def range_length(start: Any, stop: Any, step: Any) -> int:
     except OverflowError:
         quotient = math.inf
     if not math.isfinite(quotient):
-        raise ValueRangeError(
-            f"arange: no finite length follows from start {start}, stop {stop}, step {step}"
-        )
+        raise ValueRangeError(f"arange: wanted a finite length, got start {start}, stop {stop}, step {step}")
     if quotient == 0 and stop != start:
         return int((stop > start) == (step > 0))
     (size,) = check_sizes(max(math.ceil(quotient), 0), name="arange: the length")
@@ -85,7 +83,9 @@ def unusual_range(start: Any, step: Any, size: int, dtype: DType) -> Array:
     if dtype in COMPLEX:
         return convert(float_range(start, step, size, np.dtype(f"f{dtype.itemsize // 2}")), dtype)
     if size > 2:
-        raise DTypeError(f"arange: bools count 0 and 1 only, got a range of {size}; wanted another dtype")
+        raise DTypeError(
+            f"arange: wanted at most 2 elements for a range of bools, got {size}; give another dtype"
+        )
     return lax.ne(float_range(start, step, size, np.dtype(np.float64)), 0.0)
 
 

@@ -110,7 +110,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 def _type_of_keys(dtypes: Sequence[Any]) -> DType:
     """Their one type: that of random keys has no promotion."""
     if any(dtype != dtypes[0] for dtype in dtypes):
-        raise DTypeError(f"result_type: no promotion of random keys, got {', '.join(map(str, dtypes))}")
+        raise DTypeError(f"result_type: random keys have no promotion, got {', '.join(map(str, dtypes))}")
     common: DType = dtypes[0]
     return common
 
@@ -172,7 +172,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if dtype not in FLOAT | COMPLEX and (dtype not in SUB_BYTE or dtype in SUB_BYTE_INTEGER):
-        raise _KindError(f"finfo: wanted a float or complex type, got {dtype}; iinfo knows integers")
+        raise _KindError(f"finfo: wanted a float or complex type, got {dtype}; iinfo is for integers")
     return FloatInfo(dtype)
 
 
@@ -184,7 +184,7 @@ def iinfo(type: Any, /) -> Any:
     """
     dtype = _dtype_of(type)
     if dtype not in INTEGER | SUB_BYTE_INTEGER:
-        raise _KindError(f"iinfo: wanted an integer type, got {dtype}; finfo knows floats")
+        raise _KindError(f"iinfo: wanted an integer type, got {dtype}; finfo is for floats")
     return info(dtype)
 
 

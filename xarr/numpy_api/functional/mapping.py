@@ -262,8 +262,8 @@ class vectorize:
         values = [to_host(one) if isinstance(one, Handle) else one for one in operands]
         if self.otypes is None and any(np.size(value) == 0 for value in values):
             raise ShapeError(
-                f"vectorize: {self.__name__} cannot be recorded, as it looks at values, and there is no element to "
-                "call it with; give otypes="
+                f"vectorize: {self.__name__} cannot be recorded, as it depends on values, and there is no element "
+                "to call it with; give otypes="
             )
         otypes = None if self.otypes is None else [dtype.char for dtype in self.otypes]
         loop = np.vectorize(_for_numpy(call), otypes, cache=self.cache, signature=self.signature)

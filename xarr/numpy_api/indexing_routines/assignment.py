@@ -111,9 +111,11 @@ def place(arr: Any, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -
     array = _array_to_change("place", arr, inplace)
     chosen, new = _flat_mask("place", array, mask), _flat_values(array, vals)
     if not new.size:
-        refuse_traced("place", "whether a mask holds anywhere", chosen, "give one value at least")
+        refuse_traced("place", "whether a mask is True anywhere", chosen, "give one value at least")
         if to_host(chosen).any():
-            raise ShapeError("place: wanted one value at least for what the mask holds at, got none")
+            raise ShapeError(
+                "place: wanted at least one value for the elements where the mask is True, got none"
+            )
         return _return_or_show(array, array.copy(), inplace)
     order = lax.sub(lax.cumsum(lax.convert_element_type(chosen, "int64")), 1)
     return _return_or_show(array, _select(array, chosen, new, order), inplace)

@@ -133,8 +133,8 @@ def copyto(dst: Any, src: ArrayLike, casting: str = "same_kind", where: ArrayLik
     """
     if not isinstance(dst, Handle):
         raise InputError(
-            f"copyto: wanted an xarr Array to change, got {type(dst).__name__}; numpy.copyto writes into arrays of "
-            "NumPy's"
+            f"copyto: wanted an xarr Array to change, got {type(dst).__name__}; numpy.copyto writes into "
+            "NumPy arrays"
         )
     array = as_array(dst)
     refuse_dynamic("copyto", array, "lax.select")
@@ -170,5 +170,5 @@ def _check_casting(src: ArrayLike, dtype: DType, casting: Any) -> None:
     is_small = kind is int and dtype.kind in "iuf"  # its value decides
     if not is_small and not np.can_cast(source, dtype, casting):
         raise DTypeError(
-            f'copyto: casting={casting!r} does not allow {source} to become {dtype}; casting="unsafe" does'
+            f'copyto: cannot cast {source} to {dtype} under casting={casting!r}; casting="unsafe" allows it'
         )

@@ -137,7 +137,7 @@ def _range(part: Any) -> Array:
     It is committed to no device, unless an end that is an Array is.
     """
     if not isinstance(part, slice) or part.stop is None:
-        raise InputError(f"a grid wants slices with an end, such as [0:3, 0:1:5j], got {part!r}")
+        raise InputError(f"a grid wants slices with a stop, such as [0:3, 0:1:5j], got {part!r}")
     start = 0 if part.start is None else part.start
     if isinstance(part.step, complex):
         return spaced_values(start, part.stop, int(abs(part.step)))[0]
@@ -166,13 +166,15 @@ class _Concatenation:
         if not parts:
             raise InputError("r_ and c_ want one array, number or slice at least")
         if any(isinstance(part, str) for part in parts):
-            raise InputError("r_ and c_ take a text as the first item only")
+            raise InputError("r_ and c_ take a string as the first item only")
         return commit(concatenate([_raise_rank(part, rank, first) for part in parts], axis))
 
 
 def _directions(text: str, default: tuple[int, int, int]) -> tuple[int, int, int]:
     if text in ("r", "c"):
-        raise InputError(f"r_[{text!r}, …] makes a matrix, which xarr has not; r_['0,2', …] makes a row")
+        raise InputError(
+            f"r_[{text!r}, …] makes a matrix, which xarr does not have; r_['0,2', …] makes a row"
+        )
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError:

@@ -159,7 +159,7 @@ def _refuse_writing(position: int, flags: tuple[str, ...]) -> None:
     asked = [flag for flag in flags if flag in _WRITING]
     if asked:
         raise InputError(
-            f"nditer: operand {position} is an Array, whose elements are not written one by one, but its flags say "
-            f"{asked[0]!r}; give None instead and read it.operands[{position}], or a NumPy array, "
+            f"nditer: operand {position} is an Array, whose elements cannot be written one by one, but its flags "
+            f"have {asked[0]!r}; give None instead and read it.operands[{position}], or a NumPy array, "
             "or write an expression of whole arrays"
         )

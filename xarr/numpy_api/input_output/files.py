@@ -135,7 +135,7 @@ def _load_without_pickle(function: Callable[[], Any]) -> Any:
         return call_guarded("load", function)
     except MemoryError as error:
         raise ParseError(
-            f"load: {error}: the file says that it holds so much; if it is not damaged, "
+            f"load: {error}: its header gives that size; if it is not damaged, "
             "numpy.load(file, mmap_mode='r') reads it in parts"
         ) from error
     except _DAMAGED as error:
@@ -151,9 +151,7 @@ def _load_without_pickle(function: Callable[[], Any]) -> Any:
             raise ArgumentError(
                 f"load: the file holds an array of Python objects, pickled; {never}"
             ) from error
-        raise ParseError(
-            f"load: the file begins neither as npy nor as npz; {never} if it is a pickle"
-        ) from error
+        raise ParseError(f"load: the file is neither npy nor npz; {never} if it is a pickle") from error
 
 
 @names_errors

@@ -101,7 +101,7 @@ def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Subscripts, list[Any]]
     terms, output, values = _split_operands(name, operands)
     if len(terms) != len(values):
         raise ShapeError(
-            f"{name}: the subscripts are of {pluralize(len(terms), 'operand')}, got {len(values)}"
+            f"{name}: the subscripts are for {pluralize(len(terms), 'operand')}, got {len(values)}"
         )
     arrays: list[Any] = [value if isinstance(value, Handle) else as_array(value) for value in values]
     inputs = tuple(
@@ -149,9 +149,9 @@ def _result(name: str, inputs: tuple[Labels, ...], output: list[Any] | None, dot
             )
     for label in chosen:
         if label not in every:
-            raise ShapeError(f"{name}: the subscript {label!r} of the result is none of an operand's")
+            raise ShapeError(f"{name}: the subscript {label!r} of the result is in no operand")
         if chosen.count(label) > 1:
-            raise ShapeError(f"{name}: the subscript {label!r} stands in the result twice")
+            raise ShapeError(f"{name}: the subscript {label!r} is in the result twice")
     return chosen
 
 
@@ -169,8 +169,8 @@ def _sizes(name: str, expression: Subscripts, arrays: Sequence[Array]) -> dict[A
                 )
             if known != size and 1 not in (known, size):
                 raise ShapeError(
-                    f"{name}: the subscript {_quote(label)} has size {known} before, and {size} in operand {number} "
-                    f"of shape {array.shape}"
+                    f"{name}: the subscript {_quote(label)} has size {known} in operands before, and {size} in operand "
+                    f"{number} of shape {array.shape}"
                 )
             if known != size:
                 align_observed(name, ((known,), (size,)), (array.dtype, array.dtype))
@@ -336,7 +336,7 @@ def _check_casting(arrays: Sequence[Array], dtype: DType, casting: Any) -> None:
         if {array.dtype, dtype} & EXTENDED_FLOAT or np.can_cast(array.dtype, dtype, casting):
             continue
         raise DTypeError(
-            f"einsum: {array.dtype} does not convert to {dtype} under casting={casting!r}; casting='unsafe' allows it"
+            f"einsum: cannot cast {array.dtype} to {dtype} under casting={casting!r}; casting='unsafe' allows it"
         )
 
 

@@ -245,7 +245,7 @@ def _delete_by_value(array: Array, obj: Any, axis: int) -> Array:
     """Delete at traced indices, all of them different: what is kept is sorted to the front."""
     size, count = array.shape[axis], obj.size
     if count > size:
-        raise IndexingError(f"delete: {count} different indices are more than the {size} that there are")
+        raise IndexingError(f"delete: wanted at most {size} different indices, got {count}")
     index = convert(lax.reshape(obj, (count, 1)), INT64)
     index = lax.select(lax.lt(index, 0), lax.add(index, size), index)
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))

@@ -78,8 +78,8 @@ def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -
     for array in arrays:
         if not np.can_cast(array.dtype, dtype, casting):
             raise DTypeError(
-                f"{name}: casting={casting!r} does not allow {array.dtype} to become {dtype}; "
-                'casting="unsafe" allows everything'
+                f"{name}: cannot cast {array.dtype} to {dtype} under casting={casting!r}; "
+                'casting="unsafe" allows it'
             )
 
 

@@ -40,8 +40,8 @@ def ndarray_of(
     if buffer is None:
         if strides is not None:
             raise ArgumentError(
-                f"ndarray: wanted no strides without a buffer, got {strides}; the order in memory is the backend's "
-                "affair, and xarr.permute_dims is how to reorder dimensions"
+                f"ndarray: wanted no strides without a buffer, got {strides}; the backend decides the order "
+                "in memory, and xarr.permute_dims reorders dimensions"
             )
         return empty(shape, element, order, device=None)
     memory, device = (
@@ -60,7 +60,7 @@ def view_as(array: Array, dtype: Any, kind: type | None) -> Array:
         dtype, kind = None, dtype
     if kind is not None and not issubclass(kind, Handle):
         raise ArgumentError(
-            f"view: wanted no class but xarr's Array, got {kind.__name__}; numpy.asarray(x).view(…) makes others"
+            f"view: wanted no other class than xarr's Array, got {kind.__name__}; numpy.asarray(x).view(…) makes others"
         )
     wanted = array.dtype if dtype is None else canonical(dtype)
     if wanted == array.dtype:
@@ -97,7 +97,7 @@ def _shape(array: Array, wanted: DType) -> tuple[int, ...]:
         )
     if shape[-1] * old % new:
         raise ShapeError(
-            f"view: the {shape[-1] * old} bytes of the last dimension of shape {shape} are no whole number of "
+            f"view: the {shape[-1] * old} bytes of the last dimension of shape {shape} are not a whole number of "
             f"{wanted}, which has {new} bytes"
         )
     return (*shape[:-1], shape[-1] * old // new)

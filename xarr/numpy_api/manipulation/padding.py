@@ -163,7 +163,7 @@ def _lengths(mode: str, option: Any, rank: int) -> list[Pair]:
     if any(length < 0 for pair in pairs for length in pair):
         raise ValueRangeError(f"pad: wanted a stat_length of 0 or more, got {option!r}")
     if mode in ("maximum", "minimum") and any(0 in pair for pair in pairs):
-        raise ValueRangeError(f"pad: a stat_length of 0 leaves mode {mode!r} nothing to take from")
+        raise ValueRangeError(f"pad: wanted a stat_length of 1 or more for mode {mode!r}, got 0")
     return pairs
 
 
@@ -171,8 +171,8 @@ def _refuse_empty(shape: tuple[int, ...], widths: list[tuple[int, int]], mode: s
     for axis, width in enumerate(widths):
         if not shape[axis] and width != (0, 0):
             raise ShapeError(
-                f"pad: axis {axis} of shape {shape} is empty, so mode {mode!r} has nothing to take from; "
-                '"constant" and "empty" need nothing'
+                f"pad: axis {axis} of shape {shape} is empty, so mode {mode!r} has no elements to repeat; "
+                'modes "constant" and "empty" need none'
             )
 
 
@@ -253,7 +253,7 @@ def _by_statistic(array: Array, axis: int, width: tuple[int, int], mode: str, le
     nan_fits = is_mean and array.dtype in FLOAT | COMPLEX
     asked = [count for count, wide in zip(counts, width, strict=True) if wide or not is_mean]
     if 0 in asked and not nan_fits:
-        raise ValueRangeError(f"pad: a stat_length of 0 leaves mode {mode!r} nothing to take from")
+        raise ValueRangeError(f"pad: wanted a stat_length of 1 or more for mode {mode!r}, got 0")
     starts = (0, size - counts[1])
     left, right = (
         _statistic(lax.slice_in_dim(array, start, start + count, axis=axis), axis, mode)

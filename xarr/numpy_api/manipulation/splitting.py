@@ -91,8 +91,8 @@ def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Arra
         sections = whole("split", "indices_or_sections", indices_or_sections)
         if sections > 0 and size % sections:
             raise ShapeError(
-                f"split: {pluralize(size, 'element')} along axis {axis} make no {sections} equal parts; array_split "
-                "allows others"
+                f"split: {pluralize(size, 'element')} along axis {axis} cannot be split into {sections} equal parts; "
+                "array_split allows unequal ones"
             )
     return array_split(array, indices_or_sections, axis)
 

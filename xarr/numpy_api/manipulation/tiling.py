@@ -69,7 +69,9 @@ def repeat_by_counts(array: Array, repeats: Array, axis: int, total: int | None)
         known, (length,) = None, check_sizes(total, name="total_repeat_length")
     if not size:
         if length:
-            raise ShapeError(f"repeat: no elements along axis {axis} of shape {array.shape} to fill {length}")
+            raise ShapeError(
+                f"repeat: wanted an element along axis {axis} to fill {length}, got shape {array.shape}"
+            )
         return fresh(array)
     if known is not None:
         indices = put(np.repeat(np.arange(size), known), array._node.device)

@@ -49,7 +49,7 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     """
     array = as_array(a)
     if array.dtype not in INTEGER | BOOL:
-        raise DTypeError(f"packbits: wanted integers or bools, got {array.dtype}; x != 0 has bools")
+        raise DTypeError(f"packbits: wanted integers or bools, got {array.dtype}; x != 0 makes bools")
     array, dim = _select_axis(array, axis)
     factor = _FACTORS[_check_bitorder("packbits", bitorder)]
     if not array.shape[dim]:

@@ -114,7 +114,9 @@ def lcm(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _integer(name: str, x1: ArrayLike, x2: ArrayLike) -> DType:
     dtype = common_dtype(x1, x2)
     if dtype not in INTEGER:
-        raise DTypeError(f"{name}: wanted integers, got what promotes to {dtype}; convert them with astype")
+        raise DTypeError(
+            f"{name}: wanted integers, got operands that promote to {dtype}; convert them with astype"
+        )
     return dtype
 
 

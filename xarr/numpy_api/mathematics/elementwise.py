@@ -215,7 +215,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     dtype = power_type("pow", common_dtype(x1, x2))
     if is_weak(x2) and isinstance(x2, int) and x2 < 0 and dtype in INTEGER:
-        raise ValueRangeError(f"pow: an integer to the power {x2} is no integer; convert x1 to float")
+        raise ValueRangeError(f"pow: an integer to the power {x2} is not an integer; convert x1 to float")
     if is_weak(x2) and x2 == 2 and not is_weak(x1):
         base = as_array(x1)
         if base.dtype == dtype and dtype not in COMPLEX:

@@ -25,8 +25,8 @@ def _check(name: str, actions: dict[str, Any]) -> None:
     for kind, action in actions.items():
         if action not in _QUIET:
             raise ArgumentError(
-                f"{name}: wanted 'ignore' or 'warn' for {kind}, got {action!r}: xarr computes without looking for "
-                "floating point errors; xarr.config.debug_nans and debug_overflow raise at the op that makes a NaN "
+                f"{name}: wanted 'ignore' or 'warn' for {kind}, got {action!r}: xarr does not check for "
+                "floating-point errors; xarr.config.debug_nans and debug_overflow raise at the op that makes a NaN "
                 "or an infinity, and xarr.isfinite(x) finds them"
             )
 
@@ -74,7 +74,7 @@ class errstate(contextlib.ContextDecorator):
         actions = {"all": all, "divide": divide, "over": over, "under": under, "invalid": invalid}
         _check("errstate", actions)
         if call is not None:
-            raise InputError(f"errstate: xarr calls nothing at floating point errors; got call={call!r}")
+            raise InputError(f"errstate: xarr calls no function at floating-point errors; got call={call!r}")
         self._actions: dict[str, Any] = actions
         self._entered: list[np.errstate] = []
 

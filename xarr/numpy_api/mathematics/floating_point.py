@@ -149,7 +149,7 @@ def nan_to_num(
     """
     if not flag("nan_to_num", "copy", copy):
         raise InputError(
-            "nan_to_num: copy=False cannot be kept, as xarr's arrays are values that are never written to; write "
+            "nan_to_num: copy=False is not possible, as xarr's arrays are values that are never written to; write "
             "x = xarr.nan_to_num(x)"
         )
     array = as_array(x)

@@ -174,7 +174,5 @@ def isneginf(x: ArrayLike, out: Array | None = None) -> Array:
 def _equals_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
     array = as_array(x)
     if array.dtype in COMPLEX:
-        raise DTypeError(
-            f"{name}: wanted real numbers, got {array.dtype}; ask for xarr.real(x) or xarr.imag(x)"
-        )
+        raise DTypeError(f"{name}: wanted real numbers, got {array.dtype}; use xarr.real(x) or xarr.imag(x)")
     return lax.eq(array, infinity) if array.dtype in FLOAT else lax.full_like(array, False, PREDICATE)

@@ -213,7 +213,7 @@ def _covariances(inner: Array, squares: Array, values: Array, degrees: int, cov:
         return lax.reshape(inner, (*inner.shape, 1)) if several else inner
     if degrees <= 0:
         raise ValueRangeError(
-            "polyfit: wanted more points than coefficients to estimate how far they scatter; "
+            "polyfit: wanted more points than coefficients to estimate the covariance; "
             'cov="unscaled" takes the weights as inverse standard deviations'
         )
     shape = (*inner.shape, squares.size)

@@ -43,7 +43,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
         return nonzero(condition)
     if x is None or y is None:
         raise ArgumentError(
-            "where: wanted condition, x and y, or the condition alone, got one array beside it"
+            "where: wanted condition, x and y, or the condition alone, got only one of x and y"
         )
     choice, yes, no = broadcast_operands("where", truth(condition), *promote_operands("where", x, y))
     return lax.select(choice, yes, no)
@@ -64,13 +64,13 @@ def nonzero(
     mask = truth(a)
     refuse_dynamic("nonzero", mask, "a static array")
     if not mask.shape:
-        raise ShapeError("nonzero: a scalar has no dimension to index; xarr.atleast_1d(x) has")
+        raise ShapeError("nonzero: a scalar has no dimension to index; xarr.atleast_1d(x) has one")
     if size is not None:
         return _some_nonzero(mask, check_sizes((integer("nonzero", "size", size),))[0], fill_value)
     if mask._node.traced:
         location = f"\nIt was asked for at {looked}" if (looked := here()) else ""
         raise TracedValueError(
-            "nonzero: how many elements differ from 0 depends on values, which a traced function has not yet; "
+            "nonzero: how many elements differ from 0 depends on values, which a traced function does not have yet; "
             f"nonzero(x, size=n) gives n indices, and xarr.where(x, y, z) chooses element by element{location}"
         )
     indices = np.nonzero(to_host(mask))
@@ -144,7 +144,7 @@ def _extreme_index(name: str, a: ArrayLike, axis: int | None, keepdims: bool) ->
     flat = lax.reshape(array, (array.size,)) if dim is None else array
     dimension = 0 if dim is None else dim
     if not flat.shape[dimension]:
-        raise ShapeError(f"{name}: no elements along axis {axis} of shape {array.shape}, so no index of one")
+        raise ShapeError(f"{name}: wanted at least one element along axis {axis}, got shape {array.shape}")
     index: Array = (lax.argmax if name == "argmax" else lax.argmin)(flat, dimension, np.int64)
     if not flag(name, "keepdims", keepdims):
         return index

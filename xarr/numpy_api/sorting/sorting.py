@@ -23,7 +23,7 @@ _KINDS: Final = ("quicksort", "mergesort", "heapsort", "stable")
 def _check_kind(name: str, kind: str) -> None:
     """An error unless `kind` is NumPy's name of an algorithm, or the beginning of one: all mean one stable sort."""
     if not isinstance(kind, str):
-        raise ArgumentError(f"{name}: wanted a text or None for kind, got {kind!r}")
+        raise ArgumentError(f"{name}: wanted a string or None for kind, got {kind!r}")
     if not kind or not any(known.startswith(kind.lower()) for known in _KINDS):
         raise ValueRangeError(f"{name}: wanted a kind of None, {', '.join(map(repr, _KINDS))}, got {kind!r}")
 

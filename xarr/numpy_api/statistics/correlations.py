@@ -108,7 +108,7 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
             )
     element = default_float() if dtype is None else canonical(dtype)
     if element not in FLOAT | COMPLEX:
-        raise DTypeError(f"{name}: wanted a float or complex dtype, got {element}: means are no integers")
+        raise DTypeError(f"{name}: wanted a float or complex dtype, got {element}: means are not integers")
     for array in arrays if dtype is None else ():
         element = promote(element, array.dtype)
     rows = [_rows(convert(array, element), rowvar, first=array is arrays[0]) for array in arrays]

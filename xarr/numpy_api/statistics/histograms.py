@@ -98,7 +98,7 @@ def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:
     factors = as_array(weights)
     if factors.dtype in COMPLEX:
         raise DTypeError(
-            f"{name}: wanted real weights, got {factors.dtype}; count real and imaginary parts apart"
+            f"{name}: wanted real weights, got {factors.dtype}; count real and imaginary parts separately"
         )
     if factors.shape != array.shape:
         raise ShapeError(
@@ -256,9 +256,7 @@ def _edges_by_rule(
     if rule not in _RULES:
         raise ValueRangeError(f"{name}: wanted a rule of {', '.join(_RULES)}, got {rule!r}")
     if weighted:
-        raise InputError(
-            f"{name}: the rule {rule!r} looks at elements, not at weights; give a number of bins"
-        )
+        raise InputError(f"{name}: the rule {rule!r} uses elements, not weights; give a number of bins")
     host = look_at(
         name, f"the number of bins by the rule {rule!r}", values, "give bins= as a number or as edges"
     )

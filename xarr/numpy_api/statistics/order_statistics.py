@@ -128,9 +128,7 @@ def _quantile(
         return weighted_quantiles(asked, array, axis, weights, keepdims=keepdims, ignore_nan=False)
     lines = Lines.along_axes(name, array, axis).sort()
     if not lines.length:
-        raise ShapeError(
-            f"{name}: no elements along axis {axis} of shape {array.shape}, so no {name} of them"
-        )
+        raise ShapeError(f"{name}: wanted at least one element along axis {axis}, got shape {array.shape}")
     result = asked.select_from_sorted(lines, lines.length)
     if lines.values.dtype in FLOAT:
         last = lax.broadcast_in_dim(lines.column(lines.length - 1), result.shape, (1,))

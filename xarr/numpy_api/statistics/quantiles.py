@@ -191,9 +191,7 @@ def weighted_quantiles(
     spread = _spread(name, as_array(weights), array, axis)
     lines, its = Lines.along_axes(name, array, axis), Lines.along_axes(name, spread, axis)
     if not lines.length:
-        raise ShapeError(
-            f"{name}: no elements along axis {axis} of shape {array.shape}, so no {name} of them"
-        )
+        raise ShapeError(f"{name}: wanted at least one element along axis {axis}, got shape {array.shape}")
     shares = convert(its.values, np.dtype(np.float64))
     if ignore_nan:
         shares = lax.select(is_nan(lines.values), lax.full_like(shares, 0), shares)
@@ -223,7 +221,7 @@ def _spread(name: str, weights: Array, array: Array, axis: Axis) -> Array:
     if is_known(weights):
         values = to_host(weights)
         if not (values >= 0).all() or not np.isfinite(values).all() or (values.size and not values.any()):
-            raise ValueRangeError(f"{name}: wanted finite weights that are not negative, nor all 0")
+            raise ValueRangeError(f"{name}: wanted finite weights of 0 or more, not all 0")
     if weights.shape == array.shape:
         return weights
     axes = normalize_axes(axis, array.ndim)

@@ -298,15 +298,15 @@ def _extreme(
 
 
 def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array | None) -> None:
-    """An extreme of no elements exists only if something is there to begin with."""
+    """Refuse an extreme of no elements, which has no value without `initial`."""
     if mask is not None:
         raise ShapeError(
-            f"{name}: where= may leave no element, and {name} of none has no value; give initial="
+            f"{name}: where= may select no element, and {name} of no elements has no value; give initial="
         )
     if 0 in array.shape and not _count(array, axes):
         raise ShapeError(
-            f"{name}: no elements along axes {axes} of shape {array.shape}, and {name} of none has no value; "
-            "give initial="
+            f"{name}: wanted at least one element along axes {axes}, got shape {array.shape}, and {name} of no "
+            "elements has no value; give initial="
         )
 
 

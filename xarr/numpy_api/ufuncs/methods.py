@@ -126,7 +126,7 @@ def _refuse_unknown(name: str, options: Mapping[str, Any], known: Mapping[str, A
 def _refuse_where(name: str, where: Any) -> None:
     if where is not True and not (isinstance(where, np.bool_) and where):
         raise InputError(
-            f"{name}: where= says which elements of out= to write, and without it leaves the others without a "
+            f"{name}: where= says which elements of out= to write, and without out= the others would have no "
             f"value; write xarr.where(condition, xarr.{name}(…), other)"
         )
 
@@ -159,7 +159,7 @@ def _resolve_types(
     theirs = getattr(np, name, None)
     if theirs is None:
         raise DTypeError(
-            f"{name}: NumPy {np.__version__} has no {name} to ask for types; convert with astype"
+            f"{name}: NumPy {np.__version__} has no {name} to resolve types with; convert with astype"
         )
     wish = {} if signature is None else {"signature": signature}
     narrow = () if isinstance(signature, str) else _NARROW.intersection(signature or ())
@@ -172,10 +172,10 @@ def _resolve_types(
     except (TypeError, ValueError) as error:
         kinds_text = ", ".join(getattr(kind, "__name__", str(kind)) for kind in kinds if kind is not None)
         raise DTypeError(
-            f"{name}: does not compute what is asked for from {kinds_text}: {error}; convert with astype first"
+            f"{name}: cannot compute in the types asked for from {kinds_text}: {error}; convert with astype first"
         ) from error
     if any(wanted not in (None, dtype) for wanted, dtype in zip(_as_tuple(signature), types, strict=False)):
-        raise DTypeError(f"{name}: does not compute in {signature}, but in {types}")
+        raise DTypeError(f"{name}: wanted a signature that it computes in, {types}, got {signature}")
     return tuple([canonical(dtype) for dtype in types])
 
 
@@ -277,7 +277,7 @@ def _refuse_method(function: UFunc, method: str, nout: int = 1) -> str:
     """The method's name, for messages; InputError if the function is not of two operands with few results."""
     name = f"{function.__name__}.{method}"
     if function.signature is not None:
-        raise InputError(f"{name}: not for a function with core dimensions {function.signature}")
+        raise InputError(f"{name}: wanted a function without core dimensions, got {function.signature}")
     if function.nin != 2 or function.nout > nout:
         raise InputError(
             f"{name}: wanted a function of two operands with one result, got {function.nin} and {function.nout}"
@@ -471,7 +471,7 @@ def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
     """As `UFunc.at`."""
     name = f"{function.__name__}.at"
     if function.signature is not None or function.nout != 1:
-        raise InputError(f"{name}: not for a function with core dimensions or with two results")
+        raise InputError(f"{name}: wanted a function without core dimensions and with one result")
     if (b is NOT_GIVEN) != (function.nin == 1):
         wanted = "no second operand" if function.nin == 1 else "a second operand b"
         raise InputError(f"{name}: {function.__name__} takes {function.nin} operands; wanted {wanted}")
@@ -486,8 +486,8 @@ def at(function: Any, a: Array, indices: Any, b: ArrayLike) -> None:
 def _refuse_numpys(name: str, a: object) -> None:
     if not isinstance(a, Handle):
         raise InputError(
-            f"{name}: wanted an Array of xarr, which shows another value afterwards, got {type(a).__name__}; "
-            f"write numpy.{name}(n, i, numpy.asarray(v)) for an n of NumPy's, or x = xarr.asarray(n) first"
+            f"{name}: wanted an xarr Array to update, got {type(a).__name__}; "
+            f"write numpy.{name}(n, i, numpy.asarray(v)) for a NumPy array n, or x = xarr.asarray(n) first"
         )
 
 
