@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.functions.formats import Formulas
+from xarr.compiler.functions.floating_point import Formulas
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, constant_of
 from xarr.ir import ops
 

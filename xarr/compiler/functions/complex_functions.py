@@ -18,7 +18,7 @@ import numpy as np
 from xarr.compiler.functions.arctangent import atan2
 from xarr.compiler.functions.complex_numbers import add, divide, larger_part, negate
 from xarr.compiler.functions.exponential import cosh, exp, expm1, reduce_exponent, sinh
-from xarr.compiler.functions.formats import (
+from xarr.compiler.functions.floating_point import (
     DOUBLE,
     SINGLE,
     Formulas,

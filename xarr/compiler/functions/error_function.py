@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from xarr.compiler.functions.exponential import exp
-from xarr.compiler.functions.formats import (
+from xarr.compiler.functions.floating_point import (
     DOUBLE,
     SINGLE,
     Formulas,

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.functions.formats import (
+from xarr.compiler.functions.floating_point import (
     DOUBLE,
     SINGLE,
     Formulas,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from xarr.compiler.functions.formats import DOUBLE, SINGLE, Formulas, mantissa_and_exponent, two_sum
+from xarr.compiler.functions.floating_point import DOUBLE, SINGLE, Formulas, mantissa_and_exponent, two_sum
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.ir import ops
 

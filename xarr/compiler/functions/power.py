@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr.compiler.functions.arithmetic import power as integer_power
 from xarr.compiler.functions.exponential import TAIL
-from xarr.compiler.functions.formats import (
+from xarr.compiler.functions.floating_point import (
     DOUBLE,
     SINGLE,
     Formulas,

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from xarr.compiler.functions.angles import exactly_reduced
-from xarr.compiler.functions.formats import (
+from xarr.compiler.functions.argument_reduction import exactly_reduced
+from xarr.compiler.functions.floating_point import (
     DOUBLE,
     SINGLE,
     Formulas,

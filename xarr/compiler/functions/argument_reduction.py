@@ -10,7 +10,13 @@ import functools
 
 import numpy as np
 
-from xarr.compiler.functions.formats import DOUBLE, Pair, power_of_two, quick_two_sum, with_sign_flipped
+from xarr.compiler.functions.floating_point import (
+    DOUBLE,
+    Pair,
+    power_of_two,
+    quick_two_sum,
+    with_sign_flipped,
+)
 from xarr.compiler.loop_ir.scalars import Value
 
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17)
