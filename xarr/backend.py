@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from xarr.base.configuration import current as config
+from xarr.base.frozen_dataclasses import record
 from xarr.base.layouts import Layout
 from xarr.base.names import did_you_mean
-from xarr.base.records import record
 from xarr.compiler.target import Target
 from xarr.errors import BackendError, UnknownBackendError
 from xarr.ir.device import Device

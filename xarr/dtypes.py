@@ -15,8 +15,8 @@ import ml_dtypes
 import numpy as np
 
 from xarr.base.configuration import current as config
+from xarr.base.frozen_dataclasses import record
 from xarr.base.names import did_you_mean
-from xarr.base.records import record
 from xarr.errors import DTypeError, ValueRangeError
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ def test_a_new_import_changes_the_picture(script: ModuleType, tmp_path: Path) ->
     [
         ("xarr", "xarr/__init__.py"),
         ("xarr.dtypes", "base"),
-        ("xarr.base.records", "base"),
+        ("xarr.base.frozen_dataclasses", "base"),
         ("xarr.ir.ops.unary", "ir"),
         ("xarr.compiler.plan.arena", "compiler/plan"),
         ("xarr.compiler.programs", "compiler/pipeline.py"),

@@ -73,7 +73,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 # What a backend may know of the frontend.
 OPEN_TO_BACKENDS = (
     *("ir", "ir.*", "dtypes", "shapes", "base.layouts", "backend", "errors", "base.configuration"),
-    *("base.progress", "base.custom_calls", "base.python_build", "base.process_rng", "base.records"),
+    *(
+        "base.progress",
+        "base.custom_calls",
+        "base.python_build",
+        "base.process_rng",
+        "base.frozen_dataclasses",
+    ),
     # From groups of ops to loops, which each backend writes in its own language.
     "compiler.*",
 )

@@ -23,7 +23,7 @@ from math import prod
 from typing import SupportsIndex, TypeAlias
 
 from xarr.base.configuration import MODES, Mode
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.errors import BroadcastError, ConfigError, InputError, pluralize
 
 Shape: TypeAlias = tuple[int, ...]

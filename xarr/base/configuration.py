@@ -35,8 +35,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
+from xarr.base.frozen_dataclasses import record
 from xarr.base.names import did_you_mean
-from xarr.base.records import record
 from xarr.errors import ConfigError, UnknownVariableWarning
 
 #: How much implicit broadcasting is allowed.

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, fields, is_dataclass
 from typing import Any, Final, TypeVar
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.errors import InputError
 
 IsLeaf = Callable[[Any], bool] | None

@@ -16,8 +16,8 @@ import numpy as np
 
 from xarr.base.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.base.configuration import current as config
+from xarr.base.frozen_dataclasses import record
 from xarr.base.host_arrays import SCALARS, host_array, is_weak as is_weak, scalar_kind
-from xarr.base.records import record
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.dtypes import BOOL, default_of, promote_all, promote_weak, xla_name

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.compiler.passes.checks import Checks
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.compiler.plan.program_plan import Plan

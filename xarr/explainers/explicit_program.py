@@ -19,8 +19,8 @@ import numpy as np
 
 from xarr import backend as backends, lax
 from xarr.base.configuration import current as config
+from xarr.base.frozen_dataclasses import record
 from xarr.base.host_arrays import is_weak
-from xarr.base.records import record
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError, pluralize
 from xarr.ir import ops

@@ -10,7 +10,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array, broadcast_operands
 from xarr.calls.ufuncs import is_ufunc

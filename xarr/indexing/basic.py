@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.base.typing import Array
 from xarr.dtypes import PREDICATE
 from xarr.errors import IndexTypeError, SliceStepError, TracedValueError

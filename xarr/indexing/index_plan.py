@@ -13,7 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Final
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.errors import IndexingError, IndexTypeError, TracedValueError, pluralize
 from xarr.indexing.basic import BasicIndex
 from xarr.indexing.bounds import Mode, out_of_bounds

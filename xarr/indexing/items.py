@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from xarr.base.frozen_dataclasses import record
 from xarr.base.host_arrays import host_array
-from xarr.base.records import record
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.dtypes import BOOL, INTEGER

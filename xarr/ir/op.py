@@ -12,7 +12,7 @@ from dataclasses import Field, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, TypeVar, dataclass_transform
 
-from xarr.base.records import make_record, record
+from xarr.base.frozen_dataclasses import make_record, record
 from xarr.errors import DTypeError, ShapeError, pluralize
 from xarr.ir.types import TensorType, TupleType, Type
 

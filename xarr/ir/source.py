@@ -10,7 +10,7 @@ import warnings
 from types import CodeType, FrameType
 from typing import Final
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 
 # Not pathlib: it would be a third of what this module costs to import.
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

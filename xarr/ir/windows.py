@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.errors import InputError, ShapeError
 from xarr.ir.op import Op
 from xarr.ir.types import Ints

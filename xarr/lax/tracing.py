@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import tree
-from xarr.base import records
+from xarr.base import frozen_dataclasses
 from xarr.base.host_arrays import host_array, is_weak, scalar, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
@@ -30,7 +30,7 @@ from xarr.runtime.tracing import trace
 from xarr.tree import LEAF, Structure
 
 
-@records.record
+@frozen_dataclasses.record
 class Computation:
     """A function as a graph.
 

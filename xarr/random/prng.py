@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir.ops.ciphers import (
     U32,
     Pair,

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
 

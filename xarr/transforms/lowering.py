@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from xarr import backend as backends
 from xarr.backend import AbstractBackend, Program
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.calls.operands import as_array, is_weak
 from xarr.compiler import pipeline, programs
 from xarr.compiler.plan.loop_programs import LoopPrograms

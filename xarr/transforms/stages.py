@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from xarr import tree
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.errors import InputError
 from xarr.ir.graph import Graph
 from xarr.transforms.lowering import Compiled, Lowered, ShapeDtypeStruct

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from xarr import tree
+from xarr.base.frozen_dataclasses import record
 from xarr.base.host_arrays import scalar
-from xarr.base.records import record
 from xarr.compiler import programs
 from xarr.compiler.pipeline import make_program
 from xarr.ir.device import Device

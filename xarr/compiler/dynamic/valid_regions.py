@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.dtypes import UNSIGNED, info
 from xarr.ir.constants import constant
 from xarr.ir.graph import Node

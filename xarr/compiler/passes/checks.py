@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr.backend import AbstractBackend
 from xarr.base.custom_calls import run_custom_call
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.dtypes import UNSIGNED, info
 from xarr.ir import ops
 from xarr.ir.constants import full

@@ -8,7 +8,7 @@ from __future__ import annotations
 from math import prod
 from typing import Final
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.memory_use import nbytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.compiler.plan.arena import Arena, aligned_size
 
 if TYPE_CHECKING:

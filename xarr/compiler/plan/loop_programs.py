@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import indent
 from typing import TYPE_CHECKING, TypeAlias
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir import ops
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.costs import NOTHING, Cost, cost_of, iterations_of
 from xarr.compiler.plan.layout import MemoryLayout, lay_out, spare_sizes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import FREE, Op, operation
 from xarr.ir.ops.binary import Add

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir.op import DYNAMIC_RULES, Op
 from xarr.ir.ops.composite import Clamp
 from xarr.ir.ops.control import Map, OptimizationBarrier

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.binary import (

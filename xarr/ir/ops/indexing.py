@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.dtypes import INTEGER
 from xarr.ir.graph import Graph, element_types
 from xarr.ir.op import Op, operation

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, check_order, convert, is_listed

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from xarr import lax
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.base.typing import Array
 from xarr.calls.arguments import is_nan, stretch
 from xarr.lax.dynamic_sizes import refuse_dynamic

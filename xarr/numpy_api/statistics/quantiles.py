@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan, stretch
 from xarr.calls.concrete_values import is_known, values_of

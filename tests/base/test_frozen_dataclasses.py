@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import xarr
-from xarr.base.records import record
+from xarr.base.frozen_dataclasses import record
 from xarr.ir import ops
 from xarr.ir.op import Op, operation
 
