@@ -13,14 +13,6 @@ from xarr.base.custom_calls import (
 from xarr.base.names import public_names as _public_names
 from xarr.base.process_rng import seed_rng as seed_rng
 from xarr.lax import linalg as linalg
-from xarr.lax.arrangement import (
-    broadcast_shapes as broadcast_shapes,
-    broadcast_to_rank as broadcast_to_rank,
-    empty as empty,
-    stack as stack,
-    tile as tile,
-    unstack as unstack,
-)
 from xarr.lax.contraction import (
     batch_matmul as batch_matmul,
     dot as dot,
@@ -146,6 +138,14 @@ from xarr.lax.special import (
     erf_inv as erf_inv,
     erfc as erfc,
     lgamma as lgamma,
+)
+from xarr.lax.stacking_and_tiling import (
+    broadcast_shapes as broadcast_shapes,
+    broadcast_to_rank as broadcast_to_rank,
+    empty as empty,
+    stack as stack,
+    tile as tile,
+    unstack as unstack,
 )
 from xarr.lax.tuples import (
     TupleValue as TupleValue,
