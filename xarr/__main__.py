@@ -16,7 +16,7 @@ import numpy as np
 from xarr import __version__, stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
-from xarr.explanation.chain import ChainExplanation, OpExplanation, explain_text
+from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
 from xarr.runtime.materialisation import evaluate
 
 

@@ -17,7 +17,6 @@ from xarr import lax
 from xarr.base.broadcasting import Shape
 from xarr.errors import BroadcastError, InputError, ParseError, ShapeError
 from xarr.explanation.broadcast import BroadcastExplanation
-from xarr.explanation.chain import ChainExplanation, explain_text
 from xarr.explanation.contraction import (
     ContractionExplanation,
     ExplainedProductError,
@@ -27,6 +26,7 @@ from xarr.explanation.contraction import (
     loop_body,
     suggestions,
 )
+from xarr.explanation.expression_steps import ChainExplanation, explain_text
 
 SHAPES = [shape for rank in range(1, 4) for shape in product((1, 2, 3), repeat=rank)]
 

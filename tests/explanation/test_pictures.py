@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xarr.explanation.chain import explain_text
+from xarr.explanation.expression_steps import explain_text
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 EXPRESSIONS = ("(5,1) - (5,)", "(3,4) + (3,)", "where((3,), (2,1), ())")

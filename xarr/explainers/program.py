@@ -14,9 +14,9 @@ from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.canvas import MONOSPACED
-from xarr.explanation.chain import ChainExplanation, OpExplanation, explain_text
 from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
+from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
 from xarr.ir.graph import Node
 from xarr.ir.source import Source, operand_names, operation_at
 
