@@ -13,7 +13,7 @@ from xarr.compiler.pipeline import make_program
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, Type
-from xarr.runtime import tracing
+from xarr.runtime import trace_to_graph
 
 #: Backends whose results are compared: those that are always there, and the one that the run is about.
 BACKENDS: Final = tuple(dict.fromkeys(("numpy", "reference", os.environ.get("XARR_BACKEND", "numpy"))))
@@ -37,6 +37,6 @@ def run(op: Op, *arrays: Any, backend: str = "reference") -> Any:
 
 def graph(function: Callable[..., Sequence[Any]], *types: Type) -> Graph:
     """The graph of a function that maps arrays to a sequence of arrays by way of lax."""
-    graph, captured = tracing.trace(function, types)
+    graph, captured = trace_to_graph.trace(function, types)
     assert not captured, "the function uses values from outside"
     return graph

@@ -21,7 +21,7 @@ from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr.lax.tuples import TupleValue
-from xarr.runtime import materialisation, tracing
+from xarr.runtime import materialisation, trace_to_graph
 
 jax.config.update("jax_enable_x64", True)
 
@@ -389,7 +389,7 @@ def test_barrier_keeps_equal_work_apart() -> None:
     np.testing.assert_array_equal(value(result["a"]), x)
     np.testing.assert_array_max_ulp(value(result["b"][0]), np.exp(x), 1)
     assert lax.optimization_barrier(()) == ()
-    (graph, _) = tracing.trace(
+    (graph, _) = trace_to_graph.trace(
         lambda p: [lax.add(lax.exp(lax.optimization_barrier(p)), lax.exp(lax.optimization_barrier(p)))],
         [f64(3)],
     )
@@ -429,7 +429,7 @@ def f64(*shape: int) -> TensorType:
 
 
 def loop_graph(body: Any) -> Graph:
-    graph, _ = tracing.trace(
+    graph, _ = trace_to_graph.trace(
         lambda x: [lax.while_loop(lambda c: lax.lt(lax.reduce_sum(c, (0,)), 9.0), body, x)], [f64(2)]
     )
     return graph

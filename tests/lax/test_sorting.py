@@ -18,7 +18,7 @@ from xarr.compiler.pipeline import make_program
 from xarr.errors import AxisError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.ir.computations import arg_extremum, lexicographic
 from xarr.ir.types import TensorType
-from xarr.runtime.tracing import trace
+from xarr.runtime.trace_to_graph import trace
 from xarr_numpy import engine
 from xarr_reference.reduction import merge_sorted
 

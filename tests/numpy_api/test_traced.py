@@ -8,7 +8,7 @@ from tests.numpy_api.statistics.test_reductions import EXACT, SUMS
 from tests.numpy_api.test_manipulation import MOVES
 from tests.support.functions import XP, expression, same, sample
 from xarr.ir.types import TensorType
-from xarr.runtime import handles, tracing
+from xarr.runtime import handles, trace_to_graph
 
 OTHERS = [
     "xp.asarray([x, x])",
@@ -31,7 +31,9 @@ OTHERS = [
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_recording_needs_no_value(text):
     call, x = expression(text), sample((3, 4), "float64", special=False)
-    graph, captured = tracing.trace(lambda array: _flat(call(XP, array)), [TensorType(x.shape, x.dtype)])
+    graph, captured = trace_to_graph.trace(
+        lambda array: _flat(call(XP, array)), [TensorType(x.shape, x.dtype)]
+    )
     assert not captured
     graph.verify()
     results = graph.inline(XP.asarray(x)._node)

@@ -11,7 +11,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.types import TensorType
 from xarr.runtime.handles import Handle
-from xarr.runtime.tracing import trace
+from xarr.runtime.trace_to_graph import trace
 
 F32, I32, BOOL = (np.dtype(name) for name in ("float32", "int32", "bool"))
 

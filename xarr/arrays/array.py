@@ -45,7 +45,7 @@ from xarr.numpy_api.manipulation import memory_views, shapes as manipulation, ti
 from xarr.numpy_api.mathematics import complex_numbers, division, elementwise, rounding
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
-from xarr.runtime import display, handles, materialisation, parts, traces
+from xarr.runtime import display, handles, materialisation, parts, trace_stack
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Layout
@@ -260,7 +260,7 @@ class Array(
                 f"the format {spec!r} wants an array without dimensions, got shape {self.shape}; "
                 "xarr.array2string(x, precision=3) writes the elements with 3 digits"
             )
-        if spec and self._node.traced and traces.is_tracing():
+        if spec and self._node.traced and trace_stack.is_tracing():
             raise TracedValueError(
                 f"the format {spec!r} wants the value of a traced array, which it has when the function runs; "
                 f"xarr.debug.print('{{x:{spec}}}', x=x) prints it then\nIt was asked for at {here()}"

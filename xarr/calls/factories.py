@@ -50,7 +50,7 @@ from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
 from xarr.runtime.handles import Handle, common_device, wrap
-from xarr.runtime.traces import recording
+from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]
 UnaryFunction = UnaryUFunc["Array"]

@@ -22,7 +22,7 @@ from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
-from xarr.runtime.traces import recording
+from xarr.runtime.trace_stack import recording
 
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any

@@ -26,7 +26,7 @@ from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, gives_way, host_node, operands
 from xarr.runtime.effects import add_effect, last_effect
 from xarr.runtime.handles import Handle, wrap
-from xarr.runtime.tracing import trace
+from xarr.runtime.trace_to_graph import trace
 from xarr.tree import LEAF, Structure
 
 

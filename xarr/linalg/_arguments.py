@@ -18,7 +18,7 @@ from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike
 from xarr.runtime.handles import wrap
 from xarr.runtime.materialisation import read_checks
-from xarr.runtime.traces import is_tracing
+from xarr.runtime.trace_stack import is_tracing
 from xarr.shapes import normalize_axes
 
 #: The default of an argument that may be None as well, as NumPy has it.

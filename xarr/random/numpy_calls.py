@@ -19,7 +19,7 @@ from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.keys import Key
-from xarr.runtime import handles, materialisation, parts, traces
+from xarr.runtime import handles, materialisation, parts, trace_stack
 from xarr.runtime.handles import Handle
 
 #: How to draw the same distribution in a traced function, from a key that is an argument of it, in terms of the
@@ -162,7 +162,7 @@ def shuffle(label: str, draw: Callable[..., Any], x: Any, *axis: int) -> None:
 
 
 def _refuse_trace(label: str) -> None:
-    if traces.is_tracing():
+    if trace_stack.is_tracing():
         keyed = KEYED.get(label.rpartition(".")[2])
         instead = (
             f"give the function a key as argument, which random.key(0) makes, and write {keyed}"

@@ -18,7 +18,7 @@ from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import evaluate
-from xarr.runtime.traces import innermost
+from xarr.runtime.trace_stack import innermost
 
 #: The type of a token.
 TOKEN: Final = TensorType((), canonical("int32"))

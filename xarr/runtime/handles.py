@@ -26,7 +26,7 @@ from xarr.runtime import parts
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run_one
 from xarr.runtime.live_values import moved_value
-from xarr.runtime.traces import Trace, innermost, recording
+from xarr.runtime.trace_stack import Trace, innermost, recording
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr.lax.core import integers
 from xarr.lax.tracing import argument_nodes, results_of
-from xarr.runtime import traces
+from xarr.runtime import trace_stack
 from xarr.runtime.effects import TOKEN, add_effect, last_effect
 from xarr.runtime.handles import Handle
 from xarr.tree import Structure
@@ -34,7 +34,7 @@ def side_effect(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
     is of no concern.
     """
     call, arrays = _on_host(function, args, kwargs)
-    if not traces.is_tracing():
+    if not trace_stack.is_tracing():
         call(*[np.asarray(array) for array in arrays])
         return
 

@@ -19,7 +19,7 @@ from xarr.calls.operands import observers
 from xarr.errors import InputError, RecompilationWarning, XarrError
 from xarr.ir.graph import parameter
 from xarr.ir.source import warn_here
-from xarr.runtime import handles, traces
+from xarr.runtime import handles, trace_stack
 from xarr.shapes import Shape
 from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
@@ -283,7 +283,7 @@ class Jitted(Generic[P, R]):
             return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
         traced = self._trace_call(call)
-        if traces.is_tracing():
+        if trace_stack.is_tracing():
             return inline_call(traced, call)
         result = traced.run(call.leaves)
         if has_fast_path(call):

@@ -24,7 +24,7 @@ from xarr.runtime.effects import START
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.materialisation import evaluate
-from xarr.runtime.tracing import trace
+from xarr.runtime.trace_to_graph import trace
 from xarr.shapes import Shape, Sizes, check_sizes
 
 if TYPE_CHECKING:

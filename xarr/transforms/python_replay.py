@@ -31,7 +31,7 @@ from xarr.calls.operands import observers
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
-from xarr.runtime import handles, traces
+from xarr.runtime import handles, trace_stack
 from xarr.runtime.check_flags import attach_results, flags_of, unread
 from xarr.runtime.evaluation import explain
 from xarr.transforms.donation import claim
@@ -102,7 +102,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "Array": Array,
     "Leaf": Leaf,
     "new": object.__new__,
-    "recording": traces.recording,
+    "recording": trace_stack.recording,
     "observers": observers,
     "unread": unread,
     "flags_of": flags_of,

@@ -17,7 +17,7 @@ from xarr.ir.source import here
 from xarr.ir.types import TensorType
 from xarr.lax.core import host_node, scalar_node
 from xarr.lax.tracing import results_of
-from xarr.runtime import handles as lazy, tracing
+from xarr.runtime import handles as lazy, trace_to_graph
 from xarr.runtime.effects import START, add_effect, last_effect
 from xarr.runtime.handles import Handle
 from xarr.transforms.signature import BoundCall, Signature, Static, TracedArgument
@@ -110,7 +110,7 @@ def _record(name: str, function: Callable[..., Any], signature: Signature, donat
 
     types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
     owner = signature.device or signature.default_device
-    graph, captured = tracing.trace(body, types, signature.device, name, extra, effects, owner)
+    graph, captured = trace_to_graph.trace(body, types, signature.device, name, extra, effects, owner)
     count = len(graph.results) - bool(effects)
     captured = (START, *captured) if effects else captured
     parameters, used = _drop_unused(graph, numbers)

@@ -11,7 +11,7 @@ from xarr.ir.ops import Constant, Iota
 from xarr.ir.types import Type
 from xarr.runtime.handles import Handle, wrap
 from xarr.runtime.pending import ended
-from xarr.runtime.traces import Trace, active, innermost, record_into
+from xarr.runtime.trace_stack import Trace, active, innermost, record_into
 
 
 def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
