@@ -45,7 +45,7 @@ from xarr.numpy_api.manipulation import memory_views, shapes as manipulation, ti
 from xarr.numpy_api.mathematics import complex_numbers, division, elementwise, rounding
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
-from xarr.runtime import display, handles, materialisation, parts, trace_stack
+from xarr.runtime import display, handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Layout
@@ -98,7 +98,7 @@ class Array(
         part, new = getattr(self, "_part", None), manipulation.reshape(self, shape)
         self._rebind(new)
         if part is not None:
-            self._part = parts.reshape_part(part, new.shape)
+            self._part = view_tracking.reshape_part(part, new.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -391,7 +391,7 @@ class Array(
         refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return At(self)
 
-    def _become(self, result: Array, write: parts.Write) -> Array:
+    def _become(self, result: Array, write: view_tracking.Write) -> Array:
         """In-place arithmetic: keep shape and element type, as NumPy does."""
         if result.shape != self.shape:
             raise ShapeError(
@@ -406,7 +406,7 @@ class Array(
                     "write x = x + y instead"
                 )
             result = result.astype(self.dtype)
-        if getattr(self, "_part", None) is not None and parts.is_put_back(self):
+        if getattr(self, "_part", None) is not None and view_tracking.is_put_back(self):
             self._rebind(result)
         else:
             self._show(result, write)
@@ -478,7 +478,7 @@ class Array(
 
     def __imatmul__(self, other: ArrayLike) -> Array:
         """self @= other, which makes self show the result of `xarr.matmul`."""
-        return self._become(compute(_product, self, other), ("set", parts.ALL, "{part} @ v"))
+        return self._become(compute(_product, self, other), ("set", view_tracking.ALL, "{part} @ v"))
 
     # --- methods: each is the function of the same name ------------------------------------------------
 

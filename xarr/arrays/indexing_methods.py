@@ -23,7 +23,7 @@ from xarr.numpy_api.manipulation.memory_views import view_as
 from xarr.numpy_api.sorting import searching, sorting
 from xarr.runtime.handles import Handle, namespace
 from xarr.runtime.materialisation import to_host
-from xarr.runtime.parts import ALL, refusal
+from xarr.runtime.view_tracking import ALL, refusal
 from xarr.shapes import check_sizes
 
 if TYPE_CHECKING:

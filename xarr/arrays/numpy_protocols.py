@@ -19,7 +19,7 @@ from xarr.base.tracebacks import shorten
 from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import InputError, TracedValueError, XarrError
 from xarr.ir.device import Device
-from xarr.runtime import parts
+from xarr.runtime import view_tracking
 from xarr.runtime.handles import Handle, common_device, from_host, namespace
 from xarr.runtime.materialisation import device_of, to_host
 
@@ -76,7 +76,7 @@ def _on_host(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Ma
             f"{called.__name__}.at writes into its first argument, which an Array is not; give it a copy"
         )
     name = called.__name__
-    refused = [parts.refusal(name, each, called=name) for each in outs if isinstance(each, Handle)]
+    refused = [view_tracking.refusal(name, each, called=name) for each in outs if isinstance(each, Handle)]
     if any(refused):
         raise InputError(next(filter(None, refused)))
     device = (common_device(handles) or backends.default_device()).committed

@@ -14,7 +14,7 @@ from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.runtime.handles import Handle
-from xarr.runtime.parts import ALL
+from xarr.runtime.view_tracking import ALL
 
 Function = Callable[[Any, Any], "Array"]
 Method = Callable[["Array", Any], "Array"]

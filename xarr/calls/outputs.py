@@ -22,7 +22,7 @@ from xarr.calls.operands import DType, as_array, broadcast_operands
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
 from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.lax.core import ArrayLike
-from xarr.runtime import parts
+from xarr.runtime import view_tracking
 from xarr.runtime.handles import Handle
 
 P = ParamSpec("P")
@@ -116,7 +116,7 @@ def target_of(name: str, out: object) -> Array:
             f"{name}: wanted an xarr Array for out=, got {type(out).__name__}; xarr does not write into NumPy arrays: "
             f"write n[...] = xarr.{name}(…) for a NumPy array n, and n += numpy.asarray(x) for n += x"
         )
-    refused = parts.refusal(name, out)
+    refused = view_tracking.refusal(name, out)
     if refused is not None:
         raise InputError(refused)
     return out  # type: ignore[return-value]

@@ -25,7 +25,7 @@ from xarr.indexing.masks import is_same_for_each, only_mask, write_mask
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.handles import Handle
-from xarr.runtime.parts import INDEX, mark
+from xarr.runtime.view_tracking import INDEX, mark
 
 #: What reads and writes arrays of dynamic sizes.
 _READS: Final = "lax.slice, lax.dynamic_slice or lax.gather"
@@ -59,7 +59,7 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 
 
 def read_part(array: Array, index: Any) -> Array:
-    """array[index], which where NumPy would make a view a part of `array` (`xarr.runtime.parts`).  Raises as `read`."""
+    """array[index], which where NumPy would make a view a part of `array` (`xarr.runtime.view_tracking`).  Raises as `read`."""
     shape = _sizes(array)
     region = BasicIndex.lookup(index, shape)
     if region is not None:

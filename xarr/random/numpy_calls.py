@@ -19,7 +19,7 @@ from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.random.keys import Key
-from xarr.runtime import handles, materialisation, parts, trace_stack
+from xarr.runtime import handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
 
 #: How to draw the same distribution in a traced function, from a key that is an argument of it, in terms of the
@@ -133,7 +133,7 @@ def call(
     if isinstance(out, Handle):
         refuse_dynamic(f"random.{label}(out=)", out, "y = without out=")
         name = label.rpartition(".")[2]  # only methods of generators have out=
-        refused = parts.refusal(f"random.{label}", out, called=f"rng.{name}")
+        refused = view_tracking.refusal(f"random.{label}", out, called=f"rng.{name}")
         if refused is not None:
             raise InputError(refused)
         buffer = np.empty(out._node.shape, out._node.dtype)

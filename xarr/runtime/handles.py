@@ -22,7 +22,7 @@ from xarr.errors import TracedValueError, ValueRangeError, XarrError
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Donated, Node, data
 from xarr.ir.types import TensorType
-from xarr.runtime import parts
+from xarr.runtime import view_tracking
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run_one
 from xarr.runtime.live_values import moved_value
@@ -83,7 +83,7 @@ class Handle:
     _made_in: Trace | None
     #: For what in NumPy would be a view of another Array, until something is written to it; results of jitted
     #: functions, which are made without `__init__`, have none.
-    _part: parts.Part | None
+    _part: view_tracking.Part | None
     #: bool, int, float or complex for what stands for a Python number in a traced function, else None.
     _weak: ClassVar[type[Any] | None] = None
 
@@ -108,7 +108,7 @@ class Handle:
         if not handles and node.type.nbytes > small and node.value is not None:
             add(node)
 
-    def _show(self, other: Handle, write: parts.Write | None = None) -> None:
+    def _show(self, other: Handle, write: view_tracking.Write | None = None) -> None:
         """Make this handle show what another one shows, because the user has written to it; it stays on its device.
 
         write: what is written, for the PartUpdateWarning that it causes if this is a part of another Array.
@@ -121,7 +121,7 @@ class Handle:
                 other = commit(other, device)  # type: ignore[arg-type]
         part = getattr(self, "_part", None)
         if part is not None:
-            parts.warn_of_write(self, part, write)
+            view_tracking.warn_of_write(self, part, write)
         self._rebind(other)
         if part is not None:
             self._part = None  # an array of its own from now on

@@ -21,7 +21,7 @@ from xarr.lax.core import ArrayLike, integer, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.ranges import INT64
 from xarr.runtime.handles import commit, wrap
-from xarr.runtime.parts import DIAGONAL, mark
+from xarr.runtime.view_tracking import DIAGONAL, mark
 from xarr.shapes import check_sizes
 
 __all__ = ["diag", "eye", "identity", "tri", "tril", "triu", "vander"]

@@ -20,7 +20,7 @@ from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.splitting import unstack
 from xarr.runtime.handles import Handle, weak_kind
-from xarr.runtime.parts import ALL
+from xarr.runtime.view_tracking import ALL
 
 __all__ = ["copyto", "piecewise", "select"]
 

@@ -13,7 +13,7 @@ from xarr.errors import AxisError, ShapeError
 from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.creation.matrices import diag, diagonal_of_last_two
 from xarr.numpy_api.statistics.reductions import sum as total
-from xarr.runtime.parts import DIAGONAL, mark
+from xarr.runtime.view_tracking import DIAGONAL, mark
 from xarr.shapes import normalize_axis
 
 __all__ = ["diagflat", "diagonal", "trace"]

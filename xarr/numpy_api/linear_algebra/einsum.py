@@ -22,7 +22,7 @@ from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, plura
 from xarr.numpy_api.indexing_routines.diagonals import diagonal
 from xarr.numpy_api.linear_algebra.products import product
 from xarr.runtime.handles import Handle
-from xarr.runtime.parts import EINSUM, TRANSPOSE, mark
+from xarr.runtime.view_tracking import EINSUM, TRANSPOSE, mark
 
 __all__ = ["einsum", "einsum_path"]
 

@@ -25,7 +25,7 @@ from xarr.numpy_api.manipulation.shapes import ravel
 from xarr.numpy_api.statistics.reductions import any as any_of
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
-from xarr.runtime.parts import INDEX, mark
+from xarr.runtime.view_tracking import INDEX, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]

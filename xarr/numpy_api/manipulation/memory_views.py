@@ -18,7 +18,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import asarray, empty
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import device_of, to_host
-from xarr.runtime.parts import INDEX, VIEW, mark
+from xarr.runtime.view_tracking import INDEX, VIEW, mark
 
 _BYTE = np.dtype(np.uint8)
 

@@ -24,7 +24,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import Axes, ravel, require_rank, reshape, swapaxes
 from xarr.runtime.handles import Handle
 from xarr.runtime.materialisation import to_host
-from xarr.runtime.parts import FLIP, mark
+from xarr.runtime.view_tracking import FLIP, mark
 from xarr.shapes import normalize_axes, normalize_axis
 
 __all__ = ["flip", "fliplr", "flipud", "roll", "rot90"]

@@ -31,7 +31,7 @@ from xarr.lax.core import ArrayLike, integer, integers
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import broadcast_array
 from xarr.runtime.handles import Handle
-from xarr.runtime.parts import BROADCAST, RESHAPE, TRANSPOSE, mark
+from xarr.runtime.view_tracking import BROADCAST, RESHAPE, TRANSPOSE, mark
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
 __all__ = [

@@ -23,7 +23,7 @@ from xarr.errors import (
 from xarr.lax.core import ArrayLike, integers, whole
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.manipulation.shapes import Axes, require_rank
-from xarr.runtime.parts import INDEX, mark
+from xarr.runtime.view_tracking import INDEX, mark
 from xarr.shapes import normalize_axis
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]

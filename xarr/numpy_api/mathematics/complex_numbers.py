@@ -20,7 +20,7 @@ from xarr.dtypes import (
 )
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.mathematics import elementwise
-from xarr.runtime.parts import IMAG, REAL, mark
+from xarr.runtime.view_tracking import IMAG, REAL, mark
 
 __all__ = ["angle", "conj", "conjugate", "imag", "real", "real_if_close"]
 
