@@ -27,7 +27,7 @@ from xarr.ir.ops import Constant
 if TYPE_CHECKING:
     import numpy as np
 
-    from xarr.base.progress import ProgressBar
+    from xarr.base.progress import ProgressCallback
     from xarr.compiler.plan.program_plan import Plan
     from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
@@ -154,13 +154,6 @@ class AbstractBackend(ABC):
                 nbytes += 750 + (len(node.op.raw) if isinstance(node.op, Constant) else 0)
         return nbytes
 
-    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
-        """As `compile`, to the same bits, but the program counts its steps on `bar` when it runs, once.
-
-        Sets the bar's total.  A backend that cannot say how far it is leaves the bar alone.
-        """
-        return self.compile(graph)
-
     def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
         """As `compile`, but the program may write over the buffers of these parameters if it has claimed them."""
         return self.compile(graph)
@@ -171,6 +164,13 @@ class AbstractBackend(ABC):
         A plan says which results have memory of their own, so that an Array can be donated.
         """
         return None
+
+    def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
+        """One of its programs, to the same bits, as one that tells `progress` after each step how far it is.
+
+        A backend that cannot say how far it is returns the program as it is.
+        """
+        return program
 
     def direct_call(self, program: Program) -> DirectCall | None:
         """One of its programs as a single call; None if it is more than that."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from xarr.backend import NUMPY_LIMITS, AbstractBackend, DirectCall, Limits, Program, read_only
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import ProgressCallback
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
@@ -47,14 +47,15 @@ class NumpyBackend(AbstractBackend):
     def compile(self, graph: Graph) -> Program:
         return compile_program(plan_for(graph, self))
 
-    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
-        return compile_program(plan_for(graph, self), bar)
-
     def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
         return compile_program(plan_for(graph, self, donated))
 
     def plan_of(self, program: Program) -> Plan | None:
         return program.plan if isinstance(program, NumpyProgram) else None
+
+    def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
+        plan = self.plan_of(program)
+        return program if plan is None else compile_program(plan, progress)
 
     def direct_call(self, program: Program) -> DirectCall | None:
         return program.direct if isinstance(program, NumpyProgram) else None

@@ -15,7 +15,7 @@ size 1 in the repeated dimensions, and NumPy's own broadcasting repeats it.  Wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import indent
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr.backend import DirectCall, mark_failed
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import ProgressCallback, StepCounter
 from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.program_plan import Launch, Plan, Step
 from xarr.errors import BackendError
@@ -98,16 +98,15 @@ class Emitter:
     """Writes a plan's steps as the lines of a function.
 
     `lanes` makes a program for a scalar computation (a combiner, a comparator, the body of a map) that
-    runs on whole arrays, one lane for each element.  With a `bar` the program counts a step after each one.
+    runs on whole arrays, one lane for each element.  With `counts` the program takes a `StepCounter` first,
+    and has it count each step.
     """
 
-    def __init__(
-        self, plan: Plan, lanes: bool = False, name: str = "program", bar: ProgressBar | None = None
-    ) -> None:
+    def __init__(self, plan: Plan, lanes: bool = False, name: str = "program", counts: bool = False) -> None:
         self.plan = plan
         self.lanes = lanes
         self.name = name
-        self.bar = bar
+        self.counts = counts
         #: The buffers that are unmaterialised broadcasts: of size 1 where their type repeats them.
         self.broadcasts: set[int] = set()
         #: Those that are arrays of no dimension at all: a scalar broadcast, and what came of it.
@@ -121,7 +120,7 @@ class Emitter:
         self.shared: dict[str, str] = {}
         self.nested: list[str] = []
         self.origins: list[str] = []
-        self.scope: dict[str, Any] = {} if bar is None else {"bar": bar}
+        self.scope: dict[str, Any] = {}
         #: Name and function of each graph and plan that steps carry, here and in the functions around: written once.
         self._functions: dict[tuple[Any, ...], tuple[str, Any, Graph | Plan]] = {}
         #: How many names begin with each prefix.
@@ -140,10 +139,10 @@ class Emitter:
             self._dtypes[value] = name
         return name
 
-    def function(self, graph: Graph | Plan, lanes: bool = False, bar: ProgressBar | None = None) -> str:
+    def function(self, graph: Graph | Plan, lanes: bool = False, counts: bool = False) -> str:
         """A name for the program of a graph or plan that a step carries; its source follows that of this program."""
         lanes = lanes or self.lanes
-        key = (id(graph), lanes, id(bar))
+        key = (id(graph), lanes, counts)
         shared = self._functions.get(key)
         if shared is not None:
             name, self.scope[name], _ = shared
@@ -151,7 +150,7 @@ class Emitter:
         prefix = "f" if self.name == "program" else f"{self.name}_"
         name = self.constant(None, prefix)
         made = graph if isinstance(graph, Plan) else plan(graph, schedule=engine.schedule, target=PROCESSOR)
-        emitter = Emitter(made, lanes, name, bar)
+        emitter = Emitter(made, lanes, name, counts)
         emitter._functions = self._functions
         inner = emitter.run()
         self.scope[name] = inner.function
@@ -223,9 +222,8 @@ class Emitter:
             self.emit(step)
             if gone and (names := [self._names[number] for number in gone if number in self._names]):
                 self.body.append((f"del {', '.join(names)}", None))
-            if self.bar is not None:
-                self.bar.total = (self.bar.total or 0) + 1
-                self.body.append(("bar.step()", None))
+            if self.counts:
+                self.body.append(("counter.step()", None))
         results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
         return self._compile(arguments)
@@ -305,7 +303,7 @@ class Emitter:
         return f"{'seal' if is_fresh else 'finish'}({self.value(number)})"
 
     def _compile(self, arguments: str) -> NumpyProgram:
-        head = f"def {self.name}({arguments}):"
+        head = f"def {self.name}({'counter, ' if self.counts else ''}{arguments}):"
         text = "\n".join([head, *[f"    {line}" for line, _ in self.body]]) + "\n"
         lines = {number: node for number, (_, node) in enumerate(self.body, 2) if node is not None}
         exec(compile(text, "<xarr program>", "exec"), self.scope)
@@ -320,7 +318,7 @@ class Emitter:
     def _direct(self) -> DirectCall | None:
         """The kernel that takes the arguments as they come, if it is all there is."""
         steps = self.plan.steps
-        if len(steps) != 1 or not isinstance(step := steps[0], Launch) or self.bar is not None:
+        if len(steps) != 1 or not isinstance(step := steps[0], Launch) or self.counts:
             return None
         if (step.inputs, step.outputs) != (self.plan.parameters, self.plan.results):
             return None
@@ -333,6 +331,10 @@ def _globals(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def compile_program(made: Plan, bar: ProgressBar | None = None) -> NumpyProgram:
-    """The NumPy program of a plan."""
-    return Emitter(made, bar=bar).run()
+def compile_program(made: Plan, progress: ProgressCallback | None = None) -> NumpyProgram:
+    """The NumPy program of a plan; with `progress`, one that tells it after each step how far it is."""
+    if progress is None:
+        return Emitter(made).run()
+    program, total = Emitter(made, counts=True).run(), made.step_count
+    run = program.function
+    return replace(program, function=lambda *arguments: run(StepCounter(progress, total), *arguments))

@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from xarr.backend import NUMPY_LIMITS, AbstractBackend, Limits, Program, read_only
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import ProgressCallback, StepCounter
 from xarr.errors import BackendError
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_reference.interpreter import TABLE, run, steps
+from xarr_reference.interpreter import TABLE, run, step_count
 from xarr_reference.values import Array, Value
 
 
 @dataclass(frozen=True)
 class ReferenceProgram:
-    """A graph that is interpreted when called."""
+    """A graph that is interpreted when called; `progress` is told after each node how far that is."""
 
     graph: Graph
-    bar: ProgressBar | None = None
+    progress: ProgressCallback | None = None
 
     @property
     def text(self) -> str:
@@ -34,8 +34,9 @@ class ReferenceProgram:
     __repr__ = __str__
 
     def __call__(self, *arguments: Value) -> tuple[Value, ...]:
+        counter = None if self.progress is None else StepCounter(self.progress, step_count(self.graph))
         with np.errstate(all="ignore"):
-            return tuple(map(_freeze, run(self.graph, *arguments, bar=self.bar)))
+            return tuple(map(_freeze, run(self.graph, *arguments, counter=counter)))
 
 
 def _freeze(value: Value) -> Value:
@@ -59,10 +60,9 @@ class ReferenceBackend(AbstractBackend):
                 raise BackendError(f"backend 'reference' has no {node.op.name}")
         return ReferenceProgram(graph)
 
-    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
-        self.compile(graph)
-        bar.total = steps(graph)
-        return ReferenceProgram(graph, bar)
+    def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
+        assert isinstance(program, ReferenceProgram)
+        return ReferenceProgram(program.graph, progress)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Array:
         return read_only(array)

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Final
 
 from xarr.base.custom_calls import run_custom_call
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import show_progress
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -49,11 +49,11 @@ def while_(node: Node, cond: Computation, body: Computation, *operands: Value) -
     assert isinstance(node.op, ops.While)
     carried: tuple[Value, ...] = operands
     progress = node.op.progress
-    with ProgressBar(progress.label, progress.total(carried)) if progress else nullcontext() as bar:
+    with show_progress(progress.label, progress.total(carried)) if progress else nullcontext() as counter:
         while cond(*carried)[0]:
             carried = body(*carried)
-            if bar is not None:
-                bar.step()
+            if counter is not None:
+                counter.step()
     return pack(carried)
 
 

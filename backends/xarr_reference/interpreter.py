@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from xarr.backend import mark_failed
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import StepCounter
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph
@@ -42,44 +42,45 @@ TABLE: Final[dict[type[Op], Rule]] = {
 }
 
 
-def run(graph: Graph, *arguments: Value, bar: ProgressBar | None = None) -> tuple[Value, ...]:
+def run(graph: Graph, *arguments: Value, counter: StepCounter | None = None) -> tuple[Value, ...]:
     """The values of the graph's results for these values of its parameters.
 
-    With a `bar`, each node is a step, those of called graphs too.
+    With a `counter`, each node is a step, those of called graphs too.
     """
     values: dict[Node, Value] = dict(zip(graph.parameters, arguments, strict=True))
     for node in graph.nodes:
-        values[node] = evaluate(node, [values[operand] for operand in node.operands], bar)
-        if bar is not None:
-            bar.step()
+        values[node] = evaluate(node, [values[operand] for operand in node.operands], counter)
+        if counter is not None:
+            counter.step()
     return tuple(values[node] for node in graph.results)
 
 
-def steps(graph: Graph) -> int:
+def step_count(graph: Graph) -> int:
     """The number of steps that `run` counts."""
-    return OncePerGraph(_steps)(graph)
+    return OncePerGraph(_step_count)(graph)
 
 
-def _steps(graph: Graph, inner: OncePerGraph[int]) -> int:
+def _step_count(graph: Graph, inner: OncePerGraph[int]) -> int:
     called = (inner(each) for node in graph for each in node.op.graphs if isinstance(node.op, ops.Call))
     return len(graph.nodes) + sum(called)
 
 
-def _counted_step(body: Graph, bar: ProgressBar, *carried: Value) -> tuple[Value, ...]:
+def _run_iteration(body: Graph, counter: StepCounter, *carried: Value) -> tuple[Value, ...]:
     """Run one iteration of a loop and count it."""
-    bar.count_iterations()
-    return run(body, *carried)
+    results = run(body, *carried)
+    counter.iterate()
+    return results
 
 
-def evaluate(node: Node, operands: list[Value], bar: ProgressBar | None = None) -> Value:
+def evaluate(node: Node, operands: list[Value], counter: StepCounter | None = None) -> Value:
     """The value of one node; an error that arises says at which node."""
     rule = TABLE.get(type(node.op))
     if rule is None:
         raise BackendError(f"backend 'reference' has no {node.op.name}")
-    watched = bar if isinstance(node.op, ops.Call) else None
-    computations = [partial(run, graph, bar=watched) for graph in node.op.graphs]
-    if bar is not None and isinstance(node.op, ops.While):
-        computations[1] = partial(_counted_step, node.op.body, bar)
+    called = counter if isinstance(node.op, ops.Call) else None
+    computations = [partial(run, graph, counter=called) for graph in node.op.graphs]
+    if counter is not None and isinstance(node.op, ops.While):
+        computations[1] = partial(_run_iteration, node.op.body, counter)
     try:
         return rule(node, *computations, *operands)
     except BaseException as error:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.base import progress
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import ProgressBar, StepCounter
+from xarr.compiler.pipeline import make_program
 from xarr.errors import InputError
 
 
@@ -43,51 +45,62 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["none", "quarter", "all", "empty", "unknown"],
 )
 def test_what_it_says(steps: int, total: int | None, seconds: float, text: str) -> None:
-    bar = ProgressBar("x", total, Terminal())
-    bar.steps = steps
+    bar = ProgressBar("x", Terminal())
+    bar(steps, total, 0)
     assert bar.text(seconds) == text
 
 
 def test_a_terminal_has_one_line_that_is_redrawn() -> None:
     out = Terminal()
-    with ProgressBar("x", 3, out) as bar:
-        for _ in range(3):
-            bar.step()
+    with ProgressBar("x", out) as bar:
+        for steps in range(3):
+            bar(steps + 1, 3, 0)
     assert out.getvalue().count("\n") == 1
     assert out.getvalue().endswith("\n")
     assert out.getvalue().count("\r") == 4
 
 
 def test_iterations_of_a_loop_belong_to_the_present_step() -> None:
-    bar = ProgressBar("x", 2, Terminal())
-    bar.count_iterations()
-    bar.count_iterations()
+    bar = ProgressBar("x", Terminal())
+    counter = StepCounter(bar, 2)
+    counter.iterate()
+    counter.iterate()
     assert bar.text(1.0) == f"x   0% |{'░' * 24}| 0/2 [00:01, ? left, 0/s, iteration 2 of a loop]"
-    bar.step()
+    counter.step()
     assert bar.text(1.0) == f"x  50% |{'█' * 12}{'░' * 12}| 1/2 [00:01, 00:01 left, 1 s each]"
+
+
+def test_a_counter_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int | None, int]] = []
+    counter = StepCounter(lambda *how_far: told.append(how_far), 5)
+    counter.step()
+    counter.iterate(3)
+    counter.iterate()
+    counter.step(2)
+    assert told == [(1, 5, 0), (1, 5, 3), (1, 5, 4), (3, 5, 0)]
 
 
 def test_a_log_has_lines() -> None:
     out = io.StringIO()
-    with ProgressBar("x", None, out) as bar:
-        bar.step()
-        bar.step()
+    with ProgressBar("x", out) as bar:
+        bar(1, None, 0)
+        bar(2, None, 0)
     assert [line[:9] for line in out.getvalue().splitlines()] == ["x 1 steps", "x 2 steps", "x 2 steps"]
     assert "\r" not in out.getvalue()
 
 
 def test_a_loop_that_fails_ends_its_line() -> None:
     out = Terminal()
-    with pytest.raises(ZeroDivisionError), ProgressBar("x", 3, out) as bar:
-        bar.step()
+    with pytest.raises(ZeroDivisionError), ProgressBar("x", out) as bar:
+        bar(1, 3, 0)
         raise ZeroDivisionError
     assert out.getvalue().endswith("\n")
 
 
 def test_an_encoding_without_blocks_gets_question_marks() -> None:
     out = Ascii()
-    with ProgressBar("x", 1, out) as bar:
-        bar.step()
+    with ProgressBar("x", out) as bar:
+        bar(1, 1, 0)
     assert "|????" in out.getvalue()
 
 
@@ -136,6 +149,57 @@ def test_evaluate_shows_every_step_and_changes_no_bit(
     assert sum("of a loop" in line for line in shown) == 5
 
 
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_a_function_that_is_called_twice_counts_twice(
+    backend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    layer = xarr.jit(lambda v: lax.tanh(lax.sin(v)))
+    with xarr.use_backend(backend), xarr.config(fusion="off"):
+        # One traced function, and so one graph, in two calls.
+        twice = lax.call(layer, lax.call(layer, xarr.asarray(np.ones(3))))
+        lines = capture_bar(lambda: xarr.evaluate(twice, progress="it"), capsys)
+    counts = [line.partition("| ")[2].partition(" [")[0] for line in lines]
+    total = len(lines) - 1
+    assert counts == [f"{step}/{total}" for step in (*range(1, total + 1), total)]
+
+
+@pytest.mark.parametrize("name", ["numpy", "reference"])
+def test_a_program_with_progress_counts_anew_in_each_run(name: str) -> None:
+    told: list[tuple[int, int | None, int]] = []
+    values = np.ones((7, 40), np.float32)
+    with xarr.config(fusion="off"):
+        graph, backend = xarr.lower(long_program, values).stage("traced"), xarr.backend.get(name)
+        compiled = make_program(graph, backend)
+        program = compiled.with_progress(lambda *how_far: told.append(how_far)).program
+        buffer = backend.from_host(values)
+        wanted = compiled.program(buffer)
+        assert not told
+        for _ in range(2):
+            assert_same(program(buffer)[0], wanted[0])
+    half = len(told) // 2
+    assert told[:half] == told[half:]
+    steps, total, iterations = told[-1]
+    assert (steps, iterations) == (total, 0)
+    assert [each[2] for each in told if each[2]] == [1, 2, 3, 4, 5] * 2
+
+
+def test_a_backend_that_wraps_another_shows_its_steps(
+    opaque: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    x = lax.sin(lax.sort(xarr.asarray(np.ones(3))))
+    lines = capture_bar(lambda: xarr.evaluate(x, progress="it"), capsys)
+    assert lines[-1].startswith(f"it 100% |{'█' * 24}| ")
+
+
+def test_a_loop_with_a_bar_says_which_operation_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    with xarr.use_backend("numpy"), xarr.config(fusion="off"), pytest.raises(IndexError) as caught:
+        table = xarr.asarray(np.arange(4.0))
+        np.asarray(lax.fori_loop(0, 9, lambda i, total: total + table[i], 0.0, progress="own"))
+    (note,) = caught.value.__notes__
+    assert "while computing while_loop" in note and "test_progress.py:" in note
+    assert capsys.readouterr().err.splitlines()[-1].startswith("own  44% |")
+
+
 def test_evaluate_of_several_programs_counts_programs(capsys: pytest.CaptureFixture[str]) -> None:
     with xarr.config(max_depth=10**6):
         x = xarr.asarray(0.0)
@@ -158,8 +222,9 @@ def test_a_backend_that_cannot_say_how_far_it_is_runs_all_the_same(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = xarr.backend.get("numpy")
-    monkeypatch.delattr(type(backend), "compile_watched")
-    x = xarr.ones(3) * 2
+    monkeypatch.delattr(type(backend), "with_progress")
+    with xarr.use_backend("numpy"):
+        x = xarr.ones(3) * 2
     assert capture_bar(lambda: xarr.evaluate(x, progress="x"), capsys) == []
     assert_same(x, np.full(3, 2.0))
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from xarr.backend import NUMPY_LIMITS, AbstractBackend, Limits, Program, get
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import ProgressCallback
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedule import Schedule
 from xarr.ir.graph import Graph
@@ -152,8 +152,9 @@ class Backend(AbstractBackend):
     def compile(self, graph: Graph) -> Program:
         return OpaqueProgram(self._inner.compile(graph), self.ordinal)
 
-    def compile_watched(self, graph: Graph, bar: ProgressBar) -> Program:
-        return OpaqueProgram(self._inner.compile_watched(graph, bar), self.ordinal)
+    def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
+        assert isinstance(program, OpaqueProgram)
+        return OpaqueProgram(self._inner.with_progress(program.program, progress), program.ordinal)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> Buffer:
         self.counted.from_host += 1

@@ -1,13 +1,16 @@
-"""The progress of long loops, drawn on standard error.
+"""The progress of long work: it is counted by a `StepCounter`, which tells one callback how far the work is.
 
-On a terminal one line is redrawn at most ten times a second; elsewhere, as in a log file, a line is
-written every ten seconds.  A loop that ends within half a second shows nothing.
+`ProgressBar` is such a callback; it draws on standard error.  On a terminal one line is redrawn at most ten times a
+second; elsewhere, as in a log file, a line is written every ten seconds.  Work that ends within half a second shows
+nothing.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self, TextIO
 
@@ -17,15 +20,53 @@ _REDRAW: Final = 0.1
 _LOG: Final = 10.0
 
 
-class ProgressBar:
-    """Counts steps and shows how far a loop has come; a context manager, which ends the line.
+#: Told how far long work is: (steps done, of how many, iterations done of the loop that the present step is).  The
+#: second is None where it is not known beforehand, the third 0 in a step that is no loop.
+ProgressCallback = Callable[[int, int | None, int], object]
+#: Told how many more steps are done, as `StepCounter.step` and `StepCounter.iterate` are.
+CountSteps = Callable[[int], object]
 
-    label: stands before the bar; total: the number of steps, None where it is not known beforehand.
+
+class StepCounter:
+    """Counts the steps of one run of long work, and tells `progress` each time how far it is.
+
+    total: the number of steps, None where it is not known beforehand.
     """
 
-    def __init__(self, label: str, total: int | None, stream: TextIO | None = None) -> None:
+    def __init__(self, progress: ProgressCallback, total: int | None) -> None:
+        self.steps = 0
+        self.iterations = 0
+        self._progress = progress
+        self._total = total
+
+    def step(self, count: int = 1) -> None:
+        """Count steps."""
+        self.steps += count
+        self.iterations = 0
+        self._progress(self.steps, self._total, 0)
+
+    def iterate(self, count: int = 1) -> None:
+        """Count iterations of the loop that the present step is."""
+        self.iterations += count
+        self._progress(self.steps, self._total, self.iterations)
+
+
+@contextmanager
+def show_progress(label: str, total: int | None) -> Iterator[StepCounter]:
+    """Draw a bar while the block runs, of the steps that it counts."""
+    with ProgressBar(label) as bar:
+        yield StepCounter(bar, total)
+
+
+class ProgressBar:
+    """Draws how far long work is, as a `ProgressCallback`; a context manager, which ends the line.
+
+    label: stands before the bar.
+    """
+
+    def __init__(self, label: str, stream: TextIO | None = None) -> None:
         self.label = label
-        self.total = total
+        self.total: int | None = None
         self.steps = 0
         self.iterations = 0
         self._stream = sys.stderr if stream is None else stream
@@ -34,18 +75,9 @@ class ProgressBar:
         self._next = self._start + _PATIENCE
         self._drawn = 0
 
-    def step(self, count: int = 1) -> None:
-        """Count steps."""
-        self.steps += count
-        self.iterations = 0
-        self._draw_if_due()
-
-    def count_iterations(self, count: int = 1) -> None:
-        """Count iterations of the loop that the present step is."""
-        self.iterations += count
-        self._draw_if_due()
-
-    def _draw_if_due(self) -> None:
+    def __call__(self, steps: int, total: int | None, iterations: int) -> None:
+        """Draw the new state, if the last line was drawn long enough ago."""
+        self.steps, self.total, self.iterations = steps, total, iterations
         now = time.monotonic()
         if now >= self._next:
             self._next = now + (_REDRAW if self._interactive else _LOG)

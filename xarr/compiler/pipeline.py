@@ -10,7 +10,6 @@ from typing import Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.base.configuration import current as config
-from xarr.base.progress import ProgressBar
 from xarr.compiler.dynamic.make_static import make_static
 from xarr.compiler.limits import check_limits
 from xarr.compiler.passes.checks import without_checks
@@ -61,22 +60,15 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
 
 
 def make_program(
-    graph: Graph,
-    backend: AbstractBackend,
-    hot: bool = False,
-    donated: Sequence[int] = (),
-    bar: ProgressBar | None = None,
+    graph: Graph, backend: AbstractBackend, hot: bool = False, donated: Sequence[int] = ()
 ) -> CompiledGraph:
     """The program of `backend` for `graph`: every one that the frontend runs is made here.
 
-    donated: the parameters that it may write over.  bar: where it counts its steps.
+    donated: the parameters that it may write over.
     """
     graph, checks = without_checks(graph, backend)
     lowered = lower(graph, backend, hot=hot)
-    if bar is not None:
-        program = backend.compile_watched(lowered, bar)
-    else:
-        program = backend.compile_owning(lowered, donated) if donated else backend.compile(lowered)
+    program = backend.compile_owning(lowered, donated) if donated else backend.compile(lowered)
     return CompiledGraph(program, lowered, backend, checks)
 
 

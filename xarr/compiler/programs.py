@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.base.frozen_dataclasses import record
+from xarr.base.progress import ProgressCallback
 from xarr.compiler.passes.checks import Checks
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.compiler.plan.program_plan import Plan
@@ -26,6 +27,11 @@ class CompiledGraph:
     graph: Graph
     backend: AbstractBackend
     checks: Checks | None = None
+
+    def with_progress(self, progress: ProgressCallback) -> CompiledGraph:
+        """A copy whose program tells `progress` how far it is."""
+        program = self.backend.with_progress(self.program, progress)
+        return CompiledGraph(program, self.graph, self.backend, self.checks)
 
     @cached_property
     def plan(self) -> Plan | None:

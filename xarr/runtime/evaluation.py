@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from xarr.backend import failed_node
 from xarr.base.configuration import current as config
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import ProgressBar, ProgressCallback, show_progress
 from xarr.compiler.passes.checks import without_checks
 from xarr.compiler.pipeline import lower, make_program
 from xarr.compiler.programs import CompiledGraph, Programs
@@ -54,25 +54,24 @@ def run(roots: list[Node], device: Device, label: str | None = None) -> None:
         for part, needed in parts:
             _run_part(part, needed, device)
     elif len(parts) == 1:
-        with ProgressBar(label, None) as bar:
+        with ProgressBar(label) as bar:
             _run_part(*parts[0], device, bar)
     else:
-        with ProgressBar(label, len(parts)) as bar:
+        with show_progress(label, len(parts)) as counter:
             for part, needed in parts:
                 _run_part(part, needed, device)
-                bar.step()
+                counter.step()
 
 
-def _run_part(order: list[Node], roots: list[Node], device: Device, bar: ProgressBar | None = None) -> None:
-    """Compute the `roots`; with a `bar`, by a program made for this run that counts its steps there."""
+def _run_part(
+    order: list[Node], roots: list[Node], device: Device, progress: ProgressCallback | None = None
+) -> None:
+    """Compute the `roots`, and tell `progress` how far that is."""
     with _lock:
         key, leaves, outputs = structure_of(order, roots, device)
-        compiled = _programs.get(key) if bar is None else None
-        if compiled is None:
-            if bar is None:
-                compiled = _make_and_keep(key, order, leaves, outputs, device)
-            else:
-                compiled = make_program(graph_of(order, leaves, outputs), device.backend, bar=bar)
+        compiled = _programs.get(key) or _make_and_keep(key, order, leaves, outputs, device)
+        if progress is not None:
+            compiled = compiled.with_progress(progress)
     _compute(compiled, order, leaves, outputs, device)
 
 

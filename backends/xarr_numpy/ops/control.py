@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.base.custom_calls import run_custom_call
-from xarr.base.progress import ProgressBar
+from xarr.base.progress import CountSteps, show_progress
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.program_plan import Step
 from xarr.errors import BackendError
@@ -27,36 +27,42 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
-#: Numbers of carried values.
-Numbers = tuple[int, ...]
 
 
 # --- kernels -----------------------------------------------------------------------------------------
 
 
-def while_loop(cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
-    """The carried values after the last iteration."""
+def while_loop(
+    cond: Function, body: Function, *state: Any, count: CountSteps | None = None
+) -> tuple[Any, ...]:
+    """The carried values after the last iteration; `count` is told of each."""
     while cond(*state)[0]:
         state = body(*state)
+        if count is not None:
+            count(1)
     return state
 
 
-def while_loop_then(loop: ops.While, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
+def while_loop_then(
+    loop: ops.While, cond: Function, body: Function, *state: Any, count: CountSteps | None = None
+) -> tuple[Any, ...]:
     """`while_loop` of an unknown number of iterations: after many iterations it goes on in machine code."""
     for _ in range(PROCESSOR.max_python_iterations):
         if not cond(*state)[0]:
             return state
         state = body(*state)
+        if count is not None:
+            count(1)
     native = engine.loop_kernel_if_any(loop)
     if native is None:
-        return while_loop(cond, body, *state)
+        return while_loop(cond, body, *state, count=count)
     kernel, checked = native
     wanted = range(len(state))
     if checked is None:
-        results: tuple[Any, ...] = kernel.call(wanted, (), None, *state)
+        results: tuple[Any, ...] = kernel.call(wanted, (), *state, count=count)
         return results
     indices = [initial.array for initial in checked.initial]
-    results = kernel.call(wanted, (), None, *state, *indices)
+    results = kernel.call(wanted, (), *state, *indices, count=count)
     for index, call in checked.checks:
         check_indices(call, results[index])
     return results[: len(state)]
@@ -66,43 +72,6 @@ def check_indices(call: ops.CustomCall, indices: Any) -> None:
     """Raise the error of a check, unless it lets these pass."""
     declared = tuple((type.dtype, type.shape) for type in call.result_types if isinstance(type, TensorType))
     run_custom_call(call.call_target_name, dict(call.attribute_items), declared, (indices,))
-
-
-def while_loop_shown(progress: ops.Progress, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
-    """`while_loop` with a progress bar."""
-    with ProgressBar(progress.label, progress.total(state)) as bar:
-        while cond(*state)[0]:
-            state = body(*state)
-            bar.step()
-    return state
-
-
-def while_loop_watched(bar: ProgressBar, cond: Function, body: Function, *state: Any) -> tuple[Any, ...]:
-    """`while_loop` as one step of a program that shows how far it is."""
-    while cond(*state)[0]:
-        state = body(*state)
-        bar.count_iterations()
-    return state
-
-
-def native_loop(loop: Function, wanted: Numbers, free: Numbers, *state: Any) -> tuple[Any, ...]:
-    """The carried values after the last iteration of a loop in machine code."""
-    return loop(wanted, free, None, *state)
-
-
-def native_loop_shown(
-    progress: ops.Progress, loop: Function, wanted: Numbers, free: Numbers, *state: Any
-) -> tuple[Any, ...]:
-    """`native_loop` with a progress bar."""
-    with ProgressBar(progress.label, progress.total(state)) as bar:
-        return loop(wanted, free, bar.step, *state)
-
-
-def native_loop_watched(
-    bar: ProgressBar, loop: Function, wanted: Numbers, free: Numbers, *state: Any
-) -> tuple[Any, ...]:
-    """`native_loop` as one step of a program that shows how far it is."""
-    return loop(wanted, free, bar.count_iterations, *state)
 
 
 def custom_call(target: Any, attributes: Any, declared: Any, *operands: Any) -> tuple[Any, ...]:
@@ -182,22 +151,30 @@ def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 def _launch_loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.LaunchLoop) and isinstance(step.op, ops.NativeWhile)
     assert step.program is not None, "the plan was made with a schedule"
-    kernel, progress = engine.loop_kernel(step.program), step.op.progress
+    kernel = engine.loop_kernel(step.program)
     name = emitter.constant(kernel.call, "k")
     emitter.show(name, kernel)
     used = zip(step.carried, step.outputs, strict=True)
     wanted = tuple([k for k, number in used if emitter.plan.is_used(number)])
     reused = tuple([operand for _, operand in emitter.in_place_pairs(step)])
-    arguments = f"{name}, {wanted}, {reused}"
-    loop = f"native_loop({arguments}"
-    if emitter.bar is not None:
-        loop = f"native_loop_watched(bar, {arguments}"
-    elif progress is not None:
-        loop = f"native_loop_shown({emitter.constant(progress)}, {arguments}"
     state = list(step.inputs)
     for k, number in zip(step.carried, step.outputs, strict=True):
         state[k] = number
-    return _next_state(emitter, step, names, state, f"{loop}, {emitter.values(step.inputs)})")
+    return _counted_loop(emitter, step, names, state, f"{name}({wanted}, {reused}")
+
+
+def _counted_loop(emitter: Emitter, step: Step, names: Sequence[str], state: Sequence[int], loop: str) -> str:
+    """The line for a loop, from its call without the carried values; it counts its iterations where that is shown."""
+    assert isinstance(step.op, ops.While)
+    values, progress = emitter.values(step.inputs), step.op.progress
+    call, shown = ", ".join(filter(None, [loop, values])), ""
+    if emitter.counts:
+        call += ", count=counter.iterate"
+    elif progress is not None:
+        total = f"{emitter.constant(progress)}.total([{values}])"
+        shown = f"with show_progress({progress.label!r}, {total}) as counter: "
+        call += ", count=counter.step"
+    return shown + _next_state(emitter, step, names, state, f"{call})")
 
 
 def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Sequence[int], call: str) -> str:
@@ -210,24 +187,20 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.LoopStep) and isinstance(step.op, ops.While)
     functions = f"{emitter.function(step.cond)}, {emitter.function(step.body)}"
-    state, progress = emitter.values(step.inputs), step.op.progress
     if emitter.lanes and step.inputs:
-        return _next_state(emitter, step, names, step.state, f"while_lanes({functions}, {state})")
+        call = f"while_lanes({functions}, {emitter.values(step.inputs)})"
+        return _next_state(emitter, step, names, step.state, call)
     loop = f"while_loop({functions}"
-    if emitter.bar is not None:
-        loop = f"while_loop_watched(bar, {functions}"
-    elif progress is not None:
-        loop = f"while_loop_shown({emitter.constant(progress)}, {functions}"
-    elif engine.active_engine() == "compiled":
+    if engine.active_engine() == "compiled":
         loop = f"while_loop_then({emitter.constant(step.op)}, {functions}"
-    call = f"{', '.join(filter(None, [loop, state]))})"
-    return _next_state(emitter, step, names, step.state, call)
+    return _counted_loop(emitter, step, names, step.state, loop)
 
 
 def _plan_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.PlanCall)
-    function = emitter.function(step.plan, bar=emitter.bar)
-    return _unpacking(names, f"{function}({emitter.values(step.inputs)})")
+    function = emitter.function(step.plan, counts=emitter.counts)
+    counter = "counter, " if emitter.counts else ""
+    return _unpacking(names, f"{function}({counter}{emitter.values(step.inputs)})")
 
 
 def _branch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
@@ -299,9 +272,8 @@ def _map(emitter: Emitter, step: Step) -> str:
 SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
-        *(while_loop, while_loop_then, while_loop_shown, while_loop_watched, custom_call),
-        *(native_loop, native_loop_shown, native_loop_watched, check_indices),
-        *(branch, map_lanes, while_lanes, branch_lanes),
+        *(while_loop, while_loop_then, while_lanes, show_progress, check_indices, custom_call),
+        *(branch, branch_lanes, map_lanes),
     )
 }
 

@@ -33,6 +33,7 @@ from xarr.compiler.plan.program_plan import (
     LoopStep,
     Plan,
     PlanBuffer,
+    PlanCall,
     Step,
     View,
 )
@@ -504,6 +505,21 @@ def test_the_cost_of_branches_is_that_of_the_dearest() -> None:
     (branch,) = [step for step in plan(lower_graph(graph, "off")).steps if isinstance(step, Branch)]
     costs = [sum(step.cost.operations for step in inner.steps) for inner in branch.branches]
     assert branch.cost.operations == max(costs) > min(costs)
+
+
+def test_a_plan_counts_the_steps_of_called_functions_and_of_no_loop() -> None:
+    layer = xarr.jit(lambda v: lax.tanh(lax.sin(v)))
+
+    def program(x: Any) -> Any:
+        twice = lax.call(lambda v: lax.call(layer, lax.call(layer, v)), x)
+        return lax.fori_loop(0, 9, lambda i, v: lax.sort(lax.call(layer, v)), twice)
+
+    made = plan(lower_graph(xarr.lower(program, "f64[20]").graph, "off"))
+    kinds = [type(step) for step in made.steps]
+    # Each layer is a call within the call of the function that jit made; it has two steps.
+    assert kinds.count(PlanCall) == kinds.count(LoopStep) == 1
+    assert made.step_count == len(kinds) + 2 * (1 + 1 + 2)
+    assert plan(lower_graph(xarr.lower(lambda x: x, "f64[20]").graph, "off")).step_count == 0
 
 
 def test_a_plan_prints() -> None:

@@ -313,6 +313,13 @@ class Plan:
         return lay_out(self)
 
     @cached_property
+    def step_count(self) -> int:
+        """The number of steps that a run takes, with those of called functions; a loop or a branch is one."""
+        return len(self.steps) + sum(
+            [call.plan.step_count for call in self.steps if isinstance(call, PlanCall)]
+        )
+
+    @cached_property
     def cost(self) -> Cost:
         """The cost of its steps; of loops of unknown length one iteration counts."""
         return sum(

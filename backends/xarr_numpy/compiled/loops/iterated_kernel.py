@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.progress import CountSteps
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr_numpy import workers
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.loops import wavefront_code
-from xarr_numpy.compiled.loops.loop_kernel import LoopKernel, Report
+from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
 from xarr_numpy.memory import pool
@@ -54,9 +55,9 @@ class IteratedKernel:
         return f"{self._code.origin}, its scalars {self._scalars.origin}"
 
     def call(
-        self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
+        self, wanted: Sequence[int], free: Sequence[int], *operands: Any, count: CountSteps | None = None
     ) -> tuple[Any, ...]:
-        """The carried values after the loop; `report` is told how many steps were taken.
+        """The carried values after the loop; `count` is told how many steps were taken.
 
         All of them, `wanted` or not: a step makes every array.  The operands `free` may be written to.
         """
@@ -64,7 +65,7 @@ class IteratedKernel:
         results = list(operands)
         for number, value in zip(self.group.scalar_indices, state, strict=True):
             results[number] = value
-        for number, value in self._repeat(steps, frozenset(free), report, operands).items():
+        for number, value in self._repeat(steps, frozenset(free), count, operands).items():
             results[number] = value
         return tuple(results)
 
@@ -72,11 +73,11 @@ class IteratedKernel:
         """The number of steps, and the scalars after them."""
         counts: list[int] = []
         everything = range(len(state))
-        after = self._scalars.call(everything, (), counts.append, *state)
+        after = self._scalars.call(everything, (), *state, count=counts.append)
         return sum(counts), after
 
     def _repeat(
-        self, steps: int, free: frozenset[int], report: Report | None, operands: tuple[Any, ...]
+        self, steps: int, free: frozenset[int], count: CountSteps | None, operands: tuple[Any, ...]
     ) -> dict[int, Any]:
         """The arrays after so many steps, by carried value."""
         run = _Tables(self, free, operands)
@@ -86,18 +87,18 @@ class IteratedKernel:
             self._steps(run.address(done), run.address(done + 1), 1)
             run.note_step()
             done += 1
-            if report is not None:
-                report(1)
+            if count is not None:
+                count(1)
         most, block = self._chunk()
         while done < steps:
-            count = min(most, steps - done)
+            chunk = min(most, steps - done)
             if self.group.radius is None:
-                self._steps(run.address(done), run.address(done + 1), count)
+                self._steps(run.address(done), run.address(done + 1), chunk)
             else:
-                self._fronts(run, done, count, block)
-            done += count
-            if report is not None:
-                report(count)
+                self._fronts(run, done, chunk, block)
+            done += chunk
+            if count is not None:
+                count(chunk)
         return run.results(steps)
 
     def _chunk(self) -> tuple[int, int]:

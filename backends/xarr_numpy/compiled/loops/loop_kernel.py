@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.progress import CountSteps
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import Carried, NativeLoop
@@ -25,8 +26,6 @@ from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]
-#: Told after each chunk how many steps it had.
-Report = Callable[[int], object]
 
 #: A chunk that takes less is followed by a longer one, and one that takes more by a shorter one.
 SHORT_SECONDS: Final = 0.05
@@ -63,24 +62,24 @@ class LoopKernel:
         return self._code.origin
 
     def call(
-        self, wanted: Sequence[int], free: Sequence[int], report: Report | None, *operands: Any
+        self, wanted: Sequence[int], free: Sequence[int], *operands: Any, count: CountSteps | None = None
     ) -> tuple[Any, ...]:
         """The carried values after the loop; of arrays of points only those `wanted` are good for anything.
 
-        The operands `free` may be written to, unless they are read-only.  `report` is told the steps of each
+        The operands `free` may be written to, unless they are read-only.  `count` is told the steps of each
         chunk; then the first chunks are short.
         """
         run = _LoopCall(self, frozenset(wanted), frozenset(free), operands)
         most = (
             1
-            if report
+            if count is not None
             else max(1, PROCESSOR.first_chunk_operations // (self._cost * max(1, self.loop.count // 16)))
         )
         while True:
             started = time.perf_counter()
             steps = self._chunk(run, most)
-            if report is not None and steps:
-                report(steps)
+            if count is not None and steps:
+                count(steps)
             if steps < most:
                 return run.results()
             run.go_on()

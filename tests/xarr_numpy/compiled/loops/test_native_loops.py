@@ -409,6 +409,25 @@ def test_a_bar_counts_the_steps(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert "1,234/1,234" in text
 
 
+def test_a_bar_counts_on_in_machine_code(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xarr.base import progress
+    from xarr_numpy.ops import control
+
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_LOG", 0.0)
+    monkeypatch.setattr(control, "PROCESSOR", PROCESSOR.replace(max_python_iterations=10))
+    with xarr.config(fusion="auto"):
+        tripled = lax.fori_loop(0, 500, lambda i, s: s * 3 + i, np.int64(1), progress="tripling")
+        xarr.evaluate(tripled)
+    lines = capsys.readouterr().err.splitlines()
+    assert "500/500" in lines[-1]
+    assert len(lines) < 50, "a chunk of many iterations is told at once"
+    with xarr.config(fusion="off"):
+        assert_same(tripled, lax.fori_loop(0, 500, lambda i, s: s * 3 + i, np.int64(1)))
+
+
 @pytest.fixture
 def interruptible() -> Iterator[None]:
     """Ctrl-C raises KeyboardInterrupt, also in a process that a shell started in the background."""
