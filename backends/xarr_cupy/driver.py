@@ -5,13 +5,17 @@ Nothing else in this package imports CuPy.  This module has never run on a GPU: 
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from importlib.util import find_spec
 from typing import Any, Final, Protocol
 
 import numpy as np
 
-from xarr.errors import BackendError
+from xarr.errors import BackendError, TooLargeError
+from xarr.ir.memory_use import shown_bytes
 
 #: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
 BLOCK: Final = 256
@@ -19,6 +23,11 @@ MOST_BLOCKS: Final = 2**16
 #: Every number is rounded as it is written, and subnormal numbers are kept, as on the CPU.
 OPTIONS: Final = ("--std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true")
 _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
+#: The packages of CuPy, of which there may be one.
+_WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
+#: Launches that the error for a fault lists at most.
+_MOST_SUSPECTS: Final = 8
+_HEAD: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
 
 HostArray = np.ndarray[Any, Any]
 
@@ -56,19 +65,53 @@ class Driver(Protocol):
 
 
 def connect_cupy() -> Driver:
-    """The first GPU, by CuPy.  BackendError where there is no CuPy, an old one, no driver or no device."""
+    """The first GPU, by CuPy.
+
+    BackendError where there is no CuPy, an old one or two of them, no NVRTC, no driver or an old one, or no device: it
+    says which, and what to install.
+    """
     if find_spec("cupy") is None:
         raise BackendError(f"backend 'cupy' needs CuPy 14 or later, which is not installed: {_INSTALL}")
+    wheels = [name for name in _WHEELS if any(metadata.distributions(name=name))]
+    if len(wheels) > 1:
+        raise BackendError(
+            f"backend 'cupy': {' and '.join(wheels)} are both installed, and write over each other's files: "
+            f"pip uninstall {' '.join(wheels)}, then {_INSTALL}"
+        )
     import cupy
 
     if int(cupy.__version__.partition(".")[0]) < 14:
         raise BackendError(f"backend 'cupy' needs CuPy 14 or later, got {cupy.__version__}: {_INSTALL}")
-    if not cupy.cuda.is_available():
+    _require_device(cupy)
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except RuntimeError as error:
         raise BackendError(
-            f"backend 'cupy': CuPy {cupy.__version__} is installed, but no NVIDIA driver or no GPU is here; "
-            "nvidia-smi must list one.  The backend 'numpy' needs none."
-        )
+            "backend 'cupy' needs NVRTC, the compiler of its kernels, which is not installed: pip install "
+            f"nvidia-cuda-nvrtc, or nvidia-cuda-nvrtc-cu12 for cupy-cuda12x; CuPy says: {error}"
+        ) from error
     return CupyDriver(cupy)
+
+
+def _require_device(cupy: Any) -> None:
+    """BackendError where CuPy cannot use a GPU."""
+    if cupy.cuda.is_available():
+        return
+    has, wanted = cupy.cuda.runtime.driverGetVersion(), cupy.cuda.runtime.runtimeGetVersion()
+    if has == 0:
+        reason = "there is no NVIDIA driver: install it, so that nvidia-smi lists a GPU"
+    elif has // 1000 < wanted // 1000:
+        reason = (
+            f"the NVIDIA driver is one for CUDA {has // 1000}, and this CuPy is built for CUDA {wanted // 1000}: "
+            f"update the driver, or pip uninstall {' '.join(_WHEELS)}, then pip install 'xarr[cuda{has // 1000}]'"
+        )
+    else:
+        reason = (
+            "the NVIDIA driver lists no GPU: nvidia-smi must list one, and CUDA_VISIBLE_DEVICES not hide it"
+        )
+    raise BackendError(
+        f"backend 'cupy': CuPy {cupy.__version__} is installed, but {reason}.  The backend 'numpy' needs none."
+    )
 
 
 #: Connects a new backend to its device; tests put an emulated one here.
@@ -84,33 +127,76 @@ class CupyMemory:
 
 
 class CupyDriver:
-    """A GPU by CuPy, on its current stream.  Kernels are compiled by NVRTC: CuPy itself would flush subnormals."""
+    """A GPU by CuPy, on its current stream.  Kernels are compiled by NVRTC: CuPy itself would flush subnormals.
+
+    A fault of a kernel is told when the host waits for it: the error lists the kernels launched since the host waited
+    last.
+    """
 
     def __init__(self, cupy: Any) -> None:
         self._cuda, self._runtime = cupy.cuda, cupy.cuda.runtime
-        self._modules: dict[str, Any] = {}
+        self._default_pool = cupy.get_default_memory_pool
+        self._modules: dict[str, CupyModule] = {}
+        self._launched: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
         self._architecture = f"sm_{cupy.cuda.Device().compute_capability}"
         self.description = f"CuPy {cupy.__version__}, {self._architecture}"
 
     def allocate(self, nbytes: int) -> DeviceMemory:
-        return CupyMemory(self._cuda.alloc(max(nbytes, 1)))
+        try:
+            # The pool frees all that it keeps, and tries again, before it gives up.
+            return CupyMemory(self._cuda.alloc(max(nbytes, 1)))
+        except MemoryError as error:
+            raise TooLargeError(self._memory_report(nbytes)) from error
+
+    def _memory_report(self, wanted: int) -> str:
+        """Say how much was wanted, and who holds the memory of the device."""
+        pool = self._default_pool()
+        free, total = self._runtime.memGetInfo()
+        others = max(0, total - free - pool.total_bytes())
+        return (
+            f"wanted {shown_bytes(wanted)} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
+            f"are free: arrays of this process hold {shown_bytes(pool.used_bytes())}, CuPy's pool keeps "
+            f"{shown_bytes(pool.free_bytes())}, other programs and libraries hold {shown_bytes(others)}"
+        )
 
     def upload(self, address: int, array: HostArray) -> None:
-        self._runtime.memcpy(address, array.ctypes.data, array.nbytes, self._runtime.memcpyHostToDevice)
+        kind, stream = self._runtime.memcpyHostToDevice, self._cuda.get_current_stream().ptr
+        self._run(self._runtime.memcpyAsync, address, array.ctypes.data, array.nbytes, kind, stream)
 
     def download(self, array: HostArray, address: int) -> None:
-        self._cuda.get_current_stream().synchronize()
-        self._runtime.memcpy(array.ctypes.data, address, array.nbytes, self._runtime.memcpyDeviceToHost)
+        kind, stream = self._runtime.memcpyDeviceToHost, self._cuda.get_current_stream()
+        self._run(self._runtime.memcpyAsync, array.ctypes.data, address, array.nbytes, kind, stream.ptr)
+        self._run(stream.synchronize)
+        self._launched.clear()
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
-        stream = self._cuda.get_current_stream().ptr
-        self._runtime.memcpyAsync(target, source, nbytes, self._runtime.memcpyDeviceToDevice, stream)
+        kind, stream = self._runtime.memcpyDeviceToDevice, self._cuda.get_current_stream().ptr
+        self._run(self._runtime.memcpyAsync, target, source, nbytes, kind, stream)
 
-    def load(self, text: str) -> Any:
+    def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call CUDA.  BackendError if the device failed, by this call or by a kernel before."""
+        try:
+            function(*arguments)
+        except (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError) as error:
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception) -> BackendError:
+        """The error of a device that failed, which names the programs that may have done it."""
+        suspects = [module.heads[name] for module, name in dict.fromkeys(reversed(self._launched))]
+        fault = BackendError(
+            f"backend 'cupy': the device failed, {error}.  Launched since the host last waited for it, the latest "
+            f"first: {'; '.join(suspects) or 'nothing of xarr'}.  With CUDA_LAUNCH_BLOCKING=1 the last launch is the "
+            "one that failed.  No other call can use the device in this process."
+        )
+        for module in dict.fromkeys(module for module, _ in reversed(self._launched)):
+            fault.add_note(module.text)
+        return fault
+
+    def load(self, text: str) -> CupyModule:
         if text not in self._modules:
             module = self._cuda.function.Module()
-            module.load(self._compile(text))
-            self._modules[text] = module
+            self._run(module.load, self._compile(text))
+            self._modules[text] = CupyModule(text, module)
         return self._modules[text]
 
     def _compile(self, text: str) -> bytes:
@@ -127,6 +213,31 @@ class CupyDriver:
             nvrtc.destroyProgram(program)
         return cubin
 
-    def launch(self, module: Any, name: str, blocks: int, arguments: Sequence[tuple[int, int]]) -> None:
+    def launch(
+        self, module: CupyModule, name: str, blocks: int, arguments: Sequence[tuple[int, int]]
+    ) -> None:
         pointers = tuple([np.uint64(address) for address, _ in arguments])
-        module.get_function(name)((blocks,), (BLOCK,), pointers)
+        self._launched.append((module, name))
+        self._run(module.function(name), (blocks,), (BLOCK,), pointers)
+
+
+class CupyModule:
+    """The kernels of a text on a GPU.
+
+    * `text` - the CUDA C++,
+    * `heads` - the declaration of each kernel, by its name.
+    """
+
+    def __init__(self, text: str, module: Any) -> None:
+        self.text = text
+        self._module = module
+        self._functions: dict[str, Any] = {}
+        self.heads: dict[str, str] = {
+            name: f"{name}({parameters})" for name, parameters in _HEAD.findall(text)
+        }
+
+    def function(self, name: str) -> Any:
+        """A kernel, looked up once."""
+        if name not in self._functions:
+            self._functions[name] = self._module.get_function(name)
+        return self._functions[name]

@@ -6,9 +6,10 @@ own for each result, constants that are copied to the device once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from xarr.ir.types import TensorType, TupleType, Type
 from xarr_cupy import host
 from xarr_cupy.driver import DeviceMemory, Driver
 from xarr_cupy.emitter import KernelSource, emit
+
+#: Operations that the error for a fault lists at most.
+_MOST_RECENT: Final = 8
 
 
 class DeviceArray:
@@ -47,10 +51,11 @@ class DeviceArray:
 
 
 class LoadedDevice:
-    """A driver with what is kept on it: constants, and the kernels of texts."""
+    """A driver, and the operations that ran on it last, which the error of a device that failed names."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
+        self.recent: deque[Node] = deque(maxlen=_MOST_RECENT)
 
     def new(self, type: TensorType) -> DeviceArray:
         return DeviceArray(self.driver.allocate(type.nbytes), type)
@@ -74,7 +79,15 @@ class LoadedDevice:
     def download(self, array: DeviceArray) -> np.ndarray[Any, Any]:
         made = np.empty(array.type.shape, array.type.dtype)
         if made.size:
-            self.driver.download(made, array.address)
+            try:
+                self.driver.download(made, array.address)
+            except BackendError as error:
+                for node in reversed(self.recent):
+                    error.add_note(
+                        f"launched before: {node.op.called} -> {node.type}, built at {node.source}"
+                    )
+                raise
+            self.recent.clear()
         return made
 
     def launch(self, kernel: Kernel, arrays: Sequence[DeviceArray], workspace: int) -> None:
@@ -142,6 +155,7 @@ class PlanRun:
         if isinstance(step, program_plan.Launch):
             assert step.program is not None, "plans of this backend are made with its schedule"
             outputs = [self.array(number) for number in step.outputs]
+            self.device.recent.append(step.node)
             self.device.launch(step.program, [*inputs, *outputs], self.workspace.address)
             return
         if isinstance(step, program_plan.View):
@@ -182,6 +196,7 @@ class PlanRun:
             node.op, tuple([operand.type for operand in node.operands]), self.program.target
         )
         if kernel is not None:
+            self.device.recent.append(node)
             return self.launch_operation(kernel, inputs)
         types = flatten_types([node.type])
         if not any(type.size for type in types):
@@ -315,9 +330,12 @@ def flatten_types(types: Sequence[Type]) -> list[TensorType]:
 
 def pack(types: Sequence[Type], arrays: Iterable[Any]) -> tuple[Any, ...]:
     """The reverse of `flatten`: values of these types."""
-    left = iter(arrays)
+    # No function inside, which would be a cycle and keep the arrays until the garbage collector comes by.
+    return _take_values(types, iter(arrays))
 
-    def value(type: Type) -> Any:
-        return tuple(map(value, type.elements)) if isinstance(type, TupleType) else next(left)
 
-    return tuple(map(value, types))
+def _take_values(types: Sequence[Type], left: Iterator[Any]) -> tuple[Any, ...]:
+    """Values of these types, of the arrays that are left."""
+    return tuple(
+        [_take_values(type.elements, left) if isinstance(type, TupleType) else next(left) for type in types]
+    )

@@ -296,25 +296,55 @@ def test_nan_and_ties_of_a_block(cupy: Any) -> None:
 
 
 class CupyOf:
-    """The part of CuPy that `connect_cupy` asks for."""
+    """The part of CuPy that `connect_cupy` asks for: its version, and those of CUDA that driver and CuPy have."""
 
-    def __init__(self, version: str, available: bool) -> None:
+    def __init__(self, version: str, available: bool, has: int = 13000) -> None:
         self.__version__ = version
-        self.cuda = self
+        self.cuda = self.runtime = self.nvrtc = self
         self.is_available = lambda: available
+        self.driverGetVersion = lambda: has
+        self.runtimeGetVersion = lambda: 13020
+
+    def getVersion(self) -> tuple[int, int]:
+        raise RuntimeError("No such file: libnvrtc.so.13")
 
 
 @pytest.mark.parametrize(
     ("cupy_module", "message"),
     [
         (CupyOf("13.6.0", True), r"needs CuPy 14 or later, got 13.6.0: pip install 'xarr\[cuda13\]'"),
-        (CupyOf("14.2.0", False), "CuPy 14.2.0 is installed, but no NVIDIA driver or no GPU is here"),
+        (
+            CupyOf("14.2.0", False, 0),
+            "CuPy 14.2.0 is installed, but there is no NVIDIA driver: install it, so that",
+        ),
+        (
+            CupyOf("14.2.0", False, 12040),
+            r"is one for CUDA 12, and .* CUDA 13: update the driver, or pip uninstall",
+        ),
+        (
+            CupyOf("14.2.0", False),
+            "the NVIDIA driver lists no GPU: nvidia-smi must list one, and CUDA_VISIBLE",
+        ),
+        (
+            CupyOf("14.2.0", True),
+            "needs NVRTC.*not installed: pip install nvidia-cuda-nvrtc, .*says: No such file",
+        ),
     ],
 )
 def test_no_device(cupy_module: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", cupy_module)
     monkeypatch.setattr(driver, "find_spec", lambda name: object())
     with pytest.raises(BackendError, match=message):
+        driver.connect_cupy()
+
+
+def test_two_wheels_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "find_spec", lambda name: object())
+    monkeypatch.setattr(driver.metadata, "distributions", lambda name: [name] if name != "cupy" else [])
+    with pytest.raises(
+        BackendError,
+        match=r"cupy-cuda12x and cupy-cuda13x are both installed.*: pip uninstall cupy-cuda12x cupy-cuda13x",
+    ):
         driver.connect_cupy()
 
 

@@ -21,11 +21,15 @@ def nbytes(type: Type) -> int:
 
 
 def out_of_memory(error: MemoryError, node: Node | None) -> TooLargeError:
-    """The error for a program that ran out of memory: it names the array of `node` and the line that built it."""
+    """The error for a program that ran out of memory: it names the array of `node` and the line that built it.
+
+    A backend that says who holds the memory raises a TooLargeError, whose text is kept.
+    """
     if node is None:
         return TooLargeError(f"out of memory: {error}")
+    held = f" ({error})" if isinstance(error, TooLargeError) else ""
     return TooLargeError(
         f"{node.op.called}: out of memory for the result {node.type.short()} of {shown_bytes(nbytes(node.type))} "
-        "and its temporaries; compute it in parts, or index or reduce it before it is evaluated, so that only the part "
-        f"that is needed is computed. Built at {node.source}"
+        f"and its temporaries{held}; compute it in parts, or index or reduce it before it is evaluated, so that only "
+        f"the part that is needed is computed. Built at {node.source}"
     )
