@@ -96,6 +96,13 @@ def thorough(session: nox.Session) -> None:
         session.error(f"red: {', '.join(failed)}")
 
 
+@nox.session(default=False)
+def gpu(session: nox.Session) -> None:
+    """The tests with the marker `gpu`, on a machine with a GPU of NVIDIA; `-- 12` for a driver of CUDA 12."""
+    session.install(f".[test,cuda{''.join(session.posargs) or '13'}]")
+    session.run("python", "-m", "pytest", "-n", "0", "-m", "gpu", "--cuda=gpu", "tests/cuda")
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Every commit hook on every file."""

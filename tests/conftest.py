@@ -29,9 +29,19 @@ settings.load_profile("ci")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--thorough", action="store_true", help="run the tests with the marker `thorough` too")
+    parser.addoption(
+        "--cuda",
+        choices=("emulated", "wheel", "gpu"),
+        default="emulated",
+        help="what the backend `cupy` runs on: the emulator; CuPy on memory of the host too, which must be installed; "
+        "or a GPU, which must be there, for the tests with the marker `gpu`",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("gpu") and config.getoption("--cuda") != "gpu":
+            item.add_marker(pytest.mark.skip(reason="needs a GPU, and --cuda=gpu: nox -s gpu"))
     if config.getoption("--thorough"):
         return
     left_out = [item for item in items if item.get_closest_marker("thorough")]
@@ -53,8 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XARR_KERNEL_CACHE"] = "off"
     if os.environ.get("XARR_BACKEND") in _BACKENDS:
         _register(os.environ["XARR_BACKEND"])
-    if os.environ.get("XARR_BACKEND") == "cupy":
-        _emulate_cuda()
+    _prepare_cuda(config.getoption("--cuda"))
     if config.getoption("--thorough") and not config.getoption("--hypothesis-profile"):
         settings.load_profile("thorough")
     if not hasattr(config, "workerinput"):
@@ -101,6 +110,21 @@ def _register(name: str) -> Any:
     """Let a backend of the tests be found by its name, as a module `xarr_<name>` on the path would be."""
     sys.modules[f"xarr_{name}"] = importlib.import_module(_BACKENDS[name])
     return importlib.import_module("xarr.backend").get(name)
+
+
+def _prepare_cuda(device: str) -> None:
+    """Refuse to run without what `--cuda` asks for, which would skip its tests, and connect the backend `cupy`."""
+    if device == "wheel" and not importlib.import_module("tests.cuda.host_wheel.wheel").is_installed():
+        raise pytest.UsageError(
+            "--cuda=wheel needs CuPy and NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
+        )
+    if device == "gpu":
+        try:
+            importlib.import_module("xarr.backend").get("cupy")
+        except importlib.import_module("xarr.errors").BackendError as error:
+            raise pytest.UsageError(f"--cuda=gpu: {error}") from error
+    elif os.environ.get("XARR_BACKEND") == "cupy":
+        _emulate_cuda()
 
 
 def _emulate_cuda() -> Any:

@@ -1,0 +1,52 @@
+"""CuPy on a `HostDevice`: `load` it before anything else imports CuPy."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from tests.cuda import nvrtc
+from tests.cuda.host_wheel.capsules import exchange
+from tests.cuda.host_wheel.device import HostDevice
+
+#: Without these CuPy cannot work, and the tests say so.
+MISSING = "needs CuPy and NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
+
+
+def is_installed() -> bool:
+    """Whether the wheels of CuPy and of NVRTC are here."""
+    return find_spec("cupy") is not None and nvrtc.library() is not None
+
+
+@lru_cache(None)
+def load() -> tuple[Any, HostDevice]:
+    """CuPy, and the device below it, once in a process."""
+    assert "cupy" not in sys.modules, "CuPy is imported already: it would call a driver"
+    # What CuPy compiles for this device is not for another one.
+    os.environ["CUPY_CACHE_DIR"] = tempfile.mkdtemp(prefix="xarr-cupy-")
+    os.environ["CUPY_ACCELERATORS"] = ""
+    device = HostDevice()
+    for name in ("runtime", "driver"):
+        exchanged = exchange(import_module(f"cupy_backends.cuda.api.{name}"), device)
+        assert exchanged, f"CuPy's module {name} offers no functions of these names"
+    compiler = import_module("cupy_backends.cuda.libs.nvrtc")
+    texts: dict[int, str] = {}
+    create, get_cubin = compiler.createProgram, compiler.getCUBIN
+
+    def create_program(text: str, *rest: Any) -> int:
+        handle: int = create(text, *rest)
+        texts[handle] = text
+        return handle
+
+    def cubin_of(program: int) -> bytes:
+        image: bytes = get_cubin(program)
+        device.texts[image] = texts[program]
+        return image
+
+    compiler.createProgram, compiler.getCUBIN = create_program, cubin_of
+    return import_module("cupy"), device

@@ -1,0 +1,291 @@
+"""The backend `cupy` under the unmodified CuPy wheel, whose memory is the host's and whose kernels the emulator runs.
+
+NVRTC compiles each kernel for sm_90 first, with the options of the backend.  Skipped where the wheels are not
+installed; `.ci/run` installs them.  Tests of both devices run on a GPU too, with the marker `gpu`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.compiler.schedules.serial.test_serial_loops import CASES
+from tests.cuda.host_wheel import wheel
+from tests.cuda.host_wheel.device import HostDevice
+from tests.support.checkout import CHECKOUT
+from xarr import lax
+from xarr.errors import BackendError, TooLargeError
+from xarr_cupy import driver
+from xarr_cupy.driver import CupyDriver
+
+#: Files of tests of the library that a GPU passes; those with large arrays too, which an emulator is too slow for.
+FILES = (
+    "reduction",
+    "indexing",
+    "movement",
+    "sorting",
+    "windows",
+    "loops",
+    "control",
+    "convolution",
+    "contraction",
+)
+
+
+@pytest.fixture
+def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDevice]:
+    """The device below CuPy, with the backend `cupy` on it, and all that a test changes of it put back."""
+    if request.config.getoption("--cuda") == "gpu":
+        pytest.skip("this process uses a GPU")
+    if not wheel.is_installed():
+        pytest.skip(wheel.MISSING)
+    cupy, device = wheel.load()
+    backends = sys.modules["xarr.backend"]
+    monkeypatch.setattr(driver, "connect", driver.connect_cupy)
+    monkeypatch.setattr(backends, "_loaded", {k: v for k, v in backends._loaded.items() if k != "cupy"})
+    monkeypatch.setattr(device, "limit", device.limit)
+    with xarr.use_backend("cupy"):
+        yield device
+    device.reset()
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+@pytest.fixture(params=["wheel", pytest.param("gpu", marks=pytest.mark.gpu)])
+def device(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The backend of new arrays is `cupy`, on memory of the host, or on a GPU."""
+    if request.param == "wheel":
+        request.getfixturevalue("host")
+    with xarr.use_backend("cupy"):
+        yield request.param
+
+
+@pytest.fixture
+def gpu(device: str) -> CupyDriver:
+    connected = driver.connect_cupy()
+    assert isinstance(connected, CupyDriver)
+    return connected
+
+
+ADD = """extern "C" __global__ void add(const double *x, double *y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < 3) y[i] = x[i] + 1;
+}"""
+
+
+def test_arrays_go_to_the_device_and_back(gpu: CupyDriver) -> None:
+    x = np.arange(6.0)
+    memory, other = gpu.allocate(x.nbytes), gpu.allocate(x.nbytes)
+    gpu.upload(memory.address, x)
+    gpu.copy(other.address + 16, memory.address, 32)
+    result = np.empty(4)
+    gpu.download(result, other.address + 16)
+    assert_same(result, x[:4])
+
+
+def test_freed_memory_goes_back_to_the_pool(gpu: CupyDriver) -> None:
+    memory = gpu.allocate(1000)
+    address = memory.address
+    del memory
+    assert gpu.allocate(1000).address == address
+
+
+def test_a_kernel_is_compiled_once_and_launched(gpu: CupyDriver) -> None:
+    x, y = gpu.allocate(24), gpu.allocate(24)
+    gpu.upload(x.address, np.arange(3.0))
+    module = gpu.load(ADD)
+    assert gpu.load(ADD) is module
+    gpu.launch(module, "add", 1, [(x.address, 24), (y.address, 24)])
+    result = np.empty(3)
+    gpu.download(result, y.address)
+    assert_same(result, np.array([1.0, 2.0, 3.0]))
+
+
+def test_all_is_done_on_the_stream_of_the_caller(host: HostDevice) -> None:
+    cupy, gpu = importlib.import_module("cupy"), driver.connect_cupy()
+    host.streams.clear()
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        x = gpu.allocate(24)
+        gpu.upload(x.address, np.arange(3.0))
+        gpu.launch(gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
+        gpu.copy(x.address, x.address + 8, 8)
+        gpu.download(np.empty(3), x.address)
+    assert set(host.streams) == {stream.ptr} and len(host.streams) == 5
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_kind_of_group(name: str, device: str) -> None:
+    function, arrays = CASES[name]
+    result = function(*map(xarr.asarray, arrays))
+    result = [np.asarray(each) for each in (result if isinstance(result, tuple | list) else [result])]
+    with xarr.use_backend("reference"):
+        wanted = function(*map(xarr.asarray, arrays))
+        wanted = [np.asarray(each) for each in (wanted if isinstance(wanted, tuple | list) else [wanted])]
+    for each, other in zip(result, wanted, strict=True):
+        assert_same(each, other)
+
+
+def test_no_memory_is_left_behind(device: str) -> None:
+    pool = importlib.import_module("cupy").get_default_memory_pool()
+    chain = xarr.jit(lambda x: lax.cumsum(x * 2 + 1))
+    x = xarr.asarray(np.arange(1000.0))
+    chain(x).block_until_ready()
+    before = pool.used_bytes(), pool.total_bytes()
+    for _ in range(5):
+        chain(x).block_until_ready()
+    assert (pool.used_bytes(), pool.total_bytes()) == before
+
+
+def test_streams_do_not_mix(device: str) -> None:
+    cupy = importlib.import_module("cupy")
+    streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(4)]
+    results = []
+    for k, stream in enumerate(streams):
+        with stream:
+            x = xarr.asarray(np.arange(10_000.0) + k)
+            for _ in range(5):
+                x = (x * 2 + 1).block_until_ready()
+            results.append(np.asarray(x))
+    for k, result in enumerate(results):
+        assert_same(result, (np.arange(10_000.0) + k) * 32 + 31)
+
+
+def test_subnormal_numbers_are_kept(device: str) -> None:
+    x = np.array([1e-40, -3e-45, 1.5], np.float32)
+    assert_same(xarr.asarray(x) * np.float32(0.5), x * np.float32(0.5))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", FILES)
+def test_the_tests_of_the_library_pass(name: str) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--cuda=gpu"]
+    done = subprocess.run(
+        [*command, f"tests/lax/test_{name}.py"],
+        cwd=CHECKOUT,
+        env={**os.environ, "XARR_BACKEND": "cupy"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+# --- errors ------------------------------------------------------------------------------------------------------
+
+
+def test_out_of_memory_is_told_after_the_pool_was_freed(host: HostDevice) -> None:
+    gpu = driver.connect_cupy()
+    host.limit = host.used + (1 << 20)
+    memory = gpu.allocate(600_000)
+    del memory
+    # What the pool keeps is in the way: it is freed once.
+    held = gpu.allocate(700_000)
+    with pytest.raises(
+        TooLargeError,
+        match=r"wanted 800.0 kB of CuPy .*, of whose .* are free: arrays of this process hold 7.*kB, "
+        r"CuPy's pool keeps .*B, other programs and libraries hold 0 B",
+    ) as caught:
+        gpu.allocate(800_000)
+    assert isinstance(caught.value, MemoryError)
+    del held
+    gpu.allocate(800_000)
+
+
+def test_a_program_without_memory_says_what_it_wanted_and_who_holds_it(host: HostDevice) -> None:
+    host.limit = host.used + (1 << 20)
+    x = xarr.asarray(np.zeros(50_000))
+    with pytest.raises(
+        TooLargeError,
+        match=r"out of memory for the result f64\[1000,1000\] of 8.0 MB and its temporaries "
+        r"\(wanted 8.0 MB of CuPy .* arrays of this process hold 4.* kB, .*Built at .*test_cupy_wheel.py",
+    ):
+        np.asarray(xarr.broadcast_to(x[:1000], (1000, 1000)) * 2.0)
+
+
+OUTSIDE = ADD.replace("y[i] =", "y[i + 100000000] =")
+
+
+def test_a_fault_names_the_kernels_that_may_have_done_it(host: HostDevice) -> None:
+    gpu = driver.connect_cupy()
+    x = gpu.allocate(24)
+    gpu.upload(x.address, np.arange(3.0))
+    gpu.launch(gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
+    gpu.download(np.empty(3), x.address)
+    gpu.launch(gpu.load(OUTSIDE), "add", 1, [(x.address, 24), (x.address, 24)])
+    with pytest.raises(
+        BackendError,
+        match=r"the device failed, cudaErrorIllegalAddress.*: add\(const double \*x, double \*y\)",
+    ) as caught:
+        gpu.download(np.empty(3), x.address)
+    assert caught.value.__notes__ == [OUTSIDE]
+
+
+def test_a_fault_names_the_line_of_the_program(host: HostDevice) -> None:
+    x = xarr.asarray(np.arange(3.0))
+    np.asarray(x)
+    y = x * 2.5
+    y.block_until_ready()
+    host.fail()
+    with pytest.raises(BackendError, match="the device failed, cudaErrorIllegalAddress") as caught:
+        np.asarray(y)
+    assert any("launched before: mul" in note and __file__ in note for note in caught.value.__notes__)
+
+
+def test_a_kernel_that_nvrtc_refuses(gpu: CupyDriver) -> None:
+    with pytest.raises(BackendError, match=r'NVRTC refuses .*(.|\n)*identifier "wide_of" is undefined'):
+        gpu.load(ADD.replace("x[i] + 1", "wide_of(x[i])"))
+
+
+def test_other_machine_code_is_refused_by_the_device(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    with pytest.raises(cupy.cuda.driver.CUDADriverError, match="CUDA_ERROR_INVALID_IMAGE"):
+        cupy.cuda.function.Module().load(b"no machine code")
+
+
+# --- where CuPy cannot work: other processes, in which nothing stands below it ---------------------------------------
+
+
+DOCTOR = """
+import cupy
+from importlib import metadata
+from xarr import doctor
+
+distributions, nvrtc, runtime = metadata.distributions, cupy.cuda.nvrtc, cupy.cuda.runtime
+runtime.driverGetVersion = lambda: 0
+print(doctor.report())
+runtime.driverGetVersion = lambda: 11080
+print(doctor.report())
+def missing(): raise RuntimeError("No such file: libnvrtc.so.13")
+cupy.cuda.is_available, nvrtc.getVersion = lambda: True, missing
+print(doctor.report())
+both = ("cupy-cuda12x", "cupy-cuda13x")
+metadata.distributions = lambda **by: [1] if by.get("name") in both else distributions(**by)
+print(doctor.report())
+"""
+
+
+@pytest.mark.skipif(not wheel.is_installed(), reason=wheel.MISSING)
+def test_doctor_says_what_is_missing_and_what_to_install() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", DOCTOR],
+        cwd=CHECKOUT,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = [line.partition("unavailable: ")[2] for line in done.stdout.splitlines() if " cupy  " in line]
+    no_driver, old_driver, no_nvrtc, two_wheels = said
+    assert "there is no NVIDIA driver: install it, so that nvidia-smi lists a GPU" in no_driver
+    assert "the NVIDIA driver is one for CUDA 11, and this CuPy is built for CUDA 1" in old_driver
+    assert "update the driver, or pip uninstall cupy" in old_driver
+    assert "needs NVRTC, the compiler of its kernels, which is not installed: pip install nvidia-" in no_nvrtc
+    assert "No such file: libnvrtc.so.13" in no_nvrtc
+    assert "cupy-cuda12x and cupy-cuda13x are both installed, and write over each other's files" in two_wheels
