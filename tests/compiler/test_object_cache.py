@@ -350,6 +350,7 @@ def test_a_kernel_is_compiled_once(compilations: list[str]) -> None:
     assert "1 kernels" in doctor.report()
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_a_program_shows_where_its_machine_code_comes_from(compilations: list[str]) -> None:
     """By name, those of inner programs too; its source is the same each time."""
 

@@ -279,6 +279,7 @@ def test_an_array_is_its_live_part(backend: str) -> None:
         assert_same(np.from_dlpack(x), live)
 
 
+@pytest.mark.usefixtures("on_numpy")
 def test_an_array_says_bound_and_live_size() -> None:
     x = dynamic((4,), 0)
     assert repr(x) == "Array([0., 1.], type=f32[<=4], live shape=(2,), dtype=float32)"
