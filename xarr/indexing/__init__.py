@@ -59,7 +59,7 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 
 
 def read_part(array: Array, index: Any) -> Array:
-    """array[index], which where NumPy would make a view a part of `array` (`xarr.runtime.view_tracking`).  Raises as `read`."""
+    """array[index], a part of `array` where NumPy would make a view (`xarr.runtime.view_tracking`).  See `read`."""
     shape = _sizes(array)
     region = BasicIndex.lookup(index, shape)
     if region is not None:

@@ -14,8 +14,8 @@ from xarr.dtypes import BOOL, INTEGER, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.types import Ints
 from xarr_numpy import blas
+from xarr_numpy.functions.conversion import convert
 from xarr_numpy.memory import pool
-from xarr_numpy.ops.helpers import convert
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:

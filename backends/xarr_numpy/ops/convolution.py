@@ -24,9 +24,9 @@ from xarr.ir import ops
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
+from xarr_numpy.functions.conversion import convert
 from xarr_numpy.memory import pool
 from xarr_numpy.ops.contraction import is_for_blas, view_of
-from xarr_numpy.ops.helpers import convert
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import EXTENDED_FLOAT
 from xarr.ir import ops
 from xarr.ir.types import Ints
-from xarr_numpy.ops.helpers import convert
+from xarr_numpy.functions.conversion import convert
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:

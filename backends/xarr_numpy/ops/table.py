@@ -12,13 +12,20 @@ from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
 from xarr.ir.ops.elementwise import DIRECTIONS, numpy_functions, regular_ops
+from xarr_numpy.functions import (
+    complex_functions,
+    conversion,
+    floating_point,
+    integer_arithmetic,
+    movement,
+    results,
+)
 from xarr_numpy.ops import (
     ciphers,
     contraction,
     control,
     convolution,
     factorisations,
-    helpers,
     indexing,
     linear_algebra,
     reductions,
@@ -225,7 +232,13 @@ TABLE: Final[Rows] = {
 
 #: What the written expressions can call.
 SCOPE: Final[dict[str, Any]] = {
-    **helpers.SCOPE,
+    "np": np,
+    **results.SCOPE,
+    **conversion.SCOPE,
+    **movement.SCOPE,
+    **floating_point.SCOPE,
+    **complex_functions.SCOPE,
+    **integer_arithmetic.SCOPE,
     **reductions.SCOPE,
     **contraction.SCOPE,
     **convolution.SCOPE,

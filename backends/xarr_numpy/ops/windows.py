@@ -19,7 +19,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window
-from xarr_numpy.ops.helpers import unsigned_bits
+from xarr_numpy.functions.conversion import unsigned_bits
 from xarr_numpy.ops.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.ops.reductions import COMBINERS, ufunc_of
 from xarr_numpy.ops.table_rows import Rows

@@ -18,7 +18,7 @@ from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Graph
 from xarr_numpy import engine
-from xarr_numpy.ops.helpers import total_order
+from xarr_numpy.functions.floating_point import total_order
 from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.sorts import parallel_sort
 from xarr_numpy.sorts.stable_order import stable_order, take_in_order

@@ -25,7 +25,8 @@ from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen.llvm_jit import Machine
-from xarr_numpy.ops import ciphers, helpers
+from xarr_numpy.functions import conversion, floating_point, integer_arithmetic
+from xarr_numpy.ops import ciphers
 
 Array = np.ndarray[Any, Any]
 
@@ -232,9 +233,9 @@ def test_special_values(name: str, operands: list[float], wanted: list[float], d
 # --- what is exact: the same bits as the NumPy program -----------------------------------------------
 
 EXACT_FLOATS: dict[str, Callable[..., Array]] = {
-    "stablehlo.maximum": helpers.maximum,
-    "stablehlo.minimum": helpers.minimum,
-    "chlo.next_after": helpers.next_after,
+    "stablehlo.maximum": floating_point.maximum,
+    "stablehlo.minimum": floating_point.minimum,
+    "chlo.next_after": floating_point.next_after,
     "stablehlo.remainder": np.fmod,
     "stablehlo.add": np.add,
     "stablehlo.subtract": np.subtract,
@@ -242,8 +243,8 @@ EXACT_FLOATS: dict[str, Callable[..., Array]] = {
     "stablehlo.divide": np.divide,
 }
 EXACT_UNARY: dict[str, Callable[..., Array]] = {
-    "stablehlo.sign": helpers.sign,
-    "stablehlo.round_nearest_afz": helpers.round_away,
+    "stablehlo.sign": floating_point.sign,
+    "stablehlo.round_nearest_afz": floating_point.round_away,
     "stablehlo.round_nearest_even": np.rint,
     "stablehlo.floor": np.floor,
     "stablehlo.ceil": np.ceil,
@@ -253,12 +254,12 @@ EXACT_UNARY: dict[str, Callable[..., Array]] = {
     "stablehlo.is_finite": np.isfinite,
 }
 EXACT_INTEGERS: dict[str, Callable[..., Array]] = {
-    "stablehlo.divide": helpers.integer_divide,
-    "stablehlo.remainder": helpers.integer_remainder,
-    "stablehlo.power": helpers.integer_power,
-    "stablehlo.shift_left": helpers.shift_left,
-    "stablehlo.shift_right_logical": helpers.shift_right_logical,
-    "stablehlo.shift_right_arithmetic": helpers.shift_right_arithmetic,
+    "stablehlo.divide": integer_arithmetic.integer_divide,
+    "stablehlo.remainder": integer_arithmetic.integer_remainder,
+    "stablehlo.power": integer_arithmetic.integer_power,
+    "stablehlo.shift_left": integer_arithmetic.shift_left,
+    "stablehlo.shift_right_logical": integer_arithmetic.shift_right_logical,
+    "stablehlo.shift_right_arithmetic": integer_arithmetic.shift_right_arithmetic,
     "stablehlo.maximum": np.maximum,
     "stablehlo.minimum": np.minimum,
     "stablehlo.add": np.add,
@@ -266,8 +267,8 @@ EXACT_INTEGERS: dict[str, Callable[..., Array]] = {
     "stablehlo.xor": np.bitwise_xor,
 }
 EXACT_INTEGERS_UNARY: dict[str, Callable[..., Array]] = {
-    "stablehlo.popcnt": helpers.popcnt,
-    "stablehlo.count_leading_zeros": helpers.count_leading_zeros,
+    "stablehlo.popcnt": integer_arithmetic.popcnt,
+    "stablehlo.count_leading_zeros": integer_arithmetic.count_leading_zeros,
     "stablehlo.not": np.invert,
     "stablehlo.negate": np.negative,
 }
@@ -353,7 +354,7 @@ def test_conversions_round_once(old: Any, new: np.dtype[Any], width: int) -> Non
         ]
         x = np.concatenate([integers(np.dtype(old)), np.array(powers, old)])
     with np.errstate(all="ignore"):
-        assert_same(convert_bits(x, new, width), helpers.convert(x, new))
+        assert_same(convert_bits(x, new, width), conversion.convert(x, new))
 
 
 NATIVE = [
@@ -370,14 +371,14 @@ def test_conversions_of_registers(old: np.dtype[Any], new: np.dtype[Any], width:
     else:
         x = np.concatenate([edges(old.type), samples(old, 50)]) if old.kind == "f" else integers(old)
     with np.errstate(all="ignore"):
-        assert_same(convert_bits(x, new, width), helpers.convert(x, new))
+        assert_same(convert_bits(x, new, width), conversion.convert(x, new))
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(("exponent", "mantissa"), [(5, 10), (8, 7), (4, 3), (11, 52), (2, 0), (3, 23)])
 def test_reduce_precision(dtype: Any, exponent: int, mantissa: int) -> None:
     op, x = ops.ReducePrecision(exponent, mantissa), samples(dtype, 500)
-    wanted = helpers.reduce_precision(x, exponent, mantissa)
+    wanted = floating_point.reduce_precision(x, exponent, mantissa)
     run = Kernel(lambda value: lower_graph(op, dtype, value), [dtype], 8)
     assert_same(run(x), wanted)
 
@@ -434,7 +435,9 @@ def test_clamp(dtype: Any) -> None:
     run = Kernel(lambda *values: lower_graph(ops.Clamp(), dtype, *values), [dtype] * 3, 8)
     with np.errstate(all="ignore"):
         least, most = (
-            (helpers.maximum, helpers.minimum) if np.dtype(dtype).kind == "f" else (np.maximum, np.minimum)
+            (floating_point.maximum, floating_point.minimum)
+            if np.dtype(dtype).kind == "f"
+            else (np.maximum, np.minimum)
         )
         assert_same(run(low, x, high), most(least(x, low), high))
 
@@ -460,7 +463,7 @@ def test_ciphers(op: ThreefryBits | PhiloxPair) -> None:
 def test_comparisons(direction: str, total_order: bool) -> None:
     x, y = (part.ravel() for part in np.meshgrid(edges(np.float32), edges(np.float32)))
     op = ops.Compare(direction, total_order)
-    ordered = [helpers.total_order(part) if total_order else part for part in (x, y)]
+    ordered = [floating_point.total_order(part) if total_order else part for part in (x, y)]
     names = {"EQ": "equal", "NE": "not_equal", "GE": "greater_equal", "GT": "greater"}
     wanted = getattr(np, {**names, "LE": "less_equal", "LT": "less"}[direction])(*ordered)
     for width in (1, 8):
