@@ -18,6 +18,26 @@ UNSIGNED: Final = ("uint8", "uint16", "uint32", "uint64")
 INTS: Final = SIGNED + UNSIGNED
 FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
 COMPLEXES: Final = ("complex64", "complex128")
+#: Functions of `xarr.lax` of one complex operand.
+COMPLEX_UNARY: Final = (
+    *(
+        "abs",
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "conj",
+        "cos",
+        "cosh",
+        "exp",
+        "expm1",
+        "imag",
+    ),
+    *("log", "log1p", "logistic", "neg", "real", "reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt"),
+    *("square", "tan", "tanh"),
+)
 FLOAT8: Final = tuple(name for name in dir(ml_dtypes) if name.startswith("float8"))
 
 #: The shapes of XLA's corner cases: 0-d, empty, of size 1, ordinary, of rank 5.

@@ -11,6 +11,7 @@ from hypothesis import example, given, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.draws.indices import UPDATE_UFUNCS
 from xarr.errors import BackendError, BroadcastError, DTypeError, IndexingError, ValueRangeError
 
 pytestmark = pytest.mark.implicit
@@ -88,13 +89,7 @@ def test_writing(case: tuple[tuple[int, ...], Any], data: st.DataObject) -> None
 
 UPDATES: dict[str, Callable[[HostArray, Any], HostArray]] = {
     "set": lambda old, value: np.broadcast_to(value, old.shape),
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.true_divide,
-    "power": np.power,
-    "min": np.minimum,
-    "max": np.maximum,
+    **UPDATE_UFUNCS,
 }
 
 

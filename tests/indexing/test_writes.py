@@ -15,7 +15,7 @@ from hypothesis import assume, given, strategies as st
 import xarr
 from tests.compare import assert_same
 from tests.support import fuzz
-from tests.support.draws.indices import Index, count_up, indices, values_for
+from tests.support.draws.indices import UPDATE_UFUNCS, Index, count_up, indices, values_for
 from xarr.errors import (
     ArgumentError,
     BroadcastError,
@@ -91,19 +91,8 @@ def test_in_place_arithmetic_reads_and_writes_once(index: Index, data: st.DataOb
     assert_same(a, wanted)
 
 
-UFUNCS: dict[str, np.ufunc] = {
-    "add": np.add,
-    "subtract": np.subtract,
-    "multiply": np.multiply,
-    "divide": np.true_divide,
-    "power": np.power,
-    "min": np.minimum,
-    "max": np.maximum,
-}
-
-
 @fuzzed
-@given(indices(), st.sampled_from(sorted(UFUNCS)), DRAWN)
+@given(indices(), st.sampled_from(sorted(UPDATE_UFUNCS)), DRAWN)
 def test_at_updates_as_ufunc_at(index: Index, method: str, data: st.DataObject) -> None:
     x = 1 + count_up(index.shape, "float64") / 8
     shape = select(x, index.host).shape
@@ -113,7 +102,7 @@ def test_at_updates_as_ufunc_at(index: Index, method: str, data: st.DataObject) 
     wanted = x.copy()
     assume(index.shape)
     with np.errstate(all="ignore"):
-        UFUNCS[method].at(wanted, index.host, value)
+        UPDATE_UFUNCS[method].at(wanted, index.host, value)
     result = getattr(xarr.asarray(x).at[index.own], method)(value)
     # A power of a power amplifies the error of the first.
     assert_same(result, wanted, ulp=2000 if method == "power" else 0)
@@ -451,16 +440,16 @@ def test_an_index_in_a_loop() -> None:
     assert xarr.lax.fori_loop(0, 5, step, xarr.asarray(0)).item() == x.sum()
 
 
-UPDATES: dict[str, Callable[[Any], Any]] = {
+COMPLEX_WRITES: dict[str, Callable[[Any], Any]] = {
     "set": lambda x: x.at[[0]].set(1j),
     "setitem": lambda x: x.__setitem__([0], 1j),
 }
 
 
-@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("update", COMPLEX_WRITES)
 def test_a_complex_value_does_not_fit_reals(update: str) -> None:
     with pytest.raises(TypeError, match="complex value does not fit"):
-        UPDATES[update](xarr.zeros(3))
+        COMPLEX_WRITES[update](xarr.zeros(3))
 
 
 def test_function_of_apply_must_keep_the_shape() -> None:

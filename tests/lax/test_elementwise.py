@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import cmath
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any, Final
 
@@ -16,7 +17,19 @@ from tests import lax_values as make
 from tests.compare import assert_same
 from tests.elementwise_ops import RECORDS as KNOWN, REGULAR, types_of
 from tests.lax_oracle import Call, Record, compute_expected, compute_result, is_in_jax, jax_function
-from tests.lax_values import BOOLS, COMPLEXES, FLOAT8, FLOATS, INTS, SHAPES, SIGNED, HostArray, dtype_of
+from tests.lax_values import (
+    BOOLS,
+    COMPLEX_UNARY,
+    COMPLEXES,
+    FLOAT8,
+    FLOATS,
+    INTS,
+    SHAPES,
+    SIGNED,
+    HostArray,
+    dtype_of,
+)
+from tests.support.checkout import CHECKOUT
 from tests.ulp_bounds import ANNEX_G, bound_of, differences
 from xarr import lax
 from xarr.dtypes import COMPLEX, FLOAT, info
@@ -212,8 +225,8 @@ RECORDS: Final = (
     ),
 )
 
-#: Functions without a record, and why.
-EXCUSED: Final[dict[str, str]] = {"exp2": "no operation of its own: tests/lax/test_stacking_and_tiling.py"}
+#: Functions without a record, and the file whose tests call them: `exp2` is no operation.
+EXCUSED: Final = {"exp2": "tests/lax/test_stacking_and_tiling.py"}
 
 _CASES: Final = [
     pytest.param(record, dtype, id=f"{record.name}-{dtype}") for record in RECORDS for dtype in record.dtypes
@@ -299,39 +312,7 @@ def _assert_same_zeros(got: HostArray, wanted: HostArray) -> None:
 # --- special values of complex functions ----------------------------------------------------------------
 
 _SPECIAL: Final = [
-    Record(name, COMPLEXES, lambda dtype: [(make.special_complexes(dtype),)])
-    for name in (
-        *(
-            "abs",
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atanh",
-            "conj",
-            "cos",
-            "cosh",
-            "exp",
-            "expm1",
-            "imag",
-        ),
-        *(
-            "log",
-            "log1p",
-            "logistic",
-            "neg",
-            "real",
-            "reciprocal",
-            "rsqrt",
-            "sign",
-            "sin",
-            "sinh",
-            "sqrt",
-            "square",
-        ),
-        *("tan", "tanh"),
-    )
+    Record(name, COMPLEXES, lambda dtype: [(make.special_complexes(dtype),)]) for name in COMPLEX_UNARY
 ] + [
     Record(name, COMPLEXES, lambda dtype: [make.special_complex_pairs(dtype)])
     for name in ("add", "div", "eq", "max", "min", "mul", "ne", "pow", "sub")
@@ -509,7 +490,7 @@ def _is_defined_in(value: Any, module: Any) -> bool:
     )
 
 
-def missing(names: set[str], records: Sequence[Record], excused: dict[str, str]) -> set[str]:
+def missing(names: set[str], records: Sequence[Record], excused: Mapping[str, str]) -> set[str]:
     """The functions that have neither a record nor an excuse."""
     return names - {record.name for record in records} - set(excused)
 
@@ -529,3 +510,29 @@ def test_every_function_has_a_record() -> None:
 
 def test_a_function_without_record_is_found() -> None:
     assert missing({"add", "frobnicate"}, RECORDS, EXCUSED) == {"frobnicate"}
+
+
+def find_untested(excused: Mapping[str, str]) -> list[str]:
+    """The excused functions that the named file does not call as `lax.name(…)`."""
+    return [
+        name for name, file in excused.items() if name not in find_calls((CHECKOUT / file).read_text("utf-8"))
+    ]
+
+
+def find_calls(source: str) -> set[str]:
+    """The functions of `lax` that a source calls."""
+    functions = [node.func for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    return {
+        each.attr
+        for each in functions
+        if isinstance(each, ast.Attribute) and ast.unparse(each.value) == "lax"
+    }
+
+
+def test_the_files_of_excused_functions_call_them() -> None:
+    assert find_untested(EXCUSED) == []
+
+
+def test_an_excuse_without_a_call_is_found() -> None:
+    assert find_untested({"exp2": "tests/lax/test_movement.py"}) == ["exp2"]
+    assert find_calls("lax.exp2\n# lax.sin(x)\njax.lax.cos(x)\ntan(x)\nlax.exp(lax.log(x))") == {"exp", "log"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import xarr
-from tests.compare import assert_same
+from tests.support.jitting import assert_compiled_loops_agree
 from xarr import lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -25,13 +25,6 @@ Array = np.ndarray[Any, Any]
 def smooth(u: Any) -> Any:
     inner = 0.25 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:])
     return u.at[1:-1, 1:-1].set(inner)
-
-
-def agree(function: Callable[..., Any], *arrays: Any) -> None:
-    with xarr.config(fusion="off"):
-        wanted = np.asarray(function(*map(xarr.asarray, arrays)))
-    with xarr.config(fusion="compiled"):
-        assert_same(np.asarray(xarr.jit(function)(*arrays)), wanted)
 
 
 def groups(function: Callable[..., Any], *types: str) -> list[ops.Fusion]:
@@ -59,15 +52,15 @@ def test_two_fields_are_updated_in_one_pass() -> None:
 
     (group,) = groups(step, "f64[1000]", "f64[1000]")
     assert len(group.computation.results) == 2
-    agree(lambda u, v: sum(step(u, v)), RNG.normal(size=1000), RNG.normal(size=1000))
+    assert_compiled_loops_agree(lambda u, v: sum(step(u, v)), RNG.normal(size=1000), RNG.normal(size=1000))
 
 
 @pytest.mark.parametrize("shape", [(16, 17), (300, 201), (3, 3)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_steps_of_a_stencil(shape: tuple[int, ...], dtype: str) -> None:
     u = RNG.normal(size=shape).astype(dtype)
-    agree(lambda u: smooth(smooth(smooth(u))), u)
-    agree(lambda u: lax.fori_loop(0, 5, lambda _, u: smooth(u), u), u)
+    assert_compiled_loops_agree(lambda u: smooth(smooth(smooth(u))), u)
+    assert_compiled_loops_agree(lambda u: lax.fori_loop(0, 5, lambda _, u: smooth(u), u), u)
 
 
 def test_normalised_rows_are_written_into_the_middle() -> None:
@@ -75,12 +68,12 @@ def test_normalised_rows_are_written_into_the_middle() -> None:
         rows = u[1:-1]
         return u.at[1:-1].set(rows / xarr.sum(rows, axis=1, keepdims=True))
 
-    agree(function, np.arange(1.0, 41.0).reshape(8, 5))
+    assert_compiled_loops_agree(function, np.arange(1.0, 41.0).reshape(8, 5))
 
 
 def test_the_array_around_may_be_computed_too() -> None:
-    agree(lambda u: (u * 2 + 1).at[1:].set(u[:-1] - 1), RNG.normal(size=(40, 7)))
-    agree(lambda u: xarr.exp(u * 0).at[1:].set(u[:-1] - 1), RNG.normal(size=(40, 7)))
+    assert_compiled_loops_agree(lambda u: (u * 2 + 1).at[1:].set(u[:-1] - 1), RNG.normal(size=(40, 7)))
+    assert_compiled_loops_agree(lambda u: xarr.exp(u * 0).at[1:].set(u[:-1] - 1), RNG.normal(size=(40, 7)))
 
 
 @st.composite
@@ -114,4 +107,4 @@ def programs(draw: st.DrawFn) -> tuple[Callable[[Any], Any], Array]:
 @given(programs())
 @settings(max_examples=40, deadline=None)
 def test_random_windows(program: tuple[Callable[[Any], Any], Array]) -> None:
-    agree(*program)
+    assert_compiled_loops_agree(*program)

@@ -16,6 +16,16 @@ HostArray = np.ndarray[Any, Any]
 SHAPES: Final = st.lists(st.sampled_from([0, 1, 2, 3, 3, 4, 4, 5]), max_size=4).map(tuple)
 BOUNDS: Final = st.none() | st.integers(-7, 7) | st.sampled_from([-(10**30), 10**30])
 STEPS: Final = st.none() | st.sampled_from([-(10**20), -3, -2, -1, 1, 2, 3, 10**20])
+#: Updates of `x.at[i]` that are a ufunc of the old and the new value.
+UPDATE_UFUNCS: Final[dict[str, np.ufunc]] = {
+    "add": np.add,
+    "subtract": np.subtract,
+    "multiply": np.multiply,
+    "divide": np.true_divide,
+    "power": np.power,
+    "min": np.minimum,
+    "max": np.maximum,
+}
 DTYPES: Final = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 

@@ -12,8 +12,9 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
+from tests.support.jitting import assert_compiled_loops_agree
 from tests.support.threads import threads
-from xarr import lax, tree
+from xarr import lax
 from xarr.compiler.plan.planner import peak
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -43,17 +44,11 @@ def remarks(function: Callable[..., Any], *arrays: Any) -> list[str]:
 
 
 def agree(function: Callable[..., Any], *arrays: Any, same_sums: bool = True) -> None:
-    arrays = tuple(map(xarr.asarray, arrays))
-    with xarr.config(fusion="off"):
-        wanted = tree.flatten(function(*arrays))[0]
-        xarr.evaluate(*wanted)
-    with xarr.config(fusion="compiled"):
-        results = tree.flatten(xarr.jit(function)(*arrays))[0]
-    for left, right in zip(results, wanted, strict=True):
-        if same_sums:
-            assert_same(left, right)
-        else:
-            assert np.allclose(np.asarray(left), np.asarray(right), rtol=1e-10)
+    assert_compiled_loops_agree(function, *arrays, compare=assert_same if same_sums else assert_close)
+
+
+def assert_close(got: Any, wanted: Any) -> None:
+    assert np.allclose(np.asarray(got), np.asarray(wanted), rtol=1e-10)
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from hypothesis import given, settings, strategies as st
 
 import xarr
 from tests.compare import assert_same
-from xarr import lax, tree
+from tests.support.jitting import assert_compiled_loops_agree
+from xarr import lax
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 
@@ -45,14 +46,7 @@ def is_native(function: Callable[..., Any], *arguments: Any) -> bool:
 def agree(function: Callable[..., Any], *arrays: Any, native: bool = True) -> None:
     """The compiled loop gives the bits of the loop step by step."""
     assert is_native(function, *arrays) == native
-    arrays = tuple(map(xarr.asarray, arrays))
-    with xarr.config(fusion="off"):
-        wanted = tree.flatten(function(*arrays))[0]
-        xarr.evaluate(*wanted)
-    with xarr.config(fusion="compiled"):
-        results = tree.flatten(xarr.jit(function)(*arrays))[0]
-    for left, right in zip(results, wanted, strict=True):
-        assert_same(left, right)
+    assert_compiled_loops_agree(function, *arrays)
 
 
 def escape(limit: int, dtype: str = "float64") -> Callable[[Any, Any], Any]:
