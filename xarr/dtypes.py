@@ -144,6 +144,11 @@ ANY: Final = NUMBER | BOOL
 #: `dtype.kind` does not tell: it is "f" for float8_e5m2 and "V" for the others.
 EXTENDED_FLOAT: Final = frozenset(dtype for dtype in FLOAT if not issubclass(dtype.type, np.floating))
 
+#: Those whose only NaN has the bits that others have for -0.  A total order has it last.
+WITHOUT_MINUS_ZERO: Final = frozenset(
+    map(np.dtype, (float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)),
+)
+
 SUB_BYTE_INTEGER: Final = frozenset(dtype for dtype, wide in SUB_BYTE.items() if wide in INTEGER)
 
 PREDICATE: Final = np.dtype(np.bool_)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, float8_e8m0fnu, info
+from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, WITHOUT_MINUS_ZERO, float8_e8m0fnu, info
 from xarr_numpy.functions.complex_functions import complex_divide
 from xarr_numpy.functions.conversion import SIGNED, UNSIGNED, unsigned_bits
 
@@ -116,6 +116,12 @@ def total_order(x: Array) -> Array:
     return result
 
 
+def comparison_order(x: Array) -> Array:
+    """Integers that compare as the total order of floats has it; a NaN that has the bits of -0 comes last."""
+    order = total_order(x)
+    return np.where(np.isnan(x), np.int16(128), order) if x.dtype in WITHOUT_MINUS_ZERO else order
+
+
 def reduce_precision(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round to nearest even in a format with these exponent and mantissa bits; overflow to infinity,
     underflow to zero (no subnormals), NaN kept.  Source: XLA's ReducePrecision."""
@@ -163,7 +169,7 @@ SCOPE: Final[dict[str, Any]] = {
         next_after,
         power,
         round_away,
-        total_order,
+        comparison_order,
         reduce_precision,
     )
 }

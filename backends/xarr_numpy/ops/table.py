@@ -79,7 +79,9 @@ def _compare(emitter: Emitter, step: Step) -> str:
     assert isinstance(step.op, ops.Compare)
     x, y = broadcast_operands(emitter, step)
     ufunc = f"np.{DIRECTIONS[step.op.direction]}"
-    return f"{ufunc}(total_order({x}), total_order({y}))" if step.op.total_order else f"{ufunc}({x}, {y})"
+    if step.op.total_order:
+        x, y = f"comparison_order({x})", f"comparison_order({y})"
+    return f"{ufunc}({x}, {y})"
 
 
 #: Element types whose finite numbers stand in a program as they are.

@@ -13,12 +13,12 @@ import numpy as np
 
 from xarr.compiler.plan.program_plan import Step
 from xarr.compiler.sort_keys import Column, order_of
-from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT
+from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, WITHOUT_MINUS_ZERO
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Graph
 from xarr_numpy import engine
-from xarr_numpy.functions.floating_point import total_order
+from xarr_numpy.functions.floating_point import comparison_order, total_order
 from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.sorts import parallel_sort
 from xarr_numpy.sorts.stable_order import stable_order, take_in_order
@@ -100,7 +100,7 @@ def sort_plainly(column: Column, merged: Sorter, x: Array, axis: int) -> Array:
 def _numbers(x: Array, column: Column) -> Array:
     """New integers that are ordered as `x` is by `column`, where x has no NaN or the order is total."""
     if x.dtype in FLOAT:
-        numbers = np.array(total_order(np.ascontiguousarray(x)))
+        numbers = np.array(comparison_order(np.ascontiguousarray(x)))
         if not column.total and numbers.dtype.kind == "i":
             numbers += numbers == -1  # -0.0, which is 0.0
     else:
@@ -112,6 +112,8 @@ def _from_numbers(numbers: Array, column: Column, dtype: np.dtype[Any]) -> Array
     """The elements that such integers stand for, of a total order or of integers."""
     if column.descending:
         numbers = np.invert(numbers)
+    if dtype in WITHOUT_MINUS_ZERO:
+        numbers = np.where(numbers == 128, -1, numbers).astype(np.int8)
     if dtype in FLOAT:
         # What gives the order of bits gives the bits of the order.
         return total_order(numbers.view(dtype)).view(dtype)

@@ -27,6 +27,7 @@ from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen.llvm_jit import Machine
 from xarr_numpy.functions import conversion, floating_point, integer_arithmetic
 from xarr_numpy.ops import ciphers
+from xarr_reference.scalars import bit_order
 
 Array = np.ndarray[Any, Any]
 
@@ -469,6 +470,19 @@ def test_comparisons(direction: str, total_order: bool) -> None:
     for width in (1, 8):
         run = Kernel(lambda a, b: lower_graph(op, np.float32, a, b), [np.float32] * 2, width)
         assert_same(run(x, y), wanted)
+
+
+@pytest.mark.parametrize("dtype", EXTENDED, ids=str)
+def test_total_order_of_narrow_floats(dtype: np.dtype[Any]) -> None:
+    unsigned = register_dtype(dtype)
+    bits = np.arange(256).astype(unsigned) << 8 * (unsigned.itemsize - 1)
+    x, y = (part.ravel() for part in np.meshgrid(bits, bits))
+    wanted = [bit_order(a) < bit_order(b) for a, b in zip(x.view(dtype), y.view(dtype), strict=True)]
+    op = ops.Compare("LT", total_order=True)
+    run = Kernel(lambda a, b: lower_graph(op, dtype, a, b), [unsigned] * 2, 8)
+    assert_same(run(x, y), np.array(wanted))
+    ordered = [floating_point.comparison_order(part.view(dtype)) for part in (x, y)]
+    assert_same(np.less(*ordered), np.array(wanted))
 
 
 @pytest.mark.parametrize("dtype", EXTENDED, ids=str)

@@ -26,7 +26,7 @@ from xarr.compiler.functions import (
     power,
     trigonometric,
 )
-from xarr.compiler.functions.conversion import convert, narrow, register_dtype, widen
+from xarr.compiler.functions.conversion import convert, narrow, order_of_bits, register_dtype, widen
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER
 from xarr.ir import ops
@@ -133,8 +133,10 @@ def multiply_add(x: Value, y: Value, addend: Value) -> Value:
 
 
 def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
-    if op.name in _OF_THE_FORMAT or (isinstance(op, ops.Compare) and op.total_order):
+    if op.name in _OF_THE_FORMAT:
         return None
+    if isinstance(op, ops.Compare) and op.total_order:
+        return _compare(ops.Compare(op.direction), *[order_of_bits(each, dtype) for each in operands])
     result = _lower_register(op, SINGLE, [widen(operand, dtype) for operand in operands])
     return narrow(result, dtype) if result is not None and result.dtype == SINGLE else result
 

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from xarr import dtypes
+from xarr.compiler.functions.arithmetic import total_order
 from xarr.compiler.functions.rounding import float32_to_odd
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 
@@ -55,11 +56,20 @@ _NARROW: Final = {
 }
 _SCALE: Final = np.dtype(dtypes.float8_e8m0fnu)
 _SINGLE: Final = np.dtype(np.float32)
+_SHORT: Final = np.dtype(np.int16)
 
 
 def register_dtype(dtype: DType) -> DType:
     """The type of a register for an element type: itself, or that of its bits."""
     return np.dtype(f"u{dtype.itemsize}") if dtype in dtypes.EXTENDED_FLOAT else dtype
+
+
+def order_of_bits(x: Value, dtype: DType) -> Value:
+    """Integers that compare as the total order of bfloat16 or float8; a NaN that has the bits of -0 comes last."""
+    if dtype == _SCALE:
+        return x
+    order = total_order(x)
+    return x.eq(0x80).select(0x80, order.convert(_SHORT)) if dtype in dtypes.WITHOUT_MINUS_ZERO else order
 
 
 def convert(x: Value, old: DType, new: DType) -> Value:
