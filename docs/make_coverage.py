@@ -102,7 +102,7 @@ def in_xarr(name: str) -> bool:
 
 
 def row(name: str) -> Row | None:
-    """The row of a name; None if nobody has said what becomes of it."""
+    """The row of a name; None if the table says nothing of it."""
     told = remarks().get(name)
     if told is not None:
         return Row(name, *told) if in_xarr(name) == (told[0] in ("same", "differs")) else None

@@ -109,7 +109,7 @@ def parse(text: str) -> Module:
 
 
 def load(path: str | Path) -> Module:
-    """`parse` of a file, whose name then stands in the messages."""
+    """`parse` of a file, whose name is in the messages."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:

@@ -83,7 +83,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _in_child() -> None:
-    """Give BLAS its threads back in a forked process: of the threads that held it, none is there."""
+    """Give BLAS its threads back in a forked process: the threads that held them do not exist there."""
     try:
         if _holders:
             _holders.clear()

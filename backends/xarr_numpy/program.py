@@ -229,7 +229,7 @@ class Emitter:
         return self._compile(arguments)
 
     def _parameters(self) -> str:
-        """The names of the arguments; tuples among them are taken apart, except in functions inside of the program."""
+        """The names of the arguments; tuples among them are unpacked, except in functions inside of the program."""
         numbers = iter(self.plan.parameters)
         if self.name != "program":
             self._names = {number: f"a{index}" for index, number in enumerate(numbers)}

@@ -1,4 +1,4 @@
-"""Pytrees: how values held in nested containers are taken apart and built, and which classes are containers.
+"""Pytrees: how nested containers of values are flattened and unflattened, and which classes are containers.
 
 Containers are tuples, lists, dicts (OrderedDict and defaultdict too), named tuples, dataclasses, None, and the
 classes that were registered.  Whatever is none of these is a leaf.  The keys of a dict and of a defaultdict come in
@@ -47,7 +47,7 @@ class Structure:
 
     @property
     def is_plain(self) -> bool:
-        """Whether no class within decides by itself how it is taken apart and built."""
+        """Whether no class within has its own functions to flatten and unflatten it."""
         own = self.container not in _registered and self.container not in (OrderedDict, defaultdict)
         return own and self.aux is None and all(child.is_plain for child in self.children)
 

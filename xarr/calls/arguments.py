@@ -125,7 +125,7 @@ def backend_of(device: str | AbstractBackend | None) -> AbstractBackend:
 
 
 def move_to_device(array: Array, device: DeviceLike) -> Array:
-    """`array` on `device`, itself if it is there or `device` is None."""
+    """`array` moved to `device`, itself if it is on that device or `device` is None."""
     if device is None:
         return array
     wanted, own = as_device(device), array._node.device

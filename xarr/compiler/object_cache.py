@@ -124,7 +124,7 @@ class ObjectCache:
         self._readable = self.problem is None
 
     def get(self, key: str) -> bytes | None:
-        """The object code that was put under `key`, if it is there unharmed."""
+        """The object code that was stored under `key`; None if there is none or the file is damaged."""
         if not self._readable:
             return None
         try:

@@ -63,7 +63,7 @@ class BroadcastExplanation(BroadcastFacts):
         return render_text(self)
 
     def html(self) -> str:
-        """A self-contained HTML fragment; several may stand in one page."""
+        """A self-contained HTML fragment; a page may have several."""
         return render_html(self)
 
     def svg(self) -> str:

@@ -35,7 +35,7 @@ class Parameter(Op):
 
 @operation
 class Data(Op):
-    """A leaf whose value is there: made from data, or computed earlier."""
+    """A leaf with a value: made from data, or computed earlier."""
 
     type: Type
     name = "data"

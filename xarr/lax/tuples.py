@@ -18,7 +18,7 @@ from xarr.runtime.handles import Handle, wrap
 
 
 class TupleValue(Handle):
-    """A lazy value that holds Arrays and other TupleValues; `len`, `[i]` and iteration take it apart."""
+    """A lazy value that holds Arrays and other TupleValues; `len`, `[i]` and iteration unpack it."""
 
     __slots__ = ()
 

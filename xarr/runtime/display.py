@@ -106,7 +106,7 @@ class Pending:
 
     @property
     def is_large(self) -> bool:
-        """Whether computing it takes longer than a user who looks at a variable would expect."""
+        """Whether computing it takes longer than a user who prints a variable would expect."""
         return self.elements > LARGEST or not self.complete
 
     def __str__(self) -> str:

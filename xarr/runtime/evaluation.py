@@ -85,7 +85,7 @@ def _make_and_keep(
 
 
 def run_one(node: Node, device: Device) -> None:
-    """Compute one node, as `run` does, but without its lock where a program is there for its `key_of_few`."""
+    """Compute one node, as `run` does, but without its lock where its `key_of_few` has a program."""
     few = key_of_few(node, device)
     if few is None:
         run([node], device)

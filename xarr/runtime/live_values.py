@@ -16,7 +16,7 @@ from xarr.ir.types import TensorType, Type
 
 
 def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:
-    """The values of an array without dynamic dimensions where a look at them costs nothing.
+    """The values of an array without dynamic dimensions where reading them costs nothing.
 
     Those of a constant, and what a backend has computed in the memory of the host; None for all others.
     """

@@ -27,7 +27,7 @@ Run: TypeAlias = Callable[[list[Node], list[Node], Device], None]
 
 
 def run_checked(roots: list[Node], device: Device, run: Run) -> None:
-    """Compute the `roots` and every array below them by `run`, each alone, and look at its numbers.
+    """Compute the `roots` and every array below them by `run`, each alone, and check its numbers.
 
     Raises NotANumberError, NumberOverflowError, each with the op, the index of the number, the numbers that
     it was made of, and the source line.

@@ -125,7 +125,7 @@ def structure_of(
 
 
 def _is_kept(node: Node) -> bool:
-    """Whether the value may be looked at later: by an Array, or what takes a tuple apart."""
+    """Whether the value may be read later: by an Array, or an op that unpacks a tuple."""
     if type(node.type) is TensorType:
         return node.handles > 0
     return type(node.op) is not Tuple

@@ -15,7 +15,7 @@ _PLAIN: Final = frozenset((bool, int, float, complex, str, type(None)))
 
 
 def attributes_of(instance: Any) -> list[Any]:
-    """The attributes of an object: names, and what is there; of an Array the node, as that can change."""
+    """The attributes of an object: names and values, of an Array its node, as that can change."""
     state: list[Any] = []
     for name, value in getattr(instance, "__dict__", {}).items():
         state.append(name)

@@ -439,7 +439,7 @@ class _ReplayWriter:
 
 
 def _is_plain(key: Any) -> bool:
-    """Whether a name may stand in the text: a class may call its fields anything, in strings of a class of its own."""
+    """Whether a name may be written into the text: the fields of a class may be any strings, of any class."""
     return type(key) is str and key.isidentifier() and not iskeyword(key)
 
 

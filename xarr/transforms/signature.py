@@ -121,7 +121,7 @@ class Signature:
 
 @dataclass(frozen=True)
 class BoundCall:
-    """The arguments of one call, taken apart.
+    """The arguments of one call, flattened.
 
     leaves: an Array, a NumPy array (a private copy, which cannot change) or a number for each leaf;
     sources: what stood there, which a fast path looks for next time: "Array", "ndarray", "generic" (a NumPy

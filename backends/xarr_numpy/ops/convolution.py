@@ -110,7 +110,7 @@ class Problem:
 
     @property
     def is_inside(self) -> bool:
-        """Whether all that is read is there."""
+        """Whether every element that is read exists."""
         return all(
             reads.start >= 0 and reads.stop <= size
             for reads, size in zip(self.reads, self.base.shape[3:], strict=True)

@@ -128,7 +128,7 @@ def _flatten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -
 
 
 def _flat_graph(graph: Graph, flat: OncePerGraph[Graph]) -> Graph:
-    """`graph` with every parameter and result taken apart into arrays and then sizes."""
+    """`graph` with every parameter and result flattened into arrays and then sizes."""
     if not _has_sizes(graph):
         return graph
     parameters = [parameter(type) for type in _flat_types(graph.parameter_types)]
@@ -168,7 +168,7 @@ def _flat_types(types: Sequence[Type]) -> list[Type]:
 
 
 def _unflatten(types: Sequence[Type], nodes: Sequence[Node]) -> list[Value]:
-    """The values of these types, taken apart into `nodes`."""
+    """The values of these types, flattened into `nodes`."""
     count = sum(1 for type in types for _ in _tensors(type))
     buffers, sizes = iter(nodes[:count]), iter(nodes[count:])
 

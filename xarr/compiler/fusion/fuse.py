@@ -147,7 +147,7 @@ class _Fuser:
         self._begin(node)
 
     def _can_reduce(self, node: Node) -> bool:
-        """Whether the results of a reduction are taken apart where it stands."""
+        """Whether the results of a reduction are unpacked in its own graph."""
         assert isinstance(node.op, ops.Reduce)
         if isinstance(node.type, TensorType):
             return bool(node.op.dimensions)

@@ -60,7 +60,7 @@ class Memory(Enum):
 
 
 class Atomic(Enum):
-    """Combination of the value that a store writes with the one that is there, without another store between."""
+    """Combination of the value that a store writes with the one in memory, without another store between."""
 
     ADD = "add"
     MAXIMUM = "maximum"
@@ -142,7 +142,7 @@ class Access:
 
 @dataclass(frozen=True, eq=False)
 class Store:
-    """Write `value` to `buffer[offset]`, or combine it with what is there."""
+    """Write `value` to `buffer[offset]`, or combine it with the value in memory."""
 
     buffer: Buffer
     offset: Affine

@@ -1,4 +1,4 @@
-"""Checks of values as flags: numbers that a graph gives beside its results, for those who look at these.
+"""Checks of values as flags: numbers that a graph returns beside its results, for readers of these.
 
 A check raises where it runs, which only a program on the host can.  A flag is an array of two int64: the number of the
 first check that failed, -1 for none, and the value that it failed for, from which the check makes its error on the

@@ -34,7 +34,7 @@ def _whole(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
 
 
 def _decompose_graph(graph: Graph, inner: Inner, backend: AbstractBackend) -> Graph:
-    """As `decompose`, but tuples stay, since what takes them apart may follow."""
+    """As `decompose`, but tuples stay, since ops that unpack them may follow."""
     if _is_ready(graph, backend):
         return graph
     new: dict[Node, Node] = {node: node for node in graph.parameters}

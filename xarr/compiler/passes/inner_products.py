@@ -24,7 +24,7 @@ _TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, n
 
 
 def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
-    """The graph with such products taken apart, and the shapes of what must then never be stored."""
+    """The graph with such products decomposed, and the shapes of what must then never be stored."""
     users: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for operand in dict.fromkeys(node.operands):

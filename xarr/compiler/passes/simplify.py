@@ -1,4 +1,4 @@
-"""Remove work that has no effect: repeated subexpressions, moves that move nothing, tuples taken apart."""
+"""Remove work that has no effect: repeated subexpressions, moves that move nothing, tuples that are only unpacked."""
 
 from __future__ import annotations
 

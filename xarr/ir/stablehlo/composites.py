@@ -1,4 +1,4 @@
-"""Readers for composites: operations of xarr that StableHLO has not, which are printed with what they stand for."""
+"""Readers for composites: operations of xarr that StableHLO lacks, which are printed with their definitions."""
 
 from __future__ import annotations
 

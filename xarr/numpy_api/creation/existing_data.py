@@ -56,14 +56,14 @@ def asanyarray(
 
 @names_errors
 def ascontiguousarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-    """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
+    """`asarray` with a dimension at least; the backend decides the order in memory.  Source: NumPy."""
     result: Array = atleast_1d(asarray(a, dtype, device=None))
     return result
 
 
 @names_errors
 def asfortranarray(a: ArrayLike, dtype: DTypeLike | None = None) -> Array:
-    """`asarray` with a dimension at least; the order in memory is the backend's affair.  Source: NumPy."""
+    """`asarray` with a dimension at least; the backend decides the order in memory.  Source: NumPy."""
     return fresh(ascontiguousarray(a, dtype))  # NumPy makes a copy in another order
 
 

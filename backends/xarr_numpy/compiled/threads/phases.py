@@ -95,7 +95,7 @@ class Phase:
 
 
 class _ThreadPool:
-    """Threads and what they look at, which are there until the process ends."""
+    """Threads and the memory that they read, which exist until the process ends."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -114,7 +114,7 @@ class _ThreadPool:
 
 
 def _keep(owner: object) -> None:
-    """Never let go of an object: threads still look at it when the interpreter is gone."""
+    """Never release an object: threads still read it when the interpreter has ended."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(owner))
 
 

@@ -64,7 +64,7 @@ def takes(node: Node, target: Target) -> bool:
 
 
 def are_small(sizes: Ints, target: Target) -> bool:
-    """Whether windows of these sizes have so few elements that there are no better ways than to look at each."""
+    """Whether windows of these sizes have so few elements that reading each is the fastest way."""
     return max(sizes, default=1) < target.min_wide_window and 1 < prod(sizes) <= target.max_window
 
 
