@@ -168,7 +168,7 @@ def test_run_shows_how_far_it_is(
     [
         ("missing.mlir", "cannot open missing.mlir: No such file or directory"),
         (".", "cannot open .: Is a directory"),
-        ("bytecode.mlir", "bytecode.mlir is no text"),
+        ("bytecode.mlir", "bytecode.mlir is not text"),
         ("truncated.mlir", "expected"),
         ("unknown.mlir --input two.npy", "stablehlo.soar, at unknown.mlir:2:8"),
         ("double.mlir", "@main takes 1 inputs (tensor<2xf32>), got 0"),

@@ -306,7 +306,7 @@ class TestShape:
     @pytest.mark.parametrize("name", ["u8", "f32", "f16", "pred"])
     def test_names_of_xla_are_ambiguous_as_dtypes(self, name: str) -> None:
         with pytest.raises(
-            DTypeError, match=rf"'{name}' is a name of XLA's.*Shape\.parse\('{name}\[\.\.\.\]'\)"
+            DTypeError, match=rf"'{name}' is XLA's name of a type.*Shape\.parse\('{name}\[\.\.\.\]'\)"
         ):
             Shape(name, (2,))
 

@@ -170,7 +170,7 @@ def test_is_leaf_may_look_at_the_path() -> None:
 
 def test_a_class_is_registered_once() -> None:
     for cls in (Pair, Layer, tuple, dict, type(None)):
-        with pytest.raises(InputError, match="pytree node already"):
+        with pytest.raises(InputError, match="already a pytree node"):
             tree.register_pytree_node(cls, lambda value: ((), None), lambda aux, children: None)
     with pytest.raises(InputError, match="is a class"):
         tree.register_static(3)  # type: ignore[type-var]

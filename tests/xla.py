@@ -86,7 +86,7 @@ def _check(module: Any, arrays: list[Array]) -> None:
     type = ir.FunctionType(ir.TypeAttr(functions["main"].attributes["function_type"]).value)
     for wanted in itertools.chain(type.inputs, type.results):
         if str(wanted).startswith("tuple"):
-            raise ValueError(f"main cannot take or return a tuple, got {wanted}; take it apart")
+            raise ValueError(f"main cannot take or return a tuple, got {wanted}; use its elements")
     got = [str(ir.RankedTensorType.get(a.shape, mlir.dtype_to_ir_type(a.dtype))) for a in arrays]
     if got != [str(wanted) for wanted in type.inputs]:
         raise ValueError(f"main wants {[str(wanted) for wanted in type.inputs]}, got {got}")

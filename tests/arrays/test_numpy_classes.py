@@ -192,7 +192,7 @@ def test_a_view_shares_nothing() -> None:
     assert_same(x.view(), np.asarray(x))
     assert_same(x.view(type=xarr.ndarray), np.asarray(x))
     assert_same(x.view(xarr.bfloat16)[3:4].view("uint16"), np.array([0x3FF0], "uint16"))
-    with pytest.raises(ArgumentError, match="no class but xarr's Array, got matrix"):
+    with pytest.raises(ArgumentError, match="no other class than xarr's Array, got matrix"):
         x.view(np.matrix)
     with pytest.raises(DTypeError, match="no records"):
         x.view([("a", "f4"), ("b", "f4")])

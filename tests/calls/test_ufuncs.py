@@ -113,7 +113,7 @@ REFUSED: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
         lambda n, x: np.add.reduce(x, out=n),
         r"add\.reduce: wanted an xarr Array for out=, got ndarray",
     ),
-    "function": (lambda n, x: np.busday_count(x, x), r"np\.busday_count does not take xarr arrays; give it"),
+    "function": (lambda n, x: np.busday_count(x, x), r"np\.busday_count does not take xarr arrays; pass"),
     "function-out": (lambda n, x: np.sum(x, out=n), "sum: wanted an xarr Array for out=, got ndarray"),
     "out": (lambda n, x: np.add(x, x, out=n), "add: .* xarr does not write into NumPy arrays"),
     "in-place": (lambda n, x: n.__iadd__(x), r"n \+= numpy\.asarray\(x\) for n \+= x"),

@@ -176,5 +176,5 @@ def test_names_of_functions_and_parameters():
 def test_an_operation_made_by_hand_with_other_texts_is_refused(message):
     x = xarr.ones(2)
     node = Node(ops.Check(message), (x._node, (x == x)._node))
-    with pytest.raises(InputError, match="plain numbers and texts"):
+    with pytest.raises(InputError, match="plain numbers and strings"):
         handles.wrap(node).evaluate()

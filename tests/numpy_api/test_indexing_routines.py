@@ -103,7 +103,7 @@ def test_where_with_a_condition_alone() -> None:
     x = np.array([[0.0, np.nan], [-0.0, 2.0]])
     for result, wanted in zip(xarr.where(xarr.asarray(x)), np.where(x), strict=True):
         assert_same(result, wanted)
-    assert_refused(InputError, "got one array beside it", lambda: xarr.where(True, 1))
+    assert_refused(InputError, "got only one of x and y", lambda: xarr.where(True, 1))
 
 
 @pytest.mark.parametrize("size", [0, 2, 3, 8])
@@ -206,7 +206,7 @@ def test_changes_that_are_refused() -> None:
     assert_refused(IndexingError, "index 6 is out of bounds", lambda: xarr.put(a, 6, 1))
     assert_refused(ValueRangeError, "wanted a mode", lambda: xarr.put(a, 0, 1, mode="nearest"))
     assert_refused(ShapeError, "as many elements", lambda: xarr.place(a, [True], 1))
-    assert_refused(ShapeError, "one value at least", lambda: xarr.place(a, a > 1, []))
+    assert_refused(ShapeError, "at least one value for the elements", lambda: xarr.place(a, a > 1, []))
     assert_refused(
         TracedValueError,
         "give one value at least",
@@ -283,7 +283,7 @@ def test_grids() -> None:
     ):
         assert_same(one, other)
     for key in (3, np.s_[0:2, 1:], np.s_[0:2, 1]):
-        assert_refused(InputError, "wants slices with an end", lambda key=key: xarr.mgrid[key])
+        assert_refused(InputError, "wants slices with a stop", lambda key=key: xarr.mgrid[key])
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_error_states_hold_for_numpy():
     ("text", "error", "words"),
     [
         ("xarr.errstate(divide='raise')", InputError, "'ignore' or 'warn' for divide"),
-        ("xarr.errstate(call=print)", InputError, "calls nothing"),
+        ("xarr.errstate(call=print)", InputError, "calls no function"),
         ("xarr.seterr(all='log')", InputError, "isfinite"),
         ("xarr.issubdtype('int3', xarr.integer)", DTypeError, "wanted two types"),
         ("xarr.common_type(xarr.ones(2, bool))", DTypeError, "numbers, got bool"),

@@ -132,7 +132,7 @@ def test_device() -> None:
         ),
         (lambda keys: keys.at[0].set(OTHER), InputError, "wanted a key of threefry2x32, got one of rbg"),
         (lambda keys: keys == OTHER, DTypeError, "not comparable with a key of rbg"),
-        (np.asarray, InputError, "is no NumPy array; random.key_data"),
+        (np.asarray, InputError, "is not a NumPy array; random.key_data"),
         (lambda keys: xarr.asarray(keys, "uint32"), DTypeError, "key<fry> are not converted to uint32"),
         (lambda keys: xarr.asarray(keys, OTHER.dtype), DTypeError, "are not converted to key<rbg>"),
         (

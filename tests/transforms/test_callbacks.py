@@ -259,7 +259,7 @@ def test_side_effects_show_in_the_graph() -> None:
 
 
 def test_make_explicit_has_no_text_for_a_callback() -> None:
-    with pytest.raises(InputError, match="no spelling for what debug"):
+    with pytest.raises(InputError, match="cannot write the functions that debug"):
         xarr.make_explicit(lambda x: (xarr.debug.print("{}", x), x)[1], xarr.ones(2))
 
 
@@ -361,5 +361,5 @@ def test_a_value_kept_from_a_function_that_has_ended() -> None:
 
     function(xarr.ones(2))
     for look in (lambda: float(kept[0][0]), kept[0].tolist, lambda: (kept[0] + 1).evaluate()):
-        with pytest.raises(TracedValueError, match="after the function has ended"):
+        with pytest.raises(TracedValueError, match="after the end of the function that made it"):
             look()

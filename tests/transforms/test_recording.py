@@ -164,7 +164,7 @@ def test_an_argument_of_a_function_that_has_ended_is_refused() -> None:
     xarr.lower(keep, xarr.asarray(1.0))
     with pytest.raises(TracedValueError, match="a traced function that has ended"):
         xarr.lower(lambda y: y + kept[0], xarr.asarray(1.0))
-    with pytest.raises(TracedValueError, match="after the function has ended that it was made in"):
+    with pytest.raises(TracedValueError, match="after the end of the function that made it"):
         float(kept[0])
 
 

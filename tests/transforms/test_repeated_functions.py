@@ -82,7 +82,8 @@ def test_calls_without_end_are_refused_before_they_run(backend: str) -> None:
     assert module.main.operation_count > 2**40
     (result,) = stablehlo.run(module, np.array([1, 2], np.int32), backend=backend)
     with pytest.raises(
-        TooLargeError, match=r"runs 4\.4e\+12 operations, .* at most 2\*\*32 .*: call in a loop"
+        TooLargeError,
+        match=r"runs 4\.4e\+12 operations, .* at most 2\*\*32 .*: put repeated calls into a loop",
     ):
         np.asarray(result)
 

@@ -199,7 +199,7 @@ def test_broadcast_shapes(shapes):
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("xp.where(x, x)", InputError, "got one array beside it"),
+        ("xp.where(x, x)", InputError, "got only one of x and y"),
         ("xp.where(x, x, np.ones(4))", BroadcastError, "4"),
         ("xp.argmax(x, axis=2)", AxisError, "out of range"),
         ("xp.argmax(x[:0])", ShapeError, "no elements"),
