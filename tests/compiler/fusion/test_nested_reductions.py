@@ -222,6 +222,20 @@ def test_products_that_are_wanted_whole_stay_with_the_library() -> None:
         assert any(isinstance(node.op, ops.DotGeneral) for node in fused.nodes)
 
 
+@pytest.mark.parametrize("columns", [3, 16, 17, 20, 64, 133])
+def test_a_reduction_inside_of_lanes_goes_through_a_loop_of_each(columns: int) -> None:
+    def function(x: Any) -> Any:
+        largest = xarr.max(xarr.abs(x), axis=-1, keepdims=True)
+        norm = largest * xarr.linalg.vector_norm(x / largest, axis=-1, keepdims=True)
+        return largest, norm, xarr.any(norm < 1e-9, axis=-1)
+
+    x = RNG.uniform(0.1, 0.5, size=(columns, columns)) + 0.5 * np.eye(columns)
+    with config(fusion="compiled"):
+        largest, norm, _ = xarr.jit(function)(xarr.asarray(x))
+    np.testing.assert_array_equal(np.asarray(largest)[:, 0], x.max(axis=1))
+    np.testing.assert_allclose(np.asarray(norm)[:, 0], np.linalg.norm(x, axis=1), rtol=1e-14)
+
+
 def test_what_is_not_worth_a_kernel_leaves_products_whole() -> None:
     a, b = (xarr.asarray(RNG.normal(size=(300, 3))) for _ in range(2))
     with config(fusion="auto"):

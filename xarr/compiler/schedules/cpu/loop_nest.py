@@ -151,6 +151,8 @@ class Loops:
         self.tiles: Tiles | None = None
         #: The loop whose iteration elements are computed for: loops of inner reductions go into it.
         self.here = Loop(index_value(self.values, "once"), 1)
+        #: Whether elements are computed for the lanes of an inner reduction's loop.
+        self._in_lanes = False
         self._reduced: dict[tuple[Loop, Node, Index, Value | None], tuple[Value, ...]] = {}
         self.sources: dict[Node, Source] = {}
         for buffer, node in zip(nest.inputs, nest.graph.parameters, strict=True):
@@ -339,7 +341,8 @@ class Loops:
         """
         *sizes, last = inside_sizes(combination.node)
         initial = self._initial(elements, combination, combination.in_order)
-        vector = self.nest.lanes == "inner"
+        # A reduction inside of another goes through its own loop in each lane of that one.
+        vector = self.nest.lanes == "inner" and not self._in_lanes
         loops = [self._inner_loop("k", size) for size in sizes]
         indices = [Affine(((loop.index, 1),)) for loop in loops]
         at, width, left = Affine(), last, 0
@@ -354,10 +357,12 @@ class Loops:
         self.here.body.append(nest_loops(loops)[0])
         inner = self.elements(loops[-1])
         accumulators = []
+        around, self._in_lanes = self._in_lanes, self._in_lanes or vector
         for chain in range(chains):
             offset = at + Affine(((loops[-1].index, chains),), chain)
             terms = self._terms(inner, combination, index, [*indices, offset], predicate)
             accumulators.append(combination.accumulator(terms, initial))
+        self._in_lanes = around
         accumulate(self.values, loops, accumulators)
         first, *others = [each.results for each in loops[0].accumulators]
         for other in others:
