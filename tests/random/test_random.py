@@ -441,6 +441,7 @@ def ciphers_in(lowered: Any, stage: str) -> list[str]:
     return [node.op.form for node in nodes if isinstance(node.op, ThreefryBits)]
 
 
+@pytest.mark.usefixtures("fused")
 def test_bits_are_a_part_of_the_loops_that_use_them(monkeypatch: pytest.MonkeyPatch) -> None:
     def draw(words: Any) -> Any:
         return random.normal(words, (5, 7), np.float32) + 1
