@@ -56,15 +56,24 @@ template <class T> __device__ T minimum(T x, T y) {
     return x != x ? x : y != y ? y : x < y || (x == y && copysign(1.0, (double)x) < 0.0) ? x : y;
 }
 """,
-    # CUDA has no atomics of bytes: the word around one is exchanged.
+    # An element is exchanged until no other thread came between; of 8 or 16 bits the word around it.
     "combine(": """\
+template <int bytes> struct word_of { typedef uint32 type; };
+template <> struct word_of<8> { typedef uint64 type; };
 template <class T, class F> __device__ void combine(T *at, F combined) {
-    uint32 *word = (uint32 *)((uint64)at & ~3ull), shift = ((uint64)at & 3) * 8;
-    uint32 mask = (uint32)(T)~0 << shift & ((1ull << 8 * sizeof(T)) - 1) << shift, old = *word, before;
+    typedef typename word_of<sizeof(T)>::type Word;
+    Word *word = (Word *)((uint64)at & ~(uint64)(sizeof(Word) - 1));
+    int shift = ((uint64)at & (sizeof(Word) - 1)) * 8;
+    Word mask = (Word)(~0ull >> (64 - 8 * sizeof(T))) << shift, old = *word, before;
     do {
         before = old;
-        uint32 value = (uint32)combined((T)(before >> shift)) << shift;
-        old = atomicCAS(word, before, (before & ~mask) | (value & mask));
+        Word part = before >> shift;
+        T element;
+        memcpy(&element, &part, sizeof element);
+        element = combined(element);
+        part = 0;
+        memcpy(&part, &element, sizeof element);
+        old = atomicCAS(word, before, (before & ~mask) | part << shift);
     } while (old != before);
 }
 """,

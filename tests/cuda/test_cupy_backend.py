@@ -31,7 +31,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
-from xarr_cupy import driver, emitter, host
+from xarr_cupy import driver, emitter, host, spelling, thread_kernels
 from xarr_cupy.engine import DeviceArray
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -105,6 +105,93 @@ def test_atomics_of_every_integer(dtype: str, order: str, cupy: Any, monkeypatch
         wanted = x.copy()
         function.at(wanted, i, u)
         assert_same(result, wanted)
+
+
+#: Elements of which sums depend on their order, and which updates go where: many to one element, some nowhere.
+SCATTERED = {
+    "one window each": lambda x, i, u, name: getattr(x.at[i], name)(u, mode="drop"),
+    "windows that overlap": lambda x, i, u, name: SCATTERS[name](
+        x, i[:, None], u[:, :1], lax.ScatterDimensionNumbers((1,), (1,), (0,))
+    ),
+    "elements of both axes": lambda x, i, u, name: getattr(x.at[i, i % 2], name)(u[:, 0], mode="drop"),
+}
+SCATTERS = {"add": lax.scatter_add, "multiply": lax.scatter_mul, "set": lax.scatter, "max": lax.scatter_max}
+
+
+def scattered(how: str, name: str, dtype: str, count: int) -> tuple[Any, tuple[np.ndarray[Any, Any], ...]]:
+    rng = np.random.default_rng(count)
+    i = rng.integers(-2, 9, count)
+    x, u = (rng.normal(size=(each, 2)) for each in (7, count))
+    if how == "windows that overlap":
+        u = np.concatenate([u, u], 1)[:, :1]
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        return SCATTERED[how](xarr.astype(x, dtype), i, xarr.astype(u, dtype), name)
+
+    return function, (x, i, u)
+
+
+ONE = "one window each"
+
+
+@pytest.mark.parametrize(
+    ("how", "name", "dtype"),
+    [
+        *(
+            (ONE, name, dtype)
+            for name in ("add", "multiply", "set")
+            for dtype in ("float64", "bfloat16", "complex64")
+        ),
+        *((how, name, "float32") for how in SCATTERED for name in SCATTERS),
+        (ONE, "max", "float16"),
+    ],
+)
+def test_deterministic_scatters_have_the_bits_of_the_cpu(
+    how: str, name: str, dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for count in (1, 300):
+        function, arrays = scattered(how, name, dtype, count)
+        with xarr.use_backend("numpy"):
+            wanted = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+        for order in ORDERS:
+            monkeypatch.setattr(device(cupy), "order", order)
+            result = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+            assert result.tobytes() == wanted.tobytes(), (count, order)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "complex64", "complex128"])
+def test_other_sums_of_scatters_depend_on_the_order_of_threads(
+    dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, arrays = scattered(ONE, "add", dtype, 300)
+    results = set()
+    with xarr.config(deterministic=False):
+        for order in ORDERS:
+            monkeypatch.setattr(device(cupy), "order", order)
+            results.add(np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays))).tobytes())
+        assert len(results) > 1
+        exact = [np.round(each) % 3 for each in arrays]
+        small = function(*map(xarr.asarray, [exact[0], exact[1].astype(int), exact[2]]))
+    with xarr.use_backend("numpy"):
+        assert_same(np.asarray(small), np.asarray(function(exact[0], exact[1].astype(int), exact[2])))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_extremes_of_scatters_keep_nan_and_the_digits_of_float64(
+    name: str, deterministic: bool, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big = 2.0**53
+    x = np.array([0.0, -0.0, 1.0, big, -np.inf])
+    i = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    u = np.array([-0.0, 0.0, -0.0, 0.0, np.nan, -np.nan, big + 2, big - 1, np.nan, np.inf])
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(getattr(xarr.asarray(x).at[i], name)(u))
+    with xarr.config(deterministic=deterministic):
+        for order in ORDERS:
+            monkeypatch.setattr(device(cupy), "order", order)
+            result = getattr(xarr.asarray(x).at[xarr.asarray(i)], name)(xarr.asarray(u), mode="drop")
+            assert_same(np.asarray(result), wanted)
 
 
 def test_deterministic_is_a_part_of_keys(cupy: Any) -> None:
@@ -229,16 +316,18 @@ def no_kept_kernels() -> Iterator[None]:
 
 @pytest.mark.usefixtures("no_kept_kernels")
 def test_a_wrong_operation_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(emitter.INFIX, "add", "-")
+    monkeypatch.setitem(spelling.INFIX, "add", "-")
     result = xarr.jit(lambda x: x * 2 + 1.25)(xarr.asarray([1.0, 2.0]))
     assert_same(np.asarray(result), np.array([0.75, 2.75]))
 
 
 @pytest.mark.usefixtures("no_kept_kernels")
 def test_an_index_outside_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    merged = emitter._Printer.merge_terms
+    merged = thread_kernels.ThreadPrinter.merge_terms
     monkeypatch.setattr(
-        emitter._Printer, "merge_terms", lambda self, offset: [*merged(self, offset), (None, "1000", 1)]
+        thread_kernels.ThreadPrinter,
+        "merge_terms",
+        lambda self, offset: [*merged(self, offset), (None, "1000", 1)],
     )
     with pytest.raises(LaunchError, match=r"xarr_0: in0\[1000\] is outside of its 2 elements, block"):
         np.asarray(xarr.jit(lambda x: x * 5 + 1.75)(xarr.asarray([1.0, 2.0])))
@@ -281,6 +370,88 @@ def test_a_block_reduces_a_row(
     assert is_block == (dtype != "complex64" or name in ("sum", "all"))
     with xarr.use_backend("numpy"):
         assert_same(np.asarray(result), ROWS[name](xarr.astype(xarr.asarray(x), dtype)))
+
+
+def bits_in_each_order(function: Any, arrays: Any, backend: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The result of a function, which has the same bits in each order of the threads."""
+    results = []
+    for order in ORDERS:
+        monkeypatch.setattr(device(backend), "order", order)
+        results.append(np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays))))
+    assert len({each.tobytes() for each in results}) == 1
+    return results[0]
+
+
+def normal(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(len(shape)).normal(size=shape)
+
+
+#: A function of an array, and how many kernels it takes, with a copy that is not launched.
+REDUCTIONS = {
+    "a warp for each row": (lambda x: lax.reduce_sum(x, (1,)), normal(5, 40), 2),
+    "a block for each row": (lambda x: lax.reduce_sum(x, (1,)), normal(3, 300), 2),
+    "an index by a warp": (lambda x: lax.argmin(x, 1, "int32"), normal(3, 40), 2),
+    "an index by blocks": (lambda x: lax.argmax(x, 0, "int64"), normal(9001), 3),
+    "equal parts": (lambda x: lax.reduce_sum(x, (0,)), normal(8192), 3),
+    "unequal parts of two axes": (lambda x: lax.reduce_max(x, (0, 1)), normal(3, 4099), 3),
+    "columns": (lambda x: lax.reduce_sum(x, (0,)), normal(65, 33), 3),
+    "columns in two axes": (lambda x: lax.reduce_prod(x, (0, 2)), 1 + normal(5, 2, 13, 32) / 99, 3),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_have_the_same_bits_in_each_order(
+    name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, array, kernels = REDUCTIONS[name]
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == kernels
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("name", "axis", "shape", "kernels"),
+    [
+        ("cumsum", 1, (3, 20), 2),
+        ("cumsum", 1, (3, 300), 2),
+        ("cumlogsumexp", 1, (2, 40), 2),
+        ("cummax", 0, (300, 3), 2),
+        ("cumsum", 0, (8193,), 4),
+        ("cumprod", 1, (1, 8200), 4),
+    ],
+)
+def test_running_totals_have_the_same_bits_in_each_order(
+    name: str,
+    axis: int,
+    shape: tuple[int, ...],
+    kernels: int,
+    reverse: bool,
+    cupy: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def function(x: Any) -> Any:
+        return getattr(lax, name)(x, axis, reverse=reverse)
+
+    array = 1 + normal(*shape) / 99
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == kernels
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "bool"])
+def test_running_totals_of_narrow_types(dtype: str, cupy: Any) -> None:
+    x = np.random.default_rng(0).integers(0, 3, (2, 300))
+    function = lax.cummax if dtype == "bool" else lax.cumsum
+    result = np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1))
+    with xarr.use_backend("numpy"):
+        assert_same(result, np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1)))
 
 
 def test_nan_and_ties_of_a_block(cupy: Any) -> None:

@@ -97,9 +97,9 @@ def fill(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) ->
     [
         (Runs.SERIAL, Runs.SERIAL, "an outermost loop that runs by serial; wanted grid, or grid block"),
         (Runs.THREADS, Runs.SERIAL, "an outermost loop that runs by threads; wanted grid, or grid block"),
-        (Runs.GRID, Runs.BLOCK, "a loop that runs by block in a block and does not only accumulate"),
+        (Runs.GRID, Runs.WARP, "a loop that runs by warp"),
         (POINTS, Runs.LANES, "a loop that runs by lanes"),
-        (POINTS, Runs.WARP, "a loop that runs by warp"),
+        (POINTS, Runs.WARP, "a loop that runs by warp and does not only accumulate"),
     ],
 )
 def test_words_that_it_does_not_know_are_refused(runs: Runs, inner: Runs, message: str) -> None:

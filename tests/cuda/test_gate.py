@@ -15,6 +15,7 @@ from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda import nvrtc
 from xarr import lax
 from xarr.compiler.schedules.gpu.builders import program_of
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr_cupy.driver import OPTIONS
 from xarr_cupy.emitter import emit
 
@@ -81,6 +82,25 @@ def test_atomics_compile(dtype: str) -> None:
     check(text_of(lambda x, i: x.at[i].add(x[:3], mode="drop").at[i].max(x[:3], mode="drop"), x, i))
 
 
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "complex64", "complex128", "bool"]
+)
+def test_scatters_compile(dtype: str, deterministic: bool) -> None:
+    def function(x: Any, i: Any) -> Any:
+        if dtype == "bool":
+            return lax.scatter_max(x, i[:, None], x[:3], lax.ScatterDimensionNumbers((), (0,), (0,)))
+        at = x.at[i].add(x[:3], mode="drop").at[i]
+        return (
+            at.multiply(x[:3], mode="drop").at[i].set(x[:3], mode="drop") if "c" in dtype else at.max(x[:3])
+        )
+
+    graph = graph_of(
+        function, np.zeros(5, xarr.dtype(dtype) if dtype != "bfloat16" else "float32"), np.zeros(3, int)
+    )
+    check(emit(program_of(graph, TARGET.replace(deterministic=int(deterministic)))).text)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
 def test_sorts_compile(dtype: str) -> None:
     x = xarr.ones((5, 3), dtype=dtype)
@@ -91,6 +111,23 @@ def test_sorts_compile(dtype: str) -> None:
 def test_reductions_by_blocks_compile(dtype: str) -> None:
     text = text_of(lambda x: lax.reduce_sum(x, (1,)), xarr.ones((3, 1000), dtype=dtype))
     assert "__shared__" in text
+    check(text)
+
+
+@pytest.mark.parametrize("shape", [(3, 40), (1, 10001), (80, 40)])
+def test_ways_of_reductions_compile(shape: tuple[int, ...]) -> None:
+    axis = 0 if shape[0] > shape[1] else 1
+    for function in (lambda x: lax.reduce_sum(x, (axis,)), lambda x: lax.argmax(x, axis, "int32")):
+        text = text_of(function, xarr.ones(shape, dtype="float32"))
+        assert ("__shfl" in text) == (axis == 1)
+        check(text)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int8", "uint64"])
+@pytest.mark.parametrize("size", [300, 8193])
+def test_running_totals_compile(size: int, dtype: str) -> None:
+    text = text_of(lambda x: lax.cumsum(x, 0), xarr.ones((size,), dtype=dtype))
+    assert "__shfl_up_sync" in text
     check(text)
 
 

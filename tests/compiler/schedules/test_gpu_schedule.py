@@ -12,12 +12,14 @@ import pytest
 
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from xarr import lax
-from xarr.compiler.loop_ir.loops import Atomic, Kernel, Memory, Runs, grid_loops
+from xarr.compiler.loop_ir.loops import Atomic, Exchange, Kernel, Memory, Runs, grid_loops
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import BUILDERS, RULES, program_of
 from xarr.compiler.schedules.gpu.grid_loops import POINTS
+from xarr.compiler.schedules.gpu.ranks import TILE
 from xarr.compiler.schedules.gpu.sorts import steps
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.schedules.serial import builders as serial
 from xarr.ir import ops
 
@@ -71,7 +73,29 @@ def test_a_block_accumulates_a_long_row() -> None:
     assert "grid for i0 < 3:\n    block for i1 < 256:" in text
     few = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((3, 255), np.float32)))
     many = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((2**14 + 1, 256), np.float32)))
-    assert "block for i1" not in few + many
+    assert "grid block for i0 < 3:\n    warp for i1 < 255:" in few
+    assert "grid block for i0 < 16385:\n    warp for i1 < 256:" in many
+
+
+def test_long_rows_are_reduced_in_parts() -> None:
+    row = str(program(lambda x: lax.reduce_sum(x, (0,)), np.zeros(2**14, np.float32)))
+    assert "grid for i0 < 4:\n    block for i1 < 4096:" in row
+    columns = str(program(lambda x: lax.reduce_sum(x, (0,)), np.zeros((64, 32), np.float32)))
+    assert "grid block for i0 < 2:\n    grid block for i1 < 32:\n        for i2 < 32:" in columns
+
+
+def test_running_totals_of_long_rows_have_three_phases() -> None:
+    kernel = program(lambda x: lax.cumsum(x, 0), np.zeros(2**14, np.float32))
+    text = str(kernel)
+    assert text.count("grid for") == 3 and text.count("runs over") == 2
+
+
+def test_keys_are_sorted_by_tiles_and_merges() -> None:
+    kernel = scatter_of("add", "float32")
+    assert len(kernel.phases) == 1 + 2 + 1 + 1
+    arrays = np.zeros(5, np.float32), np.zeros(4 * TILE + 1, int), np.zeros(4 * TILE + 1, np.float32)
+    large = program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays)
+    assert len(large.phases) == 1 + 2 + 3 + 1 + 1
 
 
 def test_a_computation_with_an_order_is_one_thread_s() -> None:
@@ -95,10 +119,48 @@ def test_updates_of_integers_are_atomic(dtype: str) -> None:
         assert stores == [atomic]
 
 
-@pytest.mark.parametrize(("name", "dtype"), [("add", "float32"), ("set", "int32"), ("multiply", "int32")])
-def test_updates_whose_order_matters_run_one_after_the_other(name: str, dtype: str) -> None:
-    stores = stores_of_scatter(lambda at, x: getattr(at, name)(x, mode="drop"), dtype)
-    assert stores == [None]
+def scatter_of(name: str, dtype: str, deterministic: bool = True) -> Kernel:
+    target = TARGET.replace(deterministic=int(deterministic))
+    x, i = np.zeros(5, dtype), np.zeros(3, np.int64)
+    graph = graph_of(lambda x, i: getattr(x.at[i], name)(x[:3], mode="drop"), x, i)
+    return verify(program_of(graph, target))
+
+
+def atomics_of(kernel: Kernel) -> list[Atomic | Exchange]:
+    loops = (loop for phase in kernel.phases for loop in phase.walk())
+    return [store.atomic for loop in loops for store in loop.stores() if store.atomic is not None]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("add", "float32"), ("multiply", "complex64"), ("power", "int32")]
+)
+def test_updates_whose_order_matters_are_sorted(name: str, dtype: str) -> None:
+    kernel = scatter_of(name, dtype)
+    assert atomics_of(kernel) == []
+    assert [buffer.dtype for buffer in kernel.scratch[1:]] == [np.int64] * 2
+
+
+def test_sums_of_floats_are_atomic_unless_deterministic() -> None:
+    for dtype in ("float32", "float64", "complex64", "complex128"):
+        assert atomics_of(scatter_of("add", dtype, deterministic=False)) == [Atomic.ADD]
+    for name, dtype in (("add", "float16"), ("add", "bfloat16"), ("multiply", "float32")):
+        (atomic,) = atomics_of(scatter_of(name, dtype, deterministic=False))
+        assert isinstance(atomic, Exchange)
+    assert atomics_of(scatter_of("multiply", "complex128", deterministic=False)) == []
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_extremes_and_the_last_update_need_no_order(deterministic: bool) -> None:
+    (atomic,) = atomics_of(scatter_of("max", "float64", deterministic))
+    assert isinstance(atomic, Exchange)
+    assert atomics_of(scatter_of("set", "float64", deterministic)) == [Atomic.MAXIMUM]
+
+
+def test_unique_indices_need_no_atomics() -> None:
+    rows = lax.ScatterDimensionNumbers((), (0,), (0,))
+    arrays = np.zeros(5, np.float32), np.zeros((3, 1), int), np.zeros(3, np.float32)
+    kernel = program(lambda x, i, u: lax.scatter_add(x, i, u, rows, unique_indices=True), *arrays)
+    assert atomics_of(kernel) == [] and len(kernel.scratch) == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13])

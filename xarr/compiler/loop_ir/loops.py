@@ -141,13 +141,25 @@ class Access:
 
 
 @dataclass(frozen=True, eq=False)
+class Exchange:
+    """Combination of the value of a store with the one that is there by any computation, without another store between.
+
+    `combined` computes from `old`, the element, and `new`, the value of the store.
+    """
+
+    old: Value
+    new: Value
+    combined: Value
+
+
+@dataclass(frozen=True, eq=False)
 class Store:
     """Write `value` to `buffer[offset]`, or combine it with the value in memory."""
 
     buffer: Buffer
     offset: Affine
     value: Value
-    atomic: Atomic | None = None
+    atomic: Atomic | Exchange | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -420,9 +432,8 @@ class _LoopPrinter:
                 self.loop(part, inner)
             else:
                 value = self.value(part.value, inner)
-                word = f"atomic {part.atomic.value} " if part.atomic else ""
                 offset = self.offset(part.offset, inner)
-                self.lines.append(f"{inner}{word}{part.buffer.name}[{offset}] = {value}")
+                self.lines.append(f"{inner}{_words_of(part)}{part.buffer.name}[{offset}] = {value}")
         for accumulator in loop.accumulators:
             terms = ", ".join(self.value(term, inner) for term in accumulator.terms)
             held, added = accumulator.left, accumulator.arguments or accumulator.right
@@ -505,6 +516,16 @@ def _spell_value(value: Value, operands: Sequence[str]) -> str:
         return f"{operands[0]} ? {operands[1]} : {operands[2]}"
     kind = f".{value.dtype}" if value.op in ("convert", "bitcast") else ""
     return f"{value.op}{kind}({', '.join(operands)})"
+
+
+def _words_of(store: Store) -> str:
+    """The words before a store that combines."""
+    match store.atomic:
+        case Exchange(old, new, combined):
+            return f"atomic {_expression(combined, {old: 'a', new: 'b'})} of a = "
+        case Atomic() as atomic:
+            return f"atomic {atomic.value} "
+    return ""
 
 
 def _constant(value: Value) -> str:

@@ -16,7 +16,7 @@ L7  No offset lies outside of its buffer, neither in the first iteration of any 
 L8  Iterations of an outermost loop that run at the same time do not write to one element unless they combine
     atomically.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
-    a loop has running totals or looks for an iteration, and the latter does nothing else.
+    a loop looks for an iteration, which does nothing else, and only such a one or one of a block has running totals.
 L10 Threads run an outermost loop alone; a grid one too, or some that hold nothing but the next one, as if they were
     one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.
 L11 Local buffers take no more memory than a thread of the target has for them (`Target.local_bytes`): `Schedule.build`
@@ -36,6 +36,7 @@ from xarr.compiler.loop_ir.loops import (
     Affine,
     Buffer,
     Carry,
+    Exchange,
     Kernel,
     Loop,
     LoopError,
@@ -194,7 +195,10 @@ class _Checker:
         if loop.vector:
             _demand("L9", lanes is None, "a loop in lanes is inside another one")
             _demand("L9", not loop.carries, "a loop in lanes carries what its iterations leave")
-        _demand("L9", loop.vector or not loop.prefixes, "running totals of a loop that is not in lanes")
+        shares = bool(loop.runs & (Runs.LANES | Runs.BLOCK))
+        _demand(
+            "L9", shares or not loop.prefixes, "running totals of a loop that is not in lanes, nor of a block"
+        )
         if loop.search is not None:
             alone = loop.vector and not (loop.body or loop.accumulators or loop.prefixes)
             _demand("L9", alone, "a loop that looks for an iteration is one in lanes that does nothing else")
@@ -207,6 +211,10 @@ class _Checker:
         _alike("an offset", (INT64,) * len(store.offset.terms), [value for value, _ in store.offset.terms])
         is_new = store.atomic is not None and store.buffer not in self.written
         _demand("L6", not is_new, f"{store.buffer.name} is combined with before it is written")
+        if isinstance(store.atomic, Exchange):
+            names = (store.atomic.old, store.atomic.new)
+            _alike("an exchange", (store.buffer.dtype,) * 3, (*names, store.atomic.combined))
+            self._combine(names, (store.atomic.combined,))
         self.written.add(store.buffer)
 
     def _carry(self, carry: Carry) -> None:

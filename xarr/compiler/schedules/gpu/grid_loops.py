@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 
-from xarr.compiler.loop_ir.elements import Index
+from xarr.compiler.loop_ir.elements import Index, strides
 from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_value, new_carry
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.gpu.target import GpuTarget
@@ -72,6 +72,20 @@ class GridLoops(SerialLoops):
         self.phase(shape, body)
         return arrays
 
+    def carry(
+        self,
+        extent: int | Value,
+        initial: Sequence[Value],
+        step: Callable[[Value, Sequence[Value]], Sequence[Value]],
+    ) -> tuple[Loop, Sequence[Value]]:
+        """A loop that hands on what `step` makes of its index and of what it holds, and what it leaves."""
+        loop = Loop(index_value(self.values, "t"), extent)
+        names = [new_carry(self.values, each.dtype) for each in initial]
+        following = step(loop.index, [argument for argument, _ in names])
+        rows = zip(initial, names, following, strict=True)
+        loop.carries += [Carry(start, own, new, result) for start, (own, result), new in rows]
+        return loop, [result for _, result in names]
+
     def _carry_terms(
         self, terms: Ints, initial: Sequence[Value], step: Callable[[Index, Sequence[Value]], Sequence[Value]]
     ) -> tuple[list[Loop], Sequence[Value]]:
@@ -92,3 +106,11 @@ class GridLoops(SerialLoops):
                 loops[depth - 1].body.append(loops[depth])
             following = [result for _, result in names[depth]]
         return loops[:1], following
+
+
+def split_number(number: Value, shape: Ints) -> Index:
+    """The index of an element, of its number in row-major order."""
+    if len(shape) == 1:
+        return (Affine(((number, 1),)),)
+    rows = zip(shape, strides(shape), strict=True)
+    return tuple([Affine((((number / stride).rem(size), 1),)) for size, stride in rows])

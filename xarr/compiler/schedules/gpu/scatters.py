@@ -1,23 +1,36 @@
-"""Scatters: the operand as the result, then all updates at once, combined atomically where that gives one result.
+"""Scatters: who combines an element with its updates, so that no two threads do it at once.
 
-Integers are combined to the same number in whatever order updates come.  Updates of floats, and those that replace, run
-one after the other in one thread.
+* where no two updates go to one element, a thread for each update;
+* where only the last update of an element counts, a thread for each element, once the last one is known;
+* where the order of the updates does not matter, a thread for each update, atomically: integers and extremes, and sums
+  of floats unless results are to be deterministic;
+* else in the order of the updates, by a thread for each element: updates are sorted by the element that they go to, so
+  that those of one are a segment.  The bits are those of the serial schedule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 from typing import Final
 
-from xarr.compiler.loop_ir.elements import Source
-from xarr.compiler.loop_ir.loops import Atomic
-from xarr.compiler.schedules.serial import scatters
-from xarr.compiler.schedules.serial.serial_loops import SerialLoops
+import numpy as np
+
+from xarr.compiler.functions import register_dtype
+from xarr.compiler.loop_ir.elements import Index, Source, row_major
+from xarr.compiler.loop_ir.loops import Affine, Atomic, Exchange, Loop, Store
+from xarr.compiler.loop_ir.scalars import INT64, DType, Value
+from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
+from xarr.compiler.schedules.gpu.ranks import search, sort_keys
+from xarr.compiler.schedules.serial.scatters import Updates, combine_in_place
+from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of, store_all
 from xarr.dtypes import INTEGER
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
+from xarr.ir.types import Ints
 
 _ATOMICS: Final[dict[type[Op], Atomic]] = {
     ops.Add: Atomic.ADD,
@@ -27,19 +40,189 @@ _ATOMICS: Final[dict[type[Op], Atomic]] = {
     ops.Or: Atomic.OR,
     ops.Xor: Atomic.XOR,
 }
+#: Floats that GPUs add to memory atomically; of complex numbers both parts.
+_ADDED: Final = ("float32", "float64", "complex64", "complex128")
+#: Keys are less.
+_MOST: Final = 2**63
 
 
 def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """Two phases, as those of the serial schedule."""
-    return scatters.scatter(loops, node, atomics_of(node))
+    """The phases that fill the results."""
+    assert isinstance(loops, GridLoops)
+    updates, results = Updates(loops, node), loops.results_of(node)
+    segments = _Segments(loops, updates, results)
+    atomics = _atomics_of(updates, bool(loops.target.deterministic))
+    if _replaces(updates):
+        _keep_last(loops, updates, results)
+        return sources_of(results)
+    updates.copy_operands(results)
+    if updates.op.unique_indices or prod(updates.windows.batch_shape) == 1:
+        combine_in_place(updates, results, ())
+    elif atomics is not None:
+        _combine_atomically(updates, results, atomics)
+    elif segments.has_keys:
+        segments.combine()
+    else:
+        combine_in_place(updates, results, range(len(updates.extents)))
+    return sources_of(results)
 
 
-def atomics_of(node: Node) -> Sequence[Atomic] | None:
+# --- updates that replace ------------------------------------------------------------------------------------
+
+
+def _replaces(updates: Updates) -> bool:
+    """Whether an element becomes what the last update brings."""
+    computation = updates.op.update_computation
+    return computation.results == computation.parameters[len(updates.operands) :]
+
+
+def _keep_last(loops: GridLoops, updates: Updates, results: Sequence[Scratch]) -> None:
+    """Three phases: no element has an update; the greatest number of an update of each; that update, or the operand."""
+    extents, shape = updates.extents, results[0].shape
+    dtype = np.dtype(np.int32) if prod(extents) < 2**31 else INT64
+    last, none = loops.new(dtype, shape), loops.values.constant(-1, dtype)
+
+    def look(index: Index) -> Sequence[Loop | Store]:
+        target, fits = updates.target(index)
+        store = last.store(target, row_major(extents, index).value(loops.values).convert(dtype))
+        return updates.only_if(fits, [replace(store, atomic=Atomic.MAXIMUM)])
+
+    def choose(index: Index) -> Sequence[Loop | Store]:
+        number = last.load(index).convert(INT64)
+        # Of an element without an update the first one is read, and not used.
+        own = split_number(number.lt(0).select(0, number), extents)
+        pairs = zip(updates.elements(own), updates.operands, strict=True)
+        new = [number.lt(0).select(loops.at(operand, index), each) for each, operand in pairs]
+        return store_all(results, index, new)
+
+    loops.phase(shape, lambda index: [last.store(index, none)])
+    loops.phase(extents, look)
+    loops.phase(shape, choose)
+
+
+# --- updates in any order ------------------------------------------------------------------------------------
+
+
+def _atomics_of(updates: Updates, deterministic: bool) -> Sequence[Atomic | Exchange] | None:
     """The combination of each result if the order of the updates does not matter; None if it does."""
-    assert isinstance(node.op, ops.Scatter)
-    combiners = monoids(node.op.update_computation)
-    operands = node.operands[: len(node.operands) // 2]
-    if combiners is None or not all(operand.dtype in INTEGER for operand in operands):
+    combiners = monoids(updates.op.update_computation)
+    if combiners is None:
         return None
-    atomics = [_ATOMICS.get(combiner) for combiner in combiners]
+    rows = zip(combiners, updates.operands, strict=True)
+    atomics = [_atomic(updates, combiner, operand.dtype, deterministic) for combiner, operand in rows]
     return None if None in atomics else [each for each in atomics if each is not None]
+
+
+def _atomic(
+    updates: Updates, combiner: type[ops.Binary], dtype: DType, deterministic: bool
+) -> Atomic | Exchange | None:
+    """The combination of an element of a type with an update; None where the order matters."""
+    is_extreme = combiner in (ops.Maximum, ops.Minimum) and dtype.kind != "c"
+    is_exact = dtype in INTEGER or dtype == np.bool_
+    if deterministic and not (is_exact or is_extreme):
+        return None
+    atomic = _ATOMICS.get(combiner)
+    if atomic is not None and (dtype in INTEGER or (atomic is Atomic.ADD and dtype.name in _ADDED)):
+        return atomic
+    if dtype.itemsize > 8:
+        return None
+    values, register = updates.loops.values, register_dtype(dtype)
+    old, new = (values.make("argument", (), register, name, unique=True) for name in ("old", "new"))
+    return Exchange(old, new, updates.loops.apply(combiner(), dtype, old, new))
+
+
+def _combine_atomically(
+    updates: Updates, results: Sequence[Scratch], atomics: Sequence[Atomic | Exchange]
+) -> None:
+    """A phase: a thread for each update."""
+
+    def combine(index: Index) -> Sequence[Loop | Store]:
+        target, fits = updates.target(index)
+        new = [
+            _with_one_nan(updates, operand.dtype, element)
+            for operand, element in zip(updates.operands, updates.elements(index), strict=True)
+        ]
+        stores = zip(store_all(results, target, new), atomics, strict=True)
+        return updates.only_if(fits, [replace(store, atomic=atomic) for store, atomic in stores])
+
+    updates.loops.phase(updates.extents, combine)
+
+
+def _with_one_nan(updates: Updates, dtype: DType, element: Value) -> Value:
+    """An update, of the NaNs always the same: which of several came first must not show."""
+    if dtype.kind in "iubc":
+        return element
+    loops, register = updates.loops, register_dtype(dtype)
+    is_nan = loops.apply(ops.Compare("NE"), dtype, element, element)
+    nan: np.generic = np.array([np.nan], dtype).view(register)[0]
+    return is_nan.select(loops.values.constant(nan, register), element)
+
+
+# --- updates in their order ----------------------------------------------------------------------------------
+
+
+class _Segments:
+    """Updates, or whole windows where two are the same or apart, sorted by their targets.
+
+    The key of the update of a number is `target * count + number`; of one that goes nowhere the target is behind all.
+    """
+
+    def __init__(self, loops: GridLoops, updates: Updates, results: Sequence[Scratch]) -> None:
+        self.loops, self.updates, self.results = loops, updates, results
+        windows = updates.windows
+        starts = zip(windows.index_map, windows.last_starts, strict=True)
+        are_apart = all(windows.sizes[dim] == 1 or last == 0 for dim, last in starts)
+        #: What is sorted, and what belongs to each.
+        self.shape = windows.batch_shape if are_apart else updates.extents
+        self.inner: Ints = windows.sizes if are_apart else ()
+        self.count = prod(self.shape)
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is a number for each key."""
+        return (self.results[0].buffer.size + 1) * self.count < _MOST
+
+    def combine(self) -> None:
+        """The phases of the sort, and one in which the thread of a segment's first update goes through it."""
+        keys = sort_keys(self.loops, self.shape, self._key)
+        self.loops.phase((self.count, *self.inner), lambda index: self._fold(keys, index))
+
+    def _key(self, index: Index) -> Value:
+        own = index + (Affine(),) * len(self.inner)
+        target, fits = self.updates.target(own)
+        number = row_major(self.results[0].shape, target).value(self.loops.values)
+        if fits is not None:
+            number = fits.select(number, self.results[0].buffer.size)
+        return number * self.count + row_major(self.shape, index).value(self.loops.values)
+
+    def _fold(self, keys: Scratch, index: Index) -> Sequence[Loop | Store]:
+        """Combine an element with all updates of the segment that begins at a position, if one does."""
+        loops, count = self.loops, self.count
+        position, window = index[0].value(loops.values), index[1:]
+        target = keys.load((index[0],)) / count
+        before = keys.load((index[0] + -1,), position.gt(0)) / count
+        begins = position.eq(0) | before.ne(target)
+        inside = begins & target.lt(self.results[0].buffer.size)
+        low, is_before = target + 1, count
+        searching, end = search(loops, count, lambda at: keys.load((Affine(((at, 1),)),)).lt(low * is_before))
+        length = end - position
+        offset = row_major(self.results[0].shape, window) if window else Affine()
+        at = Affine(((target, 1),)) + offset
+        parts = self._run(keys, position, length.lt(count).select(length, count), window, at)
+        return loops.only_if(inside, [*searching, *parts])
+
+    def _run(
+        self, keys: Scratch, position: Value, length: Value, window: Index, target: Affine
+    ) -> Sequence[Loop | Store]:
+        """The loop over the updates of a segment, and the stores of what it leaves."""
+        loops, count = self.loops, self.count
+        flat = [Scratch(loops.values, each.buffer, (each.buffer.size,)) for each in self.results]
+
+        def step(term: Value, held: Sequence[Value]) -> Sequence[Value]:
+            own = position + term
+            own = own.lt(count).select(own, count - 1)
+            number = keys.load((Affine(((own, 1),)),)).rem(count)
+            return self.updates.combine(held, (*split_number(number, self.shape), *window))
+
+        loop, totals = loops.carry(length, [each.load((target,)) for each in flat], step)
+        return [loop, *store_all(flat, (target,), totals)]

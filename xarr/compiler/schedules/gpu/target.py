@@ -13,10 +13,15 @@ class GpuTarget(Target):
 
     __slots__ = ()
 
-    #: Terms of a reduction from which a block of threads shares those of a result, and results up to which it does:
-    #: more of them keep all threads busy one by one.
+    #: Neighbouring terms of a reduction from which a warp shares those of a result, and from which a block does; and
+    #: results up to which it does, since more of them keep all warps busy.
+    min_warp_terms: int = 2**5
     min_block_terms: int = 2**8
     max_block_results: int = 2**14
+    #: Terms of a part of a reduction, results times parts that keep all blocks busy, and all threads.
+    part_terms: int = 2**12
+    busy_blocks: int = 2**10
+    busy_threads: int = 2**16
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 

@@ -1,0 +1,248 @@
+"""Kernels of phases whose points the threads of a block, or of a warp, work on together.
+
+A block goes through the loops with the word `block`, each thread taking every 256th iteration; after one that stores,
+the threads meet at a barrier, so that later loops may read what it stored.  What a loop accumulates the lanes of each
+warp combine first, by shuffles, and then the warps, in shared memory.  What stands outside of such loops all threads
+compute, and one stores.
+
+Which thread has which iteration is fixed, and so is the order in which they combine: the bits of a sum are the same in
+each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from xarr.compiler.loop_ir.loops import Accumulator, Kernel, Loop, LoopError, Memory, Prefix, Runs, Store
+from xarr.compiler.loop_ir.scalars import Value
+from xarr_cupy.driver import BLOCK, MOST_BLOCKS
+from xarr_cupy.spelling import type_name
+from xarr_cupy.thread_kernels import MOST_NARROW, ThreadPrinter
+
+WARP: Final = 32
+_ALL: Final = "0xffffffffu"
+
+
+class WarpPrinter(ThreadPrinter):
+    """The text of a phase, of whose grid each warp has points: its lanes share the terms of reductions."""
+
+    #: The word of the loops that are shared, how many threads share them, the own number among these.
+    word, threads, own = Runs.WARP, WARP, f"threadIdx.x % {WARP}"
+
+    @property
+    def blocks(self) -> int:
+        return min(-(-self.points * WARP // BLOCK), MOST_BLOCKS)
+
+    def head(self) -> str:
+        number, wide = ("int", "") if self.points <= MOST_NARROW // WARP else ("int64", "(int64)")
+        start = (
+            f"for ({number} i = ({wide}blockIdx.x * blockDim.x + threadIdx.x) / {WARP}; i < {self.points}; "
+        )
+        return f"{start}i += {wide}gridDim.x * blockDim.x / {WARP}) {{"
+
+    def stores(self, stores: Sequence[Store]) -> None:
+        self.open(f"if ({self.own} == 0) {{")
+        super().stores(stores)
+        self.close()
+
+    def loop(self, loop: Loop) -> None:
+        if loop.runs == self.word:
+            self.shared_loop(loop)
+        else:
+            super().loop(loop)
+
+    # --- loops that are shared ---------------------------------------------------------------------------
+
+    def shared_loop(self, loop: Loop) -> None:
+        """A loop whose iterations all threads share; only what it accumulates is known behind it."""
+        if loop.body or loop.carries or loop.prefixes or loop.search:
+            raise LoopError(f"no CUDA C++ for a loop that runs by {loop.runs} and does not only accumulate")
+        self.accumulate(loop)
+
+    def accumulate(self, loop: Loop) -> None:
+        """Accumulate what each thread has, and combine it."""
+        held = [self.declare_held(accumulator) for accumulator in loop.accumulators]
+        self.open_shared(loop)
+        for accumulator, names in zip(loop.accumulators, held, strict=True):
+            terms = [self.value(term) for term in accumulator.terms]
+            right = accumulator.arguments or accumulator.right
+            self.combine(accumulator, names, right, terms, accumulator.step or accumulator.combined)
+        self.close()
+        for accumulator, names in zip(loop.accumulators, held, strict=True):
+            self.share(accumulator, names)
+
+    def open_shared(self, loop: Loop) -> None:
+        """The head of a loop over the own iterations."""
+        extent, index = self.extent(loop), self.new("k")
+        number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
+        self.open(f"for ({number} {index} = {self.own}; {index} < {extent}; {index} += {self.threads}) {{")
+        self.names[loop.index] = index
+
+    def declare_held(self, accumulator: Accumulator) -> list[str]:
+        """Variables of a thread's own partial results."""
+        names = []
+        for identity in accumulator.identities:
+            initial, name = self.value(identity), self.new("a")
+            self.line(f"{type_name(identity.dtype)} {name} = {initial};")
+            names.append(name)
+        return names
+
+    def combine(
+        self,
+        accumulator: Accumulator | Prefix,
+        targets: Sequence[str],
+        right: Sequence[Value],
+        terms: Sequence[str],
+        combined: Sequence[Value],
+    ) -> None:
+        """Assign to variables what they and terms are combined to."""
+        left = accumulator.left if isinstance(accumulator, Accumulator) else [accumulator.left]
+        self.names.update(zip(left, targets, strict=True))
+        self.names.update(zip(right, terms, strict=True))
+        new = [self.value(value) for value in combined]
+        if len(new) > 1:
+            # An unchanged one may be assigned to another.
+            kept = [self.new("v") for _ in new]
+            for name, value, text in zip(kept, combined, new, strict=True):
+                self.line(f"const {type_name(value.dtype)} {name} = {text};")
+            new = kept
+        for target, text in zip(targets, new, strict=True):
+            self.line(f"{target} = {text};")
+
+    def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
+        """Combine the partial results of all lanes of a warp: each lane has the result."""
+        self.open(f"for (int other = {WARP // 2}; other > 0; other /= 2) {{")
+        others = [
+            self.shuffled("xor", name, result, "other")
+            for name, result in zip(names, accumulator.results, strict=True)
+        ]
+        self.combine(accumulator, names, accumulator.right, others, accumulator.combined)
+        self.close()
+        self.names.update(zip(accumulator.results, names, strict=True))
+
+    def shuffled(self, how: str, name: str, value: Value, distance: str) -> str:
+        """A variable of another lane's variable."""
+        other = self.new("b")
+        self.line(f"const {type_name(value.dtype)} {other} = __shfl_{how}_sync({_ALL}, {name}, {distance});")
+        return other
+
+
+class BlockPrinter(WarpPrinter):
+    """The text of a phase, of whose grid each block has points."""
+
+    words = Runs.GRID
+    word, threads, own = Runs.BLOCK, BLOCK, "threadIdx.x"
+
+    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
+        super().__init__(kernel, phase, name)
+        used = {store.buffer for loop in phase.walk() for store in loop.stores()}
+        self.shared = [each for each in kernel.locals if each.memory is Memory.SHARED and each in used]
+        #: Whether a line is run by a thread for an iteration of its own.
+        self.is_alone = False
+
+    def declare_shared(self) -> None:
+        for buffer in self.shared:
+            self.line(f"    __shared__ {type_name(buffer.dtype)} {buffer.name}[{buffer.size}];")
+
+    @property
+    def blocks(self) -> int:
+        return min(self.points, MOST_BLOCKS)
+
+    def head(self) -> str:
+        return f"for (int i = blockIdx.x; i < {self.points}; i += gridDim.x) {{"
+
+    def stores(self, stores: Sequence[Store]) -> None:
+        if self.is_alone:
+            ThreadPrinter.stores(self, stores)
+            return
+        super().stores(stores)
+        self.line("__syncthreads();")
+
+    def shared_loop(self, loop: Loop) -> None:
+        if self.is_alone or loop.carries or loop.search:
+            raise LoopError(
+                "no CUDA C++ for a loop of a block in another one, or that carries or looks for something"
+            )
+        if loop.prefixes:
+            self.running_totals(loop)
+        elif loop.accumulators:
+            super().shared_loop(loop)
+        else:
+            self.open_shared(loop)
+            self.run_alone(loop)
+            self.close()
+            self.line("__syncthreads();")
+
+    def run_alone(self, loop: Loop) -> None:
+        """The body of an iteration, by the thread that has it."""
+        self.is_alone = True
+        self.body(loop.body)
+        self.is_alone = False
+
+    def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
+        """Combine the partial results of the lanes, then those of the warps: each thread has the result."""
+        super().share(accumulator, names)
+        parts = [self.new("parts") for _ in names]
+        rows = list(zip(parts, names, accumulator.results, strict=True))
+        for part, _, result in rows:
+            self.line(f"__shared__ {type_name(result.dtype)} {part}[{BLOCK // WARP}];")
+        for part, name, _ in rows:
+            self.line(f"if (threadIdx.x % {WARP} == 0) {part}[threadIdx.x / {WARP}] = {name};")
+        self.line("__syncthreads();")
+        for part, name, _ in rows:
+            self.line(f"{name} = {part}[0];")
+        self.open(f"for (int warp = 1; warp < {BLOCK // WARP}; warp++) {{")
+        others = [f"{part}[warp]" for part in parts]
+        self.combine(accumulator, names, accumulator.right, others, accumulator.combined)
+        self.close()
+        # The next ones write there.
+        self.line("__syncthreads();")
+        self.names.update(zip(accumulator.results, names, strict=True))
+
+    # --- running totals ----------------------------------------------------------------------------------
+
+    def running_totals(self, loop: Loop) -> None:
+        """A loop whose iterations know the total of all terms up to theirs: 256 of them at a time."""
+        if loop.accumulators or len(loop.prefixes) != 1:
+            raise LoopError("no CUDA C++ for a loop with several running totals, or that accumulates too")
+        (prefix,) = loop.prefixes
+        type, initial = type_name(prefix.term.dtype), self.value(prefix.initial)
+        total, first, own, running, parts = map(self.new, ("a", "k", "a", "a", "parts"))
+        extent, index = self.extent(loop), self.new("k")
+        number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
+        self.line(f"__shared__ {type} {parts}[{BLOCK // WARP}];")
+        self.line(f"{type} {total} = {initial};")
+        self.open(f"for ({number} {first} = 0; {first} < {extent}; {first} += {BLOCK}) {{")
+        self.line(f"const {number} {index} = {first} + threadIdx.x;")
+        self.line(f"{type} {own} = {type}{{}};")
+        self.names[loop.index] = index
+        self.open(f"if ({index} < {extent}) {{")
+        self.line(f"{own} = {self.value(prefix.term)};")
+        self.close()
+        self.scan_warp(prefix, own)
+        self.line(f"if (threadIdx.x % {WARP} == {WARP - 1}) {parts}[threadIdx.x / {WARP}] = {own};")
+        self.line("__syncthreads();")
+        self.line(f"{type} {running} = {total};")
+        self.open(f"for (int warp = 0; warp < {BLOCK // WARP}; warp++) {{")
+        self.line(f"if (warp == threadIdx.x / {WARP}) {running} = {total};")
+        self.combine(prefix, [total], [prefix.right], [f"{parts}[warp]"], [prefix.combined])
+        self.close()
+        self.open(f"if ({index} < {extent}) {{")
+        self.combine(prefix, [running], [prefix.right], [own], [prefix.combined])
+        self.names[prefix.running] = running
+        self.run_alone(loop)
+        self.close()
+        # The next ones write there.
+        self.line("__syncthreads();")
+        self.close()
+
+    def scan_warp(self, prefix: Prefix, own: str) -> None:
+        """Combine the variable of each lane with those of all lanes before."""
+        self.open(f"for (int behind = 1; behind < {WARP}; behind *= 2) {{")
+        other = self.shuffled("up", own, prefix.term, "behind")
+        self.open(f"if (threadIdx.x % {WARP} >= behind) {{")
+        self.names.update({prefix.left: other, prefix.right: own})
+        self.line(f"{own} = {self.value(prefix.combined)};")
+        self.close()
+        self.close()

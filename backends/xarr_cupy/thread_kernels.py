@@ -1,0 +1,373 @@
+"""The kernel of a phase in which each thread has a point of the grid, or several.
+
+A value is a `const` variable, a loop a `for`.  Indices are int where they and all offsets fit, else long long; they are
+computed from the number of the point only where they are used.  Nothing is kept in local arrays.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Sequence
+from itertools import groupby
+from math import inf, prod
+from typing import Final
+
+import numpy as np
+
+from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Atomic,
+    Buffer,
+    Carry,
+    Exchange,
+    Kernel,
+    Loop,
+    LoopError,
+    Runs,
+    Store,
+    grid_loops,
+)
+from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, in_order
+from xarr_cupy.driver import BLOCK, MOST_BLOCKS
+from xarr_cupy.spelling import INFIX, expression, literal, type_name
+
+#: Points of a grid up to which their number is an int, which a step of all threads must not exceed.
+MOST_NARROW: Final = 2**30
+#: Operations on int64 that may be computed as int where operands and result fit.
+_INDEX_OPERATIONS: Final = frozenset(
+    {"add", "sub", "mul", "div", "rem", "neg", "select", "rarely", "convert"}
+)
+_ATOMICS: Final = {
+    Atomic.ADD: "atomicAdd",
+    Atomic.MAXIMUM: "atomicMax",
+    Atomic.MINIMUM: "atomicMin",
+    Atomic.AND: "atomicAnd",
+    Atomic.OR: "atomicOr",
+    Atomic.XOR: "atomicXor",
+}
+#: For types that CUDA has no atomics of, what an element and an update are combined to.
+_COMBINED: Final = {
+    Atomic.ADD: "old + {0}",
+    Atomic.MAXIMUM: "old > {0} ? old : {0}",
+    Atomic.MINIMUM: "old < {0} ? old : {0}",
+    Atomic.AND: "old & {0}",
+    Atomic.OR: "old | {0}",
+    Atomic.XOR: "old ^ {0}",
+}
+
+
+class ThreadPrinter:
+    """The text of one phase, of whose grid each thread has points.
+
+    `names` are the variables that are seen where the next line stands.
+    """
+
+    #: The words of the grid.
+    words = Runs.GRID | Runs.BLOCK
+
+    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
+        self.name = name
+        self.lines: list[str] = []
+        self.names: ChainMap[Value, str] = ChainMap()
+        self.count = 0
+        self.grid = grid_loops(phase)
+        self.points = prod(_extent(loop) for loop in self.grid)
+        _refuse_words(self.words, self.grid)
+        loops = [loop for loop in phase.walk() if loop.max_iterations]
+        self.ranges = Ranges({loop.index: (0, loop.max_iterations - 1) for loop in loops})
+        self.buffers = _buffers_of(kernel, phase)
+        self.written = {store.buffer for loop in phase.walk() for store in loop.stores()}
+
+    def text(self) -> str:
+        parameters = [
+            f"{'' if each in self.written else 'const '}{type_name(each.dtype)} *{each.name}"
+            for each in self.buffers
+        ]
+        self.lines.append(f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{')
+        self.declare_shared()
+        self.open(self.head())
+        self.body(self.grid[-1].body)
+        self.close()
+        return "\n".join([*self.lines, "}\n"])
+
+    def declare_shared(self) -> None:
+        """Declare what a block shares: nothing here."""
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of the grid."""
+        return min(-(-self.points // BLOCK), MOST_BLOCKS)
+
+    def head(self) -> str:
+        """The loop over the points of a thread."""
+        number, wide = ("int", "") if self.points <= MOST_NARROW else ("int64", "(int64)")
+        start = f"for ({number} i = {wide}blockIdx.x * blockDim.x + threadIdx.x; i < {self.points}; "
+        return f"{start}i += {wide}gridDim.x * blockDim.x) {{"
+
+    # --- lines and names ---------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * len(self.names.maps) + text)
+
+    def open(self, head: str) -> None:
+        self.line(head)
+        self.names = self.names.new_child()
+
+    def close(self, end: str = "}") -> None:
+        self.names = self.names.parents
+        self.line(end)
+
+    def new(self, letter: str) -> str:
+        self.count += 1
+        return f"{letter}{self.count}"
+
+    # --- values ------------------------------------------------------------------------------------------
+
+    def is_narrow(self, value: Value) -> bool:
+        """Whether an int64 is known to be an int."""
+        if value.dtype != INT64 or value.op in ("load", "argument", "result"):
+            return False
+        low, high = self.ranges.of(value)
+        return low >= -(2**31) and high < 2**31
+
+    def value(self, root: Value) -> str:
+        """The variable of a value; what it needs is computed first, where that is not known already."""
+        if root in self.names:
+            return self.names[root]
+        for value in in_order(root):
+            # Indices of the grid come where they are used: most loads need the number of the point alone.
+            if value in self.names or (value.op == "index" and value is not root):
+                continue
+            if value.op == "constant":
+                self.names[value] = literal(value)
+            elif value.op == "index":
+                self.names[value] = self.grid_index(value)
+            else:
+                text = self.load(value) if value.op == "load" else self.operation(value)
+                self.define(value, text)
+        return self.names[root]
+
+    def define(self, value: Value, text: str) -> None:
+        type = "int" if self.is_narrow(value) else type_name(value.dtype)
+        name = self.new("v")
+        self.line(f"const {type} {name} = {text};")
+        self.names[value] = name
+
+    def grid_index(self, index: Value) -> str:
+        """The variable of a grid's loop, from the number of the point."""
+        (axis,) = [k for k, loop in enumerate(self.grid) if loop.index is index]
+        if self.points == _extent(self.grid[axis]):
+            return "i"
+        if _extent(self.grid[axis]) == 1:
+            return "0"
+        below = self.stride(axis)
+        text = f"i / {below}" if below != 1 else "i"
+        if axis:
+            text += f" % {self.grid[axis].extent}"
+        name = self.new("i")
+        self.line(f"const {'int' if self.is_narrow(index) else 'int64'} {name} = {text};")
+        return name
+
+    def stride(self, axis: int) -> int:
+        """Points from one index of a grid's loop to the next."""
+        return prod(_extent(loop) for loop in self.grid[axis + 1 :])
+
+    def operation(self, value: Value) -> str:
+        names = [self.value(operand) for operand in value.operands]
+        narrow = [self.is_narrow(operand) for operand in value.operands]
+        if value.op in COMPARISONS:
+            return expression(value, names)
+        if (
+            self.is_narrow(value)
+            and value.op in _INDEX_OPERATIONS
+            and all(
+                fits or operand.dtype != INT64 for fits, operand in zip(narrow, value.operands, strict=True)
+            )
+        ):
+            return self.index_operation(value, names)
+        wide = [
+            f"(int64){name}" if fits and value.op != "convert" else name
+            for name, fits in zip(names, narrow, strict=True)
+        ]
+        return expression(value, wide)
+
+    def index_operation(self, value: Value, names: Sequence[str]) -> str:
+        """An operation on indices, which cannot overflow."""
+        if value.op == "neg":
+            return f"-({names[0]})"
+        if value.op in INFIX:
+            return f"{names[0]} {INFIX[value.op]} {names[1]}"
+        return expression(value, names)
+
+    def load(self, value: Value) -> str:
+        access = value.attribute
+        count = len(access.factors)
+        offset = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
+        text = f"{access.buffer.name}[{self.offset(offset)}]"
+        return (
+            f"{self.names[value.operands[count]]} ? {text} : {type_name(value.dtype)}{{}}"
+            if access.masked
+            else text
+        )
+
+    def offset(self, offset: Affine) -> str:
+        """The text of an offset, whose values have names."""
+        terms = self.merge_terms(offset)
+        bound = abs(offset.constant) + sum(abs(f) * self.most(value) for value, _, f in terms)
+        # Numbers that are not known to fit are long already, and make the sum long.
+        mark = "ll" if bound >= 2**31 else ""
+        parts = []
+        for value, name, factor in terms:
+            if factor != 1:
+                parts.append(f"{factor}{mark} * {name}")
+            else:
+                parts.append(f"(int64){name}" if mark and value is not None else name)
+        if offset.constant or not parts:
+            parts.append(str(offset.constant))
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def merge_terms(self, offset: Affine) -> list[tuple[Value | None, str, int]]:
+        """The terms of an offset: values, names and factors; a multiple of the point where all indices make one."""
+        terms = dict(offset.terms)
+        rows = [(axis, loop.index) for axis, loop in enumerate(self.grid) if loop.extent != 1]
+        factors = {terms.get(index, 0) / self.stride(axis) for axis, index in rows}
+        first = min(factors, default=0)
+        if len(factors) == 1 and first and first == int(first):
+            rest = [
+                (value, factor) for value, factor in terms.items() if all(value is not x for _, x in rows)
+            ]
+            return [(None, "i", int(first)), *[(value, self.value(value), f) for value, f in rest]]
+        return [(value, self.value(value), factor) for value, factor in terms.items()]
+
+    def most(self, value: Value | None) -> float:
+        """The greatest magnitude of an index; 0 for a number that is an int64 anyway."""
+        if value is None:
+            return self.points
+        low, high = self.ranges.of(value)
+        return 0 if inf in (-low, high) or not self.is_narrow(value) else max(-low, high)
+
+    # --- loops and stores --------------------------------------------------------------------------------
+
+    def body(self, parts: Sequence[Loop | Store]) -> None:
+        for kind, group in groupby(parts, type):
+            if kind is Loop:
+                for inner in group:
+                    assert isinstance(inner, Loop)
+                    self.loop(inner)
+            else:
+                self.stores([part for part in group if isinstance(part, Store)])
+
+    def stores(self, stores: Sequence[Store]) -> None:
+        """All that is stored is computed before a store changes what it is computed of."""
+        rows = [(store, self.value(store.value)) for store in stores]
+        targets = [f"{store.buffer.name}[{self.offset(store.offset)}]" for store, _ in rows]
+        for (store, value), target in zip(rows, targets, strict=True):
+            if isinstance(store.atomic, Exchange):
+                self.exchange(store.atomic, target, value)
+            else:
+                self.line(f"{target} = {value};" if store.atomic is None else _atomic(store, target, value))
+
+    def exchange(self, exchange: Exchange, target: str, value: str) -> None:
+        """Combine an element with a value by any computation."""
+        self.open(f"combine(&{target}, [=]({type_name(exchange.old.dtype)} old) {{")
+        self.names.update({exchange.old: "old", exchange.new: value})
+        self.line(f"return {self.value(exchange.combined)};")
+        self.close("});")
+
+    def loop(self, loop: Loop) -> None:
+        if loop.runs or loop.accumulators or loop.prefixes or loop.search or loop.bounds:
+            raise LoopError(
+                f"no CUDA C++ for a loop that runs by {loop.runs} and leaves more than it carries"
+            )
+        extent = self.extent(loop)
+        rows = [(carry, self.declare_carry(carry)) for carry in loop.carries]
+        if loop.max_iterations == 1 and loop.extent != 1 and not rows:
+            self.open(f"if ({extent}) {{")
+            self.names[loop.index] = "0"
+        else:
+            index = self.new("k")
+            number = "int" if self.is_narrow(loop.index) else "int64"
+            self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
+            self.names[loop.index] = index
+        for carry, name in rows:
+            self.names[carry.argument] = name
+        self.body(loop.body)
+        self.carry_on(rows)
+        self.close()
+        for carry, name in rows:
+            self.names[carry.result] = name
+
+    def extent(self, loop: Loop) -> str:
+        """How often a loop runs."""
+        return str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
+
+    def declare_carry(self, carry: Carry) -> str:
+        """The variable of a carry, which has its initial value."""
+        initial = self.value(carry.initial)
+        name = self.new("c")
+        self.line(f"{type_name(carry.argument.dtype)} {name} = {initial};")
+        return name
+
+    def carry_on(self, rows: Sequence[tuple[Carry, str]]) -> None:
+        """Assign what the next iteration finds.  What is a carry of this one is kept until all are assigned."""
+        variables = {name for _, name in rows}
+        following = []
+        for carry, name in rows:
+            new = self.value(carry.following)
+            if new in variables and new != name:
+                kept = self.new("v")
+                self.line(f"const {type_name(carry.argument.dtype)} {kept} = {new};")
+                new = kept
+            following.append((name, new))
+        for name, new in following:
+            if new != name:
+                self.line(f"{name} = {new};")
+
+
+def _extent(loop: Loop) -> int:
+    if not isinstance(loop.extent, int):
+        raise LoopError("a grid runs a fixed number of points")
+    return loop.extent
+
+
+def _refuse_words(words: Runs, grid: Sequence[Loop]) -> None:
+    if any(loop.runs != words for loop in grid) or any(
+        each.accumulators or each.carries or each.prefixes or each.search or each.bounds for each in grid
+    ):
+        raise LoopError(
+            f"no CUDA C++ for an outermost loop that runs by {grid[0].runs}; wanted grid, or grid block"
+        )
+
+
+def _buffers_of(kernel: Kernel, phase: Loop) -> tuple[Buffer, ...]:
+    """The buffers that a phase reads or writes, in the order of the program."""
+    used = {store.buffer for loop in phase.walk() for store in loop.stores()}
+    roots = [root for loop in phase.walk() for root in loop.roots()]
+    for loop in phase.walk():
+        roots += [carry.initial for carry in loop.carries]
+        roots += [prefix.initial for prefix in loop.prefixes]
+        roots += [each for accumulator in loop.accumulators for each in accumulator.identities]
+        roots += [loop.extent] if isinstance(loop.extent, Value) else []
+    used |= {value.attribute.buffer for value in in_order(*roots) if value.op == "load"}
+    return tuple([each for each in (*kernel.inputs, *kernel.outputs, *kernel.scratch) if each in used])
+
+
+def _atomic(store: Store, target: str, value: str) -> str:
+    """The statement that combines an element with a value."""
+    dtype, atomic = store.buffer.dtype, store.atomic
+    assert isinstance(atomic, Atomic)
+    if atomic is Atomic.ADD and dtype.kind == "f" and dtype.itemsize >= 4:
+        return f"atomicAdd(&{target}, {value});"
+    if atomic is Atomic.ADD and dtype.kind == "c":
+        return " ".join(f"atomicAdd(&{target}.{part}, {value}.{part});" for part in ("real", "imag"))
+    if dtype.kind not in "iu":
+        raise LoopError(f"no CUDA C++ for an atomic {atomic.value} of {dtype}")
+    if dtype.itemsize < 4:
+        type = type_name(dtype)
+        return (
+            f"combine(&{target}, [=]({type} old) {{ return ({type})({_COMBINED[atomic].format(value)}); }});"
+        )
+    if dtype == np.int64 and atomic is Atomic.ADD:
+        return f"atomicAdd((uint64 *)&{target}, (uint64){value});"
+    return f"{_ATOMICS[atomic]}(&{target}, {value});"
