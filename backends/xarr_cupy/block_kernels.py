@@ -193,12 +193,18 @@ class BlockPrinter(WarpPrinter):
         for part, name, _ in rows:
             self.line(f"{name} = {part}[0];")
         self.open(f"for (int warp = 1; warp < {BLOCK // WARP}; warp++) {{")
-        others = [f"{part}[warp]" for part in parts]
+        others = [self.part_of_warp(part, result) for part, _, result in rows]
         self.combine(accumulator, names, accumulator.right, others, accumulator.combined)
         self.close()
         # The next ones write there.
         self.line("__syncthreads();")
         self.names.update(zip(accumulator.results, names, strict=True))
+
+    def part_of_warp(self, parts: str, value: Value) -> str:
+        """A variable of what a warp has left in shared memory."""
+        other = self.new("b")
+        self.line(f"const {type_name(value.dtype)} {other} = {parts}[warp];")
+        return other
 
     # --- running totals ----------------------------------------------------------------------------------
 
@@ -226,7 +232,8 @@ class BlockPrinter(WarpPrinter):
         self.line(f"{type} {running} = {total};")
         self.open(f"for (int warp = 0; warp < {BLOCK // WARP}; warp++) {{")
         self.line(f"if (warp == threadIdx.x / {WARP}) {running} = {total};")
-        self.combine(prefix, [total], [prefix.right], [f"{parts}[warp]"], [prefix.combined])
+        other = self.part_of_warp(parts, prefix.term)
+        self.combine(prefix, [total], [prefix.right], [other], [prefix.combined])
         self.close()
         self.open(f"if ({index} < {extent}) {{")
         self.combine(prefix, [running], [prefix.right], [own], [prefix.combined])

@@ -56,6 +56,12 @@ template <class T> __device__ T minimum(T x, T y) {
     return x != x ? x : y != y ? y : x < y || (x == y && copysign(1.0, (double)x) < 0.0) ? x : y;
 }
 """,
+    "add_parts(": """\
+template <class T> __device__ void add_parts(T *at, T value) {
+    atomicAdd(&at->real, value.real);
+    atomicAdd(&at->imag, value.imag);
+}
+""",
     # An element is exchanged until no other thread came between; of 8 or 16 bits the word around it.
     "combine(": """\
 template <int bytes> struct word_of { typedef uint32 type; };

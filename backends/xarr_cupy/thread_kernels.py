@@ -360,7 +360,7 @@ def _atomic(store: Store, target: str, value: str) -> str:
     if atomic is Atomic.ADD and dtype.kind == "f" and dtype.itemsize >= 4:
         return f"atomicAdd(&{target}, {value});"
     if atomic is Atomic.ADD and dtype.kind == "c":
-        return " ".join(f"atomicAdd(&{target}.{part}, {value}.{part});" for part in ("real", "imag"))
+        return f"add_parts(&{target}, {value});"
     if dtype.kind not in "iu":
         raise LoopError(f"no CUDA C++ for an atomic {atomic.value} of {dtype}")
     if dtype.itemsize < 4:

@@ -31,7 +31,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
-from xarr_cupy import driver, emitter, host, spelling, thread_kernels
+from xarr_cupy import block_kernels, driver, emitter, host, spelling, thread_kernels
 from xarr_cupy.engine import DeviceArray
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -192,6 +192,24 @@ def test_extremes_of_scatters_keep_nan_and_the_digits_of_float64(
             monkeypatch.setattr(device(cupy), "order", order)
             result = getattr(xarr.asarray(x).at[xarr.asarray(i)], name)(xarr.asarray(u), mode="drop")
             assert_same(np.asarray(result), wanted)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("how", SCATTERED)
+def test_scatters_have_no_race(how: str, dtype: str, deterministic: bool, cupy: Any) -> None:
+    device(cupy).races = True
+    with xarr.config(deterministic=deterministic):
+        for name in ("add", "set"):
+            function, arrays = scattered(how, name, dtype, 300)
+            np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_each_kind_have_no_race(name: str, cupy: Any) -> None:
+    device(cupy).races = True
+    function, arrays = CASES[name]
+    values(function(*map(xarr.asarray, arrays)))
 
 
 def test_deterministic_is_a_part_of_keys(cupy: Any) -> None:
@@ -410,6 +428,36 @@ def test_reductions_have_the_same_bits_in_each_order(
     assert text.count("__global__") == kernels
     with xarr.use_backend("numpy"):
         np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_have_no_race(name: str, cupy: Any) -> None:
+    device(cupy).races = True
+    function, array, _ = REDUCTIONS[name]
+    np.asarray(xarr.jit(function)(xarr.asarray(array)))
+
+
+@pytest.mark.parametrize("size", [300, 8193])
+def test_running_totals_have_no_race(size: int, cupy: Any) -> None:
+    device(cupy).races = True
+    np.asarray(xarr.jit(lambda x: lax.cumsum(x, 0))(xarr.ones(size)))
+
+
+@pytest.mark.usefixtures("no_kept_kernels")
+@pytest.mark.parametrize(
+    "function", [lambda x: lax.cumsum(x, 1), lambda x: lax.reduce_sum(x, (1,))], ids=["totals", "sum"]
+)
+def test_a_missing_barrier_is_a_race(function: Any, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = block_kernels.BlockPrinter.line
+
+    def line(printer: Any, text: str) -> None:
+        if text != "__syncthreads();":
+            written(printer, text)
+
+    monkeypatch.setattr(block_kernels.BlockPrinter, "line", line)
+    device(cupy).races = True
+    with pytest.raises(LaunchError, match=r"xarr_0: race: line \d+ (reads|writes) parts\d+\[\d\]"):
+        np.asarray(xarr.jit(function)(xarr.asarray(normal(3, 300))))
 
 
 @pytest.mark.parametrize("reverse", [False, True])

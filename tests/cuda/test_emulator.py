@@ -40,10 +40,12 @@ extern "C" __global__ void warp_total(const int *x, int *y) {
 """
 
 
-def launch(text: str, name: str, grid: int, block: int, *arguments: Any, order: str = "forward") -> None:
+def launch(
+    text: str, name: str, grid: int, block: int, *arguments: Any, order: str = "forward", races: bool = False
+) -> None:
     arrays = [np.asarray(each) for each in arguments]
     addresses = [(each.ctypes.data, each.nbytes) for each in arrays]
-    Module(text).launch(name, [grid], [block], addresses, order)
+    Module(text, races).launch(name, [grid], [block], addresses, order)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -146,6 +148,94 @@ def test_a_race_gives_another_result_in_some_order() -> None:
         launch(text, "scale", 3, 64, np.arange(200, dtype="f4"), y, np.int32(200), order=order)
         results.append(float(y[0]))
     assert len(set(results)) > 1
+
+
+#: A lane leaves a value for another one of its warp.
+LANES = """
+extern "C" __global__ void lanes(const int *x, int *y) {
+  __shared__ int parts[64];
+  parts[threadIdx.x] = x[threadIdx.x];
+  __syncwarp();
+  y[threadIdx.x] = parts[threadIdx.x ^ 1];
+}
+"""
+HISTOGRAM = """
+extern "C" __global__ void histogram(const int *x, int *y) {
+  const int at = x[threadIdx.x];
+  atomicAdd(&y[at], 1);
+}
+"""
+RACES = [
+    (
+        TOTAL.replace("  parts[threadIdx.x] = sum;\n  __syncthreads();", "  parts[threadIdx.x] = sum;\n"),
+        "total",
+        r"race: line (6|9) (reads|writes) parts\[\d+\], which thread \d+ of block 0 (reads|writes) in line (6|9)",
+    ),
+    (
+        TOTAL.replace("    __syncthreads();\n  }", "  }"),
+        "total",
+        r"race: line 9 (reads|writes) parts\[\d+\], which thread \d+ of block 0 (reads|writes) in line 9",
+    ),
+    (
+        SCALE.replace("y[i]", "y[0]").replace("int count) {\n", "int count) {\n  "),
+        "scale",
+        r"race: line 3 writes y\[0\], which thread \d+ of block \d writes in line 3, with no barrier between, block",
+    ),
+    (
+        SCALE.replace("2.0f * x[i]", "y[count - 1 - i]"),
+        "scale",
+        r"race: line 3 (reads|writes) y\[\d+\], which thread \d+ of block \d+ (reads|writes) in line 3",
+    ),
+    (
+        LANES.replace("  __syncwarp();\n", ""),
+        "lanes",
+        r"race: line (4|5) (reads|writes) parts\[\d+\], which thread \d+ of block 0 (reads|writes) in line (4|5)",
+    ),
+    (
+        LANES.replace("^ 1", "^ 32"),
+        "lanes",
+        r"race: line (4|6) (reads|writes) parts\[\d+\], which thread \d+ of block 0 (reads|writes) in line (4|6)",
+    ),
+    (
+        HISTOGRAM.replace("atomicAdd(&y[at], 1)", "y[at] += 1"),
+        "histogram",
+        r"race: line 4 (reads|writes) y\[\d\], which thread \d+ of block 0 writes in line 4",
+    ),
+    (
+        HISTOGRAM.replace("int at", "int before = y[0]; const int at"),
+        "histogram",
+        r"race: line (3|4) (reads|writes) y\[0\], which thread \d+ of block 0 (reads|writes) in line (3|4)",
+    ),
+]
+
+
+def arguments_of(name: str) -> list[Any]:
+    if name in ("lanes", "histogram"):
+        return [np.arange(64, dtype="i4") % (64 if name == "lanes" else 4), np.zeros(64, "i4")]
+    return [np.arange(200, dtype="f4"), np.zeros(200, "f4"), np.int32(200)]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("text", "name", "message"), RACES)
+def test_a_race_is_found_in_each_order(text: str, name: str, message: str, order: str) -> None:
+    with pytest.raises(LaunchError, match=message):
+        launch(text, name, 3 if name == "scale" else 1, 64, *arguments_of(name), order=order, races=True)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(
+    ("text", "name"), [(SCALE, "scale"), (TOTAL, "total"), (LANES, "lanes"), (HISTOGRAM, "histogram")]
+)
+def test_kernels_without_a_race_have_none(text: str, name: str, order: str) -> None:
+    for blocks in (1, 3):
+        if blocks == 1 or name == "scale":
+            launch(text, name, blocks, 64, *arguments_of(name), order=order, races=True)
+
+
+def test_a_warp_without_a_race_computes_the_same() -> None:
+    x, y = np.arange(128, dtype=np.int32), np.zeros(1, np.int32)
+    launch(WARP, "warp_total", 1, 128, x, y, races=True)
+    assert y[0] == x.sum()
 
 
 def test_wrong_arguments_are_refused() -> None:

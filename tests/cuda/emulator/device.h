@@ -46,15 +46,86 @@ static void fault(const char *format, ...) {
 
 struct Argument { void *start; long long nbytes; };
 
+#ifdef FIND_RACES
+// Who accessed an element: a thread, after so many barriers of its block and of its warp.
+struct Access { unsigned block, thread, barriers, warp_barriers; int line; bool is_atomic, exists; };
+// What is known of an element in this launch: the last write, the last read, and one by another thread.
+struct Shadow { void *address; unsigned launch; Access write, read, other; };
+static Shadow shadows[1 << 20];
+static unsigned launch_count;
+static int line_number;
+#define LINE(number) line_number = number;
+static Access own_access(bool is_atomic);
+static bool is_shared(void *address);
+
+static Shadow &shadow_of(void *address) {
+  unsigned count = sizeof shadows / sizeof shadows[0];
+  unsigned at = (unsigned)((unsigned long long)address * 0x9e3779b97f4a7c15ull >> 44);
+  for (unsigned tried = 0; tried < count; tried++, at = (at + 1) % count) {
+    if (shadows[at].launch != launch_count) shadows[at] = {address, launch_count};
+    if (shadows[at].address == address) return shadows[at];
+  }
+  fault("more than %u elements, too many to look for races", count);
+  return shadows[0];
+}
+// Whether nothing says which of two accesses comes first.  A block begins with shared memory of its own.
+static bool at_once(const Access &before, const Access &now, void *address) {
+  if (!before.exists || (before.block == now.block && before.thread == now.thread)) return false;
+  if (before.is_atomic && now.is_atomic) return false;
+  if (before.block != now.block) return !is_shared(address);
+  if (before.thread / 32 == now.thread / 32 && before.warp_barriers != now.warp_barriers) return false;
+  return before.barriers == now.barriers;
+}
+static void check_access(const Access &before, const char *did, const Access &now, const char *does, void *address,
+                         const char *name, long long index) {
+  if (at_once(before, now, address))
+    fault("race: line %d %s %s[%lld], which thread %u of block %u %s in line %d, with no barrier between", now.line, does,
+          name, index, before.thread, before.block, did, before.line);
+}
+static void note_read(void *address, const char *name, long long index) {
+  Shadow &shadow = shadow_of(address);
+  Access now = own_access(false);
+  check_access(shadow.write, "writes", now, "reads", address, name, index);
+  if (at_once(shadow.read, now, address)) shadow.other = shadow.read;
+  shadow.read = now;
+}
+static void note_write(void *address, const char *name, long long index, bool is_atomic) {
+  Shadow &shadow = shadow_of(address);
+  Access now = own_access(is_atomic);
+  check_access(shadow.write, "writes", now, "writes", address, name, index);
+  check_access(shadow.read, "reads", now, "writes", address, name, index);
+  check_access(shadow.other, "reads", now, "writes", address, name, index);
+  shadow.write = now;
+}
+
+// An element that tells reads from writes.  Its address is what atomics take.
+template <class T> struct Reference {
+  T *at;
+  const char *name;
+  long long index;
+  operator T() const { note_read((void *)at, name, index); return *at; }
+  T operator=(T value) const { note_write((void *)at, name, index, false); return *at = value; }
+  T operator=(const Reference &other) const { return *this = (T)other; }
+  template <class U> T operator+=(U value) const { return *this = (T)*this + value; }
+  T *operator&() const { note_write((void *)at, name, index, true); return at; }
+};
+#else
+#define LINE(number)
+#endif
+
 template <class T> struct Span {
   T *start;
   long long size;
   const char *name;
-  T &operator[](long long at) const {
+#ifdef FIND_RACES
+  Reference<T> operator[](long long at) const { return {&element(at), name, at}; }
+#else
+  T &operator[](long long at) const { return element(at); }
+#endif
+  T &element(long long at) const {
     if (at < 0 || at >= size) fault("%s[%lld] is outside of its %lld elements", name, at, size);
     return start[at];
   }
-  T &operator*() const { return (*this)[0]; }
   Span operator+(long long count) const { return {start + count, size - count, name}; }
 };
 
@@ -91,6 +162,24 @@ static void fill_order(unsigned *order, unsigned count, int kind) {
     order[other] = kept;
   }
 }
+
+#ifdef FIND_RACES
+static unsigned barrier_count, warp_barrier_counts[1024];
+static bool is_shared(void *address) {
+  return (char *)address >= shared_memory && (char *)address < shared_memory + sizeof shared_memory;
+}
+static Access own_access(bool is_atomic) {
+  unsigned block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z), thread = linear_thread();
+  return {block, thread, barrier_count, warp_barrier_counts[thread], line_number, is_atomic, true};
+}
+static void count_warp_barrier() { warp_barrier_counts[linear_thread()]++; }
+static void count_barrier() { barrier_count++; }
+static void begin_block() { memset(warp_barrier_counts, 0, sizeof warp_barrier_counts); barrier_count = 0; }
+#else
+static void count_warp_barrier() {}
+static void count_barrier() {}
+static void begin_block() {}
+#endif
 
 static void (*kernel_call)(Argument *);
 static Argument *kernel_arguments;
@@ -152,6 +241,7 @@ static void release_block(unsigned count) {
   enter_thread(first);
   if (waiting != count) fault("the barrier of line %d is reached by %u of %u threads", fibers[first].line, waiting, count);
   for (unsigned k = 0; k < count; k++) fibers[k].state = READY;
+  count_barrier();
 }
 
 static void run_block(unsigned count, int kind) {
@@ -193,7 +283,7 @@ template <class T> static T exchange(int line, unsigned mask, T value, unsigned 
 static unsigned lane_below(unsigned delta) { unsigned lane = current % 32; return lane + delta < 32 ? lane + delta : lane; }
 static unsigned lane_above(unsigned delta) { unsigned lane = current % 32; return lane >= delta ? lane - delta : lane; }
 #define __syncthreads() wait_at(AT_BLOCK_BARRIER, __LINE__, 0)
-#define __syncwarp(...) wait_at(AT_WARP_BARRIER, __LINE__, 0xffffffffu)
+#define __syncwarp(...) (wait_at(AT_WARP_BARRIER, __LINE__, 0xffffffffu), count_warp_barrier())
 #define __shfl_sync(mask, value, lane) exchange(__LINE__, mask, value, lane)
 #define __shfl_down_sync(mask, value, delta) exchange(__LINE__, mask, value, lane_below(delta))
 #define __shfl_up_sync(mask, value, delta) exchange(__LINE__, mask, value, lane_above(delta))
@@ -221,6 +311,9 @@ static int run_grid(void (*call)(Argument *), const unsigned *sizes, Argument *a
   blockDim = {sizes[3], sizes[4], sizes[5]};
   blockIdx = threadIdx = {0, 0, 0};
   order_seed = sizes[7];
+#ifdef FIND_RACES
+  launch_count++;
+#endif
   if (setjmp(ends_launch)) return 1;
   unsigned count = blockDim.x * blockDim.y * blockDim.z, blocks = gridDim.x * gridDim.y * gridDim.z;
   if (count > 1024) fault("a block of %u threads", count);
@@ -231,6 +324,7 @@ static int run_grid(void (*call)(Argument *), const unsigned *sizes, Argument *a
     unsigned block = order[k];
     blockIdx = {block % gridDim.x, block / gridDim.x % gridDim.y, block / (gridDim.x * gridDim.y)};
     memset(shared_memory, 0xff, sizeof shared_memory);
+    begin_block();
     run_block(count, (int)sizes[6]);
   }
   return 0;

@@ -29,13 +29,14 @@ class EmulatedMemory:
 class EmulatedDriver:
     """A device that runs the threads of a kernel one after the other, in one of three orders.
 
-    `launches` counts kernels by name, `blocks` bounds the grids, so that threads have several points.
+    `launches` counts kernels by name, `blocks` bounds the grids, so that threads have several points.  With `races` a
+    kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
 
     description = "emulated on the host"
 
-    def __init__(self, order: str = "forward", blocks: int = 2) -> None:
-        self.order, self.blocks = order, blocks
+    def __init__(self, order: str = "forward", blocks: int = 2, races: bool = False) -> None:
+        self.order, self.blocks, self.races = order, blocks, races
         self.texts: dict[str, None] = {}
         self.launches = self.downloads = self.uploads = 0
 
@@ -55,7 +56,7 @@ class EmulatedDriver:
 
     def load(self, text: str) -> Any:
         self.texts[text] = None
-        return _module(text)
+        return _module(text, self.races)
 
     def launch(self, module: Any, name: str, blocks: int, arguments: Sequence[tuple[int, int]]) -> None:
         self.launches += 1

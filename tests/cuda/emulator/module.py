@@ -66,10 +66,10 @@ class _Argument(ctypes.Structure):
 
 
 class Module:
-    """The kernels of a text.  CompileError if g++ refuses it."""
+    """The kernels of a text, which look for races if `races`.  CompileError if g++ refuses it."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text: str, races: bool = False) -> None:
+        self.text, self.races = text, races
         self.kernels = {
             name: [Parameter.of(each) for each in parameters.split(",") if each.strip()]
             for name, parameters in _KERNEL.findall(text)
@@ -78,13 +78,14 @@ class Module:
 
     def host_text(self) -> str:
         """The text as g++ gets it: pointers and shared memory know their bounds."""
-        text = _KERNEL.sub(_checked_signature, self.text)
+        text = _KERNEL.sub(_checked_signature, _with_lines(self.text) if self.races else self.text)
         text = _with_shared_memory(text)
         if "__shared__" in text:
             raise CompileError("shared memory has one dimension and a constant size here: T name[count];")
         barriers = "#define USES_BARRIERS 1\n" if _BARRIER.search(text) else ""
         calls = "".join(_launcher(name, parameters) for name, parameters in self.kernels.items())
-        return f'{barriers}#include "{HEADER}"\n#line 1 "kernel.cu"\n{text}\n{calls}'
+        races = "#define FIND_RACES 1\n" if self.races else ""
+        return f'{races}{barriers}#include "{HEADER}"\n#line 1 "kernel.cu"\n{text}\n{calls}'
 
     def launch(
         self,
@@ -135,6 +136,18 @@ def _with_shared_memory(text: str) -> str:
 
     # Each kernel has its own.
     return "static void".join(declare_all(part) for part in text.split("static void"))
+
+
+def _with_lines(text: str) -> str:
+    """The text whose kernels say the number of the line before each statement.  A statement begins on its own line."""
+    lines, is_inside = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        begins = bool(_KERNEL.search(line))
+        if is_inside and re.match(r"\s*[a-zA-Z_]", line):
+            line = f"LINE({number}) {line}"
+        is_inside = (is_inside or begins) and line != "}"
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _launcher(name: str, parameters: Sequence[Parameter]) -> str:
