@@ -460,6 +460,67 @@ def test_a_missing_barrier_is_a_race(function: Any, cupy: Any, monkeypatch: pyte
         np.asarray(xarr.jit(function)(xarr.asarray(normal(3, 300))))
 
 
+#: Arrays that are read across, with sides that fill tiles and sides that do not.
+ACROSS = {
+    "a matrix": (lambda x: lax.transpose(x, (1, 0)), (40, 70)),
+    "whole tiles, and arithmetic": (lambda x: lax.transpose(x, (1, 0)) * 2 + 1, (32, 64)),
+    "first and last axis": (lambda x: lax.transpose(x, (2, 1, 0)), (33, 3, 20)),
+    "inner axes": (lambda x: lax.transpose(x, (0, 2, 1)), (3, 33, 20)),
+    "beside itself": (lambda x: x + lax.transpose(x, (1, 0)), (20, 20)),
+    "two of them": (lambda x: lax.transpose(x, (1, 0)) * lax.transpose(lax.rev(x, (1,)), (1, 0)), (17, 40)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64", "complex128"])
+@pytest.mark.parametrize("name", ACROSS)
+def test_arrays_that_are_read_across_are_read_in_tiles(
+    name: str, dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, shape = ACROSS[name]
+    array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    device(cupy).races = True
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == 1 and "[1056]" in text
+    with xarr.use_backend("numpy"):
+        assert_same(result, np.asarray(function(xarr.asarray(array))))
+
+
+@pytest.mark.parametrize("shape", [(15, 40), (40, 15), (3, 4)])
+def test_narrow_arrays_are_read_across_without_tiles(shape: tuple[int, int], cupy: Any) -> None:
+    device(cupy).texts.clear()
+    array = np.arange(np.prod(shape)).reshape(shape)
+    assert_same(xarr.jit(lambda x: lax.transpose(x, (1, 0)))(xarr.asarray(array)), array.T)
+    assert not any("__shared__" in text for text in device(cupy).texts)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64", "float32", "bfloat16"])
+def test_updates_of_few_elements_are_combined_in_tables(
+    dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    i, u = rng.integers(-1, 9, 9000), rng.integers(0, 3, (9000, 2))
+    device(cupy).races = True
+    for name in ("add", "max"):
+
+        def function(i: Any, u: Any, name: str = name) -> Any:
+            x = xarr.astype(xarr.asarray(np.arange(16).reshape(8, 2)), dtype)
+            return getattr(x.at[i], name)(xarr.astype(u, dtype), mode="drop")
+
+        u = (
+            u
+            if dtype != "bfloat16" or name == "max"
+            else u * (i == 0)[:, None] % 2 * (np.arange(9000) < 100)[:, None]
+        )
+        device(cupy).texts.clear()
+        with xarr.config(deterministic="i" in dtype):
+            result = bits_in_each_order(function, [i, u], cupy, monkeypatch)
+        assert any("__shared__" in text for text in device(cupy).texts)
+        with xarr.use_backend("numpy"):
+            assert_same(result, np.asarray(function(xarr.asarray(i), xarr.asarray(u))))
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize(
     ("name", "axis", "shape", "kernels"),

@@ -131,6 +131,20 @@ def test_running_totals_compile(size: int, dtype: str) -> None:
     check(text)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
+def test_tiles_and_tables_compile(dtype: str) -> None:
+    text = text_of(lambda x: lax.transpose(x, (1, 0)), xarr.ones((40, 70), dtype=dtype))
+    assert "__shared__" in text
+    check(text)
+    graph = graph_of(
+        lambda i: xarr.zeros(8, dtype=dtype).at[i].add(xarr.ones(9000, dtype=dtype), mode="drop"),
+        np.zeros(9000, int),
+    )
+    text = emit(program_of(graph, TARGET.replace(deterministic=0))).text
+    assert "__shared__" in text
+    check(text)
+
+
 def test_what_cuda_has_not_is_refused() -> None:
     text = text_of(move, xarr.ones((3, 4)))
     with pytest.raises(nvrtc.CompileError, match="wchar_of"):

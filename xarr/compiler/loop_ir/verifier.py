@@ -19,7 +19,8 @@ L9  A loop in lanes carries nothing and is in no other one; loops inside it run 
     a loop looks for an iteration, which does nothing else, and only such a one or one of a block has running totals.
 L10 Threads run an outermost loop alone; a grid one too, or some that hold nothing but the next one, as if they were
     one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.
-L11 Local buffers take no more memory than a thread of the target has for them (`Target.local_bytes`): `Schedule.build`
+L11 Local buffers, and those that a block shares in a phase, take no more memory than the target has for them
+    (`Target.local_bytes`): `Schedule.build`
     sees to it for each program.
 """
 
@@ -74,7 +75,10 @@ def _demand(rule: str, holds: bool, message: str) -> None:
 
 def check_local_bytes(kernel: Kernel, most: int) -> Kernel:
     """Check by rule L11 that local buffers take no more bytes than a thread has for them; the program itself."""
-    held = sum(buffer.nbytes for buffer in kernel.locals)
+    of_threads = sum(buffer.nbytes for buffer in kernel.locals if buffer.memory is Memory.LOCAL)
+    stores = [{store.buffer for loop in phase.walk() for store in loop.stores()} for phase in kernel.phases]
+    of_blocks = [sum(each.nbytes for each in used if each.memory is Memory.SHARED) for used in stores]
+    held = of_threads + max(of_blocks, default=0)
     _demand("L11", held <= most, f"local buffers take {held} bytes, more than the {most} of the target")
     return kernel
 

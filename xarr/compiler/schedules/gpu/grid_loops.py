@@ -6,12 +6,25 @@ The rules of operations are those of the serial schedule: only who runs the iter
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Index, strides
-from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_value, new_carry
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Buffer,
+    Carry,
+    Kernel,
+    Loop,
+    Runs,
+    Store,
+    index_value,
+    new_carry,
+)
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.gpu.target import GpuTarget
+from xarr.compiler.schedules.gpu.tiles import read_in_tiles
 from xarr.compiler.schedules.serial.serial_loops import (
     Body,
     Finish,
@@ -35,6 +48,28 @@ class GridLoops(SerialLoops):
     def __init__(self, graph: Graph, rules: Mapping[type[Op], Rule], target: GpuTarget) -> None:
         super().__init__(graph, rules)
         self.target = target
+        self.shared: list[Buffer] = []
+
+    def kernel(self) -> Kernel:
+        """The program, in which arrays that are read across are read in tiles."""
+        kernel = super().kernel()
+        phases = [
+            read_in_tiles(phase, self.values, self.target.min_tiled_side, self.new_shared) or phase
+            for phase in kernel.phases
+        ]
+        return replace(kernel, phases=phases, locals=tuple(self.shared))
+
+    def new_shared(self, dtype: DType, size: int) -> Scratch:
+        """An array that the threads of a block share while it has a point."""
+        buffer = Buffer(f"shared{len(self.shared)}", register_dtype(dtype), size, "shared")
+        self.shared.append(buffer)
+        return Scratch(self.values, buffer, (size,))
+
+    def share(self, count: int, body: Body) -> Loop:
+        """A loop of so many iterations that the threads of a block share, and in it `body` of the index."""
+        loop = Loop(index_value(self.values, "own"), count, Runs.BLOCK)
+        loop.body += body((Affine(((loop.index, 1),)),))
+        return loop
 
     def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
         """As those of the serial schedule; a thread runs all of the ordered axes for a point of the others."""

@@ -27,7 +27,7 @@ from xarr.ir.graph import Node
 def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """One phase that fills the results, or two: parts, and the results of them."""
     assert isinstance(loops, GridLoops)
-    reduction = _Reduction(loops, node)
+    reduction = _SharedReduction(loops, node)
     target, rows, terms = loops.target, prod(reduction.rows), prod(reduction.terms)
     if reduction.combiner.in_order or terms < target.min_warp_terms:
         return reductions.reduce(loops, node)
@@ -41,7 +41,7 @@ def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     return reduction.of_rows(Runs.BLOCK if by_blocks else Runs.WARP)
 
 
-class _Reduction:
+class _SharedReduction:
     """A reduction, whose terms have numbers in row-major order."""
 
     def __init__(self, loops: GridLoops, node: Node) -> None:

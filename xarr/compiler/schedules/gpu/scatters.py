@@ -4,6 +4,7 @@
 * where only the last update of an element counts, a thread for each element, once the last one is known;
 * where the order of the updates does not matter, a thread for each update, atomically: integers and extremes, and sums
   of floats unless results are to be deterministic;
+  Where they go to few elements, blocks combine their updates in tables of their own first;
 * else in the order of the updates, by a thread for each element: updates are sorted by the element that they go to, so
   that those of one are a segment.  The bits are those of the serial schedule.
 """
@@ -23,6 +24,7 @@ from xarr.compiler.loop_ir.loops import Affine, Atomic, Exchange, Loop, Store
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
 from xarr.compiler.schedules.gpu.ranks import search, sort_keys
+from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.serial.scatters import Updates, combine_in_place
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of, store_all
 from xarr.dtypes import INTEGER
@@ -58,6 +60,8 @@ def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
     updates.copy_operands(results)
     if updates.op.unique_indices or prod(updates.windows.batch_shape) == 1:
         combine_in_place(updates, results, ())
+    elif atomics is not None and _pays_tables(loops.target, updates, results):
+        _combine_in_tables(loops, updates, results, atomics)
     elif atomics is not None:
         _combine_atomically(updates, results, atomics)
     elif segments.has_keys:
@@ -138,14 +142,69 @@ def _combine_atomically(
 
     def combine(index: Index) -> Sequence[Loop | Store]:
         target, fits = updates.target(index)
-        new = [
-            _with_one_nan(updates, operand.dtype, element)
-            for operand, element in zip(updates.operands, updates.elements(index), strict=True)
-        ]
-        stores = zip(store_all(results, target, new), atomics, strict=True)
-        return updates.only_if(fits, [replace(store, atomic=atomic) for store, atomic in stores])
+        return updates.only_if(fits, _stores(results, target, _elements(updates, index), atomics))
 
     updates.loops.phase(updates.extents, combine)
+
+
+def _stores(
+    arrays: Sequence[Scratch], index: Index, new: Sequence[Value], atomics: Sequence[Atomic | Exchange]
+) -> list[Store]:
+    """The atomic combination of an element of each array with a value."""
+    stores = zip(store_all(arrays, index, new), atomics, strict=True)
+    return [replace(store, atomic=atomic) for store, atomic in stores]
+
+
+def _elements(updates: Updates, index: Index) -> list[Value]:
+    """What an update brings to each result, in any order."""
+    rows = zip(updates.operands, updates.elements(index), strict=True)
+    return [_with_one_nan(updates, operand.dtype, element) for operand, element in rows]
+
+
+def _pays_tables(target: GpuTarget, updates: Updates, results: Sequence[Scratch]) -> bool:
+    """Whether each block should have a table of all results."""
+    size, count = results[0].buffer.size, prod(updates.extents)
+    fits = sum(each.buffer.nbytes for each in results) <= target.table_bytes
+    return fits and count >= target.min_table_updates * size and count >= 2 * target.block_updates
+
+
+def _combine_in_tables(
+    loops: GridLoops, updates: Updates, results: Sequence[Scratch], atomics: Sequence[Atomic | Exchange]
+) -> None:
+    """A phase: a block combines its updates in a table of neutral elements first, and that with the results."""
+    combiners = monoids(updates.op.update_computation)
+    assert combiners is not None
+    size, count, extents = results[0].buffer.size, prod(updates.extents), updates.extents
+    blocks = min(loops.target.busy_blocks, count // loops.target.block_updates)
+    length = -(-count // blocks)
+    tables = [loops.new_shared(operand.dtype, size) for operand in updates.operands]
+    flat = [Scratch(loops.values, each.buffer, (size,)) for each in results]
+    pairs = zip(combiners, updates.operands, strict=True)
+    neutral = [_neutral(loops, combiner, operand.dtype) for combiner, operand in pairs]
+
+    def combine(block: Affine, at: Affine) -> Sequence[Loop | Store]:
+        number = (block * length + at).value(loops.values)
+        index = split_number(number.lt(count).select(number, count - 1), extents)
+        target, fits = updates.target(index)
+        inside = number.lt(count) if fits is None else number.lt(count) & fits
+        into = (row_major(results[0].shape, target),)
+        return loops.only_if(inside, _stores(tables, into, _elements(updates, index), atomics))
+
+    def body(index: Index) -> Sequence[Loop | Store]:
+        return [
+            loops.share(size, lambda at: store_all(tables, at, neutral)),
+            loops.share(length, lambda at: combine(index[0], at[0])),
+            loops.share(size, lambda at: _stores(flat, at, [each.load(at) for each in tables], atomics)),
+        ]
+
+    loops.blocks((blocks,), body)
+
+
+def _neutral(loops: GridLoops, combiner: type[ops.Binary], dtype: DType) -> Value:
+    """The neutral element of an operation, as registers hold it."""
+    register = register_dtype(dtype)
+    element: np.generic = np.array([combiner.identity(dtype)], dtype).view(register)[0]
+    return loops.values.constant(element, register)
 
 
 def _with_one_nan(updates: Updates, dtype: DType, element: Value) -> Value:

@@ -25,12 +25,18 @@ class GpuTarget(Target):
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 
+    #: Bytes of a table of results that each block has for itself while updates are scattered into it, and updates of a
+    #: result from which that pays; updates of a block.
+    table_bytes: int = 2**14
+    min_table_updates: int = 2**3
+    block_updates: int = 2**12
+    #: Rows and columns of a tile, and those from which an array that is read across is read in tiles.
+    min_tiled_side: int = 2**4
 
-#: As for the serial schedule, there are no local buffers, and no long programs.
+
+#: As for the serial schedule, there are no local buffers of a thread, and no long programs; a block has shared ones.
 TARGET: Final = GpuTarget().replace(
     cache_bytes=2**22,
-    **{
-        name: getattr(builders.TARGET, name)
-        for name in ("max_group_members", "max_serial_bytes", "local_bytes")
-    },
+    local_bytes=48 << 10,
+    **{name: getattr(builders.TARGET, name) for name in ("max_group_members", "max_serial_bytes")},
 )

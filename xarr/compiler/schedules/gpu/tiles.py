@@ -1,0 +1,142 @@
+"""Reads across the order of stores: by way of tiles that a block shares.
+
+A phase that stores along its last axis, and reads an array along another one, reads one element of each line of memory.
+Here a block reads a tile along the array's own axis, and takes it across from there.  Rows of a tile have one element
+more than a tile has columns, so that neighbouring threads read from different banks of memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from xarr.compiler.loop_ir.loops import Access, Affine, Loop, Runs, Store, grid_loops, index_value, nest_loops
+from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values, in_order
+from xarr.compiler.schedules.serial.serial_loops import Scratch
+
+SIDE: Final = 32
+_ROW: Final = SIDE + 1
+
+
+def read_in_tiles(
+    phase: Loop, values: Values, least: int, new_shared: Callable[[DType, int], Scratch]
+) -> Loop | None:
+    """A phase that does what another does, by blocks; None where it reads nothing across, or too little.
+
+    least: rows and columns from which tiles pay.
+    """
+    loops = grid_loops(phase)
+    last, stores = loops[-1], [part for part in loops[-1].body if isinstance(part, Store)]
+    if Runs.BLOCK not in phase.runs or len(stores) != len(last.body) or _extent(last) < least:
+        return None
+    if any(store.atomic or dict(store.offset.terms).get(last.index) != 1 for store in stores):
+        return None
+    loads = [value for value in in_order(*(store.value for store in stores)) if value.op == "load"]
+    for across in loops[:-1]:
+        read = [each for each in loads if _reads_across(each, across.index, last.index)]
+        if read and _extent(across) >= least:
+            tiles = [new_shared(each.dtype, SIDE * _ROW) for each in read]
+            return _Tiles(values, loops, across, stores, dict(zip(read, tiles, strict=True))).phase()
+    return None
+
+
+def _extent(loop: Loop) -> int:
+    return loop.max_iterations
+
+
+def _reads_across(value: Value, across: Value, last: Value) -> bool:
+    """Whether neighbours along the axis of `across` are neighbours in memory, and those along the last one are not."""
+    access: Access = value.attribute
+    if access.masked or any(operand.op != "index" for operand in value.operands):
+        return False
+    factors = dict(zip(value.operands, access.factors, strict=True))
+    return factors.get(across) == 1 and factors.get(last, 0) > 1
+
+
+class _Tiles:
+    """A phase whose blocks have a tile each of two axes, the last one and one across."""
+
+    def __init__(
+        self,
+        values: Values,
+        loops: Sequence[Loop],
+        across: Loop,
+        stores: Sequence[Store],
+        tiles: dict[Value, Scratch],
+    ) -> None:
+        self.values, self.loops, self.across, self.last = values, loops, across, loops[-1]
+        self.stores, self.tiles = stores, tiles
+
+    def phase(self) -> Loop:
+        """A grid of tiles; in each a loop that fills it, and one that stores."""
+        kept = [loop for loop in self.loops if loop not in (self.across, self.last)]
+        grid = [Loop(loop.index, loop.extent, Runs.GRID) for loop in kept]
+        for loop in (self.across, self.last):
+            count = -(-_extent(loop) // SIDE)
+            grid.append(Loop(index_value(self.values, "tile"), count, Runs.GRID))
+        *_, across, last = grid
+        nest_loops(grid)
+        last.body += [self._fill(across.index, last.index), self._store(across.index, last.index)]
+        return grid[0]
+
+    def _fill(self, across: Value, last: Value) -> Loop:
+        """A loop whose neighbouring iterations read neighbours."""
+        loop = Loop(index_value(self.values, "own"), SIDE * SIDE, Runs.BLOCK)
+        row, column = loop.index / SIDE, loop.index.rem(SIDE)
+        at = {self.across.index: across * SIDE + column, self.last.index: last * SIDE + row}
+        stores = [
+            Store(tile.buffer, Affine(((row, _ROW), (column, 1))), self._rebuild(load, dict(at)))
+            for load, tile in self.tiles.items()
+        ]
+        loop.body.append(self._where_inside(at, stores))
+        return loop
+
+    def _store(self, across: Value, last: Value) -> Loop:
+        """A loop whose neighbouring iterations store neighbours."""
+        loop = Loop(index_value(self.values, "own"), SIDE * SIDE, Runs.BLOCK)
+        row, column = loop.index / SIDE, loop.index.rem(SIDE)
+        at = {self.across.index: across * SIDE + row, self.last.index: last * SIDE + column}
+        known = dict(at)
+        for load, tile in self.tiles.items():
+            known[load] = tile.load((Affine(((column, _ROW), (row, 1))),))
+        stores = [
+            Store(
+                store.buffer,
+                Affine(
+                    tuple((at.get(value, value), factor) for value, factor in store.offset.terms),
+                    store.offset.constant,
+                ),
+                self._rebuild(store.value, known),
+            )
+            for store in self.stores
+        ]
+        loop.body.append(self._where_inside(at, stores))
+        return loop
+
+    def _where_inside(self, at: dict[Value, Value], stores: Sequence[Store]) -> Loop:
+        """What is done where a tile does not stick out of the array."""
+        is_inside = at[self.across.index].lt(_extent(self.across)) & at[self.last.index].lt(
+            _extent(self.last)
+        )
+        extent = is_inside.select(self.values.constant(1, INT64), 0)
+        return Loop(index_value(self.values, "once"), extent, body=list(stores))
+
+    def _rebuild(self, root: Value, known: dict[Value, Value]) -> Value:
+        """A value of others in place of those that are known."""
+        stack = [root]
+        while stack:
+            value = stack[-1]
+            missing = [each for each in value.operands if each not in known]
+            if value in known or not missing:
+                stack.pop()
+                if value not in known:
+                    operands = tuple(known[each] for each in value.operands)
+                    is_same = operands == value.operands
+                    known[value] = (
+                        value
+                        if is_same
+                        else self.values.make(value.op, operands, value.dtype, value.attribute)
+                    )
+            else:
+                stack.extend(missing)
+        return known[root]
