@@ -29,6 +29,13 @@ class WarpPrinter(ThreadPrinter):
 
     #: The word of the loops that are shared, how many threads share them, the own number among these.
     word, threads, own = Runs.WARP, WARP, f"threadIdx.x % {WARP}"
+    #: What makes threads wait for each other, after which each reads what others stored.
+    barrier = "__syncwarp();"
+
+    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
+        super().__init__(kernel, phase, name)
+        #: Whether a line is run by a thread for an iteration of its own.
+        self.is_alone = False
 
     @property
     def blocks(self) -> int:
@@ -42,9 +49,13 @@ class WarpPrinter(ThreadPrinter):
         return f"{start}i += {wide}gridDim.x * blockDim.x / {WARP}) {{"
 
     def stores(self, stores: Sequence[Store]) -> None:
+        if self.is_alone:
+            super().stores(stores)
+            return
         self.open(f"if ({self.own} == 0) {{")
         super().stores(stores)
         self.close()
+        self.line(self.barrier)
 
     def loop(self, loop: Loop) -> None:
         if loop.runs == self.word:
@@ -56,9 +67,24 @@ class WarpPrinter(ThreadPrinter):
 
     def shared_loop(self, loop: Loop) -> None:
         """A loop whose iterations all threads share; only what it accumulates is known behind it."""
-        if loop.body or loop.carries or loop.prefixes or loop.search:
-            raise LoopError(f"no CUDA C++ for a loop that runs by {loop.runs} and does not only accumulate")
-        self.accumulate(loop)
+        both = bool(loop.body and loop.accumulators)
+        if self.is_alone or both or loop.carries or loop.prefixes or loop.search:
+            raise LoopError(
+                f"no CUDA C++ for a loop that runs by {loop.runs} in such a one, or that carries or looks for something"
+            )
+        if loop.accumulators:
+            self.accumulate(loop)
+            return
+        self.open_shared(loop)
+        self.run_alone(loop)
+        self.close()
+        self.line(self.barrier)
+
+    def run_alone(self, loop: Loop) -> None:
+        """The body of an iteration, by the thread that has it."""
+        self.is_alone = True
+        self.body(loop.body)
+        self.is_alone = False
 
     def accumulate(self, loop: Loop) -> None:
         """Accumulate what each thread has, and combine it."""
@@ -114,14 +140,14 @@ class WarpPrinter(ThreadPrinter):
         """Combine the partial results of all lanes of a warp: each lane has the result."""
         self.open(f"for (int other = {WARP // 2}; other > 0; other /= 2) {{")
         others = [
-            self.shuffled("xor", name, result, "other")
+            self.read_lane("xor", name, result, "other")
             for name, result in zip(names, accumulator.results, strict=True)
         ]
         self.combine(accumulator, names, accumulator.right, others, accumulator.combined)
         self.close()
         self.names.update(zip(accumulator.results, names, strict=True))
 
-    def shuffled(self, how: str, name: str, value: Value, distance: str) -> str:
+    def read_lane(self, how: str, name: str, value: Value, distance: str) -> str:
         """A variable of another lane's variable."""
         other = self.new("b")
         self.line(f"const {type_name(value.dtype)} {other} = __shfl_{how}_sync({_ALL}, {name}, {distance});")
@@ -133,13 +159,12 @@ class BlockPrinter(WarpPrinter):
 
     words = Runs.GRID
     word, threads, own = Runs.BLOCK, BLOCK, "threadIdx.x"
+    barrier = "__syncthreads();"
 
     def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
         super().__init__(kernel, phase, name)
         used = {store.buffer for loop in phase.walk() for store in loop.stores()}
         self.shared = [each for each in kernel.locals if each.memory is Memory.SHARED and each in used]
-        #: Whether a line is run by a thread for an iteration of its own.
-        self.is_alone = False
 
     def declare_shared(self) -> None:
         for buffer in self.shared:
@@ -152,33 +177,11 @@ class BlockPrinter(WarpPrinter):
     def head(self) -> str:
         return f"for (int i = blockIdx.x; i < {self.points}; i += gridDim.x) {{"
 
-    def stores(self, stores: Sequence[Store]) -> None:
-        if self.is_alone:
-            ThreadPrinter.stores(self, stores)
-            return
-        super().stores(stores)
-        self.line("__syncthreads();")
-
     def shared_loop(self, loop: Loop) -> None:
-        if self.is_alone or loop.carries or loop.search:
-            raise LoopError(
-                "no CUDA C++ for a loop of a block in another one, or that carries or looks for something"
-            )
-        if loop.prefixes:
+        if loop.prefixes and not (self.is_alone or loop.carries or loop.search):
             self.running_totals(loop)
-        elif loop.accumulators:
-            super().shared_loop(loop)
         else:
-            self.open_shared(loop)
-            self.run_alone(loop)
-            self.close()
-            self.line("__syncthreads();")
-
-    def run_alone(self, loop: Loop) -> None:
-        """The body of an iteration, by the thread that has it."""
-        self.is_alone = True
-        self.body(loop.body)
-        self.is_alone = False
+            super().shared_loop(loop)
 
     def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
         """Combine the partial results of the lanes, then those of the warps: each thread has the result."""
@@ -247,7 +250,7 @@ class BlockPrinter(WarpPrinter):
     def scan_warp(self, prefix: Prefix, own: str) -> None:
         """Combine the variable of each lane with those of all lanes before."""
         self.open(f"for (int behind = 1; behind < {WARP}; behind *= 2) {{")
-        other = self.shuffled("up", own, prefix.term, "behind")
+        other = self.read_lane("up", own, prefix.term, "behind")
         self.open(f"if (threadIdx.x % {WARP} >= behind) {{")
         self.names.update({prefix.left: other, prefix.right: own})
         self.line(f"{own} = {self.value(prefix.combined)};")

@@ -299,7 +299,7 @@ class ThreadPrinter:
             self.names[carry.result] = name
 
     def extent(self, loop: Loop) -> str:
-        """How often a loop runs."""
+        """The number of iterations of a loop."""
         return str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
 
     def declare_carry(self, carry: Carry) -> str:

@@ -99,7 +99,7 @@ def fill(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) ->
         (Runs.THREADS, Runs.SERIAL, "an outermost loop that runs by threads; wanted grid, or grid block"),
         (Runs.GRID, Runs.WARP, "a loop that runs by warp"),
         (POINTS, Runs.LANES, "a loop that runs by lanes"),
-        (POINTS, Runs.WARP, "a loop that runs by warp and does not only accumulate"),
+        (Runs.GRID, Runs.LANES, "a loop that runs by lanes"),
     ],
 )
 def test_words_that_it_does_not_know_are_refused(runs: Runs, inner: Runs, message: str) -> None:

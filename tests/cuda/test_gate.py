@@ -13,6 +13,7 @@ import pytest
 import xarr
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda import nvrtc
+from tests.cuda.test_shared_work import layer_norm, softmax
 from xarr import lax
 from xarr.compiler.schedules.gpu.builders import program_of
 from xarr.compiler.schedules.gpu.target import TARGET
@@ -91,9 +92,9 @@ def test_scatters_compile(dtype: str, deterministic: bool) -> None:
         if dtype == "bool":
             return lax.scatter_max(x, i[:, None], x[:3], lax.ScatterDimensionNumbers((), (0,), (0,)))
         at = x.at[i].add(x[:3], mode="drop").at[i]
-        return (
-            at.multiply(x[:3], mode="drop").at[i].set(x[:3], mode="drop") if "c" in dtype else at.max(x[:3])
-        )
+        if "c" not in dtype:
+            return at.max(x[:3], mode="drop")
+        return at.multiply(x[:3], mode="drop").at[i].set(x[:3], mode="drop")
 
     graph = graph_of(
         function, np.zeros(5, xarr.dtype(dtype) if dtype != "bfloat16" else "float32"), np.zeros(3, int)
@@ -143,6 +144,12 @@ def test_tiles_and_tables_compile(dtype: str) -> None:
     text = emit(program_of(graph, TARGET.replace(deterministic=0))).text
     assert "__shared__" in text
     check(text)
+
+
+@pytest.mark.parametrize("shape", [(5, 300), (20, 64)])
+def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
+    for function in (softmax, layer_norm):
+        check(text_of(function, xarr.ones(shape, dtype="float32")))
 
 
 def test_what_cuda_has_not_is_refused() -> None:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, Flag, auto
 from itertools import pairwise
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
@@ -150,6 +150,8 @@ class Exchange:
     old: Value
     new: Value
     combined: Value
+    #: Stands in messages where an `Atomic` has its word.
+    value: ClassVar[str] = "exchange"
 
 
 @dataclass(frozen=True, eq=False)

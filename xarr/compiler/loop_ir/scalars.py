@@ -271,6 +271,17 @@ class Values:
                 self._made[key] = value
         return value
 
+    def rebuild(self, root: Value, known: dict[Value, Value]) -> Value:
+        """A value with others in place of those that are known, to which all that it is computed of are added."""
+        for value in in_order(root):
+            if value not in known:
+                operands = tuple(known.get(each, each) for each in value.operands)
+                is_same = all(new is old for new, old in zip(operands, value.operands, strict=True))
+                known[value] = (
+                    value if is_same else self.make(value.op, operands, value.dtype, value.attribute)
+                )
+        return known[root]
+
     def constant(self, number: Number | np.generic, dtype: Any) -> Value:
         """A constant, rounded to its dtype."""
         wanted = np.dtype(dtype)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
-    Atomic,
     Carry,
     Kernel,
     Loop,
@@ -48,8 +47,7 @@ def _refuse_others(phase: Loop) -> None:
             raise LoopError(f"no LLVM IR for a loop that runs by {loop.runs & ~known}, only by {known}")
         for store in loop.stores():
             if store.atomic is not None:
-                word = store.atomic.value if isinstance(store.atomic, Atomic) else "exchange"
-                raise LoopError(f"no LLVM IR for a store that combines atomically ({word})")
+                raise LoopError(f"no LLVM IR for a store that combines atomically ({store.atomic.value})")
             if store.buffer.memory is Memory.SHARED:
                 raise LoopError(f"no LLVM IR for {store.buffer.name}, which a block shares")
     if Runs.THREADS not in phase.runs:

@@ -23,6 +23,7 @@ from xarr.compiler.loop_ir.loops import (
     new_carry,
 )
 from xarr.compiler.loop_ir.scalars import DType, Value
+from xarr.compiler.schedules.gpu.rows import merge_phases
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.gpu.tiles import read_in_tiles
 from xarr.compiler.schedules.serial.serial_loops import (
@@ -51,12 +52,11 @@ class GridLoops(SerialLoops):
         self.shared: list[Buffer] = []
 
     def kernel(self) -> Kernel:
-        """The program, in which arrays that are read across are read in tiles."""
+        """The program, with phases over the same rows as one, and arrays that are read across read in tiles."""
         kernel = super().kernel()
-        phases = [
-            read_in_tiles(phase, self.values, self.target.min_tiled_side, self.new_shared) or phase
-            for phase in kernel.phases
-        ]
+        least = self.target.min_tiled_side
+        merged = merge_phases(kernel, self.values)
+        phases = [read_in_tiles(each, self.values, least, self.new_shared) or each for each in merged]
         return replace(kernel, phases=phases, locals=tuple(self.shared))
 
     def new_shared(self, dtype: DType, size: int) -> Scratch:

@@ -46,7 +46,7 @@ def _sort_tiles(loops: GridLoops, keys: Scratch, target: Scratch) -> None:
 
         def step(term: Value, held: Sequence[Value]) -> Sequence[Value]:
             exists = (first + term).lt(count)
-            is_less = exists & _at(keys, first + term, exists).lt(own)
+            is_less = exists & _load_at(keys, first + term, exists).lt(own)
             return [held[0] + is_less.convert(INT64)]
 
         loop, (less,) = loops.carry(min(TILE, count), [zero], step)
@@ -68,7 +68,7 @@ def _merge(loops: GridLoops, keys: Scratch, target: Scratch, width: int) -> None
 
         def is_before(at: Value) -> Value:
             exists = (other + at).lt(count)
-            return exists & _at(keys, other + at, exists).lt(own)
+            return exists & _load_at(keys, other + at, exists).lt(own)
 
         searching, less = search(loops, width, is_before)
         return [*searching, target.store((Affine(((pair, 1), (within, 1), (less, 1))),), own)]
@@ -76,7 +76,7 @@ def _merge(loops: GridLoops, keys: Scratch, target: Scratch, width: int) -> None
     loops.phase((count,), rank)
 
 
-def _at(keys: Scratch, position: Value, predicate: Value) -> Value:
+def _load_at(keys: Scratch, position: Value, predicate: Value) -> Value:
     return keys.load((Affine(((position, 1),)),), predicate)
 
 

@@ -156,7 +156,7 @@ def _stores(
 
 
 def _elements(updates: Updates, index: Index) -> list[Value]:
-    """What an update brings to each result, in any order."""
+    """The elements that an update brings to each result, in any order."""
     rows = zip(updates.operands, updates.elements(index), strict=True)
     return [_with_one_nan(updates, operand.dtype, element) for operand, element in rows]
 

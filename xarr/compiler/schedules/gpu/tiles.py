@@ -85,7 +85,7 @@ class _Tiles:
         row, column = loop.index / SIDE, loop.index.rem(SIDE)
         at = {self.across.index: across * SIDE + column, self.last.index: last * SIDE + row}
         stores = [
-            Store(tile.buffer, Affine(((row, _ROW), (column, 1))), self._rebuild(load, dict(at)))
+            Store(tile.buffer, Affine(((row, _ROW), (column, 1))), self.values.rebuild(load, dict(at)))
             for load, tile in self.tiles.items()
         ]
         loop.body.append(self._where_inside(at, stores))
@@ -106,7 +106,7 @@ class _Tiles:
                     tuple((at.get(value, value), factor) for value, factor in store.offset.terms),
                     store.offset.constant,
                 ),
-                self._rebuild(store.value, known),
+                self.values.rebuild(store.value, known),
             )
             for store in self.stores
         ]
@@ -114,29 +114,9 @@ class _Tiles:
         return loop
 
     def _where_inside(self, at: dict[Value, Value], stores: Sequence[Store]) -> Loop:
-        """What is done where a tile does not stick out of the array."""
+        """Stores where a tile does not stick out of the array."""
         is_inside = at[self.across.index].lt(_extent(self.across)) & at[self.last.index].lt(
             _extent(self.last)
         )
         extent = is_inside.select(self.values.constant(1, INT64), 0)
         return Loop(index_value(self.values, "once"), extent, body=list(stores))
-
-    def _rebuild(self, root: Value, known: dict[Value, Value]) -> Value:
-        """A value of others in place of those that are known."""
-        stack = [root]
-        while stack:
-            value = stack[-1]
-            missing = [each for each in value.operands if each not in known]
-            if value in known or not missing:
-                stack.pop()
-                if value not in known:
-                    operands = tuple(known[each] for each in value.operands)
-                    is_same = operands == value.operands
-                    known[value] = (
-                        value
-                        if is_same
-                        else self.values.make(value.op, operands, value.dtype, value.attribute)
-                    )
-            else:
-                stack.extend(missing)
-        return known[root]

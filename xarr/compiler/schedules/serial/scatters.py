@@ -61,7 +61,7 @@ class Updates:
         return tuple(a + b for a, b in zip(start, index[rank:], strict=True)), fits
 
     def elements(self, index: Index) -> list[Value]:
-        """What an update brings to each result."""
+        """The elements that an update brings to each result."""
         windows, at = self.windows, [Affine()] * len(self.updates[0].shape)
         batch, window = index[: len(windows.batch_shape)], index[len(windows.batch_shape) :]
         for dim, own in zip(windows.batch_dims, batch, strict=True):

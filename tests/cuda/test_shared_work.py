@@ -1,0 +1,355 @@
+"""Work that threads share, on the emulated device: scatters, reductions, running totals, tiles, rows.
+
+Everywhere the bits are the same in each order of the threads, and no two threads race.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.emulator.module import ORDERS, LaunchError
+from tests.cuda.test_cupy_backend import device
+from xarr import lax
+from xarr_cupy import block_kernels, emitter, engine
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+#: Elements of which sums depend on their order, and which updates go where: many to one element, some nowhere.
+SCATTERED = {
+    "one window each": lambda x, i, u, name: getattr(x.at[i], name)(u, mode="drop"),
+    "windows that overlap": lambda x, i, u, name: SCATTERS[name](
+        x, i[:, None], u[:, :1], lax.ScatterDimensionNumbers((1,), (1,), (0,))
+    ),
+    "elements of both axes": lambda x, i, u, name: getattr(x.at[i, i % 2], name)(u[:, 0], mode="drop"),
+}
+SCATTERS = {"add": lax.scatter_add, "multiply": lax.scatter_mul, "set": lax.scatter, "max": lax.scatter_max}
+
+
+def scatter_case(how: str, name: str, dtype: str, count: int) -> tuple[Any, tuple[np.ndarray[Any, Any], ...]]:
+    rng = np.random.default_rng(count)
+    i = rng.integers(-2, 9, count)
+    x, u = (rng.normal(size=(each, 2)) for each in (7, count))
+    if how == "windows that overlap":
+        u = np.concatenate([u, u], 1)[:, :1]
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        return SCATTERED[how](xarr.astype(x, dtype), i, xarr.astype(u, dtype), name)
+
+    return function, (x, i, u)
+
+
+ONE = "one window each"
+
+
+@pytest.mark.parametrize(
+    ("how", "name", "dtype"),
+    [
+        *(
+            (ONE, name, dtype)
+            for name in ("add", "multiply", "set")
+            for dtype in ("float64", "bfloat16", "complex64")
+        ),
+        *((how, name, "float32") for how in SCATTERED for name in SCATTERS),
+        (ONE, "max", "float16"),
+    ],
+)
+def test_deterministic_scatters_have_the_bits_of_the_cpu(
+    how: str, name: str, dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for count in (1, 300):
+        function, arrays = scatter_case(how, name, dtype, count)
+        with xarr.use_backend("numpy"):
+            wanted = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+        for order in ORDERS:
+            monkeypatch.setattr(device(cupy), "order", order)
+            result = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+            assert result.tobytes() == wanted.tobytes(), (count, order)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "complex64", "complex128"])
+def test_other_sums_of_scatters_depend_on_the_order_of_threads(
+    dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, arrays = scatter_case(ONE, "add", dtype, 300)
+    results = set()
+    with xarr.config(deterministic=False):
+        for order in ORDERS:
+            monkeypatch.setattr(device(cupy), "order", order)
+            results.add(np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays))).tobytes())
+        assert len(results) > 1
+        exact = [np.round(each) % 3 for each in arrays]
+        small = function(*map(xarr.asarray, [exact[0], exact[1].astype(int), exact[2]]))
+    with xarr.use_backend("numpy"):
+        assert_same(np.asarray(small), np.asarray(function(exact[0], exact[1].astype(int), exact[2])))
+
+
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_extremes_of_scatters_keep_nan_and_the_digits_of_float64(
+    name: str, deterministic: bool, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    big = 2.0**53
+    x = np.array([0.0, -0.0, 1.0, big, -np.inf])
+    i = np.array([0, 0, 1, 1, 2, 2, 3, 3, 4, 4])
+    u = np.array([-0.0, 0.0, -0.0, 0.0, np.nan, -np.nan, big + 2, big - 1, np.nan, np.inf])
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(getattr(xarr.asarray(x).at[i], name)(u))
+    with xarr.config(deterministic=deterministic):
+        for order in ORDERS:
+            monkeypatch.setattr(device(cupy), "order", order)
+            result = getattr(xarr.asarray(x).at[xarr.asarray(i)], name)(xarr.asarray(u), mode="drop")
+            assert_same(np.asarray(result), wanted)
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("how", SCATTERED)
+def test_scatters_have_no_race(how: str, dtype: str, deterministic: bool, cupy: Any) -> None:
+    device(cupy).races = True
+    with xarr.config(deterministic=deterministic):
+        for name in ("add", "set"):
+            function, arrays = scatter_case(how, name, dtype, 300)
+            np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+
+
+def bits_in_each_order(function: Any, arrays: Any, backend: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The result of a function, which has the same bits in each order of the threads."""
+    results = []
+    for order in ORDERS:
+        monkeypatch.setattr(device(backend), "order", order)
+        results.append(np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays))))
+    assert len({each.tobytes() for each in results}) == 1
+    return results[0]
+
+
+def normal(*shape: int) -> np.ndarray[Any, Any]:
+    return np.random.default_rng(len(shape)).normal(size=shape)
+
+
+#: A function of an array, and how many kernels it takes, with a copy that is not launched.
+REDUCTIONS = {
+    "a warp for each row": (lambda x: lax.reduce_sum(x, (1,)), normal(5, 40), 2),
+    "a block for each row": (lambda x: lax.reduce_sum(x, (1,)), normal(3, 300), 2),
+    "an index by a warp": (lambda x: lax.argmin(x, 1, "int32"), normal(3, 40), 2),
+    "an index by blocks": (lambda x: lax.argmax(x, 0, "int64"), normal(9001), 3),
+    "equal parts": (lambda x: lax.reduce_sum(x, (0,)), normal(8192), 3),
+    "unequal parts of two axes": (lambda x: lax.reduce_max(x, (0, 1)), normal(3, 4099), 3),
+    "columns": (lambda x: lax.reduce_sum(x, (0,)), normal(65, 33), 3),
+    "columns in two axes": (lambda x: lax.reduce_prod(x, (0, 2)), 1 + normal(5, 2, 13, 32) / 99, 3),
+}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_have_the_same_bits_in_each_order(
+    name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, array, kernels = REDUCTIONS[name]
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == kernels
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_have_no_race(name: str, cupy: Any) -> None:
+    device(cupy).races = True
+    function, array, _ = REDUCTIONS[name]
+    np.asarray(xarr.jit(function)(xarr.asarray(array)))
+
+
+@pytest.mark.parametrize("size", [300, 8193])
+def test_running_totals_have_no_race(size: int, cupy: Any) -> None:
+    device(cupy).races = True
+    np.asarray(xarr.jit(lambda x: lax.cumsum(x, 0))(xarr.ones(size)))
+
+
+@pytest.mark.parametrize(
+    "function", [lambda x: lax.cumsum(x, 1), lambda x: lax.reduce_sum(x, (1,))], ids=["totals", "sum"]
+)
+def test_a_missing_barrier_is_a_race(function: Any, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = block_kernels.BlockPrinter.line
+
+    def line(printer: Any, text: str) -> None:
+        if text != "__syncthreads();":
+            written(printer, text)
+
+    monkeypatch.setattr(block_kernels.BlockPrinter, "line", line)
+    monkeypatch.setattr(engine, "emit", emitter.emit.__wrapped__)
+    device(cupy).races = True
+    with pytest.raises(LaunchError, match=r"xarr_0: race: line \d+ (reads|writes) parts\d+\[\d\]"):
+        np.asarray(xarr.jit(function)(xarr.asarray(normal(3, 300))))
+
+
+def softmax(x: Any) -> Any:
+    e = lax.exp(lax.sub(x, wide(lax.reduce_max(x, (1,)), x)))
+    return lax.div(e, wide(lax.reduce_sum(e, (1,)), x))
+
+
+def layer_norm(x: Any) -> Any:
+    mean = lax.div(lax.reduce_sum(x, (1,)), float(x.shape[1]))
+    centred = lax.sub(x, wide(mean, x))
+    variance = lax.div(lax.reduce_sum(lax.mul(centred, centred), (1,)), float(x.shape[1]))
+    return lax.mul(centred, wide(lax.rsqrt(lax.add(variance, 1e-5)), x))
+
+
+def wide(column: Any, x: Any) -> Any:
+    return lax.broadcast_in_dim(column, x.shape, (0,))
+
+
+def pool_with_relu(x: Any) -> Any:
+    pooled = lax.reduce_window(x, -np.inf, lax.max, (3, 3), (2, 2), "SAME")
+    return lax.select(lax.gt(pooled, lax.full_like(pooled, 0.0)), pooled, lax.full_like(pooled, 0.0))
+
+
+#: Patterns of one kernel, and the shapes of their arrays.
+PATTERNS = {
+    "six operations": (lambda x: lax.exp(lax.neg(lax.div(lax.add(lax.mul(x, x), x), lax.abs(x)))), (40, 300)),
+    "softmax": (softmax, (5, 300)),
+    "softmax of short rows": (softmax, (20, 64)),
+    "layer norm": (layer_norm, (5, 300)),
+    "layer norm of short rows": (layer_norm, (20, 64)),
+    "gather with arithmetic": (
+        lambda x: lax.add(lax.mul(x, x).at[np.array([3, 1, 2, 9])].get(mode="clip"), lax.exp(x)[:4]),
+        (5, 300),
+    ),
+    "pooling with relu": (pool_with_relu, (20, 30)),
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_patterns_are_one_kernel_without_a_race(
+    name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, shape = PATTERNS[name]
+    array = normal(*shape)
+    device(cupy).races = True
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == 1
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12, atol=1e-15)
+
+
+def test_rows_of_others_are_not_read_before_they_are_done(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of each row, and beside it that of the row behind: the second needs another block's result."""
+
+    def function(x: Any) -> Any:
+        total = lax.reduce_sum(x, (1,))
+        return lax.add(x, wide(lax.rev(total, (0,)), x))
+
+    array = normal(5, 300)
+    device(cupy).races = True
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    np.testing.assert_allclose(result, array + array.sum(1)[::-1, None], rtol=1e-12, atol=1e-12)
+
+
+#: Arrays that are read across, with sides that fill tiles and sides that do not.
+ACROSS = {
+    "a matrix": (lambda x: lax.transpose(x, (1, 0)), (40, 70)),
+    "whole tiles, and arithmetic": (lambda x: lax.transpose(x, (1, 0)) * 2 + 1, (32, 64)),
+    "first and last axis": (lambda x: lax.transpose(x, (2, 1, 0)), (33, 3, 20)),
+    "inner axes": (lambda x: lax.transpose(x, (0, 2, 1)), (3, 33, 20)),
+    "beside itself": (lambda x: x + lax.transpose(x, (1, 0)), (20, 20)),
+    "two of them": (lambda x: lax.transpose(x, (1, 0)) * lax.transpose(lax.rev(x, (1,)), (1, 0)), (17, 40)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float64", "complex128"])
+@pytest.mark.parametrize("name", ACROSS)
+def test_arrays_that_are_read_across_are_read_in_tiles(
+    name: str, dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, shape = ACROSS[name]
+    array = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    device(cupy).races = True
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == 1 and "[1056]" in text
+    with xarr.use_backend("numpy"):
+        assert_same(result, np.asarray(function(xarr.asarray(array))))
+
+
+@pytest.mark.parametrize("shape", [(15, 40), (40, 15), (3, 4)])
+def test_narrow_arrays_are_read_across_without_tiles(shape: tuple[int, int], cupy: Any) -> None:
+    device(cupy).texts.clear()
+    array = np.arange(np.prod(shape)).reshape(shape)
+    assert_same(xarr.jit(lambda x: lax.transpose(x, (1, 0)))(xarr.asarray(array)), array.T)
+    assert not any("__shared__" in text for text in device(cupy).texts)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64", "float32", "bfloat16"])
+def test_updates_of_few_elements_are_combined_in_tables(
+    dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    i, u = rng.integers(-1, 9, 9000), rng.integers(0, 3, (9000, 2))
+    device(cupy).races = True
+    for name in ("add", "max"):
+
+        def function(i: Any, u: Any, name: str = name) -> Any:
+            x = xarr.astype(xarr.asarray(np.arange(16).reshape(8, 2)), dtype)
+            return getattr(x.at[i], name)(xarr.astype(u, dtype), mode="drop")
+
+        u = (
+            u
+            if dtype != "bfloat16" or name == "max"
+            else u * (i == 0)[:, None] % 2 * (np.arange(9000) < 100)[:, None]
+        )
+        device(cupy).texts.clear()
+        with xarr.config(deterministic="i" in dtype):
+            result = bits_in_each_order(function, [i, u], cupy, monkeypatch)
+        assert any("__shared__" in text for text in device(cupy).texts)
+        with xarr.use_backend("numpy"):
+            assert_same(result, np.asarray(function(xarr.asarray(i), xarr.asarray(u))))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize(
+    ("name", "axis", "shape", "kernels"),
+    [
+        ("cumsum", 1, (3, 20), 2),
+        ("cumsum", 1, (3, 300), 2),
+        ("cumlogsumexp", 1, (2, 40), 2),
+        ("cummax", 0, (300, 3), 2),
+        ("cumsum", 0, (8193,), 4),
+        ("cumprod", 1, (1, 8200), 4),
+    ],
+)
+def test_running_totals_have_the_same_bits_in_each_order(
+    name: str,
+    axis: int,
+    shape: tuple[int, ...],
+    kernels: int,
+    reverse: bool,
+    cupy: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def function(x: Any) -> Any:
+        return getattr(lax, name)(x, axis, reverse=reverse)
+
+    array = 1 + normal(*shape) / 99
+    device(cupy).texts.clear()
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    (text,) = device(cupy).texts
+    assert text.count("__global__") == kernels
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "bool"])
+def test_running_totals_of_narrow_types(dtype: str, cupy: Any) -> None:
+    x = np.random.default_rng(0).integers(0, 3, (2, 300))
+    function = lax.cummax if dtype == "bool" else lax.cumsum
+    result = np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1))
+    with xarr.use_backend("numpy"):
+        assert_same(result, np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1)))

@@ -1,0 +1,224 @@
+"""Phases that follow one another over the same rows as one phase, so that a softmax is one kernel.
+
+Who works on a row, a block, a warp or a thread, goes on with what the next phase does there.  A later phase over all
+elements of the rows becomes a loop that they share.  That gives the same only if nobody needs what is done in another
+row: what an earlier phase stores is read where it was stored, and nothing is written that is read elsewhere.  What is
+stored so need not be loaded again, nor stored if nothing else loads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+
+from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.loops import (
+    Accumulator,
+    Affine,
+    Buffer,
+    Carry,
+    Kernel,
+    Loop,
+    Prefix,
+    Runs,
+    Store,
+    copied_buffers,
+    grid_loops,
+    nest_loops,
+)
+from xarr.compiler.loop_ir.scalars import Value, Values, in_order
+from xarr.ir.types import Ints
+
+
+def merge_phases(kernel: Kernel, values: Values) -> list[Loop]:
+    """The phases of a program, those that can follow one another in each row as one."""
+    merged: list[Loop] = []
+    for phase in kernel.phases:
+        pair = _Pair(kernel, values, merged[-1], phase) if merged else None
+        if pair is not None and pair.can_be_one():
+            merged[-1] = pair.as_one()
+        else:
+            merged.append(phase)
+    loaded = {load.attribute.buffer for phase in merged for load in _accesses(phase)[1]}
+    for phase in merged:
+        for loop in phase.walk():
+            loop.body = [part for part in loop.body if isinstance(part, Loop) or _is_needed(part, loaded)]
+    return merged
+
+
+def _is_needed(store: Store, loaded: set[Buffer]) -> bool:
+    """Whether something is read that a store wrote."""
+    return store.buffer.role != "scratch" or store.buffer in loaded
+
+
+def _address(buffer: Buffer, offset: Affine) -> tuple[object, ...]:
+    """A key that is equal for equal elements."""
+    return buffer, frozenset(offset.terms), offset.constant
+
+
+def _word(phase: Loop) -> Runs:
+    """The word of the loops of a phase that those who have a row share; none where a thread has it."""
+    if phase.runs == Runs.GRID:
+        return Runs.BLOCK
+    return Runs.WARP if any(Runs.WARP in loop.runs for loop in phase.walk()) else Runs.SERIAL
+
+
+def _extents(loops: Iterable[Loop]) -> Ints:
+    return tuple(loop.max_iterations for loop in loops)
+
+
+class _Pair:
+    """Two phases, one after the other."""
+
+    def __init__(self, kernel: Kernel, values: Values, first: Loop, second: Loop) -> None:
+        self.kernel, self.values, self.phases = kernel, values, (first, second)
+        self.word = _word(first)
+        self.rows, own = grid_loops(first), grid_loops(second)
+        #: How many loops of the second phase are rows: none where there is one row.
+        is_shared = self.word is not Runs.SERIAL and _word(second) is Runs.SERIAL
+        one_row = is_shared and _extents(self.rows) == (1,)
+        self.depth = 0 if one_row else len(self.rows)
+        self.own, self.inner = own[: self.depth], own[self.depth :]
+        self.fits = (
+            _extents(self.own) == _extents(self.rows[: self.depth])
+            and bool(self.inner) == is_shared
+            and (is_shared or _word(second) is self.word)
+        )
+        #: The indices of rows in the second phase as those of the first, and what it loads of what this stores.
+        self.known: dict[Value, Value] = {
+            each.index: row.index for each, row in zip(self.own, self.rows, strict=False)
+        }
+
+    # --- whether they can be one ---------------------------------------------------------------------------
+
+    def can_be_one(self) -> bool:
+        """Whether each row needs nothing of another row's."""
+        if not self.fits or any(copied_buffers(phase) for phase in self.phases) or self.rows[0].bounds:
+            return False
+        (stores, loads), (later_stores, later_loads) = map(_accesses, self.phases)
+        if any(store.atomic for store in (*stores, *later_stores)):
+            return False
+        before = {store.buffer for store in stores}
+        touched = before | {load.attribute.buffer for load in loads}
+        if any(store.buffer in touched for store in later_stores):
+            return False
+        own = [part for part in self.rows[-1].body if isinstance(part, Store)]
+        stored = {_address(store.buffer, store.offset): store.value for store in own}
+        for load in later_loads:
+            offset, buffer = self._move_offset(_offset_of(load)), load.attribute.buffer
+            if buffer not in before:
+                continue
+            value = stored.get(_address(buffer, offset))
+            if value is None or not self._is_of_row(offset):
+                return False
+            self.known[load] = value
+        return self._may_overwrite()
+
+    def _is_of_row(self, offset: Affine) -> bool:
+        """Whether an offset depends on the row alone."""
+        rows = {loop.index for loop in self.rows}
+        return all(value in rows for value, _ in offset.terms)
+
+    def _may_overwrite(self) -> bool:
+        """Whether an output may lie where an input does: each row reads and writes its own part of both."""
+        sizes = {each.nbytes for each in self.kernel.outputs}
+        strides = set()
+        for phase in self.phases:
+            stores, loads = _accesses(phase)
+            accesses = [(store.buffer, store.offset) for store in stores]
+            accesses += [(load.attribute.buffer, _offset_of(load)) for load in loads]
+            for buffer, offset in accesses:
+                if buffer.role in ("in", "out") and buffer.nbytes in sizes:
+                    strides.add(self._row_bytes(buffer, self._move_offset(offset)))
+        return None not in strides and len(strides) <= 1
+
+    def _row_bytes(self, buffer: Buffer, offset: Affine) -> int | None:
+        """Bytes from one row to the next, if all that is accessed lies in the own one; else None."""
+        terms = dict(offset.terms)
+        factors = [terms.pop(loop.index, 0) for loop in self.rows]
+        extents = _extents(self.rows)
+        own = buffer.size // prod(extents)
+        wanted = [own * prod(extents[axis + 1 :]) for axis in range(len(extents))]
+        rows = zip(factors, wanted, extents, strict=True)
+        loops = [loop for phase in self.phases for loop in phase.walk()]
+        ranges = Ranges({loop.index: (0, loop.max_iterations - 1) for loop in loops})
+        low, high = ranges.of_offset(Affine(tuple(terms.items()), offset.constant))
+        is_own = all(factor == each or size == 1 for factor, each, size in rows) and low >= 0 and high < own
+        return own * buffer.dtype.itemsize if is_own else None
+
+    # --- the one phase -------------------------------------------------------------------------------------
+
+    def as_one(self) -> Loop:
+        """The phase that does in each row what the first does, and then what the second does."""
+        second = self.phases[1]
+        grid = [Loop(loop.index, loop.extent, loop.runs) for loop in self.rows]
+        nest_loops(grid)
+        inner = grid[-1:]
+        grid[-1].body += self.rows[-1].body
+        if self.inner:
+            inner = [Loop(loop.index, loop.extent) for loop in self.inner]
+            inner[-1].runs = self.word
+            grid[-1].body.append(nest_loops(inner)[0])
+        inner[-1].body += self._move_parts(grid_loops(second)[-1].body)
+        return grid[0]
+
+    def _move_parts(self, parts: Sequence[Loop | Store]) -> list[Loop | Store]:
+        """Parts of the second phase's body in the loops of the first."""
+        return [self._move_loop(part) if isinstance(part, Loop) else self._move_store(part) for part in parts]
+
+    def _move_loop(self, loop: Loop) -> Loop:
+        extent = self._value(loop.extent) if isinstance(loop.extent, Value) else loop.extent
+        return Loop(
+            loop.index,
+            extent,
+            loop.runs,
+            self._move_parts(loop.body),
+            [self._move_accumulator(each) for each in loop.accumulators],
+            [
+                Carry(self._value(each.initial), each.argument, self._value(each.following), each.result)
+                for each in loop.carries
+            ],
+            [
+                Prefix(
+                    self._value(each.initial),
+                    self._value(each.term),
+                    each.left,
+                    each.right,
+                    each.combined,
+                    each.running,
+                )
+                for each in loop.prefixes
+            ],
+        )
+
+    def _move_accumulator(self, each: Accumulator) -> Accumulator:
+        identities, terms = (tuple(map(self._value, values)) for values in (each.identities, each.terms))
+        return Accumulator(
+            identities, terms, each.left, each.right, each.combined, each.results, each.arguments, each.step
+        )
+
+    def _move_store(self, store: Store) -> Store:
+        return Store(store.buffer, self._move_offset(store.offset), self._value(store.value), store.atomic)
+
+    def _move_offset(self, offset: Affine) -> Affine:
+        return Affine(tuple((self._value(value), factor) for value, factor in offset.terms), offset.constant)
+
+    def _value(self, value: Value) -> Value:
+        return self.values.rebuild(value, self.known)
+
+
+def _accesses(phase: Loop) -> tuple[list[Store], list[Value]]:
+    """All stores and loads of a phase."""
+    loops = list(phase.walk())
+    roots = [root for loop in loops for root in loop.roots()]
+    roots += [loop.extent for loop in loops if isinstance(loop.extent, Value)]
+    roots += [carry.initial for loop in loops for carry in loop.carries]
+    roots += [prefix.initial for loop in loops for prefix in loop.prefixes]
+    roots += [each for loop in loops for accumulator in loop.accumulators for each in accumulator.identities]
+    loads = [value for value in in_order(*roots) if value.op == "load"]
+    return [store for loop in loops for store in loop.stores()], loads
+
+
+def _offset_of(load: Value) -> Affine:
+    access = load.attribute
+    return Affine(tuple(zip(load.operands, access.factors, strict=False)), access.constant)
