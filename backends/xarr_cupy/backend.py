@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
@@ -10,17 +11,27 @@ from xarr.backend import AbstractBackend, Program, get, read_only
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.plan.planner import plan_for
+from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import SCHEDULES
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_cupy import driver
+from xarr_cupy import driver, libraries
 from xarr_cupy.engine import DeviceArray, DeviceProgram, LoadedDevice
 
 if TYPE_CHECKING:
     from xarr.compiler.plan.program_plan import Plan
     from xarr.compiler.schedule import Schedule
+
+#: Products that cuBLAS computes are no part of groups.
+_SCHEDULES: Final = {
+    is_deterministic: replace(
+        schedule,
+        limits={**schedule.limits, Kind.PRODUCT: lambda node, target: not libraries.multiplies(node)},
+    )
+    for is_deterministic, schedule in SCHEDULES.items()
+}
 
 
 class CupyBackend(AbstractBackend):
@@ -44,7 +55,7 @@ class CupyBackend(AbstractBackend):
         return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:
-        return SCHEDULES[config.deterministic]
+        return _SCHEDULES[config.deterministic]
 
     def engine(self) -> str:
         return f"CUDA C++ kernels ({self._engine.driver.description})"

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib import metadata
 from importlib.util import find_spec
 from typing import Any, Final, Protocol
@@ -16,6 +17,7 @@ import numpy as np
 
 from xarr.errors import BackendError, TooLargeError
 from xarr.ir.memory_use import shown_bytes
+from xarr.ir.types import TensorType
 
 #: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
 BLOCK: Final = 256
@@ -44,6 +46,8 @@ class Driver(Protocol):
 
     #: For messages: which device, and by what.
     description: str
+    #: A library of arrays with NumPy's names: CuPy, or NumPy where the device is emulated.
+    arrays: Any
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Bytes of which nothing is known."""
@@ -56,6 +60,18 @@ class Driver(Protocol):
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy inside of the device."""
+
+    def view(self, memory: DeviceMemory, offset: int, type: TensorType) -> Any:
+        """The elements in memory as an array of `arrays`."""
+
+    def memory_of(self, array: Any) -> DeviceMemory:
+        """The elements of an array of `arrays`, in row-major order."""
+
+    def library_calls(self) -> AbstractContextManager[None]:
+        """A context for calls of `arrays`: LinAlgError where a factorisation fails, BackendError with no library."""
+
+    def gemm(self, arguments: Sequence[int]) -> None:
+        """Call cublasGemmStridedBatchedEx with these arguments after the handle."""
 
     def load(self, text: str) -> Any:
         """The kernels of a CUDA C++ text, compiled."""
@@ -122,7 +138,7 @@ class CupyMemory:
     """Memory of CuPy's pool."""
 
     def __init__(self, pointer: Any) -> None:
-        self._pointer = pointer
+        self.pointer = pointer
         self.address: int = pointer.ptr
 
 
@@ -135,6 +151,7 @@ class CupyDriver:
 
     def __init__(self, cupy: Any) -> None:
         self._cuda, self._runtime = cupy.cuda, cupy.cuda.runtime
+        self.arrays = cupy
         self._default_pool = cupy.get_default_memory_pool
         self._modules: dict[str, CupyModule] = {}
         self._launched: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
@@ -172,6 +189,32 @@ class CupyDriver:
     def copy(self, target: int, source: int, nbytes: int) -> None:
         kind, stream = self._runtime.memcpyDeviceToDevice, self._cuda.get_current_stream().ptr
         self._run(self._runtime.memcpyAsync, target, source, nbytes, kind, stream)
+
+    def view(self, memory: DeviceMemory, offset: int, type: TensorType) -> Any:
+        assert isinstance(memory, CupyMemory)
+        return self.arrays.ndarray(type.shape, type.dtype, memory.pointer + offset)
+
+    def memory_of(self, array: Any) -> DeviceMemory:
+        return CupyMemory(self.arrays.ascontiguousarray(array).data)
+
+    @contextmanager
+    def library_calls(self) -> Iterator[None]:
+        import cupyx
+
+        try:
+            with cupyx.errstate(linalg="raise"):
+                yield
+        except (RuntimeError, ImportError) as error:
+            said = str(error).partition("\n")[0]
+            raise BackendError(
+                f"backend 'cupy': a library of CUDA failed, or is not installed: {said}.  To install it, {_INSTALL}"
+            ) from error
+
+    def gemm(self, arguments: Sequence[int]) -> None:
+        with self.library_calls():
+            from cupy_backends.cuda.libs import cublas
+
+            cublas.gemmStridedBatchedEx(self._cuda.Device().cublas_handle, *arguments)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call CUDA.  BackendError if the device failed, by this call or by a kernel before."""

@@ -24,8 +24,8 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType, TupleType, Type
-from xarr_cupy import host
+from xarr.ir.types import Ints, TensorType, TupleType, Type
+from xarr_cupy import host, libraries
 from xarr_cupy.driver import DeviceMemory, Driver
 from xarr_cupy.emitter import KernelSource, emit
 
@@ -191,7 +191,10 @@ class PlanRun:
         return []
 
     def compute(self, node: Node, inputs: Sequence[DeviceArray]) -> Sequence[Any]:
-        """The results of one operation: by a kernel where there is one, else by the host."""
+        """The results of one operation: by a library or a kernel where there is one, else by the host."""
+        if libraries.computes(node):
+            self.device.recent.append(node)
+            return self.compute_by_library(node, inputs)
         kernel = kernel_of_operation(
             node.op, tuple([operand.type for operand in node.operands]), self.program.target
         )
@@ -204,6 +207,28 @@ class PlanRun:
         values = [self.device.download(each) for each in inputs]
         packed = pack([operand.type for operand in node.operands], values)
         return flatten(host.compute(node, list(packed)))
+
+    def compute_by_library(self, node: Node, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """The results of an operation that `libraries.computes`, in new memory."""
+        driver, types = self.device.driver, flatten_types([node.type])
+        if isinstance(node.op, ops.DotGeneral):
+            product = libraries.product_of(node.op, inputs[0].type, inputs[1].type)
+            permutations = zip(product.permutations, inputs, strict=True)
+            lhs, rhs = [self.transpose(array, order) if order else array for order, array in permutations]
+            result = self.device.new(types[0])
+            dtypes, addresses = (lhs.type.dtype, types[0].dtype), (lhs.address, rhs.address, result.address)
+            driver.gemm(libraries.gemm_arguments(product, dtypes, addresses))
+            return [result]
+        with driver.library_calls():
+            arrays = [driver.view(each.memory, each.offset, each.type) for each in inputs]
+            results = libraries.ROUTINES[type(node.op)](driver.arrays, node.op, *arrays)
+            pairs = zip(results, types, strict=True)
+            return [DeviceArray(driver.memory_of(each.astype(type.dtype)), type) for each, type in pairs]
+
+    def transpose(self, array: DeviceArray, permutation: Ints) -> DeviceArray:
+        kernel = kernel_of_operation(ops.Transpose(permutation), (array.type,), self.program.target)
+        assert kernel is not None
+        return self.launch_operation(kernel, [array])[0]
 
     def launch_operation(self, kernel: StandaloneKernel, inputs: Sequence[DeviceArray]) -> list[DeviceArray]:
         """The results of a loop program, in new memory."""

@@ -17,25 +17,23 @@ from xarr.ir.graph import Graph, Node, element_types, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType, TupleType
 
-#: Whole operations that the NumPy backend computes, until a library of the GPU does.
+#: Whole operations that the NumPy backend computes, which no library of the GPU does.
 OPERATIONS: Final[dict[type[Op], str]] = {
-    ops.Fft: "transforms: until cuFFT computes them",
     ops.Rng: "random numbers of the host's generators",
     ops.CustomCall: "functions of the host, and checks of indices",
     ops.Check: "checks, whose errors are Python's",
     ops.OptimizationBarrier: "barriers, which compute nothing",
     **dict.fromkeys(
+        (ops.Cholesky, ops.Eigh, ops.Geqrf, ops.Svd), "factorisations of element types that cuSOLVER has not"
+    ),
+    **dict.fromkeys(
         (
-            ops.Cholesky,
             ops.Eig,
-            ops.Eigh,
-            ops.Geqrf,
             ops.HouseholderProduct,
             ops.Lu,
-            ops.Svd,
             ops.TriangularSolve,
         ),
-        "factorisations: until cuSOLVER computes them",
+        "factorisations that CuPy has not, or not of many matrices",
     ),
 }
 #: What is asked of an operation, where its class is not in the table.

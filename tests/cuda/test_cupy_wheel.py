@@ -158,6 +158,31 @@ def test_streams_do_not_mix(device: str) -> None:
         assert_same(result, (np.arange(10_000.0) + k) * 32 + 31)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128"])
+def test_products(dtype: str, device: str) -> None:
+    def product() -> np.ndarray:
+        x = xarr.astype(xarr.asarray(np.arange(24).reshape(2, 3, 4) % 5), dtype)
+        return np.asarray(lax.dot_general(x, x, (((2,), (2,)), ((0,), (0,)))))
+
+    result = product()
+    with xarr.use_backend("reference"):
+        assert_same(result, product())
+
+
+def test_no_library_of_products(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find(name: str) -> None:
+        raise ImportError('Failure finding "libcublas.so.13"')
+
+    modules = importlib.import_module("cupy_backends.cuda.libs")
+    monkeypatch.delattr(modules, "cublas")
+    monkeypatch.setattr(modules, "__getattr__", find)
+    x = xarr.asarray(np.eye(3))
+    with pytest.raises(
+        BackendError, match=r"a library of CUDA failed, or is not installed: .*pip install 'xarr"
+    ):
+        np.asarray(lax.dot(x, x))
+
+
 def test_subnormal_numbers_are_kept(device: str) -> None:
     x = np.array([1e-40, -3e-45, 1.5], np.float32)
     assert_same(xarr.asarray(x) * np.float32(0.5), x * np.float32(0.5))

@@ -8,11 +8,13 @@ import tempfile
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from tests.cuda import nvrtc
 from tests.cuda.host_wheel.capsules import exchange
 from tests.cuda.host_wheel.device import HostDevice
+from tests.cuda.libraries import gemm_strided_batched_ex
 
 #: Without these CuPy cannot work, and the tests say so.
 MISSING = "needs CuPy and NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
@@ -21,6 +23,15 @@ MISSING = "needs CuPy and NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
 def is_installed() -> bool:
     """Whether the wheels of CuPy and of NVRTC are here."""
     return find_spec("cupy") is not None and nvrtc.library() is not None
+
+
+def _cublas() -> ModuleType:
+    """A stand-in for CuPy's module of cuBLAS, which cannot be imported without the library."""
+    module = ModuleType("cupy_backends.cuda.libs.cublas")
+    module.__dict__.update(
+        create=lambda: 1, destroy=lambda handle: None, gemmStridedBatchedEx=gemm_strided_batched_ex
+    )
+    return module
 
 
 @lru_cache(None)
@@ -34,6 +45,8 @@ def load() -> tuple[Any, HostDevice]:
     for name in ("runtime", "driver"):
         exchanged = exchange(import_module(f"cupy_backends.cuda.api.{name}"), device)
         assert exchanged, f"CuPy's module {name} offers no functions of these names"
+    libraries: Any = import_module("cupy_backends.cuda.libs")
+    libraries.cublas = _cublas()
     compiler = import_module("cupy_backends.cuda.libs.nvrtc")
     texts: dict[int, str] = {}
     create, get_cubin = compiler.createProgram, compiler.getCUBIN

@@ -1,0 +1,276 @@
+"""Operations that libraries of CUDA compute: cuBLAS, cuFFT, cuSOLVER.
+
+cuBLAS is called as it is, since CuPy's own products copy what is transposed, and have no bfloat16.  The others are
+called by `driver.arrays`, CuPy, or NumPy where the device is emulated, so that all of this module runs without a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from math import prod
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from xarr.dtypes import bfloat16
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.op import Op
+from xarr.ir.types import Ints, TensorType
+
+DType = np.dtype[Any]
+
+_F16, _F32, _F64, _C64, _C128 = map(np.dtype, ("f2", "f4", "f8", "c8", "c16"))
+_BF16 = np.dtype(bfloat16)
+#: The numbers of `cudaDataType`.
+DATA_TYPES: Final[dict[DType, int]] = {_F32: 0, _F64: 1, _F16: 2, _C64: 4, _C128: 5, _BF16: 14}
+#: The numbers of `cublasComputeType_t`.  Those that are pedantic have neither TF32 nor products of complex numbers by
+#: three of real ones; short floats are multiplied exactly, and summed up in float32.
+COMPUTE_32F, COMPUTE_32F_PEDANTIC, COMPUTE_64F_PEDANTIC = 68, 69, 71
+_COMPUTE_TYPES: Final = {
+    **{_F32: COMPUTE_32F_PEDANTIC, _C64: COMPUTE_32F_PEDANTIC},
+    **{_F64: COMPUTE_64F_PEDANTIC, _C128: COMPUTE_64F_PEDANTIC},
+    **{_F16: COMPUTE_32F, _BF16: COMPUTE_32F},
+}
+#: What a product is multiplied by, and what was in the result before, on the host.
+_SCALARS: Final = {
+    dtype: (np.ones(1, scalar), np.zeros(1, scalar))
+    for dtype, scalar in ((_F16, _F32), (_BF16, _F32), *((each, each) for each in (_F32, _F64, _C64, _C128)))
+}
+#: cuBLAS counts in int32.
+_MOST: Final = 2**31 - 1
+#: The element types of cuFFT and cuSOLVER.
+_DTYPES: Final = (_F32, _F64, _C64, _C128)
+
+#: Of the arrays of `driver.arrays`: the results of an operation.
+Routine = Callable[[Any, Any, Any], Sequence[Any]]
+
+
+# --- products by cuBLAS --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A stack of matrices in memory: the steps from one to the next in the batch, in rows and in columns, in elements.
+
+    One of the last two is 1.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class BatchedProduct:
+    """A DotGeneral as products of matrices of (rows, terms) and (terms, columns), to (rows, columns) without gaps.
+
+    * `lhs`, `rhs` - how the operands lie,
+    * `permutations` - how an operand is to be transposed first, None where it need not be.
+    """
+
+    batch: int
+    rows: int
+    columns: int
+    terms: int
+    lhs: Matrix
+    rhs: Matrix
+    permutations: tuple[Ints | None, Ints | None]
+
+
+def multiplies(node: Node) -> bool:
+    """Whether cuBLAS computes an operation: products of floats or complex numbers, without another rounding."""
+    op = node.op
+    if not isinstance(op, ops.DotGeneral):
+        return False
+    left, right = (operand.tensor_type for operand in node.operands)
+    results = (left.dtype, _F32) if left.dtype in (_F16, _BF16) else (left.dtype,)
+    is_counted = max(left.size, right.size, node.tensor_type.size) <= _MOST
+    has_elements = left.size and right.size and node.tensor_type.size
+    return left.dtype in DATA_TYPES and op.dtype in results and is_counted and bool(has_elements)
+
+
+@lru_cache(1024)
+def product_of(op: ops.DotGeneral, left: TensorType, right: TensorType) -> BatchedProduct:
+    """The product that computes a DotGeneral of operands of these types, which `multiplies` accepts."""
+    free = (op.lhs_free(left), op.rhs_free(right))
+    batch = (op.lhs_batching_dimensions, op.rhs_batching_dimensions)
+    pairs = sorted(zip(op.lhs_contracting_dimensions, op.rhs_contracting_dimensions, strict=True))
+    others = sorted(pairs, key=lambda pair: pair[1])
+    # The order of the terms is that of an operand: the one of which more lies as it is.
+    layouts = [_layouts((left, right), batch, free, order) for order in (pairs, others)]
+    (lhs, lhs_order), (rhs, rhs_order) = min(
+        layouts, key=lambda both: sum(order is not None for _, order in both)
+    )
+    sizes = [
+        prod(left.shape[dim] for dim in dims) for dims in (batch[0], free[0], op.lhs_contracting_dimensions)
+    ]
+    columns = prod(right.shape[dim] for dim in free[1])
+    return BatchedProduct(sizes[0], sizes[1], columns, sizes[2], lhs, rhs, (lhs_order, rhs_order))
+
+
+def _layouts(
+    types: Sequence[TensorType], batch: Sequence[Ints], free: Sequence[Ints], pairs: Sequence[tuple[int, int]]
+) -> list[tuple[Matrix, Ints | None]]:
+    """The layout of both operands with the terms in this order, and the permutation that each needs first."""
+    layouts: list[tuple[Matrix, Ints | None]] = []
+    for side, type in enumerate(types):
+        terms = tuple([pair[side] for pair in pairs])
+        # Rows of the left operand are its free dimensions, those of the right one the terms.
+        groups = (batch[side], free[side], terms) if side == 0 else (batch[side], terms, free[side])
+        matrix = _matrix_of(type.shape, groups)
+        if matrix is not None:
+            layouts.append((matrix, None))
+            continue
+        order = tuple([dim for group in groups for dim in group])
+        sizes = [prod(type.shape[dim] for dim in group) for group in groups]
+        layouts.append((Matrix(sizes[1] * sizes[2], sizes[2], 1), order))
+    return layouts
+
+
+def _matrix_of(shape: Ints, groups: Sequence[Ints]) -> Matrix | None:
+    """Batch, rows and columns of an array in row-major order, if each has one step, and rows or columns that of 1."""
+    steps = [prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    batch, rows, columns = (
+        _step_of([(shape[dim], steps[dim]) for dim in group if shape[dim] > 1]) for group in groups
+    )
+    if batch is None or rows is None or columns is None or 1 not in (rows, columns):
+        return None
+    return Matrix(batch, rows, columns)
+
+
+def _step_of(dimensions: Sequence[tuple[int, int]]) -> int | None:
+    """The step from element to element over dimensions of these sizes and steps, in this order, if it is always one.
+
+    1 where there is one element.
+    """
+    if any(step != size * below for (_, step), (size, below) in pairwise(dimensions)):
+        return None
+    return dimensions[-1][1] if dimensions else 1
+
+
+class GemmOperand(NamedTuple):
+    """A stack of matrices as cuBLAS takes one, which counts down columns: (size, size) with steps of 1 and `step`."""
+
+    is_transposed: bool
+    step: int
+
+
+def _operand(inner: int, outer: int, sizes: tuple[int, int]) -> GemmOperand:
+    """A matrix of (inner, outer) sizes, by its steps along both: down columns, or transposed."""
+    # A step along one element is never taken, but may not be too short.
+    if inner == 1 and (sizes[1] == 1 or outer >= sizes[0]):
+        return GemmOperand(False, outer if sizes[1] > 1 else sizes[0])
+    return GemmOperand(True, inner if sizes[0] > 1 else sizes[1])
+
+
+def gemm_arguments(
+    product: BatchedProduct, dtypes: tuple[DType, DType], addresses: tuple[int, int, int]
+) -> list[int]:
+    """The arguments of cublasGemmStridedBatchedEx after the handle: lhs, rhs and result are at the addresses.
+
+    cuBLAS counts down columns, and so computes the transposed result of the transposed operands.
+    """
+    operand, result = dtypes
+    lhs, rhs = product.lhs, product.rhs
+    a = _operand(rhs.columns, rhs.rows, (product.columns, product.terms))
+    b = _operand(lhs.columns, lhs.rows, (product.terms, product.rows))
+    one, zero = _SCALARS[operand]
+    type = DATA_TYPES[operand]
+    return [
+        *(int(a.is_transposed), int(b.is_transposed), product.columns, product.rows, product.terms),
+        one.ctypes.data,
+        *(addresses[1], type, a.step, rhs.batch),
+        *(addresses[0], type, b.step, lhs.batch),
+        zero.ctypes.data,
+        *(addresses[2], DATA_TYPES[result], product.columns, product.rows * product.columns),
+        *(product.batch, _COMPUTE_TYPES[operand], -1),
+    ]
+
+
+# --- transforms and factorisations -----------------------------------------------------------------------------
+
+
+def _fft(arrays: Any, op: Any, x: Any) -> Sequence[Any]:
+    axes = tuple(range(-len(op.fft_length), 0))
+    if op.fft_type == "IRFFT":
+        # cuFFT expects imaginary parts that cannot be to be 0.
+        x = arrays.fft.ifftn(x, axes=axes[:-1]) if len(axes) > 1 else x.copy()
+        length = op.fft_length[-1]
+        x[..., 0].imag = 0
+        if length % 2 == 0:
+            x[..., length // 2].imag = 0
+        return [arrays.fft.irfft(x, length, axis=-1)]
+    transform = {"FFT": arrays.fft.fftn, "IFFT": arrays.fft.ifftn, "RFFT": arrays.fft.rfftn}[op.fft_type]
+    return [transform(x, axes=axes)]
+
+
+def _cholesky(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
+    # The library reads the lower triangle, and takes the diagonal for real.
+    a = a if op.lower else arrays.conj(a.swapaxes(-1, -2))
+    factor, _ = _compute_by_matrix(arrays, lambda a: [arrays.linalg.cholesky(a)], a)
+    # Some builds let a zero on the diagonal pass.
+    is_singular = ~(arrays.diagonal(factor, axis1=-2, axis2=-1).real > 0).all(-1)
+    factor = arrays.where(is_singular[..., None, None], factor.dtype.type(np.nan), factor)
+    return [factor if op.lower else arrays.conj(factor.swapaxes(-1, -2))]
+
+
+def _eigh(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
+    uplo = "L" if op.lower else "U"
+    w, v, info = _compute_by_matrix(arrays, lambda a: arrays.linalg.eigh(a, UPLO=uplo), a)
+    return [v, w, info]
+
+
+def _svd(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
+    u, s, vh, info = _compute_by_matrix(
+        arrays, lambda a: arrays.linalg.svd(a, full_matrices=op.full_matrices), a
+    )
+    return [a, s, u, vh, info]
+
+
+def _compute_by_matrix(arrays: Any, routine: Callable[[Any], Sequence[Any]], a: Any) -> Sequence[Any]:
+    """The results of a routine and a number for each matrix: 0, or 1 where the routine fails, and all is NaN.
+
+    The libraries refuse all matrices for the sake of one.
+    """
+    try:
+        return [*routine(a), arrays.zeros(a.shape[:-2], np.int32)]
+    except np.linalg.LinAlgError:
+        if a.ndim == 2:
+            shapes = routine(arrays.eye(*a.shape, dtype=a.dtype))
+            return [*[arrays.full_like(each, np.nan) for each in shapes], arrays.ones((), np.int32)]
+        matrices = a.reshape(-1, *a.shape[-2:])
+        parts = [_compute_by_matrix(arrays, routine, matrix) for matrix in matrices]
+        columns = zip(*parts, strict=True)
+        return [arrays.stack(each).reshape(a.shape[:-2] + each[0].shape) for each in columns]
+
+
+def _geqrf(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
+    factors, taus = arrays.linalg.qr(a, mode="raw")
+    return [factors.swapaxes(-1, -2), taus]
+
+
+ROUTINES: Final[dict[type[Op], Routine]] = {
+    ops.Fft: _fft,
+    ops.Cholesky: _cholesky,
+    ops.Eigh: _eigh,
+    ops.Svd: _svd,
+    ops.Geqrf: _geqrf,
+}
+#: The library of each, for those who read docs/backends.md.
+LIBRARIES: Final[dict[type[Op], str]] = {
+    ops.DotGeneral: "cuBLAS",
+    ops.Fft: "cuFFT",
+    **dict.fromkeys((ops.Cholesky, ops.Eigh, ops.Svd, ops.Geqrf), "cuSOLVER"),
+}
+
+
+def computes(node: Node) -> bool:
+    """Whether a library computes an operation."""
+    if type(node.op) not in ROUTINES:
+        return multiplies(node)
+    types = [operand.tensor_type for operand in node.operands]
+    return all(type.dtype in _DTYPES and type.size for type in types)
