@@ -50,6 +50,11 @@ def test_what_it_says(steps: int, total: int | None, seconds: float, text: str) 
     assert bar.text(seconds) == text
 
 
+def test_a_program_without_a_standard_error_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", None)
+    assert_same(lax.fori_loop(0, 3, lambda i, x: x + i, 0, progress=True), np.asarray(3))
+
+
 def test_a_terminal_has_one_line_that_is_redrawn() -> None:
     out = Terminal()
     with ProgressBar("x", out) as bar:

@@ -7,6 +7,7 @@ nothing.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -70,9 +71,10 @@ class ProgressBar:
         self.steps = 0
         self.iterations = 0
         self._stream = sys.stderr if stream is None else stream
-        self._interactive = self._stream.isatty()
+        self._interactive = self._stream is not None and self._stream.isatty()
         self._start = time.monotonic()
-        self._next = self._start + _PATIENCE
+        # A program without a console, as under pythonw, has no standard error: sys.stderr is None.
+        self._next = math.inf if self._stream is None else self._start + _PATIENCE
         self._drawn = 0
 
     def __call__(self, steps: int, total: int | None, iterations: int) -> None:
@@ -119,6 +121,7 @@ class ProgressBar:
         self._drawn = len(line)
 
     def _write(self, text: str) -> None:
+        assert self._stream is not None
         encoding = self._stream.encoding or "ascii"
         self._stream.write(text.encode(encoding, "replace").decode(encoding))
         self._stream.flush()
