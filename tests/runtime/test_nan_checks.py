@@ -28,6 +28,11 @@ NANS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "scalar": (lambda x: xarr.asarray(xarr.inf) - xarr.inf, r"^sub made a NaN of inf and inf in f64\[\]"),
     "complex": (lambda x: (x + 0j) / 0, "made a NaN"),
     "jitted": (xarr.jit(lambda x: xarr.sqrt(x) + 1), r"^sqrt made a NaN of -4.0"),
+    "sum": (lambda x: (x[:2] * xarr.asarray([xarr.inf, xarr.inf])).sum(), r"^reduce made a NaN in f64\[\]"),
+    "product": (
+        lambda x: xarr.asarray([[xarr.inf, 1.0], [2.0, 3.0]]) @ xarr.asarray([[1.0, 0.0], [2.0, 3.0]]),
+        r"^dot_general made a NaN at index \(0, 1\)",
+    ),
     "loop": (
         lambda x: lax.fori_loop(0, 3, lambda i, y: xarr.sqrt(y) - 2, xarr.asarray(4.0)),
         "^(fori_loop|while_loop|get_tuple_element) made a NaN in",

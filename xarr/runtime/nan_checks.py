@@ -41,6 +41,7 @@ def run_checked(roots: list[Node], device: Device, run: Run) -> None:
             run(order, [node], device)
             if type(op) is not BitcastConvert:
                 near = [value for leaf, value in zip(leaves, values, strict=True) if leaf in direct]
+                near = near if op.is_elementwise else []  # Others combine numbers of other indices.
                 _check(op, node, values, near)
     left = [root for root in roots if root.value is None]
     if left:
