@@ -162,6 +162,24 @@ def test_scan_refuses_shapes_that_do_not_fit(arguments: Any, message: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("body", "start", "message"),
+    [
+        (lambda i, v: v * 1.5, 1, r"the carried value is s64\[\] in init_val"),
+        (lambda i, v: (v[0], v[1] * 1.5), (1, 1), r"the carried value at \[1\] is s64\[\] in init_val"),
+        (
+            lambda i, v: (v, v),
+            1,
+            r"argument: wanted \*, got \(\*, \*\); init_val is \*, the body gives \(\*, \*\)$",
+        ),
+    ],
+    ids=["value", "item", "structure"],
+)
+def test_fori_loop_says_where_its_own_value_changes(body: Any, start: Any, message: str) -> None:
+    with pytest.raises(ShapeError, match=r"fori_loop \[C2\].*" + message):
+        lax.fori_loop(0, 2, body, start)
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((lambda c, x: c, 0, np.ones(3)), r"a pair \(carry, y\)"),

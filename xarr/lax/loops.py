@@ -71,8 +71,14 @@ def _progress(
 
 
 def _while(
-    name: str, cond_fun: Function, body_fun: Function, init_val: Any, progress: ops.Progress | None
+    name: str,
+    cond_fun: Function,
+    body_fun: Function,
+    init_val: Any,
+    progress: ops.Progress | None,
+    own: int | None = None,
 ) -> Any:
+    """The carried value after the loop; `own`: which item of it the caller gave, None if all."""
     leaves, structure = tree.flatten(init_val)
     nodes = argument_nodes(name, leaves)
     types, arguments = tuple(node.type for node in nodes), tuple_of(structure)
@@ -83,7 +89,7 @@ def _while(
         return _with_effects_in_condition(name, cond_fun, body_fun, init_val, progress)
     body = record(name, "body_fun", body_fun, arguments, types, device, effects=True)
     body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
-    _check_carry(name, "body_fun", body, structure, types, leaves)
+    _check_carry(name, "body_fun", body, structure, types, leaves, own)
     (closed, step), captured = close(cond, body)
     extra = step.graph.parameters[len(nodes) :]
     if step.token is not None:  # What comes next follows the last side effect instead of the first.
@@ -108,7 +114,7 @@ def _with_effects_in_condition(
     def cond(carry: tuple[Any, Any]) -> Any:
         return carry[1]
 
-    return _while(name, cond, body, (init_val, call(cond_fun, init_val)), progress)[0]
+    return _while(name, cond, body, (init_val, call(cond_fun, init_val)), progress, own=0)[0]
 
 
 def _check_condition(name: str, cond: Computation) -> None:
@@ -128,15 +134,19 @@ def _check_carry(
     structure: Structure,
     types: Sequence[Type],
     leaves: Sequence[Any],
+    own: int | None = None,
 ) -> None:
     if body.structure != structure:
+        wanted, got = structure, body.structure
+        if own is not None:
+            wanted, got = wanted.children[own], got.children[own]
         raise ShapeError(
             f"{name} [C2]: {role} must return the structure of its argument: "
-            f"{tree.difference(structure, body.structure)}; init_val is {structure}, the body gives "
-            f"{body.structure}"
+            f"{tree.difference(wanted, got)}; init_val is {wanted}, the body gives {got}"
         )
     for path, old, new, leaf in zip(structure.paths(), types, body.graph.result_types, leaves, strict=True):
         if old is not new:
+            path = path if own is None else path.removeprefix(f"[{own}]")
             where = f"the carried value{path and f' at {path}'}"
             raise ShapeError(
                 f"{name} [C2]: {role} must return the types of its argument: {where} is {old.short()} "
@@ -208,7 +218,7 @@ def _count_loop(
         counts(index._node, start._node, stop._node)
         return add(index, one), end, body_fun(index, value)
 
-    return _while(name, cond, body, (start, stop, init_val), progress)[2]
+    return _while(name, cond, body, (start, stop, init_val), progress, own=2)[2]
 
 
 # --- scans -----------------------------------------------------------------------------------------
