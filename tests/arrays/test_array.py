@@ -561,3 +561,21 @@ def test_an_operator_has_its_name_in_help_and_tracebacks(name: str) -> None:
     )
     assert method.__code__.co_name == name
     assert method.__doc__ and "self" in method.__doc__
+
+
+@pytest.mark.parametrize(
+    ("operation", "other", "fix"),
+    [
+        (operator.itruediv, 2, "x = x / y"),
+        (operator.ipow, 0.5, "x = x ** y"),
+        (operator.imatmul, [1, 2], "x = x @ y"),
+        (operator.iadd, np.ones((3, 2, 2)), "x = x + y"),
+    ],
+    ids=["dtype", "power", "product", "shape"],
+)
+def test_an_in_place_operation_that_does_not_fit_names_its_own_operator(
+    operation: Callable[[Any, Any], Any], other: Any, fix: str
+) -> None:
+    with pytest.raises((DTypeError, ShapeError)) as caught:
+        operation(xarr.asarray([[1, 2], [3, 4]]), xarr.asarray(other))
+    assert str(caught.value).endswith(f"; write {fix} instead")

@@ -26,7 +26,11 @@ BAD_VALUES: dict[str, tuple[Any, type[XarrError], str]] = {
     "generator": ((i for i in range(3)), InputError, r"Python objects \(generator\)"),
     "ragged list": ([[1, 2], [3]], InputError, r"ragged list is not an array: .* got \[\[1, 2\], \[3\]\]"),
     "ragged depth": ([1, [2]], InputError, "ragged"),
-    "string": ("abc", InputError, "strings cannot be array elements, got 'abc'; dtype=float"),
+    "string": (
+        "abc",
+        InputError,
+        r"cannot be array elements, got 'abc'; xarr.asarray\(strings, dtype=float\)",
+    ),
     "bytes": (b"abc", InputError, "strings cannot be array elements"),
     "strings": (["1", "2"], InputError, "strings cannot be array elements"),
     "dates": (

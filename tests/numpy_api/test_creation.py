@@ -207,7 +207,8 @@ def test_defaults_of_filled_arrays():
         ("xp.diag(np.ones((2, 2, 2)))", ShapeError, "vector or a matrix"),
         ('xp.meshgrid([1], indexing="yx")', ValueRangeError, "'xy' or 'ij'"),
         ("xp.eye(-1)", ShapeError, "integers >= 0"),
-        ("xp.eye(2, k=0.5)", InputError, "int for k"),
+        ("xp.eye(2, k=0.5)", InputError, "^eye: wanted an int for k"),
+        ("xp.tril(xp.ones((2, 2)), 0.5)", InputError, "^tril: wanted an int for k"),
     ],
 )
 def test_creation_refuses(text, error, words):

@@ -175,6 +175,7 @@ def _tell(value):
         (lambda: xarr.cov([1, 2], aweights=[-1, 1]), errors.ValueRangeError, "not negative.*"),
         (lambda: xarr.cov(np.ones((1, 1, 1))), errors.ShapeError, "at most 2 dimensions"),
         (lambda: xarr.convolve([], [1]), errors.ShapeError, "at least one element"),
+        (lambda: xarr.convolve([[1]], [1]), errors.ShapeError, "wanted vectors of at least one"),
         (lambda: xarr.convolve([1], [1], "all"), errors.ValueRangeError, "'full', 'same', 'valid'"),
         (lambda: xarr.interp(0, [], []), errors.ShapeError, "at least 1"),
         (lambda: xarr.interp(0, [1], [1], period=0), errors.ValueRangeError, "other than 0"),

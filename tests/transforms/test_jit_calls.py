@@ -126,6 +126,8 @@ def test_wrong_options() -> None:
         InputError, match="static_argnums has 2, but function takes 2 positional arguments: x, n"
     ):
         xarr.jit(function, static_argnums=2)
+    with pytest.raises(InputError, match=r"takes 1 positional argument: x$"):
+        xarr.jit(lambda x: x, static_argnums=1)
     with pytest.raises(InputError, match="wanted an int or a sequence of ints for donate_argnums"):
         xarr.jit(function, donate_argnums=("x",))  # type: ignore[arg-type]
     with pytest.raises(InputError, match="wanted a name or a sequence of names"):

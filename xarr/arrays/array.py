@@ -391,19 +391,19 @@ class Array(
         refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return At(self)
 
-    def _become(self, result: Array, write: view_tracking.Write) -> Array:
-        """In-place arithmetic: keep shape and element type, as NumPy does."""
+    def _become(self, result: Array, write: view_tracking.Write, symbol: str) -> Array:
+        """In-place arithmetic by the operator `symbol`: keep shape and element type, as NumPy does."""
         if result.shape != self.shape:
             raise ShapeError(
                 f"an in-place operation cannot change shape {self.shape} to {result.shape}; "
-                "write x = x + y instead"
+                f"write x = x {symbol} y instead"
             )
         if result.dtype != self.dtype:
             loses_imaginary = result.dtype in COMPLEX and self.dtype not in COMPLEX
             if loses_imaginary or not np.can_cast(result.dtype, self.dtype, "same_kind"):
                 raise DTypeError(
                     f"an in-place operation cannot convert {self.dtype} to {result.dtype}; "
-                    "write x = x + y instead"
+                    f"write x = x {symbol} y instead"
                 )
             result = result.astype(self.dtype)
         if getattr(self, "_part", None) is not None and view_tracking.is_put_back(self):
@@ -478,7 +478,7 @@ class Array(
 
     def __imatmul__(self, other: ArrayLike) -> Array:
         """self @= other, which makes self show the result of `xarr.matmul`."""
-        return self._become(compute(_product, self, other), ("set", view_tracking.ALL, "{part} @ v"))
+        return self._become(compute(_product, self, other), ("set", view_tracking.ALL, "{part} @ v"), "@")
 
     # --- methods: each is the function of the same name ------------------------------------------------
 

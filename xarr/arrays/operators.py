@@ -108,7 +108,7 @@ def in_place(symbol: str, function: Function) -> Method:
         try:
             if is_operand(other):
                 write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
-                return self._become(function(self, other), write)
+                return self._become(function(self, other), write, symbol)
         except XarrError as error:
             shorten(error, "")
             raise

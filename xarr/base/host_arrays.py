@@ -238,7 +238,8 @@ def _share_memory(array: HostArray, target: np.dtype[Any]) -> HostArray:
 def _refuse(value: Any, array: HostArray) -> None:
     if array.dtype.kind in "UST":
         raise ArgumentError(
-            f"strings cannot be array elements, got {_show(value)}; dtype=float would read numbers from them"
+            f"strings cannot be array elements, got {_show(value)}; "
+            "xarr.asarray(strings, dtype=float) reads numbers from them"
         )
     if array.dtype.kind in "Mm":
         raise InputError(f"dates and durations cannot be array elements, got {array.dtype}; use .astype(int)")

@@ -16,7 +16,7 @@ from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import shorten
 from xarr.calls.operands import observers
-from xarr.errors import InputError, RecompilationWarning, XarrError
+from xarr.errors import InputError, RecompilationWarning, XarrError, pluralize
 from xarr.ir.graph import parameter
 from xarr.ir.source import warn_here
 from xarr.runtime import handles, trace_stack
@@ -374,8 +374,8 @@ class Jitted(Generic[P, R]):
             key = number + len(positional) if number < 0 else number
             if key < 0 or (key >= len(positional) and not _has(parameters, inspect.Parameter.VAR_POSITIONAL)):
                 raise InputError(
-                    f"jit: {what}_argnums has {number}, but {self.__name__} takes {len(positional)} positional "
-                    f"arguments: {', '.join(positional)}"
+                    f"jit: {what}_argnums has {number}, but {self.__name__} takes "
+                    f"{pluralize(len(positional), 'positional argument')}: {', '.join(positional)}"
                 )
             keys.add(key)
             keys.update(positional[key : key + 1])

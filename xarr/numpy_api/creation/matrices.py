@@ -30,15 +30,15 @@ __all__ = ["diag", "eye", "identity", "tri", "tril", "triu", "vander"]
 Diagonal: TypeAlias = "int | Array"
 
 
-def _diagonal_number(shape: tuple[int, ...], k: Diagonal) -> tuple[Array, Array]:
+def _diagonal_number(name: str, shape: tuple[int, ...], k: Diagonal) -> tuple[Array, Array]:
     """(column numbers, row numbers + k) of matrices of `shape`."""
     rank, type = len(shape), TensorType(shape, INT64)
     rows, columns = (wrap(Node(Iota(type, axis))) for axis in (rank - 2, rank - 1))
     # A diagonal outside the matrix is as good as the first one outside, whose number int64 can hold.
-    traced = traced_integer("a triangle", "k", k)
+    traced = traced_integer(name, "k", k)
     if traced is not None:
         return columns, lax.add(rows, lax.clamp(-shape[-2], traced, shape[-1]))
-    return columns, lax.add(rows, max(-shape[-2], min(shape[-1], whole("a triangle", "k", k))))
+    return columns, lax.add(rows, max(-shape[-2], min(shape[-1], whole(name, "k", k))))
 
 
 @names_errors
@@ -59,7 +59,7 @@ def eye(
 
 def diagonal_matrix(shape: tuple[int, ...], k: Diagonal, dtype: DType) -> Array:
     """Ones on diagonal k of a matrix of zeros, committed to no device unless k is."""
-    return convert(lax.eq(*_diagonal_number(shape, k)), dtype)
+    return convert(lax.eq(*_diagonal_number("eye", shape, k)), dtype)
 
 
 @names_errors
@@ -80,7 +80,7 @@ def tri(
     """An N by M matrix with ones at and below diagonal k.  Source: NumPy, `tri`."""
     sizes = (whole("tri", "N", N), whole("tri", "M", N if M is None else M))
     shape = check_sizes([max(size, 0) for size in sizes])  # as NumPy does it, unlike in `eye`
-    return commit(convert(lax.le(*_diagonal_number(shape, k)), canonical(dtype)), as_device(device))
+    return commit(convert(lax.le(*_diagonal_number("tri", shape, k)), canonical(dtype)), as_device(device))
 
 
 def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
@@ -90,7 +90,7 @@ def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
     if len(matrix.shape) == 1:
         refuse_dynamic(name, matrix, "a matrix")
         matrix = lax.broadcast_in_dim(matrix, matrix.shape * 2, (1,))
-    distances = _diagonal_number(matrix.shape, k)
+    distances = _diagonal_number(name, matrix.shape, k)
     zero = stretch(fill((), 0, matrix.dtype), matrix.shape)
     return lax.select(lax.ge(*distances) if upper else lax.le(*distances), matrix, zero)
 

@@ -67,12 +67,17 @@ class _TooManyPartsError(ShapeError, MemoryError, OverflowError):
 _MOST_PARTS: Final = 2**27
 
 
+def _part_count(name: str, sections: Axes) -> int:
+    count = whole(name, "indices_or_sections", sections)
+    if count < 1:
+        raise DivisionByZeroError(f"{name}: wanted at least one part, got {count}")
+    return count
+
+
 def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
     if is_listed(indices_or_sections):
         return integers(name, "indices_or_sections", indices_or_sections)
-    sections = whole(name, "indices_or_sections", indices_or_sections)
-    if sections < 1:
-        raise DivisionByZeroError(f"{name}: wanted at least one part, got {sections}")
+    sections = _part_count(name, indices_or_sections)
     if sections > _MOST_PARTS:
         raise _TooManyPartsError(f"{name}: a list holds at most {_MOST_PARTS} parts, got {sections}")
     each, larger = divmod(size, sections)
@@ -88,8 +93,8 @@ def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Arra
     array = as_array(ary)
     size = array.shape[normalize_axis(axis, len(array.shape))]
     if np.ndim(indices_or_sections) == 0:
-        sections = whole("split", "indices_or_sections", indices_or_sections)
-        if sections > 0 and size % sections:
+        sections = _part_count("split", indices_or_sections)
+        if size % sections:
             raise ShapeError(
                 f"split: {pluralize(size, 'element')} along axis {axis} cannot be split into {sections} equal parts; "
                 "array_split allows unequal ones"

@@ -35,6 +35,8 @@ __all__ = ["repeat", "tile"]
 
 
 def repeat_uniformly(array: Array, count: int, axis: int) -> Array:
+    if count < 0:
+        raise ShapeError(f"repeat: wanted repeats of 0 or more, got {count}")
     (count,) = check_sizes(count, name="repeats")
     shape = array.shape
     spread = lax.broadcast_in_dim(

@@ -240,7 +240,7 @@ def _sequences(name: str, a: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
     for array in (first, second):
         if len(array.shape) > 1 or not array.size:
             raise ShapeError(
-                f"{name}: wanted sequences of at least one element, got shapes {first.shape} and {second.shape}"
+                f"{name}: wanted vectors of at least one element, got shapes {first.shape} and {second.shape}"
             )
     return lax.reshape(first, (first.size,)), lax.reshape(second, (second.size,))
 
