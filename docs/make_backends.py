@@ -40,20 +40,22 @@ _KINDS: Final = ("biu", "fV", "c")
 def text() -> str:
     """The page."""
     above = PAGE.read_text(encoding="utf-8").partition(START)[0]
-    found: dict[str, list[set[str]]] = {}
+    columns_by_name: dict[str, list[set[str]]] = {}
     for case in CASES.values():
         for node in _nodes(case.graph):
-            for kind, who in zip(_KINDS, found.setdefault(node.op.name, [set(), set(), set()]), strict=True):
+            for kind, who in zip(
+                _KINDS, columns_by_name.setdefault(node.op.name, [set(), set(), set()]), strict=True
+            ):
                 if _kind(node) in kind:
-                    who.add(computed_by(node))
+                    who.add(computer_of(node))
     rows = [
         f"| `{name}` | {' | '.join(', '.join(sorted(who)) or '–' for who in columns)} |"
-        for name, columns in sorted(found.items())
+        for name, columns in sorted(columns_by_name.items())
     ]
     return above + _HEAD + "\n".join(rows) + "\n"
 
 
-def computed_by(node: Node) -> str:
+def computer_of(node: Node) -> str:
     """`kernel`, the name of a library, `host`, `parts`, or `memory`."""
     if not get("reference").supports(type(node.op)):
         return "parts"
