@@ -20,7 +20,6 @@ from xarr.errors import (
     BackendError,
     ConfigError,
     DonationError,
-    EndlessCallError,
     InputError,
     RecompilationWarning,
     TooLargeError,
@@ -435,7 +434,7 @@ def test_only_arrays_can_be_donated() -> None:
         assert_same(result, np.full(2, 3.0))
 
 
-# --- arguments that are no arrays, calls without an end ------------------------------------------------
+# --- arguments that are no arrays, memory ---------------------------------------------------------------
 
 
 def test_none_is_a_container_without_leaves() -> None:
@@ -501,64 +500,6 @@ def test_a_bound_method_shows_the_function_and_the_object() -> None:
 
 def test_a_list_of_known_numbers_is_an_array_everywhere() -> None:
     assert np.allclose(np.asarray(xarr.jit(lambda: xarr.sin([1.0, 2.0]))()), np.sin([1.0, 2.0]))
-
-
-def endless(x: Any) -> Any:
-    return jitted_endless(x) + 1
-
-
-def anew(x: Any) -> Any:
-    return xarr.jit(anew)(x) + 1
-
-
-def growing(x: Any) -> Any:
-    return jitted_growing(xarr.concatenate([x, x]))
-
-
-def count_down(x: Any, count: int) -> Any:
-    return x if count == 0 else jitted_counted(x, count - 1) * 2
-
-
-jitted_endless, jitted_growing = xarr.jit(endless), xarr.jit(growing)
-jitted_counted = xarr.jit(count_down, static_argnums=1)
-
-
-@pytest.mark.parametrize("function", [endless, anew, growing], ids=lambda f: f.__name__)
-def test_a_jitted_function_that_calls_itself_without_end(function: Any) -> None:
-    for _ in range(2):
-        with pytest.raises(EndlessCallError, match=f"{function.__name__} calls itself endlessly: .* calls"):
-            xarr.jit(function)(np.ones(2))
-    assert_same(xarr.jit(lambda x: x + 1)(np.ones(2)), np.full(2, 2.0))
-
-
-def test_a_recursion_that_a_static_argument_ends() -> None:
-    assert_same(jitted_counted(np.ones(2), 6), np.full(2, 64.0))
-
-
-def nest(depth: int) -> Any:
-    """Functions under jit that call one another, `depth` of them."""
-    if depth == 1:
-        return xarr.jit(lambda x: x + 1)
-    inner = nest(depth - 1)
-    return xarr.jit(lambda x: inner(x) + 1)
-
-
-def test_jit_inside_of_jit() -> None:
-    assert_same(nest(60)(np.ones(2)), np.full(2, 61.0))
-    with pytest.raises(
-        EndlessCallError, match=r"<lambda>: \d+ functions under jit call one another, .* Apply jit to"
-    ):
-        nest(200)(np.ones(2))
-    assert_same(nest(3)(np.ones(2)), np.full(2, 4.0))
-
-
-def test_recursion_outside_of_jitted_functions_is_pythons_own_error() -> None:
-    def own(x: Any) -> Any:
-        return own(x) + 1
-
-    with pytest.raises(RecursionError) as caught:
-        xarr.jit(own)(np.ones(2))
-    assert not isinstance(caught.value, EndlessCallError)
 
 
 class _Greedy:
