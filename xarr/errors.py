@@ -5,6 +5,7 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
+import re
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,7 +42,7 @@ class XarrError(Exception):
         text = vars(self).setdefault("_text", self.args[0] if self.args else None)
         # An explained broadcast, of many lines, begins with its operation.
         if isinstance(text, str) and "\n\n" not in text:
-            is_named = not name or name.rpartition(".")[2] in text
+            is_named = not name or re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", text)
             self.args = (text if is_named else f"{name}: {_without_function(text)}", *self.args[1:])
 
 

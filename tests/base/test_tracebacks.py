@@ -202,6 +202,14 @@ def test_an_error_in_a_users_function_keeps_the_name_that_it_has(traceback_mode:
     assert str(error).startswith("flip: axis 7")
 
 
+@pytest.mark.parametrize("call", [xarr.apply_along_axis, lambda f, _, x: xarr.piecewise(x, [x > 0], [f])])
+def test_an_error_of_a_jitted_function_names_that_one(call: Callable[..., Any]) -> None:
+    def text(_: Any) -> str:
+        return "no array"
+
+    assert str(error_of(lambda: call(xarr.jit(text), 0, x()))).startswith("text: the result is not an array")
+
+
 def test_an_error_names_one_function() -> None:
     error = XarrError("sort: wanted more")
     for name, text in (("sort", "sort: wanted more"), ("linalg.norm", "linalg.norm: wanted more")):
@@ -213,6 +221,9 @@ def test_an_error_names_one_function() -> None:
         error = XarrError(text)
         error.name_function("linalg.norm")
         assert str(error) == f"linalg.norm: {text}"
+    error = XarrError("argsort: wanted more")
+    error.name_function("sort")
+    assert str(error) == "sort: wanted more"
 
 
 def _names_errors(function: Any) -> bool:

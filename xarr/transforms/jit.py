@@ -14,7 +14,7 @@ from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, Type
 
 from xarr import tree
 from xarr.base.configuration import current as config
-from xarr.base.tracebacks import shorten
+from xarr.base.tracebacks import keep_text, shorten
 from xarr.calls.operands import observers
 from xarr.errors import InputError, RecompilationWarning, XarrError, pluralize
 from xarr.ir.graph import parameter
@@ -192,6 +192,7 @@ class Jitted(Generic[P, R]):
             result = self._replay(args, kwargs)
             return self._call_after_miss(args, kwargs) if result is MISSED else result  # type: ignore[no-any-return]
         except XarrError as error:
+            keep_text(error)
             shorten(error)
             raise
 
@@ -472,6 +473,7 @@ class _Method(Jitted[..., Any]):
             result = self._replay(args, kwargs)
             return self._call_after_miss(args, kwargs) if result is MISSED else result
         except XarrError as error:
+            keep_text(error)
             shorten(error)
             raise
 
