@@ -117,9 +117,11 @@ def _require_device(cupy: Any) -> None:
     if has == 0:
         reason = "there is no NVIDIA driver: install it, so that nvidia-smi lists a GPU"
     elif has // 1000 < wanted // 1000:
+        # There is no CuPy 14 for CUDA 11.
+        older = f", or pip uninstall {' '.join(_WHEELS)}, then pip install 'xarr[cuda{has // 1000}]'"
         reason = (
             f"the NVIDIA driver is one for CUDA {has // 1000}, and this CuPy is built for CUDA {wanted // 1000}: "
-            f"update the driver, or pip uninstall {' '.join(_WHEELS)}, then pip install 'xarr[cuda{has // 1000}]'"
+            f"update the driver{older if has // 1000 >= 12 else ''}"
         )
     else:
         reason = (

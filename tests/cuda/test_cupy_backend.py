@@ -332,6 +332,10 @@ class CupyOf:
             r"is one for CUDA 12, and .* CUDA 13: update the driver, or pip uninstall",
         ),
         (
+            CupyOf("14.2.0", False, 11080),
+            r"is one for CUDA 11, and .* CUDA 13: update the driver\.  The backend",
+        ),
+        (
             CupyOf("14.2.0", False),
             "the NVIDIA driver lists no GPU: nvidia-smi must list one, and CUDA_VISIBLE",
         ),

@@ -310,7 +310,7 @@ def test_doctor_says_what_is_missing_and_what_to_install() -> None:
     no_driver, old_driver, no_nvrtc, two_wheels = said
     assert "there is no NVIDIA driver: install it, so that nvidia-smi lists a GPU" in no_driver
     assert "the NVIDIA driver is one for CUDA 11, and this CuPy is built for CUDA 1" in old_driver
-    assert "update the driver, or pip uninstall cupy" in old_driver
+    assert "update the driver.  The backend" in old_driver
     assert "needs NVRTC, the compiler of its kernels, which is not installed: pip install nvidia-" in no_nvrtc
     assert "No such file: libnvrtc.so.13" in no_nvrtc
     assert "cupy-cuda12x and cupy-cuda13x are both installed, and write over each other's files" in two_wheels
