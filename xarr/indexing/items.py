@@ -130,7 +130,7 @@ def _check_bounds(item: slice) -> slice:
             location = f"\nIt was asked for at {looked}" if looked else ""
             raise TracedValueError(
                 "a slice in a traced function needs bounds with known values, since its length is part of the "
-                "shape; for a start that is known at run time alone read lax.dynamic_slice(x, (start,), (size,)) or "
+                "shape; for a start that is known only at run time read lax.dynamic_slice(x, (start,), (size,)) or "
                 "x[start + xarr.arange(size)], and write lax.dynamic_update_slice(x, v, (start,)) or "
                 f"x.at[start + xarr.arange(size)].set(v); an argument of jit in static_argnames has a value{location}"
             )

@@ -122,7 +122,7 @@ def _refuse_power(base: Any, exponent: Any) -> None:
     if isinstance(exponent, Number) and kinds <= {bool, int}:
         raise TracedValueError(
             "whether an int to the power of an int is an int or a float depends on the sign of the exponent, "
-            "which a traced argument does not have; make it a float, or name it in static_argnames"
+            "which is not known of a traced argument; make it a float, or name it in static_argnames"
         )
 
 
