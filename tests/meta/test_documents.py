@@ -145,7 +145,7 @@ def test_every_page_is_linked_from_the_readme() -> None:
 @pytest.mark.parametrize("folder", ["xarr/compiler", "backends/xarr_numpy", "backends/xarr_numpy/compiled"])
 def test_the_page_on_the_engine_says_where_each_module_is(folder: str) -> None:
     text = (CHECKOUT / "docs" / "engine.md").read_text(encoding="utf-8")
-    (listed,) = re.findall(rf"is in `{folder}/`:|needs llvmlite in `{folder}/`:", text)
+    (listed,) = re.findall(rf"(?:is|are) in `{folder}/`:", text)
     table = text[text.index(listed) :].split("\n\n")[1]
     top = CHECKOUT / folder
     files = [path for path in top.rglob("*.py") if "compiled" not in path.relative_to(top).parts]
