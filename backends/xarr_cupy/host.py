@@ -24,7 +24,7 @@ OPERATIONS: Final[dict[type[Op], str]] = {
     ops.Check: "checks, whose errors are Python's",
     ops.OptimizationBarrier: "barriers, which compute nothing",
     **dict.fromkeys(
-        (ops.Cholesky, ops.Eigh, ops.Geqrf, ops.Svd), "factorisations of element types that cuSOLVER has not"
+        (ops.Cholesky, ops.Eigh, ops.Geqrf, ops.Svd), "factorisations of element types that cuSOLVER lacks"
     ),
     **dict.fromkeys(
         (
@@ -33,7 +33,7 @@ OPERATIONS: Final[dict[type[Op], str]] = {
             ops.Lu,
             ops.TriangularSolve,
         ),
-        "factorisations that CuPy has not, or not of many matrices",
+        "factorisations that CuPy lacks, or lacks for batches of matrices",
     ),
 }
 #: What is asked of an operation, where its class is not in the table.
