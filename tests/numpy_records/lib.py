@@ -46,7 +46,7 @@ RECORDS = {
         ),
         shapes=((), (0,), (1,), (5,), (3, 4), (2, 0, 3), (2, 3, 1, 4)),
         rtol=1e-2,
-        differs="the result is no view; `writeable=True` is refused",
+        differs="the result is not a view; `writeable=True` is refused",
     ),
     "broadcast": Record(
         (

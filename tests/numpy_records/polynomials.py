@@ -66,6 +66,6 @@ RECORDS = {
         special=False,
         limits=(-9, 9),
         rtol=1e-9,
-        differs="nothing warns of a low rank; a degree that is no integer is refused, where NumPy cuts it off",
+        differs="does not warn of a low rank; a degree that is not an integer is refused, NumPy truncates it",
     ),
 }  # fmt: skip
