@@ -12,15 +12,30 @@ import pytest
 
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from xarr import lax
-from xarr.compiler.loop_ir.loops import Atomic, Exchange, Kernel, Memory, Runs, grid_loops
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Atomic,
+    Buffer,
+    Exchange,
+    Kernel,
+    Loop,
+    Memory,
+    Runs,
+    Search,
+    grid_loops,
+    index_value,
+)
+from xarr.compiler.loop_ir.scalars import Values
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import BUILDERS, RULES, program_of
 from xarr.compiler.schedules.gpu.grid_loops import POINTS
 from xarr.compiler.schedules.gpu.ranks import TILE
+from xarr.compiler.schedules.gpu.rows import merge_phases
 from xarr.compiler.schedules.gpu.sorts import steps
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.schedules.serial import builders as serial
+from xarr.compiler.schedules.serial.serial_loops import Scratch
 from xarr.ir import ops
 
 
@@ -175,3 +190,27 @@ def test_the_steps_of_a_sort_are_a_network_that_sorts(count: int) -> None:
                 if is_left and left // (2 * width) == right // (2 * width) and row[right] < row[left]:
                     row[left], row[right] = row[right], row[left]
         assert row == sorted(row)
+
+
+@pytest.mark.parametrize("has_search", [False, True])
+def test_phases_that_search_stay_apart(has_search: bool) -> None:
+    values = Values()
+    buffers = [Buffer(f"{role}0", np.dtype(np.float32), 4, role) for role in ("in", "scratch", "out")]
+    source, middle, target = (Scratch(values, buffer, (4,)) for buffer in buffers)
+    phases = []
+    for read, write in ((source, middle), (middle, target)):
+        loop = Loop(index_value(values, "row"), 4, POINTS)
+        index = (Affine(((loop.index, 1),)),)
+        value = read.load(index)
+        loop.body.append(write.store(index, value + value))
+        phases.append(loop)
+    if has_search:
+        inner = Loop(index_value(values, "lane"), 4)
+        inner.search = Search(
+            inner.index.lt(2), values.make("result", (), inner.index.dtype, "r", unique=True)
+        )
+        phases[1].body.append(inner)
+    kernel = Kernel(
+        inputs=(buffers[0],), outputs=(buffers[2],), scratch=(buffers[1],), phases=phases, locals=()
+    )
+    assert len(merge_phases(kernel, values)) == (2 if has_search else 1)

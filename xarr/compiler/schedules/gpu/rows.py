@@ -93,7 +93,10 @@ class _Pair:
 
     def can_be_one(self) -> bool:
         """Whether each row needs nothing of another row's."""
-        if not self.fits or any(copied_buffers(phase) for phase in self.phases) or self.rows[0].bounds:
+        if not self.fits or any(copied_buffers(phase) for phase in self.phases):
+            return False
+        # `_move_loop` knows neither.
+        if any(loop.search or loop.bounds for phase in self.phases for loop in phase.walk()):
             return False
         (stores, loads), (later_stores, later_loads) = map(_accesses, self.phases)
         if any(store.atomic for store in (*stores, *later_stores)):
