@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.errors import ConfigError, NotANumberError, NumberOverflowError
+from xarr.errors import ConfigError, NotANumberError, NumberOverflowError, XarrError
 
 VALUES = [1.0, -4.0, 0.0]
 
@@ -98,6 +99,121 @@ def test_a_function_that_is_compiled_already_is_checked_too(x: xarr.Array) -> No
     with xarr.config(debug_nans=True), pytest.raises(NotANumberError, match=r"^log made a NaN"):
         np.asarray(function(x))
     assert np.isnan(np.asarray(function(x))).any()
+
+
+INF = xarr.inf
+GUARDED: dict[str, Callable[[Any], Any]] = {
+    "i0": lambda x: xarr.i0(xarr.zeros_like(x)),
+    "isclose": lambda x: xarr.isclose(x, x),
+    "allclose": lambda x: xarr.allclose(x, x),
+    "hypot": lambda x: xarr.hypot(x, -x),
+    "logaddexp": lambda x: xarr.logaddexp(-x, -INF),
+    "logaddexp2": lambda x: xarr.logaddexp2(-x, -INF),
+    "interp": lambda x: xarr.interp(x, xarr.asarray([0.0, 1.0]), xarr.asarray([0.0, 1.0])),
+    "truncated_normal": lambda x: xarr.random.truncated_normal(xarr.random.key(0), -1.0, x, (1,)),
+    "sort of two": lambda x: lax.sort((x, xarr.asarray([xarr.nan])))[1],
+}
+
+
+@pytest.mark.parametrize("call", GUARDED.values(), ids=list(GUARDED))
+def test_a_nan_that_its_own_function_guards_is_no_error(call: Callable[[Any], Any]) -> None:
+    x = xarr.asarray([INF])
+    wanted = np.asarray(call(x))
+    with xarr.config(debug_nans=True):
+        for result in (call(x), xarr.jit(call)(x)):
+            assert_same(result, wanted)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: xarr.logaddexp(x, -x),
+        lambda x: xarr.isclose(x, -x),
+        lambda x: xarr.i0(xarr.zeros_like(x)),
+    ],
+    ids=["logaddexp", "isclose", "i0"],
+)
+def test_an_infinity_that_its_own_function_guards_is_no_error(call: Callable[[Any], Any]) -> None:
+    x = xarr.asarray([1e308])
+    wanted = np.asarray(call(x))
+    with xarr.config(debug_overflow=True):
+        assert_same(call(x), wanted)
+
+
+#: Functions that are not called, or hand out a NaN without an error: why.
+EXCUSED = {
+    "breakpoint": "stops the program",
+    "empty_like": "its values are anything",
+    "geomspace": "NumPy computes it where the ends have values: no op makes the NaN",
+    "save": "writes a file",
+    "savetxt": "writes a file",
+    "savez": "writes a file",
+    "savez_compressed": "writes a file",
+}
+SPECIAL = ([0.0], [INF], [-INF, 2.0, -1.0])
+
+
+@pytest.mark.parametrize(
+    "namespace", [xarr, xarr.linalg, xarr.fft, lax], ids=["xarr", "linalg", "fft", "lax"]
+)
+def test_functions_raise_where_a_result_has_a_nan(namespace: Any) -> None:
+    calls, wrong = 0, []
+    for name in sorted(set(dir(namespace)) - EXCUSED.keys()):
+        function = getattr(namespace, name)
+        if name.startswith("_") or not callable(function) or isinstance(function, type):
+            continue
+        for values in SPECIAL:
+            for arguments in ((values,), (values, values), (values, [0.0])):
+                try:  # With new Arrays for each call: the second may be `out`.
+                    wanted = _has_nan(function(*map(xarr.asarray, arguments)))
+                except (XarrError, TypeError, ValueError, AttributeError):
+                    continue  # It wants other arguments.
+                calls += 1
+                with xarr.config(debug_nans=True):
+                    try:
+                        raised = False
+                        _has_nan(function(*map(xarr.asarray, arguments)))
+                    except NotANumberError:
+                        raised = True
+                if raised is not wanted:
+                    wrong.append((name, *arguments))
+    assert not wrong
+    assert calls > 20
+
+
+def _has_nan(result: Any) -> bool:
+    """Whether an array of a result holds a NaN: they are read one after the other."""
+    arrays = [np.asarray(leaf) for leaf in xarr.tree.leaves(result) if isinstance(leaf, xarr.Array)]
+    return any([bool((array != array).any()) for array in arrays])
+
+
+def test_a_nan_that_the_user_guards_is_an_error(x: xarr.Array) -> None:
+    with xarr.config(debug_nans=True), pytest.raises(NotANumberError, match=r"^log made a NaN of -4.0"):
+        np.asarray(xarr.where(x > 0, xarr.log(x), 0.0))
+
+
+def test_each_later_read_raises_again(x: xarr.Array) -> None:
+    with xarr.config(debug_nans=True):
+        root = xarr.sqrt(x)
+        result = root + 1
+        for array in (result, root, result):
+            with pytest.raises(NotANumberError, match=r"^sqrt made a NaN of -4.0"):
+                np.asarray(array)
+    assert not root.is_evaluated
+    assert_same(result, np.sqrt(np.asarray(VALUES).astype(complex)).real * [1, np.nan, 1] + 1)
+
+
+def test_a_read_in_each_thread_raises(x: xarr.Array) -> None:
+    def ask(result: xarr.Array) -> str:
+        with xarr.config(debug_nans=True):
+            try:
+                return f"{np.asarray(result)}"
+            except NotANumberError as error:
+                return str(error).partition(" of")[0]
+
+    result = xarr.sqrt(x * 2) + 1
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(ask, [result] * 8)) == {"sqrt made a NaN"}
 
 
 def test_both_settings_are_flags() -> None:

@@ -45,7 +45,7 @@ def run(roots: list[Node], device: Device, label: str | None = None) -> None:
     With `config.debug` each operation is computed and checked by itself.
     """
     if config.debugging():
-        run_checked(roots, device, _run_part)
+        run_checked(roots, device, _run_part, _lock)
         return
     with _lock:
         order = order_of(roots)

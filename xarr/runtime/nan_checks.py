@@ -1,18 +1,25 @@
 """Evaluation op by op that looks for NaNs and infinities: `config.debug_nans`, `config.debug_overflow`.
 
-As with NumPy's `errstate(invalid="raise", over="raise")`, an error is what an op makes out of numbers, not
-what it hands on.  Jitted functions run as plain ones meanwhile, so that every op has its source line; the
-bodies of loops and branches are looked at as one op.  Slow: each op is a program of its own.
+As with NumPy's `errstate(invalid="raise", over="raise")`, an error is what a call makes out of numbers, not
+what it hands on.  The ops of one call of a public function have one source line, the user's: what one of them makes
+and another guards, as `where` does in `hypot`, is no fault.  It is one when it reaches an op of another line, or
+its value is read; then the op that made it is named.  Calls that share a line, as in a helper function that makes
+them for others, count as one call: what the first makes and the second guards is not seen.
+
+Jitted functions run as plain ones meanwhile, so that every op has its source line; the bodies of loops and branches
+are looked at as one op.  Slow: each op is a program of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from contextlib import AbstractContextManager
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from xarr.base.configuration import current as config
+from xarr.base.frozen_dataclasses import record
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import NotANumberError, NumberOverflowError
 from xarr.ir.device import Device
@@ -20,36 +27,125 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import BitcastConvert, Constant
 from xarr.ir.types import TensorType
+from xarr.runtime.check_flags import attach, flags_of
 from xarr.runtime.pending import order_of
 
 Numbers: TypeAlias = np.ndarray[Any, Any] | None
 Run: TypeAlias = Callable[[list[Node], list[Node], Device], None]
+Fault: TypeAlias = NotANumberError | NumberOverflowError
 
 
-def run_checked(roots: list[Node], device: Device, run: Run) -> None:
+def run_checked(roots: list[Node], device: Device, run: Run, lock: AbstractContextManager[Any]) -> None:
     """Compute the `roots` and every array below them by `run`, each alone, and check its numbers.
 
+    Copies of the nodes are computed: only what is no fault becomes the value of a node, so that each
+    later read, in this thread or another, raises the error again.
     Raises NotANumberError, NumberOverflowError, each with the op, the index of the number, the numbers that
     it was made of, and the source line.
     """
-    for node in order_of(roots):
-        if node.value is None and type(node.type) is TensorType and node.operands:
-            order = order_of([node])
-            leaves = [one for one in order if _has_numbers(one)]
-            values = [_numbers(leaf) for leaf in leaves]
-            op, direct = node.op, set(node.operands)  # A node with a value has them no longer.
-            run(order, [node], device)
-            if type(op) is not BitcastConvert:
-                near = [value for leaf, value in zip(leaves, values, strict=True) if leaf in direct]
-                near = near if op.is_elementwise else []  # Others combine numbers of other indices.
-                _check(op, node, values, near)
-    left = [root for root in roots if root.value is None]
+    with lock:
+        copies: dict[Node, Node] = {}
+        for node in order_of(roots):
+            is_leaf = node.value is not None or not node.operands
+            copies[node] = node if is_leaf else node.rebuilt(tuple([copies[each] for each in node.operands]))
+    searches = [_Search(kind) for kind in _KINDS if getattr(config, kind.option)]
+    read = {copies[root] for root in roots}
+    for node, copy in copies.items():
+        if copy is node:
+            continue
+        op, operands = copy.op, copy.operands  # A node with a value has them no longer.
+        for search in searches:
+            search.refuse_users(copy)
+        if type(copy.type) is TensorType or copy in read:
+            run(order_of([copy]), [copy], device)
+        for search in searches:
+            search.look_at(copy, op, operands)
+            if copy in read:
+                search.refuse(copy)
+        if copy.value is not None and not any(copy in search.faults for search in searches):
+            with lock:
+                _hand_over(copy, node, device)
+    left = [root for root in roots if root.value is None and copies[root] is root]
     if left:
         run(order_of(left), left, device)
 
 
-def _has_numbers(node: Node) -> bool:
-    return type(node.type) is TensorType and (node.value is not None or type(node.op) is Constant)
+def _hand_over(copy: Node, node: Node, device: Device) -> None:
+    """Give `node` the value of its copy, unless another thread was faster.  The caller holds the lock."""
+    if node.value is None:
+        attach([node], flags_of([copy]))
+        node.settle(copy.value, device)
+
+
+@record
+class _Kind:
+    """A kind of number to search for: those that are a fault, and those that they become."""
+
+    option: str
+    text: str
+    error: type[NotANumberError] | type[NumberOverflowError]
+    is_fault: Callable[[Any], Any]
+    is_trace: Callable[[Any], Any]
+
+
+def _is_not_finite(value: Any) -> Any:
+    return ~np.isfinite(value)
+
+
+_KINDS: Final = (
+    _Kind("debug_nans", "a NaN", NotANumberError, np.isnan, np.isnan),
+    _Kind("debug_overflow", "an infinity", NumberOverflowError, np.isinf, _is_not_finite),
+)
+
+
+class _Search:
+    """The search for one kind of number: which values have some, and the errors of those made of numbers."""
+
+    def __init__(self, kind: _Kind) -> None:
+        self._kind: Final = kind
+        self._has_some: Final[dict[Node, bool]] = {}
+        #: By values: the error of a read outside the call that made them.
+        self.faults: Final[dict[Node, Fault]] = {}
+
+    def refuse(self, node: Node) -> None:
+        if node in self.faults:
+            raise self.faults[node]
+
+    def refuse_users(self, node: Node) -> None:
+        """Refuse a node that has a fault of another call as an operand."""
+        for operand in node.operands:
+            if not node._location or operand._location != node._location:
+                self.refuse(operand)
+
+    def look_at(self, node: Node, op: Op, operands: tuple[Node, ...]) -> None:
+        """Examine the value of `node`, made by `op` of the operands."""
+        handed_on = next((self.faults[each] for each in operands if each in self.faults), None)
+        had_some = any([self._had_some(each) for each in operands])
+        if type(node.type) is TensorType:
+            elements = _numbers(node)
+            some = elements is not None and bool(self._kind.is_trace(elements).any())
+        else:
+            elements, some = None, had_some  # Its elements are looked at when they are unpacked.
+        self._has_some[node] = some
+        if some and handed_on is not None:
+            self.faults[node] = handed_on
+        elif some and not had_some and type(op) is not BitcastConvert:
+            assert elements is not None
+            bad = self._kind.is_fault(elements)
+            if bad.any():
+                self.faults[node] = self._kind.error(_message(op, node, self._kind.text, bad, operands))
+
+    def _had_some(self, node: Node) -> bool:
+        """Whether an operand has such numbers; a leaf is looked at once."""
+        known = self._has_some.get(node)
+        if known is None:
+            if type(node.type) is TensorType:
+                elements = _numbers(node)
+                known = elements is not None and bool(self._kind.is_trace(elements).any())
+            else:
+                known = True  # Computed without a check: nobody knows.
+            self._has_some[node] = known
+        return known
 
 
 def _numbers(node: Node) -> Numbers:
@@ -63,27 +159,13 @@ def _numbers(node: Node) -> Numbers:
     return node.device.backend.to_host(node.value)  # type: ignore[no-any-return]
 
 
-def _check(op: Op, node: Node, values: list[Numbers], near: list[Numbers]) -> None:
-    """Look at the value of `node`, made by `op` of `values`, of which `near` are its own operands."""
-    elements = _numbers(node)
-    if elements is None:
-        return
-    floats = [value for value in values if value is not None]
-    if config.debug_nans:
-        bad = np.isnan(elements)
-        if bad.any() and not any(np.isnan(value).any() for value in floats):
-            raise NotANumberError(_message(op, node, "a NaN", bad, near))
-    if config.debug_overflow:
-        bad = np.isinf(elements)
-        if bad.any() and all(np.isfinite(value).all() for value in floats):
-            raise NumberOverflowError(_message(op, node, "an infinity", bad, near))
-
-
-def _message(op: Op, node: Node, what: str, bad: np.ndarray[Any, Any], near: list[Numbers]) -> str:
+def _message(op: Op, node: Node, what: str, bad: np.ndarray[Any, Any], operands: tuple[Node, ...]) -> str:
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
     count = int(bad.sum())
     others = f", the first of {count}," if count > 1 else ""
     at = f" at index {index}{others}" if index else ""
+    # Ops that are not element-wise combine numbers of other indices.
+    near = [_numbers(each) for each in operands] if op.is_elementwise else []
     of = [f"{value[index]}" for value in near if value is not None and value.shape == bad.shape]
     made = f" of {' and '.join(of)}" if of else ""
     line = f"; built at {node.source}" if node.source else ""
