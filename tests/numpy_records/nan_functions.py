@@ -8,7 +8,7 @@ SUMS = {"float16": 4e-3, "float32": 4e-6, "float64": 1e-14, "complex64": 4e-6}
 #: Floats of 16 bits are computed with as float32, as in `var`.
 SQUARES = {**SUMS, "float16": 2e-2}
 SHAPES = ((0,), (1,), (5,), (3, 4), (2, 0, 3), (2, 3, 1, 4))
-INDICES = "-1 where all is NaN, where NumPy raises; complex numbers are refused, as by `argmax`"
+INDICES = "-1 where all is NaN, where NumPy raises; complex numbers are refused"
 
 
 def _reductions(name: str, *more: str) -> tuple[str, ...]:

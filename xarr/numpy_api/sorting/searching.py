@@ -12,12 +12,13 @@ from xarr.base.typing import Array
 from xarr.calls.arguments import arranges_elements, truth
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
 from xarr.calls.outputs import THERE_AND_BACK, takes_out
-from xarr.dtypes import INTEGER
+from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, flag, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.sorting.order import insertion_points
+from xarr.numpy_api.statistics import reductions
 from xarr.runtime.materialisation import to_host
 from xarr.shapes import check_sizes, normalize_axis
 
@@ -145,10 +146,22 @@ def _extreme_index(name: str, a: ArrayLike, axis: int | None, keepdims: bool) ->
     dimension = 0 if dim is None else dim
     if not flat.shape[dimension]:
         raise ShapeError(f"{name}: wanted at least one element along axis {axis}, got shape {array.shape}")
+    if array.dtype in COMPLEX:
+        flat, name = _is_extreme(name, flat, dimension), "argmax"
     index: Array = (lax.argmax if name == "argmax" else lax.argmin)(flat, dimension, np.int64)
     if not flag(name, "keepdims", keepdims):
         return index
     return lax.expand_dims(index, range(rank) if dim is None else (dim,))
+
+
+def _is_extreme(name: str, array: Array, dimension: int) -> Array:
+    """Compare complex numbers with the largest or smallest along a dimension, by real, then imaginary part.
+
+    NaNs are among them, and where there is one, nothing else is.
+    """
+    extreme = (reductions.max if name == "argmax" else reductions.min)(array, dimension, keepdims=True)
+    spread = lax.broadcast_in_dim(extreme, array.shape, range(len(array.shape)))
+    return lax.bitwise_or(lax.eq(array, spread), lax.ne(array, array))
 
 
 @takes_out(THERE_AND_BACK)
@@ -158,7 +171,7 @@ def argmax(
     """The int64 index of the largest element along `axis`, or in the flattened array: of the first NaN if
     there is one, else of the first of equal ones.
 
-    Raises ShapeError, a ValueError, for no elements, AxisError, DTypeError for complex numbers.
+    Complex numbers go by real, then imaginary part.  Raises ShapeError, a ValueError, for no elements, AxisError.
     Source: NumPy, `argmax`.
     """
     return _extreme_index("argmax", a, axis, keepdims)

@@ -157,7 +157,8 @@ def nanargmax(
     """The int64 index of the largest element along `axis` that is no NaN, the first of equal ones.
 
     -1 where all is NaN: NumPy, which looks at values, raises there.  NaN counts as -inf, so that of a slice of
-    these two the first is taken.  Errors as `argmax`.  Source: NumPy and jax.numpy, `nanargmax`.
+    these two the first is taken.  Errors as `argmax`, and DTypeError for complex numbers.
+    Source: NumPy and jax.numpy, `nanargmax`.
     """
     return _extreme_index("nanargmax", a, axis, keepdims)
 
@@ -177,6 +178,8 @@ def _extreme_index(name: str, a: ArrayLike, axis: int | None, keepdims: bool) ->
     array = as_array(a)
     largest = name == "nanargmax"
     search = searching.argmax if largest else searching.argmin
+    if array.dtype in COMPLEX:
+        raise DTypeError(f"{name}: wanted real numbers, got complex {array.dtype}; take abs or real")
     if not _has_nan(array.dtype):
         return search(array, axis, keepdims=keepdims)
     result = search(_without_nan(array, -math.inf if largest else math.inf), axis, keepdims=keepdims)
