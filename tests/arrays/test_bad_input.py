@@ -222,3 +222,16 @@ def test_what_is_no_sequence(call: Callable[[], object], text: str) -> None:
 def test_a_dtype_that_is_none(dtype: Any, text: str) -> None:
     with pytest.raises(DTypeError, match=text):
         xarr.zeros(2, dtype)
+
+
+def test_messages_name_what_the_caller_wrote() -> None:
+    x = xarr.asarray([1.0, 2.0])
+    with pytest.raises(TypeError, match=r"^AtIndex\.set\(\) missing"):
+        x.at[0].set()  # type: ignore[call-arg]
+    with pytest.raises(xarr.errors.InputError, match=r"^tree.unflatten: wanted a structure.* got int$"):
+        xarr.tree.unflatten(3, [1])
+    with pytest.raises(xarr.errors.DTypeError, match=r"^finfo: ") as caught:
+        xarr.finfo("int8")
+    assert type(caught.value).__name__ == "KindError"
+    with pytest.raises(xarr.errors.TracedValueError, match=r"one device.*move the arguments"):
+        xarr.jit(lambda y: y.to("reference"))(x)

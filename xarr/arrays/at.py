@@ -29,7 +29,7 @@ class At:
         return AtIndex(self._array, index)
 
 
-def _updating(what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[..., Array]:
+def _updating(name: str, what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[..., Array]:
     def method(
         self: AtIndex,
         values: ArrayLike,
@@ -43,6 +43,8 @@ def _updating(what: str, combine: Callable[[Any, Any], Any] | None) -> Callable[
             warn_if_dropped(result, sys._getframe(1))
         return result
 
+    method.__name__ = name
+    method.__qualname__ = f"AtIndex.{name}"
     method.__doc__ = f"x with {what}.  Arguments and errors: see AtIndex."
     return method
 
@@ -103,11 +105,11 @@ class AtIndex:
             warn_if_dropped(result, sys._getframe(1))
         return result
 
-    set = _updating("x[index] = values", None)
-    add = _updating("x[index] += values", elementwise.add)
-    subtract = _updating("x[index] -= values", elementwise.subtract)
-    multiply = mul = _updating("x[index] *= values", elementwise.multiply)
-    divide = _updating("x[index] /= values", elementwise.divide)
-    power = _updating("x[index] **= values", elementwise.power)
-    min = _updating("x[index] = minimum(x[index], values)", elementwise.minimum)
-    max = _updating("x[index] = maximum(x[index], values)", elementwise.maximum)
+    set = _updating("set", "x[index] = values", None)
+    add = _updating("add", "x[index] += values", elementwise.add)
+    subtract = _updating("subtract", "x[index] -= values", elementwise.subtract)
+    multiply = mul = _updating("multiply", "x[index] *= values", elementwise.multiply)
+    divide = _updating("divide", "x[index] /= values", elementwise.divide)
+    power = _updating("power", "x[index] **= values", elementwise.power)
+    min = _updating("min", "x[index] = minimum(x[index], values)", elementwise.minimum)
+    max = _updating("max", "x[index] = maximum(x[index], values)", elementwise.maximum)

@@ -428,6 +428,10 @@ def unflatten(treedef: Structure, leaves: Iterable[Any]) -> Any:
 
     Source: jax.tree.unflatten.
     """
+    if not isinstance(treedef, Structure):
+        raise InputError(
+            f"tree.unflatten: wanted a structure, as tree.structure gives it, got {type(treedef).__name__}"
+        )
     values = list(leaves)
     if len(values) != treedef.count:
         raise InputError(f"{treedef} has {treedef.count} leaves, got {len(values)}")

@@ -199,6 +199,11 @@ def compute(handle: Handle) -> Node:
 
 def move(handle: Handle, device: Device) -> Array:
     """The value of `handle`, computed if need be, on another device."""
+    if handle._node.traced:
+        raise TracedValueError(
+            f"a traced function runs on one device, that of its arguments, so that an array in it cannot be moved to "
+            f"{device}; move the arguments before the call, or the results after it"
+        )
     node = compute(handle)
     assert node.device is not None
     node.exposed = True

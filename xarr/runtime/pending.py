@@ -141,8 +141,8 @@ def _refuse_parameter(node: Node) -> None:
         lines = str(node.source)
         call = f", this time at {lines}" if node.source and lines not in node.op.taker else ""
         raise DonationError(
-            f"the value {node.type.short()} no longer exists: its Array was donated to {node.op.taker}{call}; use what "
-            "that call returned, or do not donate an Array that is still needed"
+            f"the value {node.type.short()} no longer exists: its Array was donated to a function; use what that "
+            f"call returned, or do not donate an Array that is still needed\nIt was donated to {node.op.taker}{call}"
         )
     if node.traced:
         looked = here()

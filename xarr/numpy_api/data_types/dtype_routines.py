@@ -159,8 +159,8 @@ class FloatInfo:
         return f"finfo(bits={self.bits}, {limits}, dtype={self.dtype})"
 
 
-class _KindError(DTypeError, ValueError):
-    """NumPy says ValueError."""
+class KindError(DTypeError, ValueError):
+    """An element type of the wrong kind.  NumPy says ValueError."""
 
 
 @names_errors
@@ -172,7 +172,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if dtype not in FLOAT | COMPLEX and (dtype not in SUB_BYTE or dtype in SUB_BYTE_INTEGER):
-        raise _KindError(f"finfo: wanted a float or complex type, got {dtype}; iinfo is for integers")
+        raise KindError(f"finfo: wanted a float or complex type, got {dtype}; iinfo is for integers")
     return FloatInfo(dtype)
 
 
@@ -184,7 +184,7 @@ def iinfo(type: Any, /) -> Any:
     """
     dtype = _dtype_of(type)
     if dtype not in INTEGER | SUB_BYTE_INTEGER:
-        raise _KindError(f"iinfo: wanted an integer type, got {dtype}; finfo is for floats")
+        raise KindError(f"iinfo: wanted an integer type, got {dtype}; finfo is for floats")
     return info(dtype)
 
 
