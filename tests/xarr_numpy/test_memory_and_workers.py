@@ -356,16 +356,23 @@ def test_an_interrupt_anywhere_leaves_no_thread_on_memory_that_is_gone(
 
 
 def test_handles_end_quietly_after_the_modules_of_the_interpreter() -> None:
+    # Registered first, so called last: modules go after the exit callbacks, among them that of weakref.finalize.
     code = """
-import sys, numpy, xarr
+import atexit, sys
+
+@atexit.register
+def clear():
+    global x, y
+    for name, module in list(sys.modules.items()):
+        if name.split(".")[0] in ("xarr", "xarr_numpy", "weakref", "math"):
+            for key in [key for key in vars(module) if not key.startswith("__")]:
+                vars(module)[key] = None
+    del x, y
+
+import numpy, xarr
 x = xarr.ones(10000) * 2
 numpy.asarray(x)
 y = x + 1
-for name, module in list(sys.modules.items()):
-    if name.split(".")[0] in ("xarr", "xarr_numpy", "weakref", "math"):
-        for key in [key for key in vars(module) if not key.startswith("__")]:
-            vars(module)[key] = None
-del x, y
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stderr == ""
