@@ -70,7 +70,8 @@ class WarpPrinter(ThreadPrinter):
         both = bool(loop.body and loop.accumulators)
         if self.is_alone or both or loop.carries or loop.prefixes or loop.search:
             raise LoopError(
-                f"no CUDA C++ for a loop that runs by {loop.runs} in such a one, or that carries or looks for something"
+                f"no CUDA C++ for a loop shared by {loop.runs} that is nested in another shared loop, "
+                "carries or searches"
             )
         if loop.accumulators:
             self.accumulate(loop)

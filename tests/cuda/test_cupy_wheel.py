@@ -144,6 +144,7 @@ def test_no_memory_is_left_behind(device: str) -> None:
     assert (pool.used_bytes(), pool.total_bytes()) == before
 
 
+@pytest.mark.parametrize("device", [pytest.param("gpu", marks=pytest.mark.gpu)], indirect=True)
 def test_streams_do_not_mix(device: str) -> None:
     cupy = importlib.import_module("cupy")
     streams = [cupy.cuda.Stream(non_blocking=True) for _ in range(4)]

@@ -48,6 +48,7 @@ def agree(function: Callable[..., Any], *arrays: Any, same_sums: bool = True) ->
 
 
 def assert_close(got: Any, wanted: Any) -> None:
+    assert np.shape(got) == np.shape(wanted)
     assert np.allclose(np.asarray(got), np.asarray(wanted), rtol=1e-10)
 
 
