@@ -17,7 +17,7 @@ from xarr_numpy.functions import (
     conversion,
     floating_point,
     integer_arithmetic,
-    movement,
+    iota_and_pad,
     results,
 )
 from xarr_numpy.ops import (
@@ -237,7 +237,7 @@ SCOPE: Final[dict[str, Any]] = {
     "np": np,
     **results.SCOPE,
     **conversion.SCOPE,
-    **movement.SCOPE,
+    **iota_and_pad.SCOPE,
     **floating_point.SCOPE,
     **complex_functions.SCOPE,
     **integer_arithmetic.SCOPE,

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.ir.windows import Window, WindowDimension
-from xarr_numpy.functions.movement import pad
+from xarr_numpy.functions.iota_and_pad import pad
 from xarr_numpy.ops.overlapping_windows import fold_neighbours
 
 Array = np.ndarray[Any, Any]
