@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.support.numpy_records import skip_without
 from xarr.errors import BackendError, DTypeError, InputError, ShapeError, TracedValueError
 
 TYPES = (
@@ -185,6 +186,8 @@ def test_out_shows_what_numpy_writes(call: str) -> None:
     "shape", [(), (1,), (2,), (3,), (2, 3), (1, 3), (3, 1), (2, 2), (3, 3), (0,), (2, 2, 3), (4, 3)]
 )
 def test_the_shape_of_out(call: str, shape: tuple[int, ...]) -> None:
+    if "matvec" in call:
+        skip_without("matvec")
     dtype = (
         "int64"
         if "take" in call or "dot(" in call or "argmax" in call

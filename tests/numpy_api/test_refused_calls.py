@@ -25,12 +25,38 @@ import pytest
 
 import xarr
 from tests.support.checkout import CHECKOUT
+from tests.support.numpy_records import OLDER
 from xarr import errors
 from xarr.errors import BroadcastError, XarrError
 
 pytestmark = pytest.mark.implicit
 
 CALLS = CHECKOUT / "tests" / "refused_calls"
+#: Calls that a NumPy before 2.4 answers otherwise: it lacks the function or the option, or it takes with a
+#: deprecation what later ones refuse.
+CHANGED_IN_NUMPY = frozenset(
+    {
+        "np.zeros(None)",
+        "np.arange(np.asarray([3]))",
+        'np.fromstring("1 a 3", sep=" ")',
+        'np.trim_zeros(x, "zz")',
+        "np.trim_zeros(m)",
+        "np.trim_zeros(5)",
+        "np.pad(x, {1: 2})",
+        "np.reshape(x, None)",
+        "np.bincount(i, minlength=None)",
+        'np.bincount(N.array([1], "uint64"))',
+        "np.vecmat(x, m)",
+        "np.matvec(m, m)",
+        'np.quantile(x, 0.5, interpolation="zz")',
+        "bool(e)",
+        "bool(np.asarray([]))",
+        "float(np.asarray([2.5]))",
+        "int(np.asarray([[2.5]]))",
+        "np.asarray([True])**2.0",
+        "np.linalg.norm([], inf)",
+    }
+)
 _TWO_NAMES = re.compile(r"[\w.]+: [\w.]+: ")
 
 
@@ -150,13 +176,14 @@ def test_calls(heading: str, calls: list[str], tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     kind, _, reason = heading.partition(": ")
     assert reason and len(set(calls)) == len(calls)
+    calls = [call for call in calls if not (OLDER and call in CHANGED_IN_NUMPY)]
     faults = [f"{call}: {problem}" for call in calls if (problem := fault(kind, call)) is not None]
     assert not faults, "\n".join(faults)
 
 
 def test_there_are_calls_to_all_of_the_surface() -> None:
     calls = [call for _, _, calls in sections() for call in calls]
-    assert len(calls) > 1000
+    assert len(calls) > 1000 and set(calls) > CHANGED_IN_NUMPY
     text = "\n".join(calls)
     for module, least in ((np, 200), (np.linalg, 25), (np.fft, 15)):
         prefix = {np: "np", np.linalg: "np.linalg", np.fft: "np.fft"}[module]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pytest
 
 import xarr
 from tests.compare import assert_same
@@ -34,6 +35,14 @@ WITHOUT: Final = frozenset({"order", "subok", "like", "casting", "signature"})
 OLDER: Final = tuple(map(int, np.__version__.split(".")[:2])) < (2, 4)
 
 _OF_UFUNCS: Final = frozenset({"dtype", "where", "axes", "axis", "keepdims"})
+
+
+def skip_without(name: str) -> None:
+    """Skip a test that compares with a function (`linalg.solve`) that this NumPy does not have yet."""
+    try:
+        attrgetter(name)(np)
+    except AttributeError:
+        pytest.skip(f"NumPy {np.__version__} has no {name}")
 
 
 @dataclass(frozen=True)
