@@ -534,4 +534,8 @@ def _constant(value: Value) -> str:
     number = constant_of(value)
     if value.dtype == BOOL:
         return str(bool(number)).lower()
-    return f"{number!s}"
+    # The shortest digits of the type, in Python's layout: NumPy's differs from version to version.
+    text = str(number)
+    if value.dtype.kind == "c":
+        return repr(complex(text))
+    return text if text.lstrip("-").isdigit() else repr(float(text))
