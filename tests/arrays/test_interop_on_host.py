@@ -211,6 +211,10 @@ def test_scaling_in_place_is_refused_and_a_copy_is_scaled() -> None:
 # --- pandas, matplotlib, einops ----------------------------------------------------------------------
 
 
+@pytest.mark.skipif(
+    int(pd.__version__.split(".")[0]) < 3,
+    reason="pandas 2 takes other masks than its own and NumPy's for labels, and warns of its unique()",
+)
 def test_masks_select_rows_of_pandas() -> None:
     frame = pd.DataFrame({"a": [1, 2, 3, 4], "b": [5.0, 6.0, 7.0, 8.0]})
     mask = np.array([True, False, True, False])
@@ -219,9 +223,13 @@ def test_masks_select_rows_of_pandas() -> None:
     assert frame["b"][own].equals(frame["b"][mask])
     frame.loc[own, "a"] = 9
     assert frame["a"].tolist() == [9, 2, 9, 4]
-    assert pd.Series(xarr.arange(3)).tolist() == [0, 1, 2]
     assert pd.unique(xarr.asarray([2, 1, 2])).tolist() == [2, 1]
-    assert_same(own.to_numpy(), mask)
+
+
+def test_pandas_takes_arrays_as_values() -> None:
+    own = xarr.asarray([True, False])
+    assert pd.Series(xarr.arange(3)).tolist() == [0, 1, 2]
+    assert_same(own.to_numpy(), np.array([True, False]))
 
 
 @pytest.mark.parametrize("first", ["pandas, xarr", "xarr, pandas"])
