@@ -27,6 +27,8 @@ from xarr.compiler.loop_ir.loops import (
     Runs,
     Store,
     grid_loops,
+    loads_of,
+    offset_of,
 )
 from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, in_order
 from xarr_cupy.driver import BLOCK, MOST_BLOCKS
@@ -202,11 +204,9 @@ class ThreadPrinter:
 
     def load(self, value: Value) -> str:
         access = value.attribute
-        count = len(access.factors)
-        offset = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
-        text = f"{access.buffer.name}[{self.offset(offset)}]"
+        text = f"{access.buffer.name}[{self.offset(offset_of(value))}]"
         return (
-            f"{self.names[value.operands[count]]} ? {text} : {type_name(value.dtype)}{{}}"
+            f"{self.names[value.operands[-1]]} ? {text} : {type_name(value.dtype)}{{}}"
             if access.masked
             else text
         )
@@ -343,13 +343,7 @@ def _refuse_words(words: Runs, grid: Sequence[Loop]) -> None:
 def _buffers_of(kernel: Kernel, phase: Loop) -> tuple[Buffer, ...]:
     """The buffers that a phase reads or writes, in the order of the program."""
     used = {store.buffer for loop in phase.walk() for store in loop.stores()}
-    roots = [root for loop in phase.walk() for root in loop.roots()]
-    for loop in phase.walk():
-        roots += [carry.initial for carry in loop.carries]
-        roots += [prefix.initial for prefix in loop.prefixes]
-        roots += [each for accumulator in loop.accumulators for each in accumulator.identities]
-        roots += [loop.extent] if isinstance(loop.extent, Value) else []
-    used |= {value.attribute.buffer for value in in_order(*roots) if value.op == "load"}
+    used |= {load.attribute.buffer for load in loads_of(phase)}
     return tuple([each for each in (*kernel.inputs, *kernel.outputs, *kernel.scratch) if each in used])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from xarr.compiler.loop_ir.loops import Access, Affine
+from xarr.compiler.loop_ir.loops import Access, Affine, offset_of
 from xarr.compiler.loop_ir.scalars import Value
 
 
@@ -51,10 +51,9 @@ def _loads_and_indices(indices: Sequence[Value], roots: Iterable[Value]) -> tupl
         seen.add(value)
         count = 0
         if isinstance(value.attribute, Access):
-            access = value.attribute
-            count = len(access.factors)
-            terms = tuple(zip(value.operands[:count], access.factors, strict=True))
-            offsets.append(Affine(terms, access.constant))
+            offset = offset_of(value)
+            count = len(offset.terms)
+            offsets.append(offset)
         computed |= every.intersection(value.operands[count:])
         stack.extend(value.operands)
     return offsets, computed

@@ -365,9 +365,28 @@ def copied_buffers(phase: Loop) -> tuple[Buffer, Buffer] | None:
     access, value = store.value.attribute, store.value
     if not isinstance(access, Access) or access.masked:
         return None
-    terms = dict(zip(value.operands, access.factors, strict=True))
-    same = terms == dict(store.offset.terms) and access.constant == store.offset.constant
+    read, written = offset_of(value), store.offset
+    same = dict(read.terms) == dict(written.terms) and read.constant == written.constant
     return (store.buffer, access.buffer) if same and access.buffer.size == store.buffer.size else None
+
+
+def loads_of(phase: Loop) -> list[Value]:
+    """The loads of a phase: of its iterations, of extents, and of what loops begin with."""
+    roots: list[Value] = []
+    for loop in phase.walk():
+        roots += loop.roots()
+        roots += [loop.extent] if isinstance(loop.extent, Value) else []
+        roots += [carry.initial for carry in loop.carries]
+        roots += [prefix.initial for prefix in loop.prefixes]
+        roots += [identity for accumulator in loop.accumulators for identity in accumulator.identities]
+    return [value for value in in_order(*roots) if value.op == "load"]
+
+
+def offset_of(load: Value) -> Affine:
+    """Where a load reads in its buffer."""
+    access: Access = load.attribute
+    indices = load.operands[: len(access.factors)]  # The operand behind them is a predicate.
+    return Affine(tuple(zip(indices, access.factors, strict=True)), access.constant)
 
 
 # --- printing ----------------------------------------------------------------------------------------------

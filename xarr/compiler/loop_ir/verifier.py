@@ -47,6 +47,7 @@ from xarr.compiler.loop_ir.loops import (
     Search,
     Store,
     grid_loops,
+    offset_of,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, in_order
 from xarr.compiler.loop_ir.value_rules import LEAVES, problem
@@ -354,11 +355,9 @@ class _Bounds:
 
     def _load(self, value: Value, ranges: Ranges) -> None:
         access = value.attribute
-        count = len(access.factors)
-        if access.masked and ranges.of(value.operands[count]) != (1, 1):
+        if access.masked and ranges.of(value.operands[-1]) != (1, 1):
             return
-        offset = Affine(tuple(zip(value.operands[:count], access.factors, strict=True)), access.constant)
-        self._check_offset(access.buffer, offset, ranges)
+        self._check_offset(access.buffer, offset_of(value), ranges)
 
     def _check_offset(self, buffer: Buffer, offset: Affine, ranges: Ranges) -> None:
         low, high = ranges.of_offset(offset)

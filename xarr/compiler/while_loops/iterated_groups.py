@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from textwrap import indent
 
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, offset_of
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
@@ -203,7 +203,5 @@ def _read_ranges(phase: Loop, buffer: Buffer) -> list[tuple[int, int, int] | Non
     ranges: list[tuple[int, int, int] | None] = []
     for value in in_order(*roots):
         if value.op == "load" and value.attribute.buffer is buffer:
-            access = value.attribute
-            terms = tuple(zip(value.operands, access.factors, strict=False))
-            ranges.append(_range(Affine(terms, access.constant), phase, extents))
+            ranges.append(_range(offset_of(value), phase, extents))
     return ranges

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store
+from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen.instructions import (
@@ -235,18 +235,16 @@ class Registers(CodeLines):
     def _load(self, value: Value) -> str:
         access = value.attribute
         assert isinstance(access, Access)
-        count = len(access.factors)
-        terms = tuple(zip(value.operands[:count], access.factors, strict=True))
-        predicate = value.operands[count] if access.masked else None
+        offset, predicate = offset_of(value), value.operands[-1] if access.masked else None
         buffer = access.buffer
         if not self.block.varies(value):
-            return self._load_one(buffer, Affine(terms, access.constant), predicate)
-        self.compute(v for v, _ in terms if v not in self.base)
+            return self._load_one(buffer, offset, predicate)
+        self.compute(v for v, _ in offset.terms if v not in self.base)
         mask = self._lanes(predicate)
         farthest = (
             PROCESSOR.max_lane_stride if mask is None and self.width >= PROCESSOR.max_lane_stride else 1
         )
-        address, stride = self._address(buffer, Affine(terms, access.constant), farthest)
+        address, stride = self._address(buffer, offset, farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
         if stride == 0:
             lanes = self._gather(buffer, self._spread_pointer(address), mask)

@@ -24,9 +24,11 @@ from xarr.compiler.loop_ir.loops import (
     Store,
     copied_buffers,
     grid_loops,
+    loads_of,
     nest_loops,
+    offset_of,
 )
-from xarr.compiler.loop_ir.scalars import Value, Values, in_order
+from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.ir.types import Ints
 
 
@@ -39,7 +41,7 @@ def merge_phases(kernel: Kernel, values: Values) -> list[Loop]:
             merged[-1] = pair.as_one()
         else:
             merged.append(phase)
-    loaded = {load.attribute.buffer for phase in merged for load in _accesses(phase)[1]}
+    loaded = {load.attribute.buffer for phase in merged for load in loads_of(phase)}
     for phase in merged:
         for loop in phase.walk():
             loop.body = [part for part in loop.body if isinstance(part, Loop) or _is_needed(part, loaded)]
@@ -108,7 +110,7 @@ class _Pair:
         own = [part for part in self.rows[-1].body if isinstance(part, Store)]
         stored = {_address(store.buffer, store.offset): store.value for store in own}
         for load in later_loads:
-            offset, buffer = self._move_offset(_offset_of(load)), load.attribute.buffer
+            offset, buffer = self._move_offset(offset_of(load)), load.attribute.buffer
             if buffer not in before:
                 continue
             value = stored.get(_address(buffer, offset))
@@ -129,7 +131,7 @@ class _Pair:
         for phase in self.phases:
             stores, loads = _accesses(phase)
             accesses = [(store.buffer, store.offset) for store in stores]
-            accesses += [(load.attribute.buffer, _offset_of(load)) for load in loads]
+            accesses += [(load.attribute.buffer, offset_of(load)) for load in loads]
             for buffer, offset in accesses:
                 if buffer.role in ("in", "out") and buffer.nbytes in sizes:
                     strides.add(self._row_bytes(buffer, self._move_offset(offset)))
@@ -212,16 +214,4 @@ class _Pair:
 
 def _accesses(phase: Loop) -> tuple[list[Store], list[Value]]:
     """All stores and loads of a phase."""
-    loops = list(phase.walk())
-    roots = [root for loop in loops for root in loop.roots()]
-    roots += [loop.extent for loop in loops if isinstance(loop.extent, Value)]
-    roots += [carry.initial for loop in loops for carry in loop.carries]
-    roots += [prefix.initial for loop in loops for prefix in loop.prefixes]
-    roots += [each for loop in loops for accumulator in loop.accumulators for each in accumulator.identities]
-    loads = [value for value in in_order(*roots) if value.op == "load"]
-    return [store for loop in loops for store in loop.stores()], loads
-
-
-def _offset_of(load: Value) -> Affine:
-    access = load.attribute
-    return Affine(tuple(zip(load.operands, access.factors, strict=False)), access.constant)
+    return [store for loop in phase.walk() for store in loop.stores()], loads_of(phase)
