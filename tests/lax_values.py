@@ -20,23 +20,9 @@ FLOATS: Final = ("float16", "bfloat16", "float32", "float64")
 COMPLEXES: Final = ("complex64", "complex128")
 #: Functions of `xarr.lax` of one complex operand.
 COMPLEX_UNARY: Final = (
-    *(
-        "abs",
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "conj",
-        "cos",
-        "cosh",
-        "exp",
-        "expm1",
-        "imag",
-    ),
-    *("log", "log1p", "logistic", "neg", "real", "reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt"),
-    *("square", "tan", "tanh"),
+    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "conj", "cos"),
+    *("cosh", "exp", "expm1", "imag", "log", "log1p", "logistic", "neg", "real"),
+    *("reciprocal", "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh"),
 )
 FLOAT8: Final = tuple(name for name in dir(ml_dtypes) if name.startswith("float8"))
 

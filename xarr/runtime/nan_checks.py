@@ -121,11 +121,7 @@ class _Search:
         """Examine the value of `node`, made by `op` of the operands."""
         handed_on = next((self.faults[each] for each in operands if each in self.faults), None)
         had_some = any([self._had_some(each) for each in operands])
-        if type(node.type) is TensorType:
-            elements = _numbers(node)
-            some = elements is not None and bool(self._kind.is_trace(elements).any())
-        else:
-            elements, some = None, had_some  # Its elements are looked at when they are unpacked.
+        elements, some = self._examine(node, had_some)  # Of a tuple, elements are looked at when unpacked.
         self._has_some[node] = some
         if some and handed_on is not None:
             self.faults[node] = handed_on
@@ -139,13 +135,16 @@ class _Search:
         """Whether an operand has such numbers; a leaf is looked at once."""
         known = self._has_some.get(node)
         if known is None:
-            if type(node.type) is TensorType:
-                elements = _numbers(node)
-                known = elements is not None and bool(self._kind.is_trace(elements).any())
-            else:
-                known = True  # Computed without a check: nobody knows.
+            _, known = self._examine(node, True)  # A tuple was computed without a check: it may have some.
             self._has_some[node] = known
         return known
+
+    def _examine(self, node: Node, of_tuple: bool) -> tuple[Numbers, bool]:
+        """The numbers of a node, and whether it has some of the kind: `of_tuple` for a tuple."""
+        if type(node.type) is not TensorType:
+            return None, of_tuple
+        elements = _numbers(node)
+        return elements, elements is not None and bool(self._kind.is_trace(elements).any())
 
 
 def _numbers(node: Node) -> Numbers:
