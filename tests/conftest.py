@@ -139,7 +139,9 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The backend of new arrays is `cupy`, on an emulated device; elsewhere there is no such backend, or a real one."""
     driver, backends = map(importlib.import_module, ("xarr_cupy.driver", "xarr.backend"))
     monkeypatch.setattr(driver, "connect", driver.connect)
-    monkeypatch.setattr(backends, "_loaded", {k: v for k, v in backends._loaded.items() if k != "cupy"})
+    monkeypatch.setattr(
+        backends, "_loaded", {k: v for k, v in backends._loaded.items() if not k.startswith("cupy")}
+    )
     backend = _emulate_cuda()
     with importlib.import_module("xarr.base.configuration").current(backend="cupy"):
         yield backend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -45,6 +46,20 @@ class CupyBackend(AbstractBackend):
 
     def __init__(self) -> None:
         self._engine = LoadedDevice(driver.connect())
+        #: This object and those of other devices, by their numbers.
+        self._devices: dict[int, CupyBackend] = {self.ordinal: self}
+
+    def at(self, ordinal: int) -> AbstractBackend:
+        first = self._engine.driver
+        if ordinal not in range(first.count):
+            return super().at(ordinal)
+        if ordinal not in self._devices:
+            other = copy(self)
+            # Not `device` of this object, which it may have made.
+            other.__dict__.pop("_device", None)
+            other.ordinal, other._engine = ordinal, LoadedDevice(first.at(ordinal))
+            self._devices.setdefault(ordinal, other)
+        return self._devices[ordinal]
 
     def supports(self, op: type[Op]) -> bool:
         # What has no kernel is computed where the table in host.py says.
@@ -69,10 +84,23 @@ class CupyBackend(AbstractBackend):
         return program.plan if isinstance(program, DeviceProgram) else None
 
     def from_host(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        return self._engine.upload(array)
+        with self._engine.driver.active():
+            return self._engine.upload(array)
 
     def to_host(self, buffer: DeviceArray) -> np.ndarray[Any, Any]:
-        return read_only(self._engine.download(buffer))
+        with self._engine.driver.active():
+            return read_only(self._engine.download(buffer))
+
+    def from_device(self, buffer: Any, origin: AbstractBackend) -> Any:
+        if not isinstance(origin, CupyBackend):
+            return super().from_device(buffer, origin)
+        with self._engine.driver.active():
+            made = self._engine.new(buffer.type)
+            if buffer.type.nbytes:
+                self._engine.driver.copy_from(
+                    made.address, origin._engine.driver, buffer.address, buffer.type.nbytes
+                )
+        return made
 
     def devices(self) -> tuple[str, ...]:
-        return ("cupy",)
+        return tuple([f"cupy:{k}" if k else "cupy" for k in range(self._engine.driver.count)])

@@ -48,6 +48,15 @@ class Driver(Protocol):
     description: str
     #: A library of arrays with NumPy's names: CuPy, or NumPy where the device is emulated.
     arrays: Any
+    #: The number of the device, and how many there are.
+    ordinal: int
+    count: int
+
+    def at(self, ordinal: int) -> Driver:
+        """A driver of another device, or this one, by a number less than `count`."""
+
+    def active(self) -> AbstractContextManager[Any]:
+        """A context in which this thread calls this device; the one that it called before is put back."""
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Bytes of which nothing is known."""
@@ -60,6 +69,9 @@ class Driver(Protocol):
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy inside of the device."""
+
+    def copy_from(self, target: int, origin: Driver, source: int, nbytes: int) -> None:
+        """Copy from another device, `origin`, after all that was launched on both."""
 
     def view(self, memory: DeviceMemory, offset: int, type: TensorType) -> Any:
         """The elements in memory as an array of `arrays`."""
@@ -151,14 +163,25 @@ class CupyDriver:
     last.
     """
 
-    def __init__(self, cupy: Any) -> None:
+    def __init__(self, cupy: Any, ordinal: int = 0) -> None:
         self._cuda, self._runtime = cupy.cuda, cupy.cuda.runtime
-        self.arrays = cupy
+        self.arrays, self.ordinal = cupy, ordinal
+        self.count: int = self._runtime.getDeviceCount()
+        self._device = self._cuda.Device(ordinal)
         self._default_pool = cupy.get_default_memory_pool
         self._modules: dict[str, CupyModule] = {}
         self._launched: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
-        self._architecture = f"sm_{cupy.cuda.Device().compute_capability}"
-        self.description = f"CuPy {cupy.__version__}, {self._architecture}"
+        self._architecture = f"sm_{self._device.compute_capability}"
+        number = f", device {ordinal}" if self.count > 1 else ""
+        self.description = f"CuPy {cupy.__version__}, {self._architecture}{number}"
+
+    def at(self, ordinal: int) -> Driver:
+        return self if ordinal == self.ordinal else CupyDriver(self.arrays, ordinal)
+
+    def active(self) -> AbstractContextManager[Any]:
+        # CuPy has a stack of devices for each thread.
+        device: AbstractContextManager[Any] = self._device
+        return device
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         try:
@@ -191,6 +214,22 @@ class CupyDriver:
     def copy(self, target: int, source: int, nbytes: int) -> None:
         kind, stream = self._runtime.memcpyDeviceToDevice, self._cuda.get_current_stream().ptr
         self._run(self._runtime.memcpyAsync, target, source, nbytes, kind, stream)
+
+    def copy_from(self, target: int, origin: Driver, source: int, nbytes: int) -> None:
+        # CUDA goes by way of the host where the two devices cannot reach each other.
+        with origin.active():
+            other = self._cuda.get_current_stream()
+            computed = other.record()
+        stream = self._cuda.get_current_stream()
+        stream.wait_event(computed)
+        self._run(
+            self._runtime.memcpyPeerAsync,
+            *(target, self.ordinal, source, origin.ordinal, nbytes, stream.ptr),
+        )
+        copied = stream.record()
+        # Memory that is freed there now may be written to only after the copy.
+        with origin.active():
+            other.wait_event(copied)
 
     def view(self, memory: DeviceMemory, offset: int, type: TensorType) -> Any:
         assert isinstance(memory, CupyMemory)

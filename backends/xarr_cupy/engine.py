@@ -328,8 +328,9 @@ class DeviceProgram:
         for each in arrays:
             if not isinstance(each, DeviceArray):
                 raise BackendError(f"wanted arrays of backend 'cupy', got {type(each).__name__}")
-        arena = self.device.new(TensorType((self.plan.layout.arena,), np.dtype(np.uint8)))
-        results = PlanRun(self, self.plan, arrays, arena).results()
+        with self.device.driver.active():
+            arena = self.device.new(TensorType((self.plan.layout.arena,), np.dtype(np.uint8)))
+            results = PlanRun(self, self.plan, arrays, arena).results()
         return pack(self.plan.graph.result_types, results)
 
 

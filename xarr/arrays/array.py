@@ -329,7 +329,10 @@ class Array(
 
         Raises BackendError for an unknown name, or a backend that cannot work on this machine (it says why).
         """
-        return self if backend == self.device else handles.move(self, as_device(backend))
+        if backend == self.device:
+            return self
+        wanted = as_device(backend)
+        return self if self._node.device is wanted else handles.move(self, wanted)
 
     @names_errors
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:

@@ -50,6 +50,7 @@ def join_devices(first: Device | None, second: Device | None) -> Device | None:
         return first
     if not first.is_committed:
         return second
+    kind = "devices" if first.backend.name == second.backend.name else "backends"
     raise BackendError(
-        f'operands live on two backends, {first.name} and {second.name}; move one, e.g. x.to("{first.name}")'
+        f'operands live on two {kind}, {first.name} and {second.name}; move one, e.g. x.to("{first.name}")'
     )

@@ -6,8 +6,9 @@ What is allocated holds no numbers: its bytes are 0xAB.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -16,9 +17,11 @@ import numpy as np
 from tests.cuda.emulator.module import Module
 from tests.cuda.libraries import ARRAYS, gemm_strided_batched_ex
 from xarr.ir.types import TensorType
-from xarr_cupy.driver import BLOCK, HostArray
+from xarr_cupy.driver import BLOCK, Driver, HostArray
 
 _ALIGNMENT = 256
+#: The device that each thread calls.
+_thread = threading.local()
 
 
 class EmulatedMemory:
@@ -30,21 +33,41 @@ class EmulatedMemory:
 
 
 class EmulatedDriver:
-    """A device that runs the threads of a kernel one after the other, in one of three orders.
+    """One of two devices, which runs the threads of a kernel one after the other, in one of three orders.
 
-    `launches` counts kernels, `products` calls of cuBLAS, `blocks` bounds grids, so that threads have several points.
+    `launches` counts kernels, `products` calls of cuBLAS, `copies` those from the other device, `blocks` bounds grids,
+    so that threads have several points.
     With `races` a kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
 
     description = "emulated on the host"
     arrays = ARRAYS
+    count = 2
 
-    def __init__(self, order: str = "forward", blocks: int = 2, races: bool = False) -> None:
-        self.order, self.blocks, self.races = order, blocks, races
+    def __init__(
+        self, order: str = "forward", blocks: int = 2, races: bool = False, ordinal: int = 0
+    ) -> None:
+        self.order, self.blocks, self.races, self.ordinal = order, blocks, races, ordinal
         self.texts: dict[str, None] = {}
-        self.launches = self.downloads = self.uploads = self.products = 0
+        self.launches = self.downloads = self.uploads = self.products = self.copies = 0
+
+    def at(self, ordinal: int) -> EmulatedDriver:
+        return EmulatedDriver(self.order, self.blocks, self.races, ordinal)
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        before, _thread.ordinal = getattr(_thread, "ordinal", None), self.ordinal
+        try:
+            yield
+        finally:
+            _thread.ordinal = before
+
+    def _check_active(self) -> None:
+        """Nothing is asked of a device that is not the thread's; tests of the driver alone have none."""
+        assert getattr(_thread, "ordinal", None) in (None, self.ordinal), "another device is active"
 
     def allocate(self, nbytes: int) -> EmulatedMemory:
+        self._check_active()
         return EmulatedMemory(nbytes)
 
     def upload(self, address: int, array: HostArray) -> None:
@@ -56,6 +79,11 @@ class EmulatedDriver:
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
+        ctypes.memmove(target, source, nbytes)
+
+    def copy_from(self, target: int, origin: Driver, source: int, nbytes: int) -> None:
+        assert origin is not self
+        self.copies += 1
         ctypes.memmove(target, source, nbytes)
 
     def view(self, memory: EmulatedMemory, offset: int, type: TensorType) -> Any:
@@ -80,6 +108,7 @@ class EmulatedDriver:
         return _module(text, self.races)
 
     def launch(self, module: Any, name: str, blocks: int, arguments: Sequence[tuple[int, int]]) -> None:
+        self._check_active()
         self.launches += 1
         module.launch(name, [min(blocks, self.blocks)], [BLOCK], arguments, self.order)
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import threading
 from bisect import bisect_right
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from tests.cuda.emulator.module import LaunchError, Module
 
 _ALIGNMENT: Final = 512
+_COUNT: Final = 2
 _OUT_OF_MEMORY, _INVALID_VALUE, _ILLEGAL_ADDRESS = 2, 1, 700
+_INVALID_DEVICE, _INVALID_HANDLE = 101, 400
 _INVALID_IMAGE, _NOT_FOUND = 200, 500
 _NAMES: Final = {_INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE", _NOT_FOUND: "CUDA_ERROR_NOT_FOUND"}
 #: By the numbers of `cudaDeviceAttr`.
@@ -31,29 +34,53 @@ _PROPERTIES: Final = {
 }
 
 
-class HostDevice:
-    """One device of `limit` bytes, which emulates an sm_90.
+class Allocation(NamedTuple):
+    """Memory of a device: its bytes, the object that has them, and the number of the device."""
 
-    `mallocs` and `launches` count what was asked for, `streams` has the stream of each thing done; `order` is that of
-    the threads of kernels, `blocks` bounds their grids.
+    nbytes: int
+    memory: Any
+    device: int
+
+
+class HostDevice:
+    """Two devices of `limit` bytes each, which emulate an sm_90; a thread calls one of them.
+
+    `mallocs`, `launches` and `peer_copies` count what was asked for, `streams` has the stream of each thing done,
+    `waits` which stream waits for what was done on which; `order` is that of the threads of kernels, `blocks` bounds
+    their grids.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit, self.order, self.blocks = limit, "forward", 2
-        self.mallocs = self.launches = 0
+        self.mallocs = self.launches = self.peer_copies = 0
         self.streams: list[int] = []
+        self.waits: list[tuple[int, int]] = []
+        self._recorded: dict[int, int] = {}
         #: Texts by the machine code that NVRTC made of them.
         self.texts: dict[bytes, str] = {}
-        self.current_device = 0
-        self._allocations: dict[int, tuple[int, Any]] = {}
+        self._threads = threading.local()
+        self._allocations: dict[int, Allocation] = {}
+        #: The devices of streams and modules.
+        self._devices_of: dict[int, int] = {}
         self._objects: dict[int, Any] = {}
         self._handles = count(1 << 20, 16)
         self._fault: str | None = None
 
     @property
     def used(self) -> int:
-        """Bytes that are allocated."""
-        return sum(size for size, _ in self._allocations.values())
+        """Bytes that are allocated on both devices."""
+        return sum(each.nbytes for each in self._allocations.values())
+
+    @property
+    def current_device(self) -> int:
+        """The device that this thread calls."""
+        number: int = getattr(self._threads, "device", 0)
+        return number
+
+    def _own_bytes(self) -> int:
+        """Bytes that are allocated on the device that this thread calls."""
+        own = self.current_device
+        return sum(each.nbytes for each in self._allocations.values() if each.device == own)
 
     def fail(self) -> None:
         """Have a fault, as of a kernel before."""
@@ -91,14 +118,18 @@ class HostDevice:
         return 13020
 
     def getDeviceCount(self) -> int:
-        return 1
+        return _COUNT
 
     def getDevice(self) -> int:
         return self.current_device
 
     def setDevice(self, number: int) -> None:
-        if number != 0:
-            self._raise(101)
+        if number not in range(_COUNT):
+            self._raise(_INVALID_DEVICE)
+        self._threads.device = number
+
+    def deviceCanAccessPeer(self, device: int, peer: int) -> int:
+        return 0
 
     def deviceGetAttribute(self, attribute: int, device: int) -> int:
         return _ATTRIBUTES[attribute]
@@ -118,14 +149,14 @@ class HostDevice:
 
     def malloc(self, nbytes: int) -> int:
         self.mallocs += 1
-        if self.used + nbytes > self.limit:
+        if self._own_bytes() + nbytes > self.limit:
             self._raise(_OUT_OF_MEMORY)
         memory = mmap.mmap(-1, nbytes + _ALIGNMENT)
         start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
         address = -(-start // _ALIGNMENT) * _ALIGNMENT
         # What is allocated holds no numbers.
         ctypes.memset(address, 0xAB, nbytes)
-        self._allocations[address] = (nbytes, memory)
+        self._allocations[address] = Allocation(nbytes, memory, self.current_device)
         return address
 
     def free(self, address: int) -> None:
@@ -133,13 +164,49 @@ class HostDevice:
             self._raise(_INVALID_VALUE)
 
     def memGetInfo(self) -> tuple[int, int]:
-        return self.limit - self.used, self.limit
+        return self.limit - self._own_bytes(), self.limit
+
+    def _allocation_of(self, address: int) -> tuple[int, int] | None:
+        """The bytes from an address to the end of its allocation, and its device; None if it is in none."""
+        starts = sorted(self._allocations)
+        index = bisect_right(starts, address) - 1
+        if index < 0:
+            return None
+        allocation = self._allocations[starts[index]]
+        left = starts[index] + allocation.nbytes - address
+        return (left, allocation.device) if left > 0 else None
 
     def _bytes_from(self, address: int) -> int:
         """The bytes from an address to the end of its allocation; 0 if it is in none."""
-        starts = sorted(self._allocations)
-        at = bisect_right(starts, address) - 1
-        return max(0, starts[at] + self._allocations[starts[at]][0] - address) if at >= 0 else 0
+        allocation = self._allocation_of(address)
+        return 0 if allocation is None else allocation[0]
+
+    def pointerGetAttributes(self, address: int) -> Any:
+        """Which device an address belongs to; of memory of the host, none."""
+        from cupy_backends.cuda.api.runtime import PointerAttributes
+
+        allocation = self._allocation_of(address)
+        return (
+            PointerAttributes(-2, 0, 0, 0)
+            if allocation is None
+            else PointerAttributes(allocation[1], address, 0, 2)
+        )
+
+    def pointerGetMemoryType(self, address: int) -> int:
+        return 0 if self._allocation_of(address) is None else 2
+
+    def memcpyPeerAsync(
+        self, target: int, target_device: int, source: int, source_device: int, nbytes: int, stream: int
+    ) -> None:
+        """Copy between memory that must be of the devices that are named."""
+        for address, number in ((target, target_device), (source, source_device)):
+            allocation = self._allocation_of(address)
+            if allocation is None or allocation[0] < nbytes or allocation[1] != number:
+                self._raise(_INVALID_VALUE)
+        self._use_stream(stream)
+        self.peer_copies += 1
+        self._wait()
+        ctypes.memmove(target, source, nbytes)
 
     def memcpy(self, target: int, source: int, nbytes: int, kind: int) -> None:
         self._wait()
@@ -150,7 +217,7 @@ class HostDevice:
         ctypes.memmove(target, source, nbytes)
 
     def memcpyAsync(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
-        self.streams.append(stream)
+        self._use_stream(stream)
         self.memcpy(target, source, nbytes, kind)
 
     def memset(self, address: int, value: int, nbytes: int) -> None:
@@ -163,14 +230,29 @@ class HostDevice:
 
     # --- streams and events ------------------------------------------------------------------------------
 
+    def _new_handle(self) -> int:
+        """The handle of a stream, event or module of the device that this thread calls."""
+        handle = next(self._handles)
+        self._devices_of[handle] = self.current_device
+        return handle
+
+    def _use_stream(self, stream: int) -> None:
+        """Note that something was asked for on a stream, which must be one of the device that this thread calls."""
+        self._check_device(stream)
+        self.streams.append(stream)
+
+    def _check_device(self, handle: int) -> None:
+        if self._devices_of.get(handle, self.current_device) != self.current_device:
+            self._raise(_INVALID_HANDLE)
+
     def streamCreate(self) -> int:
-        return next(self._handles)
+        return self._new_handle()
 
     def streamCreateWithFlags(self, flags: int) -> int:
-        return next(self._handles)
+        return self._new_handle()
 
     def streamCreateWithPriority(self, flags: int, priority: int) -> int:
-        return next(self._handles)
+        return self._new_handle()
 
     def streamDestroy(self, stream: int) -> None: ...
 
@@ -181,14 +263,19 @@ class HostDevice:
     def streamIsCapturing(self, stream: int) -> int:
         return 0
 
-    def streamWaitEvent(self, stream: int, event: int) -> None: ...
+    def streamWaitEvent(self, stream: int, event: int, flags: int = 0) -> None:
+        self.waits.append((stream, self._recorded[event]))
 
     def eventCreateWithFlags(self, flags: int) -> int:
-        return next(self._handles)
+        return self._new_handle()
 
     def eventDestroy(self, event: int) -> None: ...
 
-    def eventRecord(self, event: int, stream: int) -> None: ...
+    def eventRecord(self, event: int, stream: int) -> None:
+        # Of another device than the stream it cannot be recorded.
+        self._check_device(event)
+        self._check_device(stream)
+        self._recorded[event] = stream
 
     def eventSynchronize(self, event: int) -> None:
         self._wait()
@@ -199,7 +286,7 @@ class HostDevice:
         """A module of machine code that NVRTC made."""
         if image not in self.texts:
             self._raise_of_driver(_INVALID_IMAGE)
-        handle = next(self._handles)
+        handle = self._new_handle()
         self._objects[handle] = Module(self.texts[image])
         return handle
 
@@ -209,21 +296,29 @@ class HostDevice:
     def moduleGetFunction(self, module: int, name: str) -> int:
         if name not in self._objects[module].kernels:
             self._raise_of_driver(_NOT_FOUND)
-        handle = next(self._handles)
+        handle = self._new_handle()
+        self._devices_of[handle] = self._devices_of[module]
         self._objects[handle] = (self._objects[module], name)
         return handle
 
     def launchKernel(self, function: int, *rest: int) -> None:
         """Run a kernel on the emulator; a fault is told later."""
+        self._check_device(function)
         self.launches += 1
         grid, block, stream, pointers = rest[:3], rest[3:6], rest[7], rest[8]
-        self.streams.append(stream)
+        self._use_stream(stream)
         module, name = self._objects[function]
         parameters = module.kernels[name]
         slots = np.ctypeslib.as_array((ctypes.c_uint64 * max(1, len(parameters))).from_address(pointers))
         arguments = []
         for slot, parameter in zip(slots.tolist(), parameters, strict=False):
             address = ctypes.c_uint64.from_address(slot).value
+            allocation = self._allocation_of(address) if parameter.is_pointer else None
+            if allocation is not None and allocation[1] != self.current_device:
+                self._fault = (
+                    f"{name} got the memory of device {allocation[1]} on device {self.current_device}"
+                )
+                return
             arguments.append((address, self._bytes_from(address)) if parameter.is_pointer else (slot, 8))
         try:
             module.launch(name, [min(grid[0], self.blocks), *grid[1:]], block, arguments, self.order)
