@@ -143,6 +143,13 @@ class AbstractBackend(ABC):
     def compile(self, graph: Graph) -> Program:
         """Compile a graph that holds only supported ops.  Programs are kept, and used again for equal graphs."""
 
+    def compile_eager(self, graph: Graph) -> Program:
+        """As `compile`, but for a value that is wanted now, so that other shapes may come next time.
+
+        A backend whose programs share what it compiled for other shapes returns one of those.
+        """
+        return self.compile(graph)
+
     def program_nbytes(self, graph: Graph) -> int:
         """About how many bytes of the host's memory the program of a graph takes; literals count in full.
 

@@ -76,9 +76,15 @@ class CupyBackend(AbstractBackend):
         return f"CUDA C++ kernels ({self._engine.driver.description})"
 
     def compile(self, graph: Graph) -> Program:
+        return self._compile(graph, any_sizes=False)
+
+    def compile_eager(self, graph: Graph) -> Program:
+        return self._compile(graph, any_sizes=True)
+
+    def _compile(self, graph: Graph, any_sizes: bool) -> Program:
         target = self.schedule().target
         assert isinstance(target, GpuTarget)
-        return DeviceProgram(plan_for(graph, self), self._engine, target)
+        return DeviceProgram(plan_for(graph, self), self._engine, target, any_sizes)
 
     def plan_of(self, program: Program) -> Plan | None:
         return program.plan if isinstance(program, DeviceProgram) else None

@@ -17,6 +17,7 @@ from typing import Final
 from xarr.compiler.loop_ir.loops import Accumulator, Kernel, Loop, LoopError, Memory, Prefix, Runs, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr_cupy.driver import BLOCK, MOST_BLOCKS
+from xarr_cupy.sizes import Sizes
 from xarr_cupy.spelling import type_name
 from xarr_cupy.thread_kernels import MOST_NARROW, ThreadPrinter
 
@@ -32,8 +33,8 @@ class WarpPrinter(ThreadPrinter):
     #: What makes threads wait for each other, after which each reads what others stored.
     barrier = "__syncwarp();"
 
-    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
-        super().__init__(kernel, phase, name)
+    def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
+        super().__init__(kernel, phase, sizes)
         #: Whether a line is run by a thread for an iteration of its own.
         self.is_alone = False
 
@@ -43,9 +44,8 @@ class WarpPrinter(ThreadPrinter):
 
     def head(self) -> str:
         number, wide = ("int", "") if self.points <= MOST_NARROW // WARP else ("int64", "(int64)")
-        start = (
-            f"for ({number} i = ({wide}blockIdx.x * blockDim.x + threadIdx.x) / {WARP}; i < {self.points}; "
-        )
+        end = self.grid_size()
+        start = f"for ({number} i = ({wide}blockIdx.x * blockDim.x + threadIdx.x) / {WARP}; i < {end}; "
         return f"{start}i += {wide}gridDim.x * blockDim.x / {WARP}) {{"
 
     def stores(self, stores: Sequence[Store]) -> None:
@@ -127,15 +127,15 @@ class WarpPrinter(ThreadPrinter):
         left = accumulator.left if isinstance(accumulator, Accumulator) else [accumulator.left]
         self.names.update(zip(left, targets, strict=True))
         self.names.update(zip(right, terms, strict=True))
-        new = [self.value(value) for value in combined]
-        if len(new) > 1:
-            # An unchanged one may be assigned to another.
-            kept = [self.new("v") for _ in new]
-            for name, value, text in zip(kept, combined, new, strict=True):
-                self.line(f"const {type_name(value.dtype)} {name} = {text};")
-            new = kept
-        for target, text in zip(targets, new, strict=True):
-            self.line(f"{target} = {text};")
+        if len(combined) == 1:
+            self.assign(targets[0], combined[0])
+            return
+        # An unchanged one may be assigned to another.
+        new = [self.new("v") for _ in combined]
+        for name, value in zip(new, combined, strict=True):
+            self.line(f"const {type_name(value.dtype)} {name} = {self.value(value)};")
+        for target, name in zip(targets, new, strict=True):
+            self.line(f"{target} = {name};")
 
     def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
         """Combine the partial results of all lanes of a warp: each lane has the result."""
@@ -162,21 +162,23 @@ class BlockPrinter(WarpPrinter):
     word, threads, own = Runs.BLOCK, BLOCK, "threadIdx.x"
     barrier = "__syncthreads();"
 
-    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
-        super().__init__(kernel, phase, name)
+    def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
+        super().__init__(kernel, phase, sizes)
         used = {store.buffer for loop in phase.walk() for store in loop.stores()}
         self.shared = [each for each in kernel.locals if each.memory is Memory.SHARED and each in used]
 
-    def declare_shared(self) -> None:
-        for buffer in self.shared:
-            self.line(f"    __shared__ {type_name(buffer.dtype)} {buffer.name}[{buffer.size}];")
+    def shared_arrays(self) -> list[str]:
+        return [
+            f"    __shared__ {type_name(each.dtype)} {each.name}[{self.sizes.elements_of(each)}];"
+            for each in self.shared
+        ]
 
     @property
     def blocks(self) -> int:
         return min(self.points, MOST_BLOCKS)
 
     def head(self) -> str:
-        return f"for (int i = blockIdx.x; i < {self.points}; i += gridDim.x) {{"
+        return f"for (int i = blockIdx.x; i < {self.grid_size()}; i += gridDim.x) {{"
 
     def shared_loop(self, loop: Loop) -> None:
         if loop.prefixes and not (self.is_alone or loop.carries or loop.search):
@@ -254,6 +256,6 @@ class BlockPrinter(WarpPrinter):
         other = self.read_lane("up", own, prefix.term, "behind")
         self.open(f"if (threadIdx.x % {WARP} >= behind) {{")
         self.names.update({prefix.left: other, prefix.right: own})
-        self.line(f"{own} = {self.value(prefix.combined)};")
+        self.assign(own, prefix.combined)
         self.close()
         self.close()

@@ -88,8 +88,15 @@ class Driver(Protocol):
     def load(self, text: str) -> Any:
         """The kernels of a CUDA C++ text, compiled."""
 
-    def launch(self, module: Any, name: str, blocks: int, arguments: Sequence[tuple[int, int]]) -> None:
-        """Run a kernel in blocks of `BLOCK` threads; the arguments are pointers, each with its bytes."""
+    def launch(
+        self,
+        module: Any,
+        name: str,
+        blocks: int,
+        arguments: Sequence[tuple[int, int]],
+        sizes: Sequence[np.generic] = (),
+    ) -> None:
+        """Run a kernel in blocks of `BLOCK` threads; the arguments are pointers, each with its bytes, then sizes."""
 
 
 def connect_cupy() -> Driver:
@@ -298,11 +305,16 @@ class CupyDriver:
         return cubin
 
     def launch(
-        self, module: CupyModule, name: str, blocks: int, arguments: Sequence[tuple[int, int]]
+        self,
+        module: CupyModule,
+        name: str,
+        blocks: int,
+        arguments: Sequence[tuple[int, int]],
+        sizes: Sequence[np.generic] = (),
     ) -> None:
         pointers = tuple([np.uint64(address) for address, _ in arguments])
         self._launched.append((module, name))
-        self._run(module.function(name), (blocks,), (BLOCK,), pointers)
+        self._run(module.function(name), (blocks,), (BLOCK,), (*pointers, *sizes))
 
 
 class CupyModule:

@@ -7,27 +7,39 @@ others, such as lanes, is refused with a LoopError.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
+
+import numpy as np
 
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, LoopError, Memory, Runs, copied_buffers
 from xarr_cupy.block_kernels import BlockPrinter, WarpPrinter
+from xarr_cupy.sizes import Sizes
 from xarr_cupy.spelling import helpers_of
 from xarr_cupy.thread_kernels import ThreadPrinter
+
+#: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
+_MANY: Final = 3
 
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A kernel of a text: its name, the buffers that it takes, and how many blocks run it.
+    """A launch of a kernel of a text.
 
-    `copied` is the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
-    may be left out where the output has the memory of the scratch buffer.
+    * `name` - of the kernel,
+    * `buffers` - that it takes, and behind them `sizes`, numbers that depend on shapes,
+    * `blocks` - how many run it,
+    * `copied` - the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
+      may be left out where the output has the memory of the scratch buffer.
     """
 
     name: str
     buffers: tuple[Buffer, ...]
     blocks: int
     copied: Buffer | None = None
+    sizes: tuple[np.generic, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -39,20 +51,42 @@ class KernelSource:
 
 
 @lru_cache(1024)
-def emit(kernel: Kernel) -> KernelSource:
-    """The CUDA C++ of a loop program.  LoopError where it asks for what is not known here."""
+def emit(kernel: Kernel, any_sizes: bool = False) -> KernelSource:
+    """The CUDA C++ of a loop program.  LoopError where it asks for what is not known here.
+
+    any_sizes: what depends on the sizes of arrays is passed as an argument, so that programs of other shapes have the
+    same text; else it is written as a literal, by which a device divides faster.
+    """
     for buffer in kernel.locals:
         if buffer.memory is not Memory.SHARED:
             raise LoopError(f"a thread has no local buffers, wanted {buffer.name}")
-    texts, calls = [], []
-    for number, phase in enumerate(kernel.phases):
-        name = f"xarr_{number}"
-        printer = _printer_of(phase)(kernel, phase, name)
-        texts.append(printer.text())
-        copied = _copied_scratch(kernel, number)
-        calls.append(KernelCall(name, printer.buffers, printer.blocks, copied))
-    body = "\n".join(texts)
+    names: dict[str, str] = {}
+    calls = []
+    for number, (printer, definition) in enumerate(_print_phases(kernel, any_sizes)):
+        name = names.setdefault(definition, f"xarr_{len(names)}")
+        arguments = tuple(printer.sizes.arguments.values())
+        calls.append(
+            KernelCall(name, printer.buffers, printer.blocks, _copied_scratch(kernel, number), arguments)
+        )
+    body = "\n".join([f'extern "C" __global__ void {name}{rest}' for rest, name in names.items()])
     return KernelSource(f"{helpers_of(body)}\n{body}", tuple(calls))
+
+
+def _print_phases(kernel: Kernel, any_sizes: bool) -> list[tuple[ThreadPrinter, str]]:
+    """The kernel of each phase, from behind its name on."""
+    if any_sizes or len(kernel.phases) < _MANY:
+        return [_print_phase(kernel, phase, any_sizes) for phase in kernel.phases]
+    of_any = _print_phases(kernel, True)
+    counts = Counter(definition for _, definition in of_any)
+    return [
+        each if counts[each[1]] >= _MANY else _print_phase(kernel, phase, False)
+        for phase, each in zip(kernel.phases, of_any, strict=True)
+    ]
+
+
+def _print_phase(kernel: Kernel, phase: Loop, any_sizes: bool) -> tuple[ThreadPrinter, str]:
+    printer = _printer_of(phase)(kernel, phase, Sizes(any_sizes))
+    return printer, printer.definition()
 
 
 def _printer_of(phase: Loop) -> type[ThreadPrinter]:

@@ -90,9 +90,10 @@ class LoadedDevice:
             self.recent.clear()
         return made
 
-    def launch(self, kernel: Kernel, arrays: Sequence[DeviceArray], workspace: int) -> None:
+    def launch(
+        self, kernel: Kernel, source: KernelSource, arrays: Sequence[DeviceArray], workspace: int
+    ) -> None:
         """Run a loop program; its scratch buffers lie one after the other from the address `workspace` on."""
-        source = emit(kernel)
         module = self.driver.load(source.text)
         buffers = (*kernel.inputs, *kernel.outputs)
         addresses = {each: array.address for each, array in zip(buffers, arrays, strict=True)}
@@ -108,7 +109,7 @@ class LoadedDevice:
             if call.copied is not None and in_place:
                 continue
             arguments = [(addresses[each], each.nbytes) for each in call.buffers]
-            self.driver.launch(module, call.name, call.blocks, arguments)
+            self.driver.launch(module, call.name, call.blocks, arguments, call.sizes)
 
 
 class PlanRun:
@@ -156,7 +157,8 @@ class PlanRun:
             assert step.program is not None, "plans of this backend are made with its schedule"
             outputs = [self.array(number) for number in step.outputs]
             self.device.recent.append(step.node)
-            self.device.launch(step.program, [*inputs, *outputs], self.workspace.address)
+            source = self.program.source_of(step.program)
+            self.device.launch(step.program, source, [*inputs, *outputs], self.workspace.address)
             return
         if isinstance(step, program_plan.View):
             return
@@ -235,7 +237,8 @@ class PlanRun:
         results = [self.device.new(type) for type in kernel.types]
         nbytes = sum(aligned_size(each.nbytes) for each in kernel.program.scratch)
         workspace = self.device.driver.allocate(nbytes)
-        self.device.launch(kernel.program, [*inputs, *results], workspace.address)
+        source = self.program.source_of(kernel.program)
+        self.device.launch(kernel.program, source, [*inputs, *results], workspace.address)
         return results
 
     # --- plans inside of steps ---------------------------------------------------------------------------
@@ -295,10 +298,10 @@ def kernel_of_operation(op: Op, types: tuple[Type, ...], target: GpuTarget) -> S
 
 
 class DeviceProgram:
-    """A compiled graph: its plan, and the CUDA C++ of its kernels."""
+    """A compiled graph: its plan, and the CUDA C++ of its kernels, for sizes of its own or for `any_sizes`."""
 
-    def __init__(self, plan: Plan, device: LoadedDevice, target: GpuTarget) -> None:
-        self.plan, self.device, self.target = plan, device, target
+    def __init__(self, plan: Plan, device: LoadedDevice, target: GpuTarget, any_sizes: bool = False) -> None:
+        self.plan, self.device, self.target, self.any_sizes = plan, device, target, any_sizes
         self._constants: dict[ops.Constant, DeviceArray] = {}
 
     def constant(self, op: ops.Constant) -> DeviceArray:
@@ -307,12 +310,16 @@ class DeviceProgram:
             self._constants[op] = self.device.upload(np.asarray(op.array))
         return self._constants[op]
 
+    def source_of(self, kernel: Kernel) -> KernelSource:
+        """The CUDA C++ of a loop program."""
+        return emit(kernel, self.any_sizes)
+
     @cached_property
     def sources(self) -> tuple[KernelSource, ...]:
         """The kernels of its groups, each once."""
         steps = [step for plan in self.plan.walk() for step in plan.steps]
         kernels = dict.fromkeys(step.program for step in steps if isinstance(step, program_plan.Launch))
-        return tuple([emit(kernel) for kernel in kernels if kernel is not None])
+        return tuple([self.source_of(kernel) for kernel in kernels if kernel is not None])
 
     @property
     def text(self) -> str:

@@ -89,6 +89,8 @@ INFIX: Final = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^"},
     **{"shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
 }
+#: Of bools, both of which are variables.
+_LOGIC: Final = {"and": "&&", "or": "||", "xor": "!="}
 _WRAPPING: Final = ("add", "sub", "mul", "shl")
 _FUNCTIONS: Final = {
     **{name: name for name in ("sqrt", "rint", "floor", "ceil", "trunc", "copysign", "fma")},
@@ -187,6 +189,8 @@ def _of_integers(op: str, operand: DType, dtype: DType, names: Sequence[str]) ->
     if op == "count_leading_zeros":
         spare = 64 - 8 * operand.itemsize
         return f"({name})(__clzll((int64)(uint64)(uint{8 * operand.itemsize}){names[0]}) - {spare})"
+    if dtype == BOOL and op in _LOGIC:
+        return f"{names[0]} {_LOGIC[op]} {names[1]}"
     text = f"{names[0]} {INFIX[op]} {names[1]}"
     if op in _WRAPPING and operand.kind != "u":
         left, right = (f"({word}){each}" for each in names)

@@ -7,7 +7,7 @@ computed from the number of the point only where they are used.  Nothing is kept
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from math import inf, prod
 from typing import Final
@@ -24,22 +24,20 @@ from xarr.compiler.loop_ir.loops import (
     Kernel,
     Loop,
     LoopError,
+    Memory,
     Runs,
     Store,
     grid_loops,
     loads_of,
     offset_of,
 )
-from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, in_order
+from xarr.compiler.loop_ir.scalars import INT64, Value, constant_of, in_order
 from xarr_cupy.driver import BLOCK, MOST_BLOCKS
+from xarr_cupy.sizes import INDEX_OPERATIONS, Sizes
 from xarr_cupy.spelling import INFIX, expression, literal, type_name
 
 #: Points of a grid up to which their number is an int, which a step of all threads must not exceed.
 MOST_NARROW: Final = 2**30
-#: Operations on int64 that may be computed as int where operands and result fit.
-_INDEX_OPERATIONS: Final = frozenset(
-    {"add", "sub", "mul", "div", "rem", "neg", "select", "rarely", "convert"}
-)
 _ATOMICS: Final = {
     Atomic.ADD: "atomicAdd",
     Atomic.MAXIMUM: "atomicMax",
@@ -68,8 +66,8 @@ class ThreadPrinter:
     #: The words of the grid.
     words = Runs.GRID | Runs.BLOCK
 
-    def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
-        self.name = name
+    def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
+        self.sizes = sizes
         self.lines: list[str] = []
         self.names: ChainMap[Value, str] = ChainMap()
         self.count = 0
@@ -81,20 +79,21 @@ class ThreadPrinter:
         self.buffers = _buffers_of(kernel, phase)
         self.written = {store.buffer for loop in phase.walk() for store in loop.stores()}
 
-    def text(self) -> str:
-        parameters = [
-            f"{'' if each in self.written else 'const '}{type_name(each.dtype)} *{each.name}"
-            for each in self.buffers
-        ]
-        self.lines.append(f'extern "C" __global__ void {self.name}({", ".join(parameters)}) {{')
-        self.declare_shared()
+    def definition(self) -> str:
+        """The kernel from behind its name on: parameters and body."""
         self.open(self.head())
         self.body(self.grid[-1].body)
         self.close()
-        return "\n".join([*self.lines, "}\n"])
+        pointers = [
+            f"{'' if each in self.written else 'const '}{type_name(each.dtype)} *{each.name}"
+            for each in self.buffers
+        ]
+        parameters = ", ".join([*pointers, *self.sizes.parameters])
+        return "\n".join([f"({parameters}) {{", *self.shared_arrays(), *self.lines, "}\n"])
 
-    def declare_shared(self) -> None:
-        """Declare what a block shares: nothing here."""
+    def shared_arrays(self) -> list[str]:
+        """The declarations of what a block shares: none here."""
+        return []
 
     @property
     def blocks(self) -> int:
@@ -104,8 +103,13 @@ class ThreadPrinter:
     def head(self) -> str:
         """The loop over the points of a thread."""
         number, wide = ("int", "") if self.points <= MOST_NARROW else ("int64", "(int64)")
-        start = f"for ({number} i = {wide}blockIdx.x * blockDim.x + threadIdx.x; i < {self.points}; "
+        end = self.grid_size()
+        start = f"for ({number} i = {wide}blockIdx.x * blockDim.x + threadIdx.x; i < {end}; "
         return f"{start}i += {wide}gridDim.x * blockDim.x) {{"
+
+    def grid_size(self) -> str:
+        """The number of points of the grid."""
+        return self.sizes.number(self.points, "points", "grid", self.points >= 2**31)
 
     # --- lines and names ---------------------------------------------------------------------------------
 
@@ -150,11 +154,27 @@ class ThreadPrinter:
                 self.define(value, text)
         return self.names[root]
 
+    def assign(self, target: str, value: Value) -> None:
+        """Assign a value to a variable, or to an element."""
+        text = self.inline(value)
+        if text != target:
+            self.line(f"{target} = {text};")
+
+    def inline(self, root: Value) -> str:
+        """The expression of a value, whose operands have variables.
+
+        A load has one, since what it reads may change.
+        """
+        if root in self.names or root.op in ("constant", "index", "load"):
+            return self.value(root)
+        return self.operation(root)
+
     def define(self, value: Value, text: str) -> None:
         type = "int" if self.is_narrow(value) else type_name(value.dtype)
         name = self.new("v")
         self.line(f"const {type} {name} = {text};")
         self.names[value] = name
+        self.sizes.note(value)
 
     def grid_index(self, index: Value) -> str:
         """The variable of a grid's loop, from the number of the point."""
@@ -163,69 +183,82 @@ class ThreadPrinter:
             return "i"
         if _extent(self.grid[axis]) == 1:
             return "0"
-        below = self.stride(axis)
-        text = f"i / {below}" if below != 1 else "i"
+        below = self.points_of(range(axis + 1, len(self.grid)))
+        text = f"i / {below}" if below != "1" else "i"
         if axis:
-            text += f" % {self.grid[axis].extent}"
+            text += f" % {self.points_of([axis])}"
         name = self.new("i")
         self.line(f"const {'int' if self.is_narrow(index) else 'int64'} {name} = {text};")
         return name
+
+    def points_of(self, axes: Iterable[int]) -> str:
+        """The number of indices of some of the grid's loops."""
+        longer = tuple([axis for axis in axes if _extent(self.grid[axis]) != 1])
+        count = prod(_extent(self.grid[axis]) for axis in longer)
+        return self.sizes.number(count, "extent" if len(longer) == 1 else "stride", longer)
 
     def stride(self, axis: int) -> int:
         """Points from one index of a grid's loop to the next."""
         return prod(_extent(loop) for loop in self.grid[axis + 1 :])
 
     def operation(self, value: Value) -> str:
-        names = [self.value(operand) for operand in value.operands]
+        names = [self.sizes.constant(value, k) or self.value(x) for k, x in enumerate(value.operands)]
         narrow = [self.is_narrow(operand) for operand in value.operands]
-        if value.op in COMPARISONS:
-            return expression(value, names)
         if (
             self.is_narrow(value)
-            and value.op in _INDEX_OPERATIONS
+            and value.op in INDEX_OPERATIONS
             and all(
                 fits or operand.dtype != INT64 for fits, operand in zip(narrow, value.operands, strict=True)
             )
         ):
             return self.index_operation(value, names)
-        wide = [
-            f"(int64){name}" if fits and value.op != "convert" else name
-            for name, fits in zip(names, narrow, strict=True)
-        ]
-        return expression(value, wide)
+        # Of what is an int each other operation makes a longer number by itself.
+        if value.op == "bitcast" and narrow[0]:
+            names = [f"(int64){names[0]}"]
+        return expression(value, names)
 
     def index_operation(self, value: Value, names: Sequence[str]) -> str:
         """An operation on indices, which cannot overflow."""
         if value.op == "neg":
             return f"-({names[0]})"
+        if value.op == "div" and names[1] == "1":
+            return names[0]
         if value.op in INFIX:
             return f"{names[0]} {INFIX[value.op]} {names[1]}"
         return expression(value, names)
 
     def load(self, value: Value) -> str:
         access = value.attribute
-        text = f"{access.buffer.name}[{self.offset(offset_of(value))}]"
+        text = f"{access.buffer.name}[{self.offset(offset_of(value), access.buffer)}]"
         return (
             f"{self.names[value.operands[-1]]} ? {text} : {type_name(value.dtype)}{{}}"
             if access.masked
             else text
         )
 
-    def offset(self, offset: Affine) -> str:
-        """The text of an offset, whose values have names."""
+    def offset(self, offset: Affine, buffer: Buffer) -> str:
+        """The text of an offset in a buffer, whose values have names."""
         terms = self.merge_terms(offset)
         bound = abs(offset.constant) + sum(abs(f) * self.most(value) for value, _, f in terms)
         # Numbers that are not known to fit are long already, and make the sum long.
-        mark = "ll" if bound >= 2**31 else ""
+        is_wide = bound >= 2**31
         parts = []
         for value, name, factor in terms:
+            if name == "0":
+                continue
             if factor != 1:
-                parts.append(f"{factor}{mark} * {name}")
+                parts.append(f"{self.stride_in(buffer, factor, name, is_wide)} * {name}")
             else:
-                parts.append(f"(int64){name}" if mark and value is not None else name)
+                parts.append(f"(int64){name}" if is_wide and value is not None else name)
         if offset.constant or not parts:
-            parts.append(str(offset.constant))
+            parts.append(self.stride_in(buffer, offset.constant, "offset"))
         return " + ".join(parts).replace("+ -", "- ")
+
+    def stride_in(self, buffer: Buffer, number: int, key: str, is_wide: bool = False) -> str:
+        """A factor of an offset, or its constant."""
+        if buffer.memory is Memory.SHARED:
+            return str(number)
+        return self.sizes.number(number, "offset" if key == "offset" else "stride", (buffer, key), is_wide)
 
     def merge_terms(self, offset: Affine) -> list[tuple[Value | None, str, int]]:
         """The terms of an offset: values, names and factors; a multiple of the point where all indices make one."""
@@ -260,8 +293,13 @@ class ThreadPrinter:
 
     def stores(self, stores: Sequence[Store]) -> None:
         """All that is stored is computed before a store changes what it is computed of."""
+        if len(stores) == 1 and stores[0].atomic is None:
+            (store,) = stores
+            value = self.inline(store.value)
+            self.line(f"{store.buffer.name}[{self.offset(store.offset, store.buffer)}] = {value};")
+            return
         rows = [(store, self.value(store.value)) for store in stores]
-        targets = [f"{store.buffer.name}[{self.offset(store.offset)}]" for store, _ in rows]
+        targets = [f"{store.buffer.name}[{self.offset(store.offset, store.buffer)}]" for store, _ in rows]
         for (store, value), target in zip(rows, targets, strict=True):
             if isinstance(store.atomic, Exchange):
                 self.exchange(store.atomic, target, value)
@@ -280,13 +318,12 @@ class ThreadPrinter:
             raise LoopError(
                 f"no CUDA C++ for a loop that runs by {loop.runs} and leaves more than it carries"
             )
-        extent = self.extent(loop)
         rows = [(carry, self.declare_carry(carry)) for carry in loop.carries]
         if loop.max_iterations == 1 and loop.extent != 1 and not rows:
-            self.open(f"if ({extent}) {{")
+            self.open(f"if ({self.condition(loop)}) {{")
             self.names[loop.index] = "0"
         else:
-            index = self.new("k")
+            extent, index = self.extent(loop), self.new("k")
             number = "int" if self.is_narrow(loop.index) else "int64"
             self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
             self.names[loop.index] = index
@@ -300,18 +337,42 @@ class ThreadPrinter:
 
     def extent(self, loop: Loop) -> str:
         """The number of iterations of a loop."""
-        return str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
+        self.sizes.note_loop(loop)
+        if not isinstance(loop.extent, int):
+            return self.value(loop.extent)
+        # Threads share loops over the same rows.
+        key = loop.runs if loop.runs else loop.index
+        return str(loop.extent) if loop.is_of_tile else self.sizes.number(loop.extent, "extent", key)
 
     def declare_carry(self, carry: Carry) -> str:
         """The variable of a carry, which has its initial value."""
-        initial = self.value(carry.initial)
+        initial = self.initial(carry)
         name = self.new("c")
         self.line(f"{type_name(carry.argument.dtype)} {name} = {initial};")
         return name
 
+    def condition(self, loop: Loop) -> str:
+        """Whether a loop runs, of one that runs once at most."""
+        extent = loop.extent
+        assert isinstance(extent, Value)
+        is_choice = extent.op == "select" and all(each.op == "constant" for each in extent.operands[1:])
+        if is_choice and [int(constant_of(each)) for each in extent.operands[1:]] == [1, 0]:
+            return self.value(extent.operands[0])
+        return self.value(extent)
+
+    def initial(self, carry: Carry) -> str:
+        """The initial value of a carry: a constant index may be a size."""
+        number = carry.initial
+        if number.op == "constant" and number.dtype == INT64 and abs(int(constant_of(number))) < 2**62:
+            return self.sizes.number(int(constant_of(number)), "bound", carry.argument)
+        return self.value(number)
+
     def carry_on(self, rows: Sequence[tuple[Carry, str]]) -> None:
         """Assign what the next iteration finds.  What is a carry of this one is kept until all are assigned."""
         variables = {name for _, name in rows}
+        if len(rows) == 1:
+            self.assign(rows[0][1], rows[0][0].following)
+            return
         following = []
         for carry, name in rows:
             new = self.value(carry.following)

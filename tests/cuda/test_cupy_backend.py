@@ -194,7 +194,7 @@ def test_results_written_over_an_input_are_right(cupy: Any) -> None:
     kernel = program_of(graph_of(lambda x: lax.cumsum(lax.rev(x, (0,))), x))
     own = cupy.from_host(x)
     workspace = device(cupy).allocate(1024)
-    cupy._engine.launch(kernel, [own, own], workspace.address)
+    cupy._engine.launch(kernel, emitter.emit(kernel), [own, own], workspace.address)
     assert_same(cupy.to_host(own), np.cumsum(x[::-1]))
 
 

@@ -67,6 +67,12 @@ def test_kernels_of_each_kind_compile(name: str) -> None:
     check(text_of(function, *arrays))
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_any_sizes_compile(name: str) -> None:
+    function, arrays = CASES[name]
+    check(emit(program_of(graph_of(function, *arrays)), any_sizes=True).text)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_kernels_of_each_element_type_compile(dtype: str) -> None:
     check(text_of(move, xarr.ones((3, 4), dtype=dtype)))

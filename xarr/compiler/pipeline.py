@@ -68,7 +68,10 @@ def make_program(
     """
     graph, checks = without_checks(graph, backend)
     lowered = lower(graph, backend, hot=hot)
-    program = backend.compile_owning(lowered, donated) if donated else backend.compile(lowered)
+    if donated:
+        program = backend.compile_owning(lowered, donated)
+    else:
+        program = backend.compile(lowered) if hot else backend.compile_eager(lowered)
     return CompiledGraph(program, lowered, backend, checks)
 
 

@@ -107,9 +107,18 @@ class EmulatedDriver:
         self.texts[text] = None
         return _module(text, self.races)
 
-    def launch(self, module: Any, name: str, blocks: int, arguments: Sequence[tuple[int, int]]) -> None:
+    def launch(
+        self,
+        module: Any,
+        name: str,
+        blocks: int,
+        arguments: Sequence[tuple[int, int]],
+        sizes: Sequence[np.generic] = (),
+    ) -> None:
         self._check_active()
         self.launches += 1
+        numbers = [np.array(each) for each in sizes]
+        arguments = [*arguments, *[(each.ctypes.data, each.nbytes) for each in numbers]]
         module.launch(name, [min(blocks, self.blocks)], [BLOCK], arguments, self.order)
 
 

@@ -236,6 +236,7 @@ class Loop:
     The outermost loop of a phase may have `bounds`: then its body runs once for each range of iterations, whose first
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
+    `is_of_tile` says that its extent is the schedule's own, that of a tile, which no shape changes.
     """
 
     index: Value
@@ -248,6 +249,7 @@ class Loop:
     search: Search | None = None
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
+    is_of_tile: bool = False
 
     @property
     def vector(self) -> bool:
