@@ -6,7 +6,7 @@ constraint where there is one, what was wanted, what was got, and a fix that wor
 """
 
 import re
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -21,10 +21,23 @@ def pluralize(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
+#: The functions that users call, as texts of errors begin with them, such as `linalg.norm` and `flip`.
+_functions: Final[set[str]] = set()
+
+
+def register_function(name: str) -> str:
+    """`name`, which texts of errors begin with from now on as that of a function."""
+    _functions.add(name)
+    return name
+
+
 def _without_function(text: str) -> str:
-    """The text of an error without the function that it begins with, as in `full: wanted more`."""
+    """The text of an error without the function that it begins with, as in `full: wanted more`.
+
+    What else stands before a colon stays, such as an argument.
+    """
     name, colon, rest = text.partition(": ")
-    return rest if colon and all(map(str.isidentifier, name.split("."))) else text
+    return rest if colon and name in _functions else text
 
 
 class XarrError(Exception):
@@ -40,9 +53,10 @@ class XarrError(Exception):
         that of the outermost function, "" for an operator.  It replaces the name of a function that the text has.
         """
         text = vars(self).setdefault("_text", self.args[0] if self.args else None)
-        # An explained broadcast, of many lines, begins with its operation.
-        if isinstance(text, str) and "\n\n" not in text:
-            is_named = not name or re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", text)
+        # An explained broadcast begins with its operation.
+        if isinstance(text, str) and not hasattr(self, "explanation"):
+            last = re.escape(name.rpartition(".")[2])
+            is_named = not name or re.match(rf"(?:[^:]* of )?(?:\w+\.)?{last}\b", text)
             self.args = (text if is_named else f"{name}: {_without_function(text)}", *self.args[1:])
 
 

@@ -401,10 +401,12 @@ def test_sort_c3_comparator() -> None:
         ShapeError, match=r"sort \[C3\]: wanted a comparator \(f32\[\], f32\[\]\) -> \(pred\[\]\)"
     ):
         lax.sort_with(operand, lambda a, b: lax.sub(a, b))
-    with pytest.raises(ShapeError, match=r"sort \[C3\]: .* one bool result, got \(\*, \*\)"):
+    with pytest.raises(ShapeError, match=r"sort_with \[C3\]: .* one bool result, got \(\*, \*\)"):
         lax.sort_with(operand, lambda a, b: (lax.lt(a, b), True))
     outer = lax.reduce_sum(operand, (0,))
-    with pytest.raises(ShapeError, match=r"sort \[C3\]: a computation may use its arguments only.*f32\[\]"):
+    with pytest.raises(
+        ShapeError, match=r"sort_with \[C3\]: a computation may use its arguments only.*f32\[\]"
+    ):
         lax.sort_with(operand, lambda a, b: lax.lt(lax.mul(a, outer), b))
 
 

@@ -319,9 +319,12 @@ def test_pure_callbacks_that_nobody_looks_at_are_not_made() -> None:
     [
         (
             lambda x: x[:1],
-            r"result 0 of '<lambda>' was declared f32\[2\], the function returned float32\[1\]",
+            r"the result of <lambda> was declared float32 of shape \(2,\), the function returned float32 of shape",
         ),
-        (lambda x: x.astype(int), r"was declared f32\[2\], the function returned int64\[2\]"),
+        (
+            lambda x: x.astype(int),
+            r"was declared float32 of shape \(2,\), the function returned int64 of shape \(2,\)",
+        ),
         (lambda x: (x, x), r"must return what was declared: wanted \*, got \(\*, \*\)"),
     ],
     ids=["shape", "dtype", "structure"],

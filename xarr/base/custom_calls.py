@@ -33,7 +33,7 @@ def register_custom_call(name: str, function: Function) -> None:
     Calls look the name up each time they run.  Raises InputError for a name that is no text, or for what
     cannot be called.  Source: XLA's CustomCall.
     """
-    if not name or type(name) is not str:
+    if type(name) is not str or not name:
         raise InputError(f"register_custom_call: wanted a name, got {name!r}")
     if not callable(function):
         raise InputError(f"register_custom_call: wanted a function for {name!r}, got {function!r}")
@@ -43,7 +43,9 @@ def register_custom_call(name: str, function: Function) -> None:
 
 def unregister_custom_call(name: str) -> None:
     """Forget the function called `name`.  Raises InputError if there is none."""
-    function_named(name)
+    if not isinstance(name, str):
+        raise InputError(f"unregister_custom_call: wanted a name, got {name!r}")
+    function_named("unregister_custom_call", name)
     with _lock:
         _functions.pop(name, None)
 
@@ -58,13 +60,13 @@ def _find(name: str) -> Function | None:
     return _functions.get(name)
 
 
-def function_named(name: str) -> Function:
-    """The function called `name`; InputError, with the names that there are, if there is none."""
+def function_named(called: str, name: str) -> Function:
+    """The function registered as `name`; InputError of `called`, with the names that there are, if there is none."""
     function = _find(name)
     if function is None:
         known = ", ".join(sorted(_functions)) or "none yet"
         raise InputError(
-            f"custom_call: no function is registered as {name!r} (registered: {known}); "
+            f"{called}: no function is registered as {name!r} (registered: {known}); "
             f"lax.register_custom_call({name!r}, function) does it"
         )
     return function
@@ -95,7 +97,7 @@ def run_custom_call(
 
 def _function_and_name(target: str | Function) -> tuple[Function, str]:
     if isinstance(target, str):
-        return function_named(target), target
+        return function_named("custom_call", target), target
     return target, getattr(target, "__name__", repr(target))
 
 

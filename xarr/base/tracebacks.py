@@ -18,7 +18,7 @@ from types import FrameType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from xarr.base.configuration import current as config
-from xarr.errors import XarrError
+from xarr.errors import XarrError, register_function
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -83,8 +83,9 @@ def names_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 def name_in_errors(function: Callable[..., Any]) -> str:
     """A function of a namespace of xarr's as its users write it, such as `linalg.norm` or `flip`."""
-    namespace = function.__module__.split(".")[1]
-    return f"{namespace}.{function.__name__}" if namespace in _NAMESPACES else function.__name__
+    namespace, name = function.__module__.split(".")[1], function.__name__
+    register_function(name)  # as which functions of one namespace may know one another
+    return register_function(f"{namespace}.{name}" if namespace in _NAMESPACES else name)
 
 
 def without_own_frames(trace: TracebackType | None) -> TracebackType | None:

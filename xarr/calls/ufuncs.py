@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.errors import XarrError
+from xarr.errors import XarrError, register_function
 from xarr.lax.core import ArrayLike
 
 Axes = int | tuple[int, ...] | None
@@ -248,7 +248,7 @@ def attach(
 
     name: under which `module`, xarr and NumPy have it; signature: that of core dimensions.
     """
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = function.__qualname__ = register_function(name)
     # Tracebacks tell by the code which function was called.
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__module__ = module

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from numpy.typing import DTypeLike
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
@@ -33,6 +34,7 @@ _PRECISIONS: Final = {
 }
 
 
+@names_errors
 def dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -64,6 +66,7 @@ def dot(
     return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
 
 
+@names_errors
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -127,6 +130,7 @@ def _precision(name: str, precision: Any) -> str:
     return result
 
 
+@names_errors
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: Any = None) -> Array:
     """[…, m, k] x […, k, n] -> […, m, n], with equal leading dimensions.
 

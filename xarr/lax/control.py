@@ -12,13 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import tree
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.device import join_devices
 from xarr.ir.graph import Graph, Node
-from xarr.lax.core import ArrayLike, operands
+from xarr.lax.core import ArrayLike, items, operands
 from xarr.lax.elementwise import bitwise_and, clamp, convert_element_type, ge, lt, ne, select
 from xarr.lax.tracing import (
     Computation,
@@ -44,6 +45,7 @@ Function = Callable[..., Any]
 _NO_OPERAND: Final = object()
 
 
+@names_errors
 def cond(
     pred: ArrayLike, true_fun: Function, false_fun: Function, *operands: Any, operand: Any = _NO_OPERAND
 ) -> Any:
@@ -57,22 +59,25 @@ def cond(
     [C3] for branches that differ (both results are shown).  Source: XLA's Conditional, with jax.lax's
     arguments.
     """
-    predicate = _predicate(pred)
-    roles = (("true_fun", true_fun), ("false_fun", false_fun))
-    operands = _with_operand("cond", operands, operand)
-    return _branches("cond", roles, operands, predicate, lambda graphs: ops.If(*graphs))
+    return _cond("cond", pred, (true_fun, false_fun), _with_operand("cond", operands, operand))
 
 
-def _predicate(pred: ArrayLike) -> Node:
-    (node,) = operands("cond", pred)
+def _cond(name: str, pred: ArrayLike, functions: Sequence[Function], arguments: tuple[Any, ...]) -> Any:
+    predicate = _predicate(name, pred)
+    roles = tuple(zip(("true_fun", "false_fun"), functions, strict=True))
+    return _branches(name, roles, arguments, predicate, lambda graphs: ops.If(*graphs))
+
+
+def _predicate(name: str, pred: ArrayLike) -> Node:
+    (node,) = operands(name, pred)
     if node.shape:
         raise ShapeError(
-            f"cond [C1]: wanted a scalar predicate, got {node.tensor_type.short()}; reduce_and or "
+            f"{name} [C1]: wanted a scalar predicate, got {node.tensor_type.short()}; reduce_and or "
             "reduce_or makes one of it, select chooses element by element"
         )
     if node.dtype in COMPLEX:
         raise DTypeError(
-            f"cond [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it"
+            f"{name} [C1]: wanted a bool or a real number, got {node.tensor_type.short()}; compare it"
         )
     return node if node.dtype in BOOL else ne(wrap(node), 0)._node
 
@@ -85,6 +90,7 @@ def _with_operand(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[A
     return (operand,)
 
 
+@names_errors
 def switch(index: ArrayLike, branches: Sequence[Function], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`branches[index](*operands)`, with `index` moved to the nearest branch if it is out of range.
 
@@ -124,6 +130,7 @@ def _switch(
     return _branches(name, roles, arguments, selector, lambda graphs: ops.Case(graphs))
 
 
+@names_errors
 def conditional(selector: ArrayLike, *arguments: Any) -> Any:
     """XLA's Conditional in its two forms.
 
@@ -138,18 +145,20 @@ def conditional(selector: ArrayLike, *arguments: Any) -> Any:
     """
     if len(arguments) == 4:
         true_operand, true_computation, false_operand, false_computation = arguments
-        return cond(
-            selector, _only(true_computation, 0), _only(false_computation, 1), true_operand, false_operand
-        )
-    if len(arguments) != 2 or len(arguments[0]) != len(arguments[1]):
+        functions = [_only(true_computation, 0), _only(false_computation, 1)]
+        return _cond("conditional", selector, functions, (true_operand, false_operand))
+    names = ("branch_computations", "branch_operands")
+    sequences = [items("conditional", *pair) for pair in zip(names, arguments, strict=False)]
+    if len(arguments) != 2 or len(sequences[0]) != len(sequences[1]):
         raise InputError(
             "conditional: wanted (pred, true_operand, true_computation, false_operand, false_computation) or "
             f"(branch_index, branch_computations, branch_operands) of one length, got {len(arguments)} more"
         )
+    computations, its_operands = sequences
     node = _branch_index("conditional", selector)
-    functions = [_only(function, number) for number, function in enumerate(arguments[0])]
+    functions = [_only(function, number) for number, function in enumerate(computations)]
     index = _outside_to_last(wrap(node), len(functions))
-    return _switch("conditional", index, functions, arguments[1])
+    return _switch("conditional", index, functions, its_operands)
 
 
 def _outside_to_last(index: Array, count: int) -> Array:
@@ -233,6 +242,7 @@ def _strong_dtype(computations: Sequence[Computation], number: int) -> np.dtype[
 # --- calls, maps, barrier ---------------------------------------------------------------------------
 
 
+@names_errors
 def call(function: Function, *operands: Any) -> Any:
     """`function(*operands)`, kept as one computation of its own in the graph.  Source: XLA's Call."""
     leaves, structure = tree.flatten(operands)
@@ -250,6 +260,7 @@ def call(function: Function, *operands: Any) -> Any:
     return tree.unflatten(computation.structure, results)
 
 
+@names_errors
 def map_elements(computation: Function, *operands: ArrayLike) -> Array:
     """`computation`, from N scalars to one, applied to the elements of N arrays of one shape.
 
@@ -269,11 +280,13 @@ def map_elements(computation: Function, *operands: ArrayLike) -> Array:
     return wrap(Node(op, nodes))
 
 
+@names_errors
 def stop_gradient(x: Any) -> Any:
     """`x` itself: there are no derivatives that it could stop.  Source: jax.lax.stop_gradient."""
     return x
 
 
+@names_errors
 def optimization_barrier(operand: Any) -> Any:
     """A pytree of the same values, which no rewriting looks through: work on its two sides is never merged.
 

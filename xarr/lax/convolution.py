@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from numpy.typing import DTypeLike
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
@@ -17,6 +18,7 @@ from xarr.ir.windows import PADDINGS, dilate_size, named_padding
 from xarr.lax.contraction import precisions
 from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.runtime.handles import wrap
+from xarr.shapes import check_sizes
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -41,6 +43,7 @@ class ConvDimensionNumbers(NamedTuple):
 ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
 
 
+@names_errors
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
 ) -> ConvDimensionNumbers:
@@ -55,11 +58,10 @@ def conv_dimension_numbers(
     """
     if hasattr(dimension_numbers, "lhs_spec"):
         return _numbers(dimension_numbers)
-    rank = len(lhs_shape)
-    if len(rhs_shape) != rank:
-        raise ShapeError(
-            f"{_NAME} [C1]: wanted arrays of one rank, got shapes {tuple(lhs_shape)} and {tuple(rhs_shape)}"
-        )
+    left, right = check_sizes(lhs_shape), check_sizes(rhs_shape)
+    rank = len(left)
+    if len(right) != rank:
+        raise ShapeError(f"{_NAME} [C1]: wanted arrays of one rank, got shapes {left} and {right}")
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(rank))] * 3)
     if (
@@ -104,6 +106,7 @@ def _permutations(lhs: str, rhs: str, out: str) -> ConvDimensionNumbers:
     return ConvDimensionNumbers(*[tuple(map(spec.index, (*letters, *spatial))) for spec, letters in specs])
 
 
+@names_errors
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -211,6 +214,7 @@ def _padding_by_name(
     return named_padding(_NAME, padding, base, extents, strides)
 
 
+@names_errors
 def conv(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -234,6 +238,7 @@ def conv(
     )
 
 
+@names_errors
 def conv_with_general_padding(
     lhs: ArrayLike,
     rhs: ArrayLike,
@@ -261,6 +266,7 @@ def conv_with_general_padding(
     )
 
 
+@names_errors
 def conv_transpose(
     lhs: ArrayLike,
     rhs: ArrayLike,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from numpy.typing import DTypeLike
 
 from xarr.base.host_arrays import is_weak, scalar, scalar_kind
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import canonical, default_of
 from xarr.ir import ops
@@ -21,6 +22,7 @@ from xarr.runtime.handles import commit, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 
+@names_errors
 def full(shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """An array of `shape` all of whose elements are the scalar `fill_value`.  Source: jax.lax.full."""
     return _full(shape, fill_value, dtype, None)
@@ -40,6 +42,7 @@ def _full(
     return result if device is None else commit(result, device)
 
 
+@names_errors
 def full_like(
     x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Sequence[int] | None = None
 ) -> Array:
@@ -55,11 +58,13 @@ def full_like(
     return with_sizes_of(result, x) if shape is None else result
 
 
+@names_errors
 def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1 … size - 1.  Source: XLA's Iota."""
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@names_errors
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
     """0, 1 … along `dimension` of an array of `shape`, the same along every other dimension.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.base.custom_calls import function_named
+from xarr.base.tracebacks import names_errors
 from xarr.dtypes import canonical
 from xarr.errors import InputError
 from xarr.ir import ops
@@ -18,6 +19,7 @@ from xarr.lax.core import ArrayLike, integers, text
 from xarr.lax.tracing import argument_nodes, results_of
 
 
+@names_errors
 def custom_call(
     call_target_name: str,
     *operands: ArrayLike,
@@ -38,7 +40,7 @@ def custom_call(
     not as declared.  Source: XLA's CustomCall.
     """
     call_target_name = text("custom_call", "call_target_name", call_target_name)
-    function_named(call_target_name)
+    function_named("custom_call", call_target_name)
     declared, structure = _flatten_types(result_types)
     nodes = argument_nodes("custom_call", operands)
     op = ops.CustomCall(call_target_name, declared, _items(attributes or {}), bool(has_side_effect))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError, ValueRangeError
 from xarr.ir import ops
@@ -19,6 +20,7 @@ from xarr.lax.core import ArrayLike, integer, operands
 from xarr.runtime.handles import Handle, wrap
 
 
+@names_errors
 def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:
     """The size of `dimension` as an int32 scalar: the live one of a dynamic dimension, else a constant.
 
@@ -33,6 +35,7 @@ def get_dimension_size(operand: ArrayLike, dimension: int) -> Array:
     return wrap(size)
 
 
+@names_errors
 def set_dimension_size(operand: ArrayLike, size: ArrayLike, dimension: int) -> Array:
     """`operand` with `dimension` holding only its first `size` elements: f32[10] becomes f32[<=10].
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import SIGNED, info
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
-from xarr.lax.core import ArrayLike, integer, integers, operands
+from xarr.lax.core import ArrayLike, integer, integers, items, operands
 from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
@@ -21,6 +22,7 @@ from xarr.runtime.handles import Handle, wrap
 from xarr.shapes import normalize_axis
 
 
+@names_errors
 def dynamic_slice(
     operand: ArrayLike,
     start_indices: Any,
@@ -43,6 +45,7 @@ def dynamic_slice(
     return wrap(Node(op, (node, *starts)))
 
 
+@names_errors
 def dynamic_update_slice(
     operand: ArrayLike,
     update: ArrayLike,
@@ -68,7 +71,11 @@ def _start_nodes(
     name: str, operand: Node, start_indices: Any, allow_negative: bool | Sequence[bool]
 ) -> tuple[Node, ...]:
     values, shape = _scalars_of(name, start_indices), operand.shape
-    flags = [allow_negative] * len(values) if isinstance(allow_negative, bool) else list(allow_negative)
+    flags = (
+        [allow_negative] * len(values)
+        if isinstance(allow_negative, bool)
+        else items(name, "allow_negative_indices", allow_negative)
+    )
     if len(flags) != len(values):
         raise ShapeError(f"{name}: wanted {len(values)} of allow_negative_indices, got {len(flags)}")
     if not values or len(values) != len(shape):
@@ -136,6 +143,7 @@ def _in_dim(
     return node.shape, dim, starts, flags
 
 
+@names_errors
 def dynamic_slice_in_dim(
     operand: ArrayLike,
     start_index: ArrayLike,
@@ -156,6 +164,7 @@ def dynamic_slice_in_dim(
     )
 
 
+@names_errors
 def dynamic_index_in_dim(
     operand: ArrayLike,
     index: ArrayLike,
@@ -172,6 +181,7 @@ def dynamic_index_in_dim(
     return result if keepdims else squeeze(result, (axis,))
 
 
+@names_errors
 def dynamic_update_slice_in_dim(
     operand: ArrayLike,
     update: ArrayLike,
@@ -189,6 +199,7 @@ def dynamic_update_slice_in_dim(
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=flags)
 
 
+@names_errors
 def dynamic_update_index_in_dim(
     operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:

@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike
 from xarr.base.broadcasting import Alignment, align_xla, stretching_refusal
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import SCALARS
+from xarr.base.tracebacks import names_errors, shorten
 from xarr.base.typing import Array
 from xarr.dtypes import (
     COMPLEX,
@@ -32,7 +33,14 @@ from xarr.dtypes import (
     with_byte_order,
     xla_name,
 )
-from xarr.errors import BroadcastError, BroadcastWarning, DTypeError, InputError
+from xarr.errors import (
+    BroadcastError,
+    BroadcastWarning,
+    DTypeError,
+    InputError,
+    XarrError,
+    register_function,
+)
 from xarr.explanation.errors import broadcast_error
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -148,7 +156,11 @@ def unary(op: Op, module: str = __name__) -> UnaryFunction:
     """The lax function of an element-wise op of one operand, in the module that defines it."""
 
     def function(x: ArrayLike) -> Array:
-        return apply(op, x)
+        try:
+            return apply(op, x)
+        except XarrError as error:
+            shorten(error, op.lax_name)
+            raise
 
     function.__module__ = module
     return _document(function, op, "x: array of shape S, or a scalar.\n\nReturns an Array of shape S.")
@@ -156,10 +168,14 @@ def unary(op: Op, module: str = __name__) -> UnaryFunction:
 
 def _binary(op: Op) -> BinaryFunction:
     def function(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None = None) -> Array:
-        lhs, rhs = operands(op.lax_name, x, y)
-        if lhs.type is not rhs.type or broadcast_dimensions is not None:
-            lhs, rhs = _align(op, lhs, rhs, broadcast_dimensions)
-        return wrap(Node(op, (lhs, rhs)))
+        try:
+            lhs, rhs = operands(op.lax_name, x, y)
+            if lhs.type is not rhs.type or broadcast_dimensions is not None:
+                lhs, rhs = _align(op, lhs, rhs, broadcast_dimensions)
+            return wrap(Node(op, (lhs, rhs)))
+        except XarrError as error:
+            shorten(error, op.lax_name)
+            raise
 
     BINARY[function] = op
     return _document(
@@ -173,7 +189,7 @@ def _binary(op: Op) -> BinaryFunction:
 
 def _document(function: F, op: Op, arguments: str) -> F:
     summary = (type(op).__doc__ or "").strip()
-    function.__name__ = function.__qualname__ = op.lax_name  # type: ignore[attr-defined]
+    function.__name__ = function.__qualname__ = register_function(op.lax_name)  # type: ignore[attr-defined]
     source = "CHLO" if op.name.startswith("chlo.") else "the StableHLO specification"
     function.__doc__ = f"{summary}\n\n{arguments}\n\nSource: {op.name} of {source}."
     return function
@@ -281,6 +297,7 @@ lt_to = _binary(ops.Compare("LT", total_order=True))
 ne_to = _binary(ops.Compare("NE", total_order=True))
 
 
+@names_errors
 def mul(
     x: ArrayLike,
     y: ArrayLike,
@@ -309,6 +326,7 @@ def mul(
 BINARY[mul] = ops.Multiply()
 
 
+@names_errors
 def sign(x: ArrayLike) -> Array:
     """-1, -0.0, +0.0, 1 or NaN; 0 or 1 for unsigned integers; x / |x| for complex x, 0 at 0.
 
@@ -322,6 +340,7 @@ def sign(x: ArrayLike) -> Array:
     return convert_element_type(ne(x, 0), node.dtype) if node.dtype in UNSIGNED else apply(ops.Sign(), x)
 
 
+@names_errors
 def pow(x: ArrayLike, y: ArrayLike, broadcast_dimensions: Sequence[int] | None = None) -> Array:
     """x to the power y.  Integers wrap; a negative integer exponent gives 0, but 1 and -1 keep their size.
 
@@ -346,6 +365,7 @@ def _dtype(value: ArrayLike) -> np.dtype[Any] | None:
     return None if dtype is None else canonical(dtype)
 
 
+@names_errors
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest integer of each element, as a float; ties go where `rounding_method` says.
 
@@ -363,6 +383,7 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
     return apply(ops.RoundNearestEven(), x)
 
 
+@names_errors
 def square(x: ArrayLike) -> Array:
     """x * x; (a - b) (a + b) + 2 a b i for complex a + b i, whose parts overflow only if the result does.
 
@@ -378,6 +399,7 @@ def square(x: ArrayLike) -> Array:
     return complex(select(is_diagonal, sub(a, a), mul(sub(a, b), add(a, b))), add(product, product))
 
 
+@names_errors
 def exp2(x: ArrayLike) -> Array:
     """2 to the power x, as jax.lax computes it: exp(x log 2), of floats and complexes.
 
@@ -391,17 +413,20 @@ def exp2(x: ArrayLike) -> Array:
     return exp(mul(x, math.log(2.0)))
 
 
+@names_errors
 def reciprocal(x: ArrayLike) -> Array:
     """1 / x, of floats and complexes.  Source: jax.lax.reciprocal."""
     return div(1.0, x)
 
 
+@names_errors
 def conj(x: ArrayLike) -> Array:
     """Complex conjugate; the complex number x + 0i for a real x.  Source: XLA's Conj."""
     (node,) = operands("conj", x)
     return complex(real(x), neg(imag(x))) if node.dtype in COMPLEX else complex(x, 0.0)
 
 
+@names_errors
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """x ** y for a Python int y, by repeated squaring; 1 / x ** -y for a negative one (floats only).
 
@@ -423,6 +448,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     return result
 
 
+@names_errors
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Elements as `new_dtype`.
 
@@ -433,6 +459,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return apply(ops.Convert(canonical(new_dtype)), operand)
 
 
+@names_errors
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Reinterpret the bits as `new_dtype`; a change of width adds or removes the last dimension.
 
@@ -447,6 +474,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return apply(ops.BitcastConvert(canonical(new_dtype)), operand)
 
 
+@names_errors
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Round floats to a format with these exponent and mantissa bits, and back to their own.
 
@@ -458,6 +486,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
     )
 
 
+@names_errors
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """on_true where pred holds, else on_false.
 
@@ -470,6 +499,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     return wrap(Node(ops.Select(), (condition, yes, no)))
 
 
+@names_errors
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """cases[which], element by element.
 
@@ -494,6 +524,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     return result  # type: ignore[no-any-return]
 
 
+@names_errors
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Elements of x, but not below `min` nor above `max`.
 

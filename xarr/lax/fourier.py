@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import BOOL, COMPLEX, INTEGER, complex_of
 from xarr.errors import InputError
@@ -26,6 +27,7 @@ class FftType(Enum):
     IRFFT = 3
 
 
+@names_errors
 def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """The transform of the last dimensions of x, as many as there are lengths (1 to 3, or none at all).
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from xarr import tree
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import BOOL, INTEGER, UNSIGNED, info
 from xarr.errors import InputError, ShapeError, ValueRangeError
@@ -25,6 +26,7 @@ from xarr.ir.types import Ints
 from xarr.lax.core import (
     ArrayLike,
     broadcast_node,
+    check_callable,
     integer,
     integers,
     operands,
@@ -85,11 +87,11 @@ class GatherScatterMode(Enum):
     PROMISE_IN_BOUNDS = auto()
 
     @staticmethod
-    def from_any(mode: str | GatherScatterMode | None) -> GatherScatterMode:
+    def from_any(mode: Any) -> GatherScatterMode:
         """A mode from its name: "clip", "fill" or "drop" (also None), "promise_in_bounds"."""
         if isinstance(mode, GatherScatterMode):
             return mode
-        if mode not in _MODES:
+        if not isinstance(mode, str | None) or mode not in _MODES:
             raise ValueRangeError(
                 f"wanted a mode of {', '.join(map(repr, filter(None, _MODES)))}, got {mode!r}"
             )
@@ -133,6 +135,7 @@ def _vector_dim(name: str, indices: Node, index_vector_dim: int | None) -> int:
 # --- gather ------------------------------------------------------------------------------------------
 
 
+@names_errors
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
@@ -208,6 +211,7 @@ def _last_starts(indices: Node, last: Ints, vector_dim: int) -> Node:
 # --- scatter -----------------------------------------------------------------------------------------
 
 
+@names_errors
 def scatter_with(
     operands: Any,
     scatter_indices: ArrayLike,
@@ -345,7 +349,7 @@ def _scatter_by(name: str, what: str, computation: Callable[[np.dtype[Any]], Gra
         "Raises ShapeError [C1]-[C22], DTypeError [I2], [C6].\n\n"
         "Source: XLA's Scatter, with jax.lax's arguments."
     )
-    return function
+    return names_errors(function)
 
 
 def _combining(op: Op) -> Callable[[np.dtype[Any]], Graph]:
@@ -360,6 +364,7 @@ scatter_min = _scatter_by("scatter_min", "where they are smaller (NaN wins)", _c
 scatter_max = _scatter_by("scatter_max", "where they are larger (NaN wins)", _combining(ops.Maximum()))
 
 
+@names_errors
 def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
@@ -377,7 +382,8 @@ def scatter_apply(
     func: scalar -> scalar.  update_shape: the shape that updates would have.  Otherwise as scatter_with.
     Source: jax.lax.scatter_apply.
     """
-    (node,) = operands("scatter", operand)
+    check_callable("scatter_apply", "func", func)
+    (node,) = operands("scatter_apply", operand)
     unused = full(check_sizes(update_shape), _unread_value(node.dtype), node.dtype)
     return scatter_with(  # type: ignore[no-any-return]
         wrap(node),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr.base.absent_names import missing
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -32,6 +33,7 @@ from xarr.lax.movement import expand_dims, pad, slice, squeeze, transpose
 from xarr.runtime.handles import wrap
 
 
+@names_errors
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """The lower triangular L with L L* = x, for each Hermitian matrix in the last two dimensions.
 
@@ -63,6 +65,7 @@ def _adjoint(array: Array) -> Array:
     return conj(swapped) if array.dtype in COMPLEX else swapped
 
 
+@names_errors
 def cholesky_of_triangle(x: ArrayLike, lower: bool = True) -> Array:
     """The factor of the Hermitian matrix of which one triangle is given: XLA's Cholesky as it is.
 
@@ -72,6 +75,7 @@ def cholesky_of_triangle(x: ArrayLike, lower: bool = True) -> Array:
     return wrap(Node(ops.Cholesky(flag("cholesky", "lower", lower)), (node,)))
 
 
+@names_errors
 def triangular_solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -132,6 +136,7 @@ def _of_vectors(a: Array, b: Array, *, left_side: bool, **flags: bool) -> Array:
 # --- factorisations -------------------------------------------------------------------------------
 
 
+@names_errors
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """(lu, pivots, permutation) with x[permutation] = L U, for each matrix in the last two dimensions.
 
@@ -144,6 +149,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     return factors, pivots, lu_pivots_to_permutation(pivots, factors.shape[-2])
 
 
+@names_errors
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The order of rows 0, 1 … after exchanging row i with row pivots[i], one after the other; int32.
 
@@ -162,6 +168,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     return wrap(permutation(counted._node, size))
 
 
+@names_errors
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, Array]:
     """(q, r) with q r = x, the columns of q orthonormal and r zero below its diagonal.
 
@@ -201,6 +208,7 @@ def _upper_triangle(array: Array) -> Array:
     return select(ge(column, row), array, full_like(array, 0))
 
 
+@names_errors
 def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """(u, s, vh) with u s vh = x, s descending; s alone without compute_uv.
 
@@ -211,6 +219,7 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True) ->
     return (u, s, vh) if compute_uv else s
 
 
+@names_errors
 def eigh(
     x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True
 ) -> tuple[Array, Array]:
@@ -230,6 +239,7 @@ def eigh(
     return v, w
 
 
+@names_errors
 def eig(
     x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True
 ) -> list[Array]:
@@ -243,6 +253,7 @@ def eig(
     return [w, *[vectors for vectors, is_wanted in wanted if is_wanted]]
 
 
+@names_errors
 def symmetric_product(
     a_matrix: ArrayLike,
     c_matrix: ArrayLike,

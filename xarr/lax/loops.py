@@ -14,6 +14,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.base.host_arrays import is_weak, scalar
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -46,6 +47,7 @@ Function = Callable[..., Any]
 ShowProgress = bool | str
 
 
+@names_errors
 def while_loop(
     cond_fun: Function, body_fun: Function, init_val: Any, *, progress: ShowProgress = False
 ) -> Any:
@@ -87,7 +89,7 @@ def _while(
     _check_condition(name, cond)
     if cond.token is not None:
         return _with_effects_in_condition(name, cond_fun, body_fun, init_val, progress)
-    body = record(name, "body_fun", body_fun, arguments, types, device, effects=True)
+    body = record(name, "body_fun", body_fun, arguments, types, device, effects=True, own=own)
     body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
     _check_carry(name, "body_fun", body, structure, types, leaves, own)
     (closed, step), captured = close(cond, body)
@@ -167,6 +169,7 @@ def _carry_fix(old: Type, new: Type, leaf: Any) -> str:
     )
 
 
+@names_errors
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
@@ -224,6 +227,7 @@ def _count_loop(
 # --- scans -----------------------------------------------------------------------------------------
 
 
+@names_errors
 def scan(
     f: Function,
     init: Any,
@@ -250,33 +254,41 @@ def scan(
     a leading axis or of different lengths, [C2] for a carry that changes its type, InputError for an f that
     returns no pair.  Source: jax.lax.scan.
     """
+    return scan_called("scan", f, init, xs, length, reverse, progress)
+
+
+def scan_called(
+    name: str,
+    f: Function,
+    init: Any,
+    xs: Any,
+    length: int | None = None,
+    reverse: bool = False,
+    progress: ShowProgress = False,
+    own: int | None = None,
+) -> tuple[Any, Any]:
+    """`scan` under the name by which the user called it; `own`: which item of f's result the user's gave."""
     carries, carry_structure = tree.flatten(init)
     slices, structure = tree.flatten(xs)
-    carry_nodes = argument_nodes("scan", carries)
-    nodes = argument_nodes("scan", slices)
-    count = _length(nodes, structure, length)
+    carry_nodes = argument_nodes(name, carries)
+    nodes = argument_nodes(name, slices)
+    count = _length(name, nodes, structure, length)
     types = [*[node.type for node in carry_nodes], *[_element(node) for node in nodes]]
     device = device_of_nodes([*carry_nodes, *nodes])
-    step = record("scan", "f", f, tuple_of(carry_structure, structure), types, device, effects=True)
-    step = _checked_step(step, carry_structure, carry_nodes, carries)
+    step = record(name, "f", f, tuple_of(carry_structure, structure), types, device, effects=True, own=own)
+    step = _checked_step(name, step, carry_structure, carry_nodes, carries)
     for result in step.graph.results[len(carries) :]:
-        refuse_dynamic("a y of scan", result, "set_dimension_size(y, bound, dimension)")
+        refuse_dynamic(f"a y of {name}", result, "set_dimension_size(y, bound, dimension)")
     stacks = [
         wrap(broadcast_node(scalar_node(0, type.dtype), (count, *type.shape), ()))
         for type in step.graph.result_types[len(carries) :]
         if isinstance(type, TensorType)
     ]
-    shown = _progress("scan", progress, _COUNTER)
+    shown = _progress(name, progress, _COUNTER)
     state = ([wrap(node) for node in carry_nodes], stacks)
     if count:
-        state = _scan_loop(
-            step,
-            state,
-            [wrap(node) for node in nodes],
-            count,
-            flag("scan", "reverse", reverse),
-            shown,
-        )
+        arrays = [wrap(node) for node in nodes]
+        state = _scan_loop(name, step, state, arrays, count, flag(name, "reverse", reverse), shown)
     return (
         tree.unflatten(carry_structure, state[0]),
         tree.unflatten(step.structure.children[1], state[1]),
@@ -287,6 +299,7 @@ State = tuple[list[Any], list[Any]]
 
 
 def _scan_loop(
+    name: str,
     step: Computation,
     state: State,
     xs: Sequence[Array],
@@ -309,7 +322,7 @@ def _scan_loop(
         ]
 
     start, stop = (wrap(scalar_node(each, np.dtype(np.int64))) for each in (0, count))
-    last: State = _count_loop("scan", start, stop, body, state, progress)
+    last: State = _count_loop(name, start, stop, body, state, progress)
     return last
 
 
@@ -322,27 +335,27 @@ def _inline(step: Computation, arguments: Sequence[Node]) -> list[Array]:
     return results
 
 
-def _length(nodes: Sequence[Node], structure: Structure, length: int | None) -> int:
+def _length(name: str, nodes: Sequence[Node], structure: Structure, length: int | None) -> int:
     if length is not None:
-        length = integer("scan", "length", length)
+        length = integer(name, "length", length)
     for path, node in zip(structure.paths(), nodes, strict=True):
         argument = f"xs{path}"
         if not node.shape:
             raise ShapeError(
-                f"scan: wanted arrays with a leading axis for xs, {argument} is {node.tensor_type.short()}"
+                f"{name}: wanted arrays with a leading axis for xs, {argument} is {node.tensor_type.short()}"
             )
-        refuse_dynamic(f"{argument} of scan", node, "while_loop up to lax.get_dimension_size(x, 0)")
+        refuse_dynamic(f"{argument} of {name}", node, "while_loop up to lax.get_dimension_size(x, 0)")
         if length is not None and node.shape[0] != length:
             raise ShapeError(
-                f"scan: {argument} is {node.tensor_type.short()}, but "
+                f"{name}: {argument} is {node.tensor_type.short()}, but "
                 f"{'the length wanted' if argument == 'xs' else 'the other length'} is {length}; "
                 "slice the arrays to one length"
             )
         length = node.shape[0]
     if length is None:
-        raise InputError("scan: wanted a length, as there are no xs to take it from")
+        raise InputError(f"{name}: wanted a length, as there are no xs to take it from")
     if length < 0:
-        raise InputError(f"scan: wanted a length >= 0, got {length}")
+        raise InputError(f"{name}: wanted a length >= 0, got {length}")
     return length
 
 
@@ -351,13 +364,13 @@ def _element(node: Node) -> TensorType:
 
 
 def _checked_step(
-    step: Computation, structure: Structure, carries: Sequence[Node], leaves: Sequence[Any]
+    name: str, step: Computation, structure: Structure, carries: Sequence[Node], leaves: Sequence[Any]
 ) -> Computation:
     """`step` with Python scalars in its carry as the carry's element types; its carry must fit."""
     result = step.structure
     if result.container is not tuple or len(result.children) != 2:
         raise InputError(
-            f"scan: f must return a pair (carry, y), got {result}; return (carry, None) without y"
+            f"{name}: f must return a pair (carry, y), got {result}; return (carry, None) without y"
         )
     if result.children[0] == structure:
         dtypes: list[np.dtype[Any] | None] = [node.dtype for node in carries]
@@ -367,5 +380,5 @@ def _checked_step(
         graph=Graph(step.graph.parameters, step.graph.results[: result.children[0].count], step.graph.name),
         structure=result.children[0],
     )
-    _check_carry("scan", "the carry of f", carried, structure, [node.type for node in carries], leaves)
+    _check_carry(name, "the carry of f", carried, structure, [node.type for node in carries], leaves)
     return step

@@ -5,14 +5,16 @@ Names and argument order are `jax.lax`'s.  Dimension numbers may be negative whe
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from itertools import accumulate
 from math import prod
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
-from xarr.lax.core import ArrayLike, apply, integer, integers, operands
+from xarr.lax.core import ArrayLike, apply, integer, integers, items, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.shapes import check_sizes, normalize_axes, normalize_axis
 
@@ -22,12 +24,14 @@ def _shape(name: str, operand: ArrayLike) -> tuple[int, ...]:
     return node.shape
 
 
+@names_errors
 def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """Copies of `operand` under new leading dimensions `sizes`.  Source: XLA's Broadcast."""
     new, shape = check_sizes(sizes), _shape("broadcast", operand)
     return broadcast_in_dim(operand, new + shape, range(len(new), len(new) + len(shape)))
 
 
+@names_errors
 def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]) -> Array:
     """`operand` laid into `shape`: its dimension i along result dimension broadcast_dimensions[i].
 
@@ -38,6 +42,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Sequence[int], broadcast_dimensi
     return apply(ops.BroadcastInDim(check_sizes(shape), dims), operand)
 
 
+@names_errors
 def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
     """The elements in row-major order under the shape `new_sizes`.
 
@@ -49,13 +54,16 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
     return apply(ops.Reshape(check_sizes(new_sizes)), operand)
 
 
+@names_errors
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Dimensions start … stop - 1 joined into one of the product of their sizes.
 
     Raises ShapeError unless start < stop.  Source: XLA's Collapse, with jax.lax's arguments.
     """
     shape = _shape("collapse", operand)
-    start, stop, _ = slice_class(start_dimension, stop_dimension).indices(len(shape))
+    first = integer("collapse", "start_dimension", start_dimension)
+    last = None if stop_dimension is None else integer("collapse", "stop_dimension", stop_dimension)
+    start, stop, _ = builtins.slice(first, last).indices(len(shape))
     if start >= stop:
         raise ShapeError(
             f"collapse: wanted start_dimension < stop_dimension within rank {len(shape)}, "
@@ -64,9 +72,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return reshape(operand, (*shape[:start], prod(shape[start:stop]), *shape[stop:]))
 
 
-slice_class = slice
-
-
+@names_errors
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Result dimension i is operand dimension permutation[i].  Raises ShapeError [C1] for no permutation.
 
@@ -75,11 +81,13 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     return apply(ops.Transpose(integers("transpose", "permutation", permutation)), operand)
 
 
+@names_errors
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverse the order along each of `dimensions`.  Raises ShapeError [C1], [C2].  Source: XLA's Rev."""
     return apply(ops.Reverse(integers("rev", "dimensions", dimensions)), operand)
 
 
+@names_errors
 def slice(
     operand: ArrayLike,
     start_indices: Sequence[int],
@@ -95,6 +103,7 @@ def slice(
     return apply(ops.Slice(start, integers("slice", "limit_indices", limit_indices), steps), operand)
 
 
+@names_errors
 def slice_in_dim(
     operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
@@ -104,11 +113,11 @@ def slice_in_dim(
     """
     shape = _shape("slice_in_dim", operand)
     axis = normalize_axis(axis, len(shape))
-    if (start_index or 0) < 0 or (limit_index or 0) < 0:
-        refuse_dynamic("slice_in_dim from the end", operand, "dynamic_slice_in_dim", (axis,))
     size = shape[axis]
     start = 0 if start_index is None else integer("slice_in_dim", "start_index", start_index)
     limit = size if limit_index is None else integer("slice_in_dim", "limit_index", limit_index)
+    if start < 0 or limit < 0:
+        refuse_dynamic("slice_in_dim from the end", operand, "dynamic_slice_in_dim", (axis,))
     starts, limits, strides = [0] * len(shape), list(shape), [1] * len(shape)
     starts[axis] = start + size if start < 0 else start
     limits[axis] = limit + size if limit < 0 else limit
@@ -116,6 +125,7 @@ def slice_in_dim(
     return slice(operand, starts, limits, strides)
 
 
+@names_errors
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice at `index` along `axis`; the dimension stays with size 1 unless `keepdims` is false.
 
@@ -133,6 +143,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     return result if keepdims else squeeze(result, (axis,))
 
 
+@names_errors
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Size-1 dimensions inserted so that they have the numbers `dimensions` in the result.
 
@@ -146,6 +157,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     return broadcast_in_dim(array, shape, kept)
 
 
+@names_errors
 def squeeze(array: ArrayLike, dimensions: Sequence[int] | None = None) -> Array:
     """`dimensions`, all of size 1, removed; by default every one of size 1.  ShapeError for another size.
 
@@ -161,6 +173,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int] | None = None) -> Array:
     return reshape(array, [size for axis, size in enumerate(shape) if axis not in dims])
 
 
+@names_errors
 def pad(
     operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
 ) -> Array:
@@ -168,21 +181,25 @@ def pad(
 
     Negative low and high cut elements off.  Raises ShapeError [C1]-[C4].  Source: XLA's Pad.
     """
-    rows = [integers("pad", "padding_config", row) for row in padding_config]
+    config = items("pad", "padding_config", padding_config)
+    rows = [integers("pad", "padding_config", row) for row in config]
     if any(len(row) != 3 for row in rows):
-        raise InputError(f"pad: wanted (low, high, interior) for each dimension, got {list(padding_config)}")
+        raise InputError(f"pad: wanted (low, high, interior) for each dimension, got {config}")
     low, high, interior = zip(*rows, strict=True) if rows else ((), (), ())
     return apply(ops.Pad(low, high, interior), operand, padding_value)
 
 
+@names_errors
 def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Arrays of one rank and element type, one after the other along `dimension`.
 
     Raises ShapeError [C1], [C3], [C4], DTypeError [C2].  Source: XLA's ConcatInDim.
     """
-    return apply(ops.Concatenate(integer("concatenate", "dimension", dimension)), *operands)
+    arrays = items("concatenate", "operands", operands)
+    return apply(ops.Concatenate(integer("concatenate", "dimension", dimension)), *arrays)
 
 
+@names_errors
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Consecutive parts of `sizes` along `axis`; ShapeError unless the sizes add up.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError
 from xarr.ir import ops
@@ -13,6 +14,7 @@ from xarr.lax.tracing import results_of
 from xarr.runtime.handles import wrap
 
 
+@names_errors
 def batch_norm_training(
     operand: ArrayLike, scale: ArrayLike, offset: ArrayLike, epsilon: float, feature_index: int
 ) -> tuple[Array, Array, Array]:
@@ -30,6 +32,7 @@ def batch_norm_training(
     return normal, mean, variance
 
 
+@names_errors
 def batch_norm_inference(
     operand: ArrayLike,
     scale: ArrayLike,
@@ -48,6 +51,7 @@ def batch_norm_inference(
     return wrap(Node(op, nodes))
 
 
+@names_errors
 def batch_norm_grad(
     operand: ArrayLike,
     scale: ArrayLike,

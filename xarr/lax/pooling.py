@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.errors import DTypeError, ShapeError
@@ -24,10 +25,11 @@ from xarr.ir.windows import Pairs, Window
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, integers, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic, refuse_named_padding
 from xarr.lax.reduction import initial_value
-from xarr.lax.windows import Padding, padtype_to_pads
+from xarr.lax.windows import Padding, padding_pairs
 from xarr.runtime.handles import wrap
 
 
+@names_errors
 def max_pool(
     inputs: ArrayLike,
     window_shape: Sequence[int],
@@ -46,6 +48,7 @@ def max_pool(
     return _pool("max_pool", ops.Maximum(), inputs, window_shape, strides, padding)
 
 
+@names_errors
 def min_pool(
     inputs: ArrayLike,
     window_shape: Sequence[int],
@@ -59,6 +62,7 @@ def min_pool(
     return _pool("min_pool", ops.Minimum(), inputs, window_shape, strides, padding)
 
 
+@names_errors
 def avg_pool(
     inputs: ArrayLike,
     window_shape: Sequence[int],
@@ -139,7 +143,7 @@ def _windows(
             f"got {node.tensor_type.short()}, window_shape {sizes} and strides {steps}"
         )
     refuse_named_padding(name, node, steps, padding, range(batch, len(node.shape) - 1))
-    pairs = padtype_to_pads(node.shape[batch:-1], sizes, steps, padding, name)
+    pairs = padding_pairs(name, node.shape[batch:-1], sizes, steps, padding)
     if len(pairs) != len(sizes):
         raise ShapeError(f"{name}: wanted {len(sizes)} pairs (low, high) of padding, got {pairs}")
     before, none = (1,) * batch, ((0, 0),) * batch

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
@@ -36,6 +37,7 @@ _NAMES = {
 }
 
 
+@names_errors
 def rng_bit_generator(
     key: ArrayLike,
     shape: Sequence[int],
@@ -86,6 +88,7 @@ def _as_uint64(algorithm: str, node: Node) -> Node:
     return Node(ops.BitcastConvert(np.dtype(np.uint64)), (pairs,))
 
 
+@names_errors
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
     """Numbers between `a` (included) and `b` (excluded), other ones each time they are computed.
 
@@ -98,6 +101,7 @@ def rng_uniform(a: ArrayLike, b: ArrayLike, shape: Sequence[int]) -> Array:
     return _rng("rng_uniform", "UNIFORM", a, b, shape)
 
 
+@names_errors
 def rng_normal(mu: ArrayLike, sigma: ArrayLike, shape: Sequence[int]) -> Array:
     """Normally distributed numbers of mean `mu` and standard deviation `sigma`, other ones each time.
 

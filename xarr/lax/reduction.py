@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import tree
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import (
     BOOL,
@@ -35,6 +36,7 @@ from xarr.tree import Structure
 DType = np.dtype[Any]
 
 
+@names_errors
 def reduce(
     operands: Any, init_values: Any, computation: Callable[..., Any], dimensions: Sequence[int]
 ) -> Any:
@@ -111,6 +113,7 @@ def _refuse_bool(name: str, operand: ArrayLike, instead: str) -> None:
         )
 
 
+@names_errors
 def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Sum over `axes`, in the operand's element type; integers wrap; 0 for no elements.
 
@@ -121,6 +124,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_sum", ops.Add(), operand, axes)
 
 
+@names_errors
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Product over `axes`, in the operand's element type; 1 for no elements.  Errors as reduce_sum.
 
@@ -130,6 +134,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_prod", ops.Multiply(), operand, axes)
 
 
+@names_errors
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The largest over `axes`, NaN if there is one; -inf or the least value of the type for no elements.
 
@@ -138,6 +143,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_max", ops.Maximum(), operand, axes)
 
 
+@names_errors
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The smallest over `axes`, NaN if there is one; inf or the largest value of the type for no elements.
 
@@ -146,6 +152,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_min", ops.Minimum(), operand, axes)
 
 
+@names_errors
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Logical and of bools, bitwise and of integers; all bits set for no elements.
 
@@ -154,6 +161,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_and", ops.And(), operand, axes)
 
 
+@names_errors
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Logical or of bools, bitwise or of integers; 0 for no elements.
 
@@ -162,6 +170,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_or", ops.Or(), operand, axes)
 
 
+@names_errors
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Logical exclusive or of bools, bitwise of integers; 0 for no elements.
 
@@ -170,6 +179,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     return _reduce_by("reduce_xor", ops.Xor(), operand, axes)
 
 
+@names_errors
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index, as `index_dtype`, of the largest element along `axis`.
 
@@ -180,6 +190,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     return _arg_extremum("argmax", "GT", operand, axis, index_dtype)
 
 
+@names_errors
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The index of the smallest element along `axis`; NaN, ties and errors as argmax.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import highest, lowest
 from xarr.errors import IndexingError, ShapeError
@@ -28,6 +29,7 @@ from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 
+@names_errors
 def take(
     x: ArrayLike, indices: ArrayLike, axis: int, *, mode: Mode = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -54,6 +56,7 @@ def take(
     return gather(x, indices, numbers, sizes, mode=mode, fill_value=fill_value, index_vector_dim=rank)
 
 
+@names_errors
 def gather_rows(
     x: ArrayLike, indices: ArrayLike, *, mode: Mode = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -100,7 +103,7 @@ def _segment(
         "Returns an array of shape (num_segments, R), combined in data's element type and in order.\n"
         "Raises ShapeError, DTypeError [I2].  Source: jax.ops, where num_segments is optional."
     )
-    return function
+    return names_errors(function)
 
 
 segment_sum = _segment("segment_sum", "The sums", scatter_add, lambda dtype: 0)

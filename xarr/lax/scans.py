@@ -6,16 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from xarr import tree
+from xarr.base.host_arrays import is_weak
+from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, ShapeError
 from xarr.lax.core import flag, integer, operands
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lax.loops import scan
+from xarr.lax.loops import scan_called
 from xarr.lax.movement import concatenate, reshape, rev, slice_in_dim
+from xarr.lax.tracing import check_arity, result_of, result_paths
 from xarr.shapes import normalize_axis
 
 Columns = list[Any]
 
 
+@names_errors
 def associative_scan(fn: Callable[..., Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """[a, fn(a, b), fn(fn(a, b), c), …] of the slices a, b, c … along `axis`, in a logarithmic number of steps.
 
@@ -69,6 +73,11 @@ class _DimensionScan:
                 "associative_scan: the function must return the structure of its arguments: "
                 f"{tree.difference(self.structure, structure)}"
             )
+        paths = result_paths("fn", structure)
+        leaves = [
+            leaf if is_weak(leaf) else result_of("associative_scan", path, leaf, None)
+            for path, leaf in zip(paths, leaves, strict=True)
+        ]
         values = operands("associative_scan", *first)
         got = operands("associative_scan", *leaves)
         for old, new in zip(values, got, strict=True):
@@ -114,6 +123,7 @@ def _interleave(even: Any, odd: Any, dim: int) -> Any:
     )
 
 
+@names_errors
 def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """f of each slice along the leading axis of `xs`, a pytree of arrays, stacked.
 
@@ -122,8 +132,9 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     """
     if not callable(f):
         raise InputError(f"map: wanted a function, got {f!r}")
+    check_arity("map", "f", f, 1)
 
     def step(nothing: tuple[()], x: Any) -> tuple[tuple[()], Any]:
         return nothing, f(x)
 
-    return scan(step, (), xs)[1]
+    return scan_called("map", step, (), xs, own=1)[1]

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
@@ -24,6 +25,7 @@ from xarr.tree import LEAF
 _INT32: Final = np.dtype(np.int32)
 
 
+@names_errors
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Order along `dimension`, ascending, one array or a sequence of arrays together.
 
@@ -58,6 +60,7 @@ def _sorted_nodes(arrays: Sequence[ArrayLike], dimension: int) -> tuple[tuple[No
     return nodes, normalize_axis(integer("sort", "dimension", dimension), rank, name="dimension")
 
 
+@names_errors
 def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
     """`keys` in order along `dimension`, and `values` under the same permutation.
 
@@ -66,6 +69,7 @@ def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_sta
     return sort((keys, values), dimension, is_stable)
 
 
+@names_errors
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The `k` largest along `axis`, in descending order, and where they stand, as int32.
 
@@ -89,6 +93,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     return largest, where
 
 
+@names_errors
 def sort_with(
     operands: Any, comparator: Callable[..., Any], dimension: int = -1, is_stable: bool = True
 ) -> Any:
@@ -106,8 +111,12 @@ def sort_with(
     if not callable(comparator):
         raise InputError(f"sort_with: wanted a function for comparator, got {comparator!r}")
     dtypes = [node.dtype for node in nodes for _ in range(2)]
-    recorded = record_scalar("sort", "C3", comparator, tuple_of(*[LEAF] * len(dtypes)), dtypes)
+    recorded = record_scalar(
+        "sort_with", "C3", comparator, tuple_of(*[LEAF] * len(dtypes)), dtypes, "comparator"
+    )
     if recorded.structure != LEAF:
-        raise ShapeError(f"sort [C3]: wanted a comparator with one bool result, got {recorded.structure}")
+        raise ShapeError(
+            f"sort_with [C3]: wanted a comparator with one bool result, got {recorded.structure}"
+        )
     results = results_of(ops.Sort(dim, bool(is_stable), recorded.graph), nodes, len(nodes))
     return tuple(results) if several else results[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import DTypeError
 from xarr.ir import ops
@@ -21,6 +22,7 @@ erfc = unary(ops.Erfc(), __name__)
 lgamma = unary(ops.Lgamma(), __name__)
 
 
+@names_errors
 def bessel_i0e(x: ArrayLike) -> Array:
     """exp(-|x|) I0(x), the modified Bessel function of order 0, of floats: no op, but a formula of others.
 

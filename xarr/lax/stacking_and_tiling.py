@@ -8,6 +8,7 @@ from types import CodeType
 from numpy.typing import DTypeLike
 
 from xarr.base.broadcasting import Misfit, align_numpy
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError, ShapeError
 from xarr.explanation.errors import broadcast_error
@@ -29,6 +30,7 @@ from xarr.runtime.handles import wrap
 from xarr.shapes import check_sizes, normalize_axis
 
 
+@names_errors
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape to which all of `shapes` broadcast by NumPy's rule; BroadcastError if there is none.
 
@@ -41,6 +43,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return alignment.result
 
 
+@names_errors
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """`x` with size-1 dimensions in front, so that it has `rank` dimensions.  ShapeError for too few.
 
@@ -53,11 +56,13 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     return expand_dims(x, range(wanted - len(node.shape)))
 
 
+@names_errors
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
     """An array whose elements are unspecified for callers; here they are 0.  Source: jax.lax.empty."""
     return full(shape, 0, dtype)
 
 
+@names_errors
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Arrays of one shape and element type along a new dimension `axis`.  Raises as `concatenate` does.
 
@@ -72,6 +77,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     return concatenate([expand_dims(each, (along,)) for each in operands], along)
 
 
+@names_errors
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The slices of `x` along `axis`, without that dimension.
 
@@ -100,6 +106,7 @@ def _parts(node: Node, along: int, type: Type, location: tuple[CodeType, int] | 
     return [Node(each, (node,), type, location) for each in ranges]
 
 
+@names_errors
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """`operand` repeated reps[i] times along dimension i.  Raises ShapeError unless there is one for each.
 

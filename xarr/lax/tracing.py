@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, Final
@@ -16,7 +16,7 @@ from xarr.base.host_arrays import host_array, is_weak, scalar, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.dtypes import default_of
-from xarr.errors import InputError, ShapeError, XarrError, pluralize
+from xarr.errors import DTypeError, InputError, ShapeError, XarrError, pluralize
 from xarr.ir.computations import combiner
 from xarr.ir.device import Device, join_devices
 from xarr.ir.graph import Graph, Node, parameter
@@ -79,12 +79,14 @@ def record(
     types: Sequence[Type],
     device: Device | None,
     effects: bool = False,
+    own: int | None = None,
 ) -> Computation:
     """Call `function` once, on leaves of these types in a tuple structure, and record what it does.
 
-    `name` and `role` are the lax function and its argument, for messages; `effects` says that the function may have
-    side effects, to be passed on by `results_and_effects`.  Raises InputError for what cannot
-    be called or for a result that cannot become an array.
+    `name` and `role` are the lax function and its argument, for messages, and `own` the item of the result that the
+    argument gave, None if all; `effects` says that the function may have side effects, to be passed on by
+    `results_and_effects`.  Raises InputError for what cannot be called, InputError or DTypeError for a leaf of the
+    result that cannot become an array.
     """
     if not callable(function):
         raise InputError(f"{name}: wanted a function for {role}, got {function!r}")
@@ -94,9 +96,8 @@ def record(
     def flat(*handles: Handle) -> list[Handle]:
         leaves, seen["structure"] = tree.flatten(function(*tree.unflatten(arguments, handles)))
         seen["weak"] = tuple(leaf if is_weak(leaf) else None for leaf in leaves)
-        results = [leaf if isinstance(leaf, Handle) else _constant(leaf, device) for leaf in leaves]
-        for result in results:
-            _refuse_tuple(name, result._node)
+        paths = result_paths(role, seen["structure"], own)
+        results = [result_of(name, *pair, device) for pair in zip(paths, leaves, strict=True)]
         seen["device"] = join_devices(device, device_of_nodes([result._node for result in results]))
         return results
 
@@ -129,7 +130,12 @@ def check_arity(name: str, role: str, function: Callable[..., Any], count: int) 
 
 
 def record_scalar(
-    op: str, label: str, function: Callable[..., Any], arguments: Structure, dtypes: Sequence[np.dtype[Any]]
+    op: str,
+    label: str,
+    function: Callable[..., Any],
+    arguments: Structure,
+    dtypes: Sequence[np.dtype[Any]],
+    role: str = "computation",
 ) -> Computation:
     """`record` for a computation on scalars, which may use nothing but its arguments.
 
@@ -140,7 +146,7 @@ def record_scalar(
     if known is not None and arguments == _PAIR and dtypes[0] == dtypes[1]:
         return _by_op(known, dtypes[0])
     types = [TensorType((), dtype) for dtype in dtypes]
-    recorded = record(op, "computation", function, arguments, types, None)
+    recorded = record(op, role, function, arguments, types, None)
     if recorded.captured:
         node = recorded.captured[0]
         location = f"\nIt was built at {node.source}" if node.source else ""
@@ -158,6 +164,26 @@ def _known_op(function: Any) -> Op | None:
 
 def _by_op(op: Op, dtype: np.dtype[Any]) -> Computation:
     return Computation(combiner(op, dtype), (), LEAF, (None,), None)
+
+
+def result_paths(role: str, structure: Structure, own: int | None = None) -> Iterator[str]:
+    """Each leaf of what the argument `role` returned, in messages; `own`: see `record`."""
+    result = f"the result of {role}"
+    for path in structure.paths(result):
+        yield path if own is None else f"{result}{path.removeprefix(f'{result}[{own}]')}"
+
+
+def result_of(name: str, path: str, value: Any, device: Device | None) -> Handle:
+    """A leaf of what a function returned as an Array; InputError or DTypeError for what cannot become one."""
+    if isinstance(value, Handle):
+        _refuse_tuple(name, value._node)
+        return value
+    try:
+        return _constant(value, device)
+    except (InputError, DTypeError) as error:
+        raise type(error)(
+            f"{name}: {path} is not an array, number, or tuple, list, dict or dataclass of them: {error}"
+        ) from None
 
 
 def _constant(value: Any, device: Device | None) -> Handle:

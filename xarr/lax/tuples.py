@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.errors import InputError
 from xarr.ir.graph import Node
@@ -44,6 +45,7 @@ class TupleValue(Handle):
         return f"TupleValue({self.type.short()})"
 
 
+@names_errors
 def tuple(*elements: ArrayLike | TupleValue) -> TupleValue:
     """One value that holds the elements, Arrays or tuples themselves.  Source: XLA's Tuple."""
     nodes = []
@@ -53,6 +55,7 @@ def tuple(*elements: ArrayLike | TupleValue) -> TupleValue:
     return TupleValue(Node(Tuple(), (*nodes,)))
 
 
+@names_errors
 def get_tuple_element(tuple: TupleValue, index: int) -> Array | TupleValue:
     """Element `index` of a tuple.
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from xarr import tree
+from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -39,6 +40,7 @@ _SCALAR = tree.flatten(0)[1]
 # --- reduction of windows ----------------------------------------------------------------------------
 
 
+@names_errors
 def reduce_window(
     operand: Any,
     init_value: Any,
@@ -101,16 +103,16 @@ def _reduction(
     if len(holes) == len(sizes):
         extents = tuple(dilate_size(size, step) for size, step in zip(sizes, holes, strict=True))
     refuse_named_padding(name, node, strides, padding, range(len(strides)))
-    pairs = padtype_to_pads(node.shape, extents, strides, padding, name)
+    pairs = padding_pairs(name, node.shape, extents, strides, padding)
     return ops.ReduceWindow(sizes, strides, base, holes, pairs, graph)
 
 
+@names_errors
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: Padding,
-    name: str = "padtype_to_pads",
 ) -> Pairs:
     """The pairs (low, high) of padding that a name stands for; pairs stay as they are.
 
@@ -118,6 +120,20 @@ def padtype_to_pads(
     Raises InputError for another name or what is no pair, ShapeError unless the sequences have one length.
     Source: jax.lax.padtype_to_pads, XLA's MakePadding.
     """
+    name = "padtype_to_pads"
+    shape = integers(name, "in_shape", in_shape)
+    window = integers(name, "window_shape", window_shape)
+    return padding_pairs(name, shape, window, integers(name, "window_strides", window_strides), padding)
+
+
+def padding_pairs(
+    name: str,
+    in_shape: Sequence[int],
+    window_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+) -> Pairs:
+    """`padtype_to_pads` for the function called `name`."""
     if isinstance(padding, str):
         return named_padding(name, padding, in_shape, window_shape, window_strides)
     if not isinstance(padding, Sequence | np.ndarray):
@@ -131,6 +147,7 @@ def padtype_to_pads(
 # --- choices in windows ------------------------------------------------------------------------------
 
 
+@names_errors
 def select_and_scatter(
     operand: ArrayLike,
     select: Callable[[Any, Any], Any],
@@ -172,7 +189,7 @@ def _scatter_windows(
     name, operand = "select_and_scatter", nodes[0]
     sizes = integers(name, "window_dimensions", window_dimensions)
     strides = integers(name, "window_strides", window_strides)
-    pairs = padtype_to_pads(operand.shape, sizes, strides, padding, name)
+    pairs = padding_pairs(name, operand.shape, sizes, strides, padding)
     choose = _scalar_graph("C9", "select", select, operand.dtype, PREDICATE)
     return wrap(Node(ops.SelectAndScatter(sizes, strides, pairs, choose, combine), nodes))
 
@@ -182,7 +199,7 @@ def _scalar_graph(
 ) -> Graph:
     """(a, b) -> one scalar of type `result` as a graph."""
     recorded = record_scalar(
-        "select_and_scatter", label, function, tuple_of(_SCALAR, _SCALAR), [dtype, dtype]
+        "select_and_scatter", label, function, tuple_of(_SCALAR, _SCALAR), [dtype, dtype], role
     )
     if recorded.structure != _SCALAR:
         raise ShapeError(
@@ -192,6 +209,7 @@ def _scalar_graph(
     return recorded.with_dtypes([result]).graph
 
 
+@names_errors
 def select_and_scatter_add(
     source: ArrayLike,
     operand: ArrayLike,
@@ -215,6 +233,7 @@ def select_and_scatter_add(
 # --- running totals ----------------------------------------------------------------------------------
 
 
+@names_errors
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Sums of the elements up to each one along `axis`, from the other end with `reverse`.
 
@@ -224,6 +243,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cumulative("cumsum", ops.Add(), operand, axis, reverse)
 
 
+@names_errors
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Products of the elements up to each one along `axis`.  Types and errors as cumsum.
 
@@ -232,6 +252,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cumulative("cumprod", ops.Multiply(), operand, axis, reverse)
 
 
+@names_errors
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The largest of the elements up to each one along `axis`; NaN from the first NaN on.
 
@@ -240,6 +261,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cumulative("cummax", ops.Maximum(), operand, axis, reverse)
 
 
+@names_errors
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the elements up to each one along `axis`; NaN from the first NaN on.
 
@@ -248,6 +270,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cumulative("cummin", ops.Minimum(), operand, axis, reverse)
 
 
+@names_errors
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """log(sum(exp(x))) of the elements up to each one along `axis`, without overflow.
 

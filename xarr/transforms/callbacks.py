@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.base.host_arrays import is_weak, scalar
+from xarr.base.tracebacks import names_errors
 from xarr.calls.operands import as_array
 from xarr.dtypes import canonical
 from xarr.errors import EvaluationError, InputError
@@ -47,6 +48,7 @@ def side_effect(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
     add_effect(results_of(op, (last_effect(), *nodes), 1)[0])
 
 
+@names_errors
 def pure_callback(
     callback: Function,
     result_shape_dtypes: Any,
@@ -79,15 +81,24 @@ def pure_callback(
             raise EvaluationError(
                 f"pure_callback: {_name(callback)} must return what was declared: {tree.difference(structure, own)}"
             )
-        pairs = zip(leaves, types, strict=True)
-        return tuple(
-            [scalar(each, type.dtype) if is_weak(each) else np.asarray(each) for each, type in pairs]
-        )
+        paths = structure.paths(f"the result of {_name(callback)}")
+        return tuple([_check_declared(*each) for each in zip(paths, leaves, types, strict=True)])
 
     invoke.__name__ = _name(callback)
     nodes = argument_nodes("pure_callback", arrays)
     op = ops.CustomCall("xarr.pure_callback", types, function=invoke)
     return tree.unflatten(structure, results_of(op, nodes, len(types)))
+
+
+def _check_declared(path: str, leaf: Any, declared: TensorType) -> np.ndarray[Any, Any]:
+    """A leaf that a callback returned on the host; EvaluationError for another shape or element type."""
+    array = scalar(leaf, declared.dtype) if is_weak(leaf) else np.asarray(leaf)
+    if (array.dtype, array.shape) != (declared.dtype, declared.shape):
+        raise EvaluationError(
+            f"pure_callback: {path} was declared {declared.dtype} of shape {declared.shape}, the function returned "
+            f"{array.dtype} of shape {array.shape}; convert it with numpy.asarray(…, dtype), or declare that"
+        )
+    return array
 
 
 def effects_barrier() -> None:

@@ -52,6 +52,7 @@ from xarr.errors import (
     RaggedError,
     ValueRangeError,
     XarrError,
+    register_function,
 )
 from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, host_node, integer
@@ -140,7 +141,7 @@ def asarray(
             return wrap(host_node(host_array(a, dtype), there))
         return _from_host(a, None if dtype is None else canonical(dtype), there)
     except XarrError as error:
-        shorten(error, "asarray")
+        shorten(error, register_function("asarray"))
         raise
 
 

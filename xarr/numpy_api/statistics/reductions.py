@@ -55,8 +55,8 @@ def _axes(array: Array, axis: Axis) -> tuple[int, ...]:
     return normalize_axes(axis, len(array.shape))
 
 
-def _keep_dims(reduced: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    return lax.expand_dims(reduced, axes) if flag("reduction", "keepdims", keepdims) and axes else reduced
+def _keep_dims(name: str, reduced: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    return lax.expand_dims(reduced, axes) if flag(name, "keepdims", keepdims) and axes else reduced
 
 
 def _count(array: Array, axes: tuple[int, ...]) -> int:
@@ -85,7 +85,7 @@ def _total(
     if initial is not None:
         start = initial_value(name, initial, element)
         total = combine(stretch(start, total.shape), total)
-    return _keep_dims(total, axes, keepdims)
+    return _keep_dims(name, total, axes, keepdims)
 
 
 _Total = tuple[Callable[..., "Array"], Callable[..., "Array"], int]
@@ -291,10 +291,12 @@ def _extreme(
     largest = name == "max"
     if initial is None:
         _refuse_nothing(name, array, axes, mask)
-        return _keep_dims((lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
+        return _keep_dims(name, (lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
     start = initial_value(name, initial, array.dtype)
     result = (lax.reduce_max if largest else lax.reduce_min)(apply_mask(array, mask, start), axes)
-    return _keep_dims((lax.max if largest else lax.min)(stretch(start, result.shape), result), axes, keepdims)
+    return _keep_dims(
+        name, (lax.max if largest else lax.min)(stretch(start, result.shape), result), axes, keepdims
+    )
 
 
 def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array | None) -> None:
@@ -400,7 +402,7 @@ def mean(
     array = convert(array, _wide(element))
     total = _sum_of(array, axes, mask)
     quotient = _divide(total, _number_of(array, axes, mask, array.dtype))
-    return _keep_dims(convert(quotient, element), axes, keepdims)
+    return _keep_dims("mean", convert(quotient, element), axes, keepdims)
 
 
 def _sum_of(array: Array, axes: tuple[int, ...], mask: Array | None) -> Array:
@@ -475,7 +477,9 @@ def _deviation(
         raise DTypeError(f"{name}: wanted a float or complex dtype to compute in, got {element}")
     variance = _variance(name, array, axes, element, degrees, where, centre)
     real_type = np.dtype(f"f{element.itemsize // 2}") if element in COMPLEX else element
-    return _keep_dims(convert(lax.sqrt(variance) if name == "std" else variance, real_type), axes, keepdims)
+    return _keep_dims(
+        name, convert(lax.sqrt(variance) if name == "std" else variance, real_type), axes, keepdims
+    )
 
 
 @takes_out("unsafe")
@@ -568,7 +572,7 @@ def average(
     spread = convert(spread, element)
     total = lax.reduce_sum(spread, axes)
     result = lax.div(lax.reduce_sum(lax.mul(convert(array, element), spread), axes), total)
-    result, total = _keep_dims(result, axes, keepdims), _keep_dims(total, axes, keepdims)
+    result, total = (_keep_dims("average", each, axes, keepdims) for each in (result, total))
     return (result, total) if returned else result
 
 
