@@ -18,12 +18,11 @@ import numpy as np
 from xarr.errors import BackendError, TooLargeError
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
+from xarr_cupy.machine_code import load_text
 
 #: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
 BLOCK: Final = 256
 MOST_BLOCKS: Final = 2**16
-#: Every number is rounded as it is written, and subnormal numbers are kept, as on the CPU.
-OPTIONS: Final = ("--std=c++17", "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true")
 _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
 #: The packages of CuPy, of which there may be one.
 _WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
@@ -285,24 +284,15 @@ class CupyDriver:
 
     def load(self, text: str) -> CupyModule:
         if text not in self._modules:
-            module = self._cuda.function.Module()
-            self._run(module.load, self._compile(text))
+            module = load_text(text, self._architecture, self._cuda.nvrtc, self._load)
             self._modules[text] = CupyModule(text, module)
         return self._modules[text]
 
-    def _compile(self, text: str) -> bytes:
-        """The cubin of a text."""
-        nvrtc = self._cuda.nvrtc
-        program = nvrtc.createProgram(text, "xarr.cu", (), ())
-        try:
-            nvrtc.compileProgram(program, (*OPTIONS, f"-arch={self._architecture}"))
-            cubin: bytes = nvrtc.getCUBIN(program)
-        except nvrtc.NVRTCError as error:
-            log = nvrtc.getProgramLog(program)
-            raise BackendError(f"backend 'cupy': NVRTC refuses a kernel of xarr ({error}):\n{log}") from error
-        finally:
-            nvrtc.destroyProgram(program)
-        return cubin
+    def _load(self, code: bytes) -> Any:
+        """The module of machine code.  BackendError for what is none for this device."""
+        module = self._cuda.function.Module()
+        self._run(module.load, code)
+        return module
 
     def launch(
         self,

@@ -11,7 +11,7 @@
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
 | fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | deterministic | XARR_DETERMINISTIC | True, False: same bits in each run on GPUs too, even if slower | True |
-| kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled loops are kept on disk, in `$XARR_CACHE_DIR` | on |
+| kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled code is kept on disk, in `$XARR_CACHE_DIR` | on |
 | debug | XARR_DEBUG | True, False: DroppedUpdateWarning for a statement that drops what `x.at[i].set(v)` made | False |
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
 | debug_overflow | XARR_DEBUG_OVERFLOW | True, False: NumberOverflowError where an op makes an infinity | False |

@@ -7,15 +7,18 @@ the next call that waits, and by all after it until `reset`.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import mmap
+import os
 import threading
 from bisect import bisect_right
 from itertools import count
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from tests.cuda.emulator.module import LaunchError, Module
+from tests.cuda.emulator.module import CACHE, LaunchError, Module
 
 _ALIGNMENT: Final = 512
 _COUNT: Final = 2
@@ -42,6 +45,19 @@ class Allocation(NamedTuple):
     device: int
 
 
+def keep_text(image: bytes, text: str) -> None:
+    """Remember of which text NVRTC made machine code, for later processes too."""
+    path = _text_file(image)
+    path.parent.mkdir(exist_ok=True)
+    own = path.with_suffix(f".{os.getpid()}")
+    own.write_text(text, encoding="utf-8")
+    own.replace(path)
+
+
+def _text_file(image: bytes) -> Path:
+    return CACHE / f"{hashlib.sha256(image).hexdigest()[:32]}.cu"
+
+
 class HostDevice:
     """Two devices of `limit` bytes each, which emulate an sm_90; a thread calls one of them.
 
@@ -56,8 +72,8 @@ class HostDevice:
         self.streams: list[int] = []
         self.waits: list[tuple[int, int]] = []
         self._recorded: dict[int, int] = {}
-        #: Texts by the machine code that NVRTC made of them.
-        self.texts: dict[bytes, str] = {}
+        #: Texts that NVRTC has compiled in this process.
+        self.compiled: list[str] = []
         self._threads = threading.local()
         self._allocations: dict[int, Allocation] = {}
         #: The devices of streams and modules.
@@ -284,10 +300,11 @@ class HostDevice:
 
     def moduleLoadData(self, image: bytes) -> int:
         """A module of machine code that NVRTC made."""
-        if image not in self.texts:
+        path = _text_file(image)
+        if not path.exists():
             self._raise_of_driver(_INVALID_IMAGE)
         handle = self._new_handle()
-        self._objects[handle] = Module(self.texts[image])
+        self._objects[handle] = Module(path.read_text(encoding="utf-8"))
         return handle
 
     def moduleUnload(self, module: int) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests.cuda import nvrtc
 from tests.cuda.host_wheel.capsules import exchange
-from tests.cuda.host_wheel.device import HostDevice
+from tests.cuda.host_wheel.device import HostDevice, keep_text
 from tests.cuda.libraries import gemm_strided_batched_ex
 
 #: Without these CuPy cannot work, and the tests say so.
@@ -54,11 +54,12 @@ def load() -> tuple[Any, HostDevice]:
     def create_program(text: str, *rest: Any) -> int:
         handle: int = create(text, *rest)
         texts[handle] = text
+        device.compiled.append(text)
         return handle
 
     def cubin_of(program: int) -> bytes:
         image: bytes = get_cubin(program)
-        device.texts[image] = texts[program]
+        keep_text(image, texts[program])
         return image
 
     compiler.createProgram, compiler.getCUBIN = create_program, cubin_of

@@ -1,0 +1,143 @@
+"""Machine code of kernels in the kernel cache, by NVRTC and the CuPy wheel on memory of the host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.host_wheel.device import HostDevice
+from tests.support.checkout import CHECKOUT
+from xarr import doctor, lax
+from xarr.base.configuration import current as config
+from xarr.compiler.object_cache import ObjectCache
+from xarr_cupy import driver, machine_code
+
+
+@pytest.fixture
+def files(host: HostDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ObjectCache]:
+    """The files of the kernel cache, in a directory of the test."""
+    monkeypatch.setenv("XARR_CACHE_DIR", str(tmp_path))
+    host.compiled.clear()
+    with config(kernel_cache="on"):
+        yield ObjectCache(tmp_path)
+
+
+def compute() -> None:
+    """Two kernels, outside of `jit`, by a driver that has none yet."""
+    x = np.arange(7.0)
+    backend = xarr.backend.get("cupy")
+    backend._engine.driver._modules.clear()
+    assert_same(np.asarray(xarr.asarray(x) * 2.5), x * 2.5)
+    assert_same(np.asarray(lax.cumsum(xarr.asarray(x))), np.cumsum(x))
+
+
+def test_a_text_is_compiled_once(files: ObjectCache, host: HostDevice) -> None:
+    compute()
+    assert len(host.compiled) == 2 == len(list(files.path.iterdir()))
+    compute()
+    assert len(host.compiled) == 2
+    assert "2 kernels" in doctor.report()
+
+
+def test_nothing_is_kept_where_the_cache_is_off(files: ObjectCache, host: HostDevice) -> None:
+    with config(kernel_cache="off"):
+        compute()
+        compute()
+    assert len(host.compiled) == 4 and not list(files.path.iterdir())
+
+
+@pytest.mark.parametrize("content", [b"", b"no machine code"])
+def test_a_damaged_file_is_none(content: bytes, files: ObjectCache, host: HostDevice) -> None:
+    compute()
+    paths = list(files.path.iterdir())
+    whole = [path.read_bytes() for path in paths]
+    for path in paths:
+        path.write_bytes(content)
+    compute()
+    assert len(host.compiled) == 4 and [path.read_bytes() for path in paths] == whole
+
+
+def test_code_that_the_device_refuses_is_made_anew(files: ObjectCache, host: HostDevice) -> None:
+    compute()
+    paths = list(files.path.iterdir())
+    whole = [path.read_bytes() for path in paths]
+    for path in paths:
+        files.put(path.stem, b"code of another device")
+    compute()
+    assert len(host.compiled) == 4 and [path.read_bytes() for path in paths] == whole
+
+
+def test_a_file_that_others_may_write_is_not_run(files: ObjectCache, host: HostDevice) -> None:
+    compute()
+    for path in files.path.iterdir():
+        path.chmod(0o666)
+    compute()
+    assert len(host.compiled) == 4
+
+
+def test_another_architecture_version_or_option_is_another_file(
+    files: ObjectCache, host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compute()
+    gpu = xarr.backend.get("cupy")._engine.driver
+    with monkeypatch.context() as patches:
+        patches.setattr(gpu, "_architecture", "sm_80")
+        compute()
+    with monkeypatch.context() as patches:
+        patches.setattr(gpu._cuda.nvrtc, "getVersion", lambda: (99, 0))
+        compute()
+    with monkeypatch.context() as patches:
+        patches.setattr(machine_code, "OPTIONS", (*machine_code.OPTIONS, "-lineinfo"))
+        compute()
+    assert len(host.compiled) == 8 == len(list(files.path.iterdir()))
+
+
+OTHER_PROCESS = """
+from tests.cuda.host_wheel import wheel
+_, device = wheel.load()
+import xarr
+from tests.cuda.test_machine_code import compute
+with xarr.use_backend("cupy"):
+    compute()
+print(len(device.compiled))
+"""
+
+
+def start(directory: Path) -> subprocess.Popen[str]:
+    path = os.pathsep.join([*filter(None, sys.path), str(CHECKOUT)])
+    environment = {
+        **os.environ,
+        "XARR_KERNEL_CACHE": "on",
+        "PYTHONPATH": path,
+        "XARR_CACHE_DIR": str(directory),
+    }
+    command = [sys.executable, "-c", OTHER_PROCESS]
+    return subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def test_a_second_process_compiles_nothing(files: ObjectCache, host: HostDevice, tmp_path: Path) -> None:
+    # Two at once write the same files.
+    first = [start(tmp_path), start(tmp_path)]
+    for process in first:
+        assert process.communicate()[0].strip() in ("0", "1", "2") and process.returncode == 0
+    second = start(tmp_path)
+    assert second.communicate()[0].strip() == "0" and second.returncode == 0
+    assert len(list(files.path.iterdir())) == 2
+    compute()
+    assert not host.compiled
+
+
+def test_what_nvrtc_refuses_is_not_kept(files: ObjectCache, host: HostDevice) -> None:
+    gpu = driver.connect_cupy()
+    for _ in range(2):
+        with pytest.raises(xarr.errors.BackendError, match="NVRTC refuses a kernel"):
+            gpu.load("no CUDA")
+    assert len(host.compiled) == 2 and not list(files.path.iterdir())
