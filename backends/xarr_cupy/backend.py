@@ -19,7 +19,9 @@ from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr_cupy import driver, libraries
-from xarr_cupy.engine import DeviceArray, DeviceProgram, LoadedDevice
+from xarr_cupy.engine import DeviceProgram
+from xarr_cupy.runtime.arrays import DeviceArray
+from xarr_cupy.runtime.device import LoadedDevice
 
 if TYPE_CHECKING:
     from xarr.compiler.plan.program_plan import Plan

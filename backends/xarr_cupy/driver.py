@@ -19,6 +19,7 @@ from xarr.errors import BackendError, TooLargeError
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
 from xarr_cupy.machine_code import load_text
+from xarr_cupy.runtime.launches import NUMBER, KernelLaunch, Launches, Location, MemoryCopy, Table
 
 #: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
 BLOCK: Final = 256
@@ -96,6 +97,12 @@ class Driver(Protocol):
         sizes: Sequence[np.generic] = (),
     ) -> None:
         """Run a kernel in blocks of `BLOCK` threads; the arguments are pointers, each with its bytes, then sizes."""
+
+    def prepare(self, launches: Launches) -> Any:
+        """Launches in a row, as `submit` takes them."""
+
+    def submit(self, prepared: Any, table: Table) -> None:
+        """Launch what was prepared, one after the other, with the addresses of a run."""
 
 
 def connect_cupy() -> Driver:
@@ -305,6 +312,50 @@ class CupyDriver:
         pointers = tuple([np.uint64(address) for address, _ in arguments])
         self._launched.append((module, name))
         self._run(module.function(name), (blocks,), (BLOCK,), (*pointers, *sizes))
+
+    def prepare(self, launches: Launches) -> PackedLaunches:
+        return PackedLaunches(launches)
+
+    def submit(self, prepared: PackedLaunches, table: Table) -> None:
+        stream, kind = self._cuda.get_current_stream().ptr, self._runtime.memcpyDeviceToDevice
+        launch, copy = self._cuda.driver.launchKernel, self._runtime.memcpyAsync
+        values, pointers = prepared.fill(table)
+        start = pointers.ctypes.data
+        for each, first in prepared.calls:
+            if isinstance(each, MemoryCopy):
+                target, source = values[first : first + 2].tolist()
+                self._run(copy, target, source, each.nbytes, kind, stream)
+            else:
+                self._launched.append((each.module, each.name))
+                function, here = each.module.function(each.name).ptr, start + 8 * first
+                self._run(launch, function, each.blocks, 1, 1, BLOCK, 1, 1, 0, stream, here, 0)
+
+
+class PackedLaunches:
+    """Launches, and what computes all their arguments at once: eight bytes each, one after the other.
+
+    `calls` - each launch, and the number of its first argument.
+    """
+
+    def __init__(self, launches: Launches) -> None:
+        locations: list[Location] = []
+        self.calls: list[tuple[KernelLaunch | MemoryCopy, int]] = []
+        for each in launches:
+            self.calls.append((each, len(locations)))
+            if isinstance(each, MemoryCopy):
+                locations += each.target, each.source
+            else:
+                # A size of four bytes is read from the first four, the lower ones.
+                sizes = [Location(NUMBER, int(size)) for size in each.sizes]
+                locations += [*[argument.location for argument in each.arguments], *sizes]
+        self._slots = np.array([each.slot for each in locations], np.intp)
+        self._offsets = np.array([each.offset for each in locations], np.int64)
+        self._steps = 8 * np.arange(len(locations), dtype=np.int64)
+
+    def fill(self, table: Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The arguments in a run, and a pointer to each, as the driver reads them while it launches."""
+        values = np.array(table, np.int64)[self._slots] + self._offsets
+        return values, self._steps + values.ctypes.data
 
 
 class CupyModule:

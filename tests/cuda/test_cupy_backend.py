@@ -32,7 +32,10 @@ from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
 from xarr_cupy import driver, emitter, host, spelling, thread_kernels
-from xarr_cupy.engine import DeviceArray
+from xarr_cupy.runtime.arrays import DeviceArray
+from xarr_cupy.runtime.command_builder import CommandList, launches_of
+from xarr_cupy.runtime.commands import Frame, LocatedArray, run_all
+from xarr_cupy.runtime.launches import Location
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -192,9 +195,14 @@ def test_sorts_are_stable_in_each_order(
 def test_results_written_over_an_input_are_right(cupy: Any) -> None:
     x = np.arange(6)
     kernel = program_of(graph_of(lambda x: lax.cumsum(lax.rev(x, (0,))), x))
-    own = cupy.from_host(x)
-    workspace = device(cupy).allocate(1024)
-    cupy._engine.launch(kernel, emitter.emit(kernel), [own, own], workspace.address)
+    own, loaded = cupy.from_host(x), cupy._engine
+    workspace = loaded.new(TensorType((1024,), np.dtype(np.uint8)))
+    array, out = LocatedArray(Location(0), own.type), CommandList(loaded)
+    out.launch(
+        parameter(own.type),
+        launches_of(loaded.driver, kernel, emitter.emit(kernel), [array, array], Location(1)),
+    )
+    run_all(out.commands(), Frame(loaded, [own, workspace]))
     assert_same(cupy.to_host(own), np.cumsum(x[::-1]))
 
 

@@ -16,7 +16,8 @@ from tests.compare import assert_same
 from tests.cuda.emulator.module import ORDERS, LaunchError
 from tests.cuda.test_cupy_backend import device
 from xarr import lax
-from xarr_cupy import block_kernels, emitter, engine
+from xarr_cupy import block_kernels, emitter
+from xarr_cupy.runtime import command_builder
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -182,7 +183,7 @@ def test_a_missing_barrier_is_a_race(function: Any, cupy: Any, monkeypatch: pyte
             written(printer, text)
 
     monkeypatch.setattr(block_kernels.BlockPrinter, "line", line)
-    monkeypatch.setattr(engine, "emit", emitter.emit.__wrapped__)
+    monkeypatch.setattr(command_builder, "emit", emitter.emit.__wrapped__)
     device(cupy).races = True
     with pytest.raises(LaunchError, match=r"xarr_0: race: line \d+ (reads|writes) parts\d+\[\d\]"):
         np.asarray(xarr.jit(function)(xarr.asarray(normal(3, 300))))

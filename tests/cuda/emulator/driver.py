@@ -18,6 +18,7 @@ from tests.cuda.emulator.module import Module
 from tests.cuda.libraries import ARRAYS, gemm_strided_batched_ex
 from xarr.ir.types import TensorType
 from xarr_cupy.driver import BLOCK, Driver, HostArray
+from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table, address_of
 
 _ALIGNMENT = 256
 #: The device that each thread calls.
@@ -120,6 +121,17 @@ class EmulatedDriver:
         numbers = [np.array(each) for each in sizes]
         arguments = [*arguments, *[(each.ctypes.data, each.nbytes) for each in numbers]]
         module.launch(name, [min(blocks, self.blocks)], [BLOCK], arguments, self.order)
+
+    def prepare(self, launches: Launches) -> Launches:
+        return tuple(launches)
+
+    def submit(self, prepared: Launches, table: Table) -> None:
+        for each in prepared:
+            if isinstance(each, MemoryCopy):
+                self.copy(address_of(each.target, table), address_of(each.source, table), each.nbytes)
+            else:
+                arguments = [(address_of(location, table), nbytes) for location, nbytes in each.arguments]
+                self.launch(each.module, each.name, each.blocks, arguments, each.sizes)
 
 
 _module = lru_cache(None)(Module)

@@ -1,0 +1,1 @@
+"""Programs on a device: arrays, launches, commands, and how a plan becomes them."""

@@ -1,0 +1,427 @@
+"""From a plan to the commands that run it: where each array lies, and which kernels and copies run one after the other.
+
+All arrays of a program, those of plans inside of steps too, have locations that are known here, so that runs compute
+none.  What an operation of its own needs besides, which the plan does not know of, lies behind the plan's arena.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.plan import program_plan
+from xarr.compiler.plan.arena import aligned_size
+from xarr.compiler.plan.program_plan import Plan, Step
+from xarr.compiler.schedules.gpu.builders import computes, program_of
+from xarr.compiler.schedules.gpu.target import GpuTarget
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.types import Ints, TensorType, Type
+from xarr_cupy import libraries
+from xarr_cupy.driver import Driver
+from xarr_cupy.emitter import KernelSource, emit
+from xarr_cupy.runtime.arrays import DeviceArray, flatten_types
+from xarr_cupy.runtime.commands import (
+    Branching,
+    Checking,
+    Command,
+    Commands,
+    Computing,
+    Launching,
+    LocatedArray,
+    Multiplying,
+    compute_by_host,
+    compute_by_library,
+)
+from xarr_cupy.runtime.device import LoadedDevice
+from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
+
+#: The slots of the table: 0 is `launches.NUMBER`; then the arena, the arguments, the results, the constants.
+ARENA: Final = 1
+_FIRST_ARGUMENT: Final = 2
+
+
+class CodeOptions(NamedTuple):
+    """Choices of the code of kernels: for which machine, and whether they take the sizes of arrays as arguments."""
+
+    target: GpuTarget
+    any_sizes: bool = False
+
+
+class StandaloneKernel:
+    """A loop program that runs outside of a plan's buffers, with the types of its results."""
+
+    def __init__(self, program: Kernel, types: Iterable[TensorType]) -> None:
+        self.program, self.types = program, tuple(types)
+
+    @property
+    def scratch(self) -> int:
+        """Bytes of its scratch buffers."""
+        return sum(aligned_size(each.nbytes) for each in self.program.scratch)
+
+
+@lru_cache(1024)
+def kernel_of_graph(graph: Graph, target: GpuTarget) -> StandaloneKernel:
+    """The loop program of a graph whose results are arrays."""
+    return StandaloneKernel(program_of(graph, target), flatten_types(graph.result_types))
+
+
+@lru_cache(1024)
+def kernel_of_operation(op: Op, types: tuple[Type, ...], target: GpuTarget) -> StandaloneKernel | None:
+    """The loop program of one operation on operands of these types; None if there is none."""
+    operands = [parameter(type) for type in types]
+    node = Node(op, tuple(operands))
+    return kernel_of_graph(Graph(operands, [node]), target) if computes(node) else None
+
+
+class ProgramMemory:
+    """The slots of a program's table, and what of them is the same in each run.
+
+    * `arguments`, `results` - how many slots those have, `constants` - those that are on the device to stay,
+    * `nbytes` - bytes of the arena, with those behind the plan's.
+    """
+
+    def __init__(self, plan: Plan, device: LoadedDevice) -> None:
+        self.device = device
+        self.constants: list[DeviceArray] = []
+        self._arena = aligned_size(plan.layout.arena)
+        self.nbytes = self._arena
+        self.arguments = [Location(_FIRST_ARGUMENT + k) for k in range(len(plan.parameters))]
+        #: The buffers that are results with memory of their own, by their slots.
+        self.results = [
+            each
+            for each, memory in zip(plan.buffers, plan.layout.memory, strict=True)
+            if memory == "result" and each.base is None
+        ]
+        self._of_constants: dict[ops.Constant, Location] = {}
+
+    def result(self, index: int) -> Location:
+        """The location of a result that has memory of its own, by its index among them."""
+        return Location(_FIRST_ARGUMENT + len(self.arguments) + index)
+
+    def constant(self, op: ops.Constant) -> Location:
+        """The location of a constant, which is copied to the device now."""
+        if op not in self._of_constants:
+            slot = _FIRST_ARGUMENT + len(self.arguments) + len(self.results) + len(self.constants)
+            self._of_constants[op] = Location(slot)
+            self.constants.append(self.device.upload(np.asarray(op.array)))
+        return self._of_constants[op]
+
+    def scratch(self) -> ScratchMemory:
+        """Memory that one step needs, and no other at the same time."""
+        return ScratchMemory(self, self._arena)
+
+
+class ScratchMemory:
+    """Bytes behind the arena of the plan, from `end` on."""
+
+    def __init__(self, memory: ProgramMemory, end: int) -> None:
+        self._memory, self._end = memory, end
+
+    def location(self, nbytes: int) -> Location:
+        """The location of so many bytes more."""
+        start = self._end
+        self._end += aligned_size(nbytes)
+        self._memory.nbytes = max(self._memory.nbytes, self._end)
+        return Location(ARENA, start)
+
+    def operand(self, type: TensorType) -> LocatedArray:
+        """An array of a type in bytes of its own."""
+        return LocatedArray(self.location(type.nbytes), type)
+
+
+def root_of(plan: Plan, number: int) -> int:
+    """The buffer that has the memory of a buffer."""
+    while (base := plan.buffers[number].base) is not None:
+        number = base
+    return number
+
+
+class CommandList:
+    """Commands as they are added, launches that follow one another as one."""
+
+    def __init__(self, device: LoadedDevice) -> None:
+        self._driver = device.driver
+        self._commands: list[Command] = []
+        self._launches: list[KernelLaunch | MemoryCopy] = []
+        self._nodes: list[Node] = []
+
+    def launch(self, node: Node, launches: Iterable[KernelLaunch | MemoryCopy]) -> None:
+        """Launch what an operation needs."""
+        self._launches += launches
+        self._nodes.append(node)
+
+    def add(self, command: Command) -> None:
+        self._close()
+        self._commands.append(command)
+
+    def _close(self) -> None:
+        if self._launches:
+            prepared = self._driver.prepare(self._launches)
+            self._commands.append(Launching(tuple(dict.fromkeys(self._nodes)), prepared))
+            self._launches, self._nodes = [], []
+
+    def commands(self) -> Commands:
+        self._close()
+        return tuple(self._commands)
+
+
+class PlanCommands(ABC):
+    """Adds the commands of a plan to a list.
+
+    * `arena` - where its arena begins, `arguments` - where those are,
+    * `results` - where its buffers are that are neither arguments nor constants nor in the arena, by their numbers,
+    * `outermost` - the node of the program's graph that it computes a part of, None for the program itself.
+    """
+
+    def __init__(
+        self,
+        memory: ProgramMemory,
+        options: CodeOptions,
+        out: CommandList,
+        plan: Plan,
+        arena: Location,
+        arguments: Sequence[Location],
+        results: Mapping[int, Location],
+        outermost: Node | None = None,
+    ) -> None:
+        self.memory, self.options, self.out = memory, options, out
+        self.plan, self.arena, self.outermost = plan, arena, outermost
+        self._locations = {**dict(zip(plan.parameters, arguments, strict=True)), **results}
+
+    # --- arrays ------------------------------------------------------------------------------------------
+
+    def operand(self, number: int) -> LocatedArray:
+        """The array of a buffer."""
+        root = root_of(self.plan, number)
+        if root not in self._locations:
+            buffer, offset = self.plan.buffers[root], self.plan.layout.offsets[root]
+            if buffer.constant is not None:
+                self._locations[root] = self.memory.constant(buffer.constant)
+            else:
+                assert offset is not None, "results have locations"
+                self._locations[root] = self.arena.plus(offset)
+        return LocatedArray(self._locations[root], self.plan.buffers[number].type)
+
+    def operands(self, numbers: Iterable[int]) -> tuple[LocatedArray, ...]:
+        return tuple([self.operand(number) for number in numbers])
+
+    # --- steps -------------------------------------------------------------------------------------------
+
+    def add_all(self) -> None:
+        """Add the commands of all steps."""
+        for index, step in enumerate(self.plan.steps):
+            space = self.plan.layout.workspaces[index]
+            self._add(step, self.arena.plus(space.offset if space else 0))
+
+    def _add(self, step: Step, workspace: Location) -> None:
+        inputs = self.operands(step.inputs)
+        outputs = self.operands(step.outputs)
+        match step:
+            case program_plan.View():
+                pass
+            case program_plan.Launch():
+                assert step.program is not None, "plans of this backend are made with its schedule"
+                self.launch(step.node, step.program, [*inputs, *outputs], workspace)
+            case program_plan.Copy():
+                self.copy(step.node, outputs[0], inputs[0])
+            case program_plan.CheckStep() if not step.outputs:
+                assert step.call is not None
+                self.out.add(Checking(self.node_to_blame(step.node), step.call, inputs))
+            case program_plan.PlanCall():
+                self.call(step, inputs, outputs, workspace)
+            case program_plan.Branch():
+                self.branch(step, inputs, outputs, workspace)
+            case program_plan.LoopStep():
+                self.loop(step, inputs, workspace)
+            case program_plan.LaunchLoop():
+                self.launch_loop(step, inputs, outputs)
+            case _:
+                self.compute(step, inputs, outputs)
+
+    def node_to_blame(self, node: Node) -> Node:
+        """The node of the program's graph that is told where `node` fails."""
+        return self.outermost or node
+
+    def copy(self, node: Node, target: LocatedArray, source: LocatedArray) -> None:
+        if target.location != source.location and target.type.nbytes:
+            self.out.launch(node, [MemoryCopy(target.location, source.location, target.type.nbytes)])
+
+    def launch(self, node: Node, kernel: Kernel, arrays: Sequence[LocatedArray], workspace: Location) -> None:
+        """Run a loop program."""
+        self.out.launch(node, self.launches_of(kernel, arrays, workspace))
+
+    def launches_of(
+        self, kernel: Kernel, arrays: Sequence[LocatedArray], workspace: Location
+    ) -> list[KernelLaunch]:
+        """The launches of a loop program; its scratch buffers lie one after the other in the workspace."""
+        source = emit(kernel, self.options.any_sizes)
+        return launches_of(self.memory.device.driver, kernel, source, arrays, workspace)
+
+    # --- operations of their own -------------------------------------------------------------------------
+
+    def compute(
+        self, step: Step, inputs: tuple[LocatedArray, ...], outputs: tuple[LocatedArray, ...]
+    ) -> None:
+        """Add one operation: by a library or a kernel where there is one, else by the host."""
+        node, blamed = step.node, self.node_to_blame(step.node)
+        targets = tuple(
+            [
+                None if self.plan.buffers[number].is_view else output
+                for number, output in zip(step.outputs, outputs, strict=True)
+            ]
+        )
+        if libraries.multiplies(node):
+            self.multiply(node, inputs, outputs[0])
+        elif libraries.computes(node):
+            self.out.add(Computing(blamed, node, compute_by_library, inputs, targets))
+        elif (kernel := self._kernel_of(node)) is not None:
+            self.launch_alone(node, kernel, inputs, outputs)
+        elif any(type.size for type in flatten_types([node.type])):
+            self.out.add(Computing(blamed, node, compute_by_host, inputs, targets))
+
+    def _kernel_of(self, node: Node) -> StandaloneKernel | None:
+        return kernel_of_operation(node.op, tuple([each.type for each in node.operands]), self.options.target)
+
+    def launch_alone(
+        self,
+        node: Node,
+        kernel: StandaloneKernel,
+        inputs: Sequence[LocatedArray],
+        outputs: Sequence[LocatedArray],
+        scratch: ScratchMemory | None = None,
+    ) -> None:
+        """Run a loop program that knows nothing of the plan: none of its outputs may lie over an input."""
+        scratch = scratch or self.memory.scratch()
+        read = {each.location for each in inputs}
+        own = [scratch.operand(each.type) if each.location in read else each for each in outputs]
+        self.launch(node, kernel.program, [*inputs, *own], scratch.location(kernel.scratch))
+        for target, source in zip(outputs, own, strict=True):
+            self.copy(node, target, source)
+
+    def multiply(self, node: Node, inputs: Sequence[LocatedArray], output: LocatedArray) -> None:
+        """Call cuBLAS, after kernels that transpose what it cannot take as it lies."""
+        assert isinstance(node.op, ops.DotGeneral)
+        product, scratch = (
+            libraries.product_of(node.op, inputs[0].type, inputs[1].type),
+            self.memory.scratch(),
+        )
+        lhs, rhs = [
+            each if order is None else self.transpose(node, each, order, scratch)
+            for each, order in zip(inputs, product.permutations, strict=True)
+        ]
+        self.out.add(Multiplying(self.node_to_blame(node), product, lhs, rhs, output))
+
+    def transpose(
+        self, node: Node, array: LocatedArray, permutation: Ints, scratch: ScratchMemory
+    ) -> LocatedArray:
+        kernel = kernel_of_operation(ops.Transpose(permutation), (array.type,), self.options.target)
+        assert kernel is not None
+        result = scratch.operand(kernel.types[0])
+        self.launch_alone(node, kernel, [array], [result], scratch)
+        return result
+
+    # --- plans inside of steps ---------------------------------------------------------------------------
+
+    def add_plan(
+        self,
+        out: CommandList,
+        step: Step,
+        plan: Plan,
+        workspace: Location,
+        arguments: Sequence[Location],
+        results: Sequence[Location],
+    ) -> None:
+        """Add the commands of a plan inside of a step, whose arena is the beginning of the workspace."""
+        own: dict[int, Location] = {}
+        for number, location in zip(plan.results, results, strict=True):
+            root = root_of(plan, number)
+            if plan.layout.memory[root] == "result":
+                own.setdefault(root, location)
+        outermost = self.node_to_blame(step.node)
+        inner = type(self)(self.memory, self.options, out, plan, workspace, arguments, own, outermost)
+        inner.add_all()
+        # What is an argument is copied first: a result may lie over one.
+        copies = [
+            (inner.operand(number), location) for number, location in zip(plan.results, results, strict=True)
+        ]
+        copies.sort(key=lambda pair: pair[0].location not in arguments)
+        for source, location in copies:
+            inner.copy(step.node, LocatedArray(location, source.type), source)
+
+    def call(
+        self,
+        step: program_plan.PlanCall,
+        inputs: Sequence[LocatedArray],
+        outputs: Sequence[LocatedArray],
+        workspace: Location,
+    ) -> None:
+        self.add_plan(
+            self.out,
+            step,
+            step.plan,
+            workspace,
+            [each.location for each in inputs],
+            [each.location for each in outputs],
+        )
+
+    def branch(
+        self,
+        step: program_plan.Branch,
+        inputs: Sequence[LocatedArray],
+        outputs: Sequence[LocatedArray],
+        workspace: Location,
+    ) -> None:
+        arguments = [each.location for each in inputs[1:]]
+        results = [each.location for each in outputs]
+        branches = []
+        for plan in step.branches:
+            out = CommandList(self.memory.device)
+            self.add_plan(out, step, plan, workspace, arguments, results)
+            branches.append(out.commands())
+        self.out.add(Branching(self.node_to_blame(step.node), step, inputs[0], tuple(branches)))
+
+    # --- loops -------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def loop(self, step: program_plan.LoopStep, inputs: Sequence[LocatedArray], workspace: Location) -> None:
+        """Add a loop of plans."""
+
+    @abstractmethod
+    def launch_loop(
+        self, step: program_plan.LaunchLoop, inputs: Sequence[LocatedArray], outputs: Sequence[LocatedArray]
+    ) -> None:
+        """Add a loop that needs nothing but kernels."""
+
+
+def launches_of(
+    driver: Driver, kernel: Kernel, source: KernelSource, arrays: Sequence[LocatedArray], workspace: Location
+) -> list[KernelLaunch]:
+    """The launches of a loop program, whose CUDA C++ is `source`: see `PlanCommands.launches_of`."""
+    module = driver.load(source.text)
+    buffers = (*kernel.inputs, *kernel.outputs)
+    locations = {each: array.location for each, array in zip(buffers, arrays, strict=True)}
+    for buffer in kernel.scratch:
+        locations[buffer] = workspace
+        workspace = workspace.plus(aligned_size(buffer.nbytes))
+    calls = source.calls
+    # Copies to an output are spared where what is copied can be computed there: not over an input.
+    if not {locations[each] for each in kernel.inputs} & {locations[each] for each in kernel.outputs}:
+        locations |= {each.copied: locations[each.buffers[0]] for each in calls if each.copied is not None}
+        calls = tuple([each for each in calls if each.copied is None])
+    return [
+        KernelLaunch(
+            module,
+            call.name,
+            call.blocks,
+            tuple([Argument(locations[each], each.nbytes) for each in call.buffers]),
+            call.sizes,
+        )
+        for call in calls
+    ]

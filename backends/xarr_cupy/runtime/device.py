@@ -1,0 +1,86 @@
+"""A device with what the host remembers of it: arrays go in and out, and a fault names what was launched before."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.errors import BackendError
+from xarr.ir.graph import Node
+from xarr.ir.types import TensorType
+from xarr_cupy.driver import Driver
+from xarr_cupy.runtime.arrays import DeviceArray
+
+#: Operations that the error for a fault lists at most.
+_MOST_LISTED: Final = 8
+
+
+class LoadedDevice:
+    """A driver, and the operations that ran on it last, which the error of a device that failed names."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self._recent: deque[Sequence[Node]] = deque(maxlen=_MOST_LISTED)
+        self._launched = 0
+
+    def remember(self, nodes: Sequence[Node]) -> None:
+        """Note that operations, one at least, are launched now."""
+        self._recent.append(nodes)
+        self._launched += len(nodes)
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Let the error of a device that failed list the operations that may have done it."""
+        try:
+            yield
+        except BackendError as error:
+            for line in self._suspects():
+                error.add_note(line)
+            raise
+
+    def _suspects(self) -> list[str]:
+        """A line for each of the latest operations since the host waited, the latest first."""
+        nodes = [node for nodes in reversed(self._recent) for node in reversed(nodes)][:_MOST_LISTED]
+        more = f" (the last {len(nodes)} of {self._launched})" if self._launched > len(nodes) else ""
+        return [
+            f"launched before{more}: {node.op.called} -> {node.type}, built at {node.source}"
+            for node in nodes
+        ]
+
+    def forget(self) -> None:
+        """Note that the host has waited, and nothing failed."""
+        self._recent.clear()
+        self._launched = 0
+
+    def new(self, type: TensorType) -> DeviceArray:
+        return DeviceArray(self.driver.allocate(type.nbytes), type)
+
+    def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
+        made = self.new(TensorType(array.shape, array.dtype))
+        self._fill(made, array)
+        return made
+
+    def _fill(self, target: DeviceArray, array: np.ndarray[Any, Any]) -> None:
+        if array.size:
+            with self.faults():
+                self.driver.upload(target.address, np.ascontiguousarray(array))
+
+    def write(self, target: DeviceArray, value: np.ndarray[Any, Any] | DeviceArray) -> None:
+        """Copy a value of the host or of the device into an array."""
+        if not isinstance(value, DeviceArray):
+            self._fill(target, np.asarray(value, target.type.dtype))
+        elif target.address != value.address and target.type.nbytes:
+            with self.faults():
+                self.driver.copy(target.address, value.address, target.type.nbytes)
+
+    def download(self, array: DeviceArray) -> np.ndarray[Any, Any]:
+        made = np.empty(array.type.shape, array.type.dtype)
+        if made.size:
+            with self.faults():
+                self.driver.download(made, array.address)
+            self.forget()
+        return made
