@@ -42,6 +42,13 @@ def lowest(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", *(session.posargs or ("-n", "2")))
 
 
+@nox.session(default=False, python="3.12")
+def reach(session: nox.Session) -> None:
+    """The check that the tests of each module run it; files of tests after `--` stand for all."""
+    session.install(".[test]")
+    session.run("python", "-m", "tests.support.reached_modules", *session.posargs)
+
+
 #: What CI leaves out for its time, by the names that `nox -s thorough -- NAME …` chooses from: variables and arguments.
 THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "fuzz": ({"ORACLE": "live"}, ("--thorough",)),
@@ -71,14 +78,13 @@ THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 def thorough(session: nox.Session) -> None:
     """All that CI leaves out for its time, or the parts named after `--`; goes on after a part that fails.
 
-    The parts are those of THOROUGH, `machines` and `lowest`.  The whole takes hours.
+    The parts are those of THOROUGH, `machines`, `lowest` and `reach`.  The whole takes hours.
     """
-    names = session.posargs or [*THOROUGH, "machines", "lowest"]
-    unknown = sorted(set(names) - {*THOROUGH, "machines", "lowest"})
+    parts = [*THOROUGH, "machines", "lowest", "reach"]
+    names = session.posargs or parts
+    unknown = sorted(set(names) - set(parts))
     if unknown:
-        session.error(
-            f"wanted parts among {', '.join([*THOROUGH, 'machines', 'lowest'])}, got {', '.join(unknown)}"
-        )
+        session.error(f"wanted parts among {', '.join(parts)}, got {', '.join(unknown)}")
     session.install(".[test]")
     failed = []
     for name in names:
@@ -89,7 +95,7 @@ def thorough(session: nox.Session) -> None:
             elif name == "machines":
                 session.run("python", ".ci/machines.py")
             else:
-                session.notify("lowest")
+                session.notify(name, posargs=())
         except nox.command.CommandFailed:
             failed.append(name)
     if failed:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -30,11 +31,30 @@ def named_tests(module: Path) -> list[Path]:
     return [each / name for each in (folder, *folder.parents) if each.parts[:1] == ("tests",)]
 
 
+def find_tests_by_name(root: Path, modules: Iterable[Path]) -> dict[Path, Path]:
+    """The test file of each module that has one of its name.
+
+    A file that mirrors one module more nearly is not another's: `tests/test_backend.py` is that of `xarr/backend.py`.
+    """
+    claims: dict[Path, list[tuple[int, Path]]] = {}
+    for module in modules:
+        existing = (each for each in enumerate(named_tests(module)) if (root / each[1]).exists())
+        for distance, test in islice(existing, 1):
+            claims.setdefault(test, []).append((distance, module))
+    return {
+        module: test
+        for test, rivals in claims.items()
+        for distance, module in rivals
+        if distance == min(rivals)[0]
+    }
+
+
 def problems(root: Path, modules: list[Path], rows: Rows) -> list[str]:
     """Modules without a test, rows without a module or a need, and tests that do not name what they test."""
     lines = []
+    named = find_tests_by_name(root, modules)
     for module in modules:
-        by_name = any((root / test).exists() for test in named_tests(module))
+        by_name = module in named
         if by_name == (module.as_posix() in rows):
             lines.append(
                 f"{module} has a test of its name and a row too: delete the row"
@@ -107,5 +127,11 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
         :1
     ]
     assert "delete the row" in line
+    nearer = tmp_path / "xarr" / "movement.py"
+    nearer.write_text("def reverse(): ...\n")
+    (tmp_path / "tests" / "test_movement.py").write_text("import xarr.movement\n")
+    (tmp_path / "tests" / "lax" / "test_movement.py").unlink()
+    (line,) = problems(tmp_path, modules_of(tmp_path), right)
+    assert line.startswith("xarr/lax/movement.py: wanted tests/lax/test_movement.py"), "it is another's"
     (line,) = problems(tmp_path, modules, {**right, "xarr/gone.py": ("tests/test_all.py", "take")})
     assert "no file xarr/gone.py" in line

@@ -1,16 +1,20 @@
-"""A plugin of pytest that says which rows of `tests/meta/modules.tsv` name a test that does not run the module.
+"""A check that the tests of each module run it, for Python 3.12 or later, by a plugin of pytest.
 
-`python -m pytest -n 0 -p tests.support.reached_modules`, on Python 3.12 or later: the files of tests that the table
-names are run, and no others.  A module counts as run where a test enters one of its functions; of a module without
-functions, or one that only other processes run, nothing can be said.
+`python -m tests.support.reached_modules`, or with files of tests after it.  Each file runs in a process of its own: a
+function that keeps its results (`functools.cache`, compiled programs) runs only in the first file that calls it.  A
+module counts as run where a test enters one of its functions; of one without functions nothing can be said.
+Whether the tests pass is left to other runs.
 """
 
 from __future__ import annotations
 
 import ast
+import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType
@@ -18,7 +22,10 @@ from typing import Any
 
 import pytest
 
-from tests.meta.test_modules import CHECKOUT, TABLE, rows_of
+from tests.meta.test_modules import CHECKOUT, TABLE, find_tests_by_name, modules_of, rows_of
+
+#: Exit statuses of a run of pytest that ran all its tests, whether they passed or not.
+_COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 
 
 class ReachedModules:
@@ -59,38 +66,57 @@ class ReachedModules:
 
 def has_functions(module: Path) -> bool:
     """Whether anything can be said of a module: a function other than a stub of a protocol."""
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
     return any(
-        isinstance(each, functions) for each in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        isinstance(each, ast.Lambda)
+        or (isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef) and not all(map(_is_stub, each.body)))
+        for each in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
     )
 
 
+def _is_stub(statement: ast.stmt) -> bool:
+    """Whether a statement is a docstring or an ellipsis."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def find_tests_of_modules(root: Path) -> dict[str, str]:
+    """The file of tests of each module, by its name or by the table."""
+    named = {
+        module.as_posix(): test.as_posix()
+        for module, test in find_tests_by_name(root, modules_of(root)).items()
+    }
+    rows = rows_of(TABLE.read_text(encoding="utf-8"))
+    return named | {module: test for module, (test, _) in rows.items()}
+
+
+def imported_file(module: str) -> Path:
+    """The file that a module is imported from: backends may lie where they were installed."""
+    package, *rest = Path(module.removeprefix("backends/")).parts
+    spec = find_spec(package)
+    assert spec is not None and spec.origin is not None, f"{package} is not installed"
+    return Path(spec.origin).parent.joinpath(*rest)
+
+
 def find_problems(
-    root: Path, rows: Mapping[str, tuple[str, str]], reached: Mapping[Path, Iterable[str]]
+    tests: Mapping[str, str],
+    reached: Mapping[str, Iterable[str]],
+    file_of: Callable[[str], Path] = imported_file,
 ) -> list[str]:
-    """A line for each row whose test ran without entering a function of the module."""
+    """A line for each module whose test ran without entering a function of it."""
     return [
         f"{module}: no test of {test} runs a function of it"
-        for module, (test, _) in rows.items()
-        if root / test in reached
-        and has_functions(root / module)
-        and str(root / module) not in reached[root / test]
+        for module, test in tests.items()
+        if test in reached and has_functions(file_of(module)) and str(file_of(module)) not in reached[test]
     ]
 
 
-_ROWS = rows_of(TABLE.read_text(encoding="utf-8"))
-_TESTS = {CHECKOUT / test for test, _ in _ROWS.values()}
+# --- the plugin, of a run of some files -------------------------------------------------------------------
+
 _REACHED: ReachedModules | None = None
 
 
 def pytest_configure() -> None:
     global _REACHED
     _REACHED = ReachedModules()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of files in the table, file by file."""
-    items[:] = sorted((each for each in items if each.path in _TESTS), key=lambda each: each.path)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -103,10 +129,38 @@ def pytest_runtest_protocol(item: pytest.Item) -> Any:
         _REACHED.end()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Let the exit status of a run that is complete say whether there are problems, and print them."""
     assert _REACHED is not None
-    lines = find_problems(CHECKOUT, _ROWS, _REACHED.by_test)
-    tests = f"{len(_REACHED.by_test)} of {len(_TESTS)} files"
-    terminalreporter.section(f"rows of modules.tsv whose test does not run the module, {tests}")
-    for line in lines:
-        terminalreporter.write_line(line)
+    if exitstatus in _COMPLETE:
+        reached = {test.relative_to(CHECKOUT).as_posix(): files for test, files in _REACHED.by_test.items()}
+        lines = find_problems(find_tests_of_modules(CHECKOUT), reached)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED if lines else pytest.ExitCode.OK
+        print("", *lines, sep="\n")
+
+
+# --- all files ----------------------------------------------------------------------------------------------
+
+
+def run_file(test: str) -> tuple[int, str]:
+    """The exit status and the output of a run of one file with the plugin."""
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-p", "tests.support.reached_modules", test]
+    result = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def main(files: Sequence[str], run: Callable[[str], tuple[int, str]] = run_file) -> str | None:
+    """Print the problems of the files, by default of all that modules have; returns why the check failed."""
+    tests = list(files) or sorted(set(find_tests_of_modules(CHECKOUT).values()))
+    bad = 0
+    with ThreadPoolExecutor(2) as pool:
+        for test, (status, output) in zip(tests, pool.map(run, tests), strict=True):
+            lines = [line for line in output.splitlines() if f": no test of {test} runs" in line]
+            bad += status != pytest.ExitCode.OK
+            if lines or status != pytest.ExitCode.OK:
+                print(*(lines or [f"{test}: pytest ended with {status}", output]), sep="\n", flush=True)
+    return f"{bad} of {len(tests)} files" if bad else None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
