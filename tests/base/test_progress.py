@@ -149,9 +149,27 @@ def test_evaluate_shows_every_step_and_changes_no_bit(
     # A line for each step and for each iteration of the loop, and the last once more.
     count = int(lines[-1].partition("| ")[2].partition("/")[0])
     assert lines[-1].startswith(f"it 100% |{'█' * 24}| {count}/{count} [")
-    shown = [line for line in lines if line.startswith("it ")]
-    assert len(shown) == count + 5 + 1
-    assert sum("of a loop" in line for line in shown) == 5
+    assert len(lines) == count + 5 + 1
+    assert all(line.startswith("it ") for line in lines), (
+        "the bar of the loop is not drawn beside that of evaluate"
+    )
+    assert sum("of a loop" in line for line in lines) == 5
+
+
+def test_a_bar_inside_of_another_is_not_drawn(capsys: pytest.CaptureFixture[str]) -> None:
+    def inner(i: Any, total: Any) -> Any:
+        return lax.fori_loop(0, 2, lambda j, part: part + xarr.sin(i * part), total, progress="inner")
+
+    with xarr.config(fusion="off"):
+        start = xarr.asarray(0.5)
+        lines = capture_bar(
+            lambda: xarr.evaluate(lax.fori_loop(0, 3, inner, start, progress="outer")), capsys
+        )
+        assert [line.split()[0] for line in lines] == ["outer"] * 4
+        lines = capture_bar(lambda: xarr.evaluate(lax.fori_loop(0, 3, inner, start), progress="it"), capsys)
+        assert {line.split()[0] for line in lines} == {"it"}
+        lines = capture_bar(lambda: xarr.evaluate(inner(1.0, start)), capsys)
+        assert [line.split()[0] for line in lines] == ["inner"] * 3
 
 
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
@@ -234,7 +252,16 @@ def test_a_backend_that_cannot_say_how_far_it_is_runs_all_the_same(
     assert_same(x, np.full(3, 2.0))
 
 
-@pytest.mark.parametrize("wanted", [1, None, b"x"], ids=repr)
-def test_evaluate_refuses_another_label(wanted: object) -> None:
-    with pytest.raises(InputError, match="wanted True, False or a label for progress"):
-        xarr.evaluate(xarr.ones(3), progress=wanted)  # type: ignore[arg-type]
+@pytest.mark.parametrize("wanted", [1, None, b"x", "", "two\nlines", "\ud800", np.True_, 0.0, ()], ids=ascii)
+def test_a_label_is_one_line(wanted: Any) -> None:
+    calls: dict[str, Callable[[], Any]] = {
+        "evaluate": lambda: xarr.evaluate(xarr.ones(3), progress=wanted),
+        "while_loop": lambda: lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0, progress=wanted),
+        "fori_loop": lambda: lax.fori_loop(0, 1, lambda i, x: x, 0, progress=wanted),
+        "scan": lambda: lax.scan(lambda c, x: (c, x), 0, xarr.ones(3), progress=wanted),
+    }
+    for name, call in calls.items():
+        with pytest.raises(
+            InputError, match=f"^{name}: wanted True, False or a label for progress, in one line"
+        ):
+            call()

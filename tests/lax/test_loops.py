@@ -240,7 +240,7 @@ def test_a_short_loop_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_progress_must_be_a_label() -> None:
-    with pytest.raises(InputError, match="wanted True, False or a label for progress, got 3"):
+    with pytest.raises(InputError, match="wanted True, False or a label for progress, in one line, got 3"):
         lax.fori_loop(0, 2, lambda i, x: x, 0, progress=3)  # type: ignore[arg-type]
 
 

@@ -2,18 +2,21 @@
 
 `ProgressBar` is such a callback; it draws on standard error.  On a terminal one line is redrawn at most ten times a
 second; elsewhere, as in a log file, a line is written every ten seconds.  Work that ends within half a second shows
-nothing.
+nothing, nor does work that is a part of other work with a bar: two bars would draw over each other.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Final, Self, TextIO
+
+from xarr.errors import InputError
 
 _WIDTH: Final = 24
 _PATIENCE: Final = 0.5
@@ -52,11 +55,43 @@ class StepCounter:
         self._progress(self.steps, self._total, self.iterations)
 
 
+def check_label(name: str, progress: object, default: str) -> str | None:
+    """The label that `progress`, an argument of the function `name`, asks for: `default` for True, None for False.
+
+    Raises InputError for what is neither a bool nor a label of printable characters.
+    """
+    if isinstance(progress, bool):
+        return default if progress else None
+    if isinstance(progress, str) and progress and progress.isprintable():
+        return str.__str__(progress)
+    raise InputError(
+        f"{name}: wanted True, False or a label for progress, in one line, got {progress!r}; True calls it {default!r}"
+    )
+
+
+class _Bars(threading.local):
+    """The bars of a thread."""
+
+    def __init__(self) -> None:
+        #: Whether one is drawn now.
+        self.is_drawing = False
+
+
+_bars: Final = _Bars()
+
+
 @contextmanager
 def show_progress(label: str, total: int | None) -> Iterator[StepCounter]:
-    """Draw a bar while the block runs, of the steps that it counts."""
+    """Draw a bar while the block runs, of the steps that it counts, unless another bar is drawn."""
+    if _bars.is_drawing:
+        yield StepCounter(_ignore, total)
+        return
     with ProgressBar(label) as bar:
         yield StepCounter(bar, total)
+
+
+def _ignore(steps: int, total: int | None, iterations: int) -> None:
+    """Draw nothing, as a `ProgressCallback`."""
 
 
 class ProgressBar:
@@ -76,6 +111,8 @@ class ProgressBar:
         # A program without a console, as under pythonw, has no standard error: sys.stderr is None.
         self._next = math.inf if self._stream is None else self._start + _PATIENCE
         self._drawn = 0
+        #: Whether another bar is drawn around this one.
+        self._outer = False
 
     def __call__(self, steps: int, total: int | None, iterations: int) -> None:
         """Draw the new state, if the last line was drawn long enough ago."""
@@ -86,12 +123,14 @@ class ProgressBar:
             self._draw(now)
 
     def __enter__(self) -> Self:
+        self._outer, _bars.is_drawing = _bars.is_drawing, True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Draw the last state, if any was drawn, and end the line."""
+        _bars.is_drawing = self._outer
         if self._drawn:
             self._draw(time.monotonic())
             if self._interactive:

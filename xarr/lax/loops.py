@@ -14,6 +14,7 @@ import numpy as np
 
 from xarr import tree
 from xarr.base.host_arrays import is_weak, scalar
+from xarr.base.progress import check_label
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.dtypes import INTEGER, PREDICATE
@@ -66,10 +67,8 @@ def while_loop(
 def _progress(
     name: str, progress: ShowProgress, counter: tuple[int, int] | None = None
 ) -> ops.Progress | None:
-    if type(progress) not in (bool, str):
-        raise InputError(f"{name}: wanted True, False or a label for progress, got {progress!r}")
-    label = progress if isinstance(progress, str) else name
-    return ops.Progress(label, counter) if progress else None
+    label = check_label(name, progress, name)
+    return None if label is None else ops.Progress(label, counter)
 
 
 def _while(

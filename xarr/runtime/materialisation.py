@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from xarr import backend as backends, tree
+from xarr.base.progress import check_label
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import InputError, XarrError
@@ -37,20 +38,17 @@ def evaluate(*handles: Any, progress: bool | str = False) -> None:
     an Array that stands for an argument of a traced function, InputError for what is no Array or another kind of
     `progress`.
     """
-    if type(progress) not in (bool, str):
-        raise InputError(f"evaluate: wanted True, False or a label for progress, got {progress!r}")
     try:
-        _evaluate(handles, progress)
+        _evaluate(handles, None if progress is False else check_label("evaluate", progress, "evaluate"))
     except XarrError as error:
         shorten(error)
         raise
 
 
-def _evaluate(handles: tuple[object, ...], progress: bool | str) -> None:
-    if progress is False and len(handles) == 1 and isinstance(handles[0], Handle):
+def _evaluate(handles: tuple[object, ...], label: str | None) -> None:
+    if label is None and len(handles) == 1 and isinstance(handles[0], Handle):
         compute(handles[0])
         return
-    label = "evaluate" if progress is True else progress or None
     pending: dict[Device, list[Node]] = {}
     for handle in tree.leaves(handles):
         if not isinstance(handle, Handle):
