@@ -24,7 +24,7 @@ from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.compiler.plan.planner import plan
 from xarr.errors import DonationError
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.graph import Donated, Graph, Node, parameter
 from xarr.ir.types import TensorType
 from xarr.transforms.lowering import ShapeDtypeStruct
 
@@ -353,6 +353,45 @@ def test_a_thread_reads_all_or_finds_it_donated(read: Callable[[xarr.Array], Any
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_of_two_threads_one_is_given_the_arrays(count: int) -> None:
+    """The other gets none of them, even where only one of its own is gone, and the usual error."""
+    step = xarr.jit(lambda *arrays: sum(arrays[1:], arrays[0] * 2 + 1), donate_argnums=tuple(range(count)))
+    step(*[make() for _ in range(count)])
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(200):
+            arrays, outcomes = [make() for _ in range(count)], []
+            start = threading.Barrier(2)
+
+            def call(
+                own: list[Any], start: threading.Barrier = start, outcomes: list[Any] = outcomes
+            ) -> None:
+                start.wait()
+                try:
+                    outcomes.append(np.asarray(step(*own)))
+                except DonationError as error:
+                    outcomes.append(str(error))
+
+            spare = [make() for _ in range(count - 1)]
+            threads = [threading.Thread(target=call, args=(own,)) for own in (arrays, [*spare, arrays[0]])]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            results = [each for each in outcomes if isinstance(each, np.ndarray)]
+            (refused,) = [each for each in outcomes if isinstance(each, str)]
+            assert_same(results[0], np.full(SIZE, 2.0 + count))
+            assert "its Array was donated to a function" in refused
+            left = [each for each in (*arrays[1:], *spare) if not isinstance(each._node.op, Donated)]
+            assert len(left) == count - 1
+            for each in left:
+                assert_same(each, np.ones(SIZE))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_all_memory_counts_as_shared_where_no_plan_says_otherwise() -> None:

@@ -7,13 +7,38 @@ that read it just now, and `exposed` is set by whatever else gets at its value.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable
+from typing import Final
+
 from xarr.base import python_build
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Node
+from xarr.runtime.handles import Handle, compute
+
+#: Held while it is decided which of two calls an Array is given to.
+_lock: Final = threading.RLock()
+
+
+def give_away(arrays: Iterable[tuple[Handle, Node]], taker: str) -> None:
+    """Give all of these Arrays away to the function `taker`, or none of them; an Array may be there twice.
+
+    Each stands with the node that it showed when the caller read its value.
+    Raises DonationError if a call in another thread was given one of them since then.
+    """
+    pairs = list(arrays)
+    with _lock:
+        for array, node in pairs:
+            if array._node is not node and isinstance(array._node.op, Donated):
+                compute(array)  # which says to whom it was given
+        for array, node in pairs:
+            # Another thread may have written to it, so that it shows another value: that one was not read.
+            if array._node is node:
+                array._give_away(taker)
 
 
 def claim(node: Node, device: Device, taker: str) -> None:
-    """Let programs on `device` write to the buffer of a node whose one Array is given away to the function `taker`.
+    """Let programs on `device` write to the buffer of a node whose Array was given away to the function `taker`.
 
     Not if another Array shows the node, another call reads it, or its memory is exposed.  The caller has counted
     itself among the readers, and has read the value: another caller who comes to the node after this finds it donated.
@@ -26,7 +51,7 @@ def claim(node: Node, device: Device, taker: str) -> None:
         return
     donated = Donated(node.type, taker)
     # From here to the last line nothing is called, so that no other thread comes between.
-    if node.exposed or node.handles != 2 or node.value is None:
+    if node.exposed or node.handles != 1 or node.value is None:
         return
     buffer, node.value, node.op = node.value, None, donated
     device.backend.claim(buffer)

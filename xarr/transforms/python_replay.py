@@ -34,7 +34,7 @@ from xarr.ir.types import TensorType
 from xarr.runtime import handles, trace_stack
 from xarr.runtime.check_flags import attach_results, flags_of, unread
 from xarr.runtime.evaluation import explain
-from xarr.transforms.donation import claim
+from xarr.transforms.donation import claim, give_away
 from xarr.transforms.signature import BoundCall, Static, TracedArgument, exact
 from xarr.transforms.traced import Converted, Traced
 from xarr.tree import Structure, flatten, unflatten
@@ -112,6 +112,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "MISSED": MISSED,
     "unshare": unshare,
     "claim": claim,
+    "give_away": give_away,
     "release": handles.release,
     "exact": exact,
     "scalar": scalar,
@@ -377,9 +378,9 @@ class _ReplayWriter:
         donation = self.traced.donation
         leaves = [index for index in donation.leaves if self.call.sources[index] == "Array"]
         taker = self._name("W", donation.taker) if leaves else ""
-        # All claims first, as in `Traced.run`.
-        claims = [f"claim(n{index}, device, {taker})" for index in leaves]
-        return [*claims, *[f"x{index}._give_away({taker})" for index in leaves]]
+        pairs = "".join([f"(x{index}, n{index}), " for index in leaves])
+        gifts = [f"give_away(({pairs.strip()}), {taker})"] if leaves else []
+        return [*gifts, *[f"claim(n{index}, device, {taker})" for index in leaves]]
 
     def _releases(self) -> list[str]:
         lines = [

@@ -21,7 +21,7 @@ from xarr.runtime import handles, materialisation
 from xarr.runtime.check_flags import attach, flags_of, unread
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
-from xarr.transforms.donation import claim
+from xarr.transforms.donation import claim, give_away
 from xarr.transforms.signature import Signature
 from xarr.transforms.weak_numbers import Definitions, compute, define
 from xarr.tree import Structure
@@ -133,11 +133,11 @@ class Traced:
             materialisation.evaluate(*[leaves[index] for index in read])
             flags = flags_of([*read.values(), *self.captured]) if unread else ()
             buffers = self._buffers(leaves, read)
-            # All claims first: of an Array that is given twice the count falls as the first argument is given away.
-            for index in read.keys() & self.donation.leaves:
+            donated = read.keys() & self.donation.leaves
+            if donated:
+                give_away([(leaves[index], read[index]) for index in donated], self.donation.taker)
+            for index in donated:
                 claim(read[index], owner, self.donation.taker)
-            for index in read.keys() & self.donation.leaves:
-                leaves[index]._give_away(self.donation.taker)
             values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
         finally:
             for node in read.values():
