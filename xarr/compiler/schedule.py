@@ -91,7 +91,7 @@ class Schedule:
         Raises LoopError where a rule of `loop_ir.verifier` is broken, and always where local buffers take more than the
         target's `local_bytes`: a builder that keeps to its target makes no such program.
         """
-        return _build(self, fusion)
+        return (_build_verified if config.verify_graphs else _build)(self, fusion)
 
     def describe(self, fusion: ops.Fusion) -> str:
         """The memory traffic of a group's loops."""
@@ -101,5 +101,10 @@ class Schedule:
 @lru_cache(_KEPT)
 def _build(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
     target = schedule.target
-    kernel = check_local_bytes(schedule.builders[kind_of(fusion)](fusion, target), target.local_bytes)
-    return verify(kernel) if config.verify_graphs else kernel
+    return check_local_bytes(schedule.builders[kind_of(fusion)](fusion, target), target.local_bytes)
+
+
+@lru_cache(_KEPT)
+def _build_verified(schedule: Schedule, fusion: ops.Fusion) -> Kernel:
+    """The kernel of `_build`, which may have been built while nothing was verified."""
+    return verify(_build(schedule, fusion))
