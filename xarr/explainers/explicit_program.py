@@ -398,7 +398,7 @@ _SPELLINGS: Final[dict[type[Op], Spelling]] = {
         f"transpose_a={op.transpose_a != 'NO_TRANSPOSE'}, conjugate_a={op.transpose_a == 'ADJOINT'}, "
         f"unit_diagonal={op.unit_diagonal})"
     ),
-    ops.Check: lambda op, node, x, f: f"lax.linalg.check({x[0]}, {x[1]}, {op.message!r})",
+    ops.Check: lambda op, node, x, f: f"lax.linalg.check({x[0]}, {x[1]}, {op.message!r}, {op.raises!r})",
     ops.Eig: lambda op, node, x, f: f"lax.linalg.geev({x[0]}, {op.compute_left}, {op.compute_right})",
     ops.Eigh: lambda op, node, x, f: f"lax.linalg.syevd({x[0]}, {op.lower}, {op.compute_v})",
     ops.Geqrf: lambda op, node, x, f: f"lax.linalg.geqrf({x[0]})",

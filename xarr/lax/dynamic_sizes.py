@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,26 @@ def refuse_dynamic(
             f"{what} of a dynamic array {type.short()} would see the bound, not the live size; use {instead}, or "
             "numpy.asarray(x), which is the live part"
         )
+
+
+def refuse_empty(name: str, result: Array, array: Array, dimensions: Sequence[int]) -> Array:
+    """`result`, which needs at least one element of `array` along these dimensions.
+
+    Raises ShapeError when it runs, if one of them that is dynamic has the size 0.
+    """
+    type = array._node.tensor_type
+    dynamic = [dim for dim in dimensions if dim in type.dynamic_dimensions]
+    if not dynamic:
+        return result
+    zero, sizes = constant(0, SIZE.dtype), [get_dimension_size(array, dim)._node for dim in dynamic]
+    filled = [Node(ops.Compare("NE"), (size, zero)) for size in sizes]
+    good = reduce(lambda a, b: Node(ops.And(), (a, b)), filled)
+    message = (
+        f"{name}: wanted at least one element along {'axis' if len(dynamic) == 1 else 'axes'} "
+        f"{', '.join(map(str, dynamic))} of a dynamic array {type.short()}, got none, and {name} of no elements has "
+        "no value"
+    )
+    return wrap(Node(ops.Check(message, "ShapeError"), (result._node, good)))
 
 
 def refuse_named_padding(

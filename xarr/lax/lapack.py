@@ -89,12 +89,13 @@ def slogdet(a: ArrayLike) -> tuple[Array, Array]:
     return sign, logarithm
 
 
-def check(x: ArrayLike, good: ArrayLike, message: str) -> Array:
-    """x as it is; LinAlgError with `message` when it runs, unless all of the bools `good` are true.
+def check(x: ArrayLike, good: ArrayLike, message: str, raises: str = ops.Check.raises) -> Array:
+    """x as it is; an error with `message` when it runs, unless all of the bools `good` are true.
 
+    raises: the class of the error, "LinAlgError" or "ShapeError".
     Raises DTypeError [C1] if they are no bools, InputError for a message that is no text.
     """
     message = text("check", "message", message)
     (value,) = operands("check", x)
     (truth,) = operands("check", good)
-    return wrap(Node(ops.Check(message), (value, truth)))
+    return wrap(Node(ops.Check(message, raises), (value, truth)))

@@ -28,6 +28,7 @@ from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, integer, integers, operands
+from xarr.lax.dynamic_sizes import refuse_empty
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
 from xarr.shapes import normalize_axis
@@ -217,4 +218,5 @@ def _arg_extremum(name: str, direction: str, operand: ArrayLike, axis: int, inde
     neutral = (lowest if direction == "GT" else highest)(node.dtype)
     starts = [constant(v, t) for v, t in ((neutral, node.dtype), (0, indices))]
     reduction = ops.Reduce((dim,), arg_extremum(direction, node.dtype, indices))
-    return results_of(reduction, (node, positions, *starts), 2)[1]
+    indices_there = results_of(reduction, (node, positions, *starts), 2)[1]
+    return refuse_empty(name, indices_there, wrap(node), (dim,))

@@ -237,7 +237,8 @@ def _python_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.CheckStep)
     if isinstance(step.op, ops.Check):
-        return f"{names[0]} = check({emitter.values(step.inputs)}, {step.op.message!r})"
+        raises = "" if step.op.raises == ops.Check.raises else f", {step.op.raises!r}"
+        return f"{names[0]} = check({emitter.values(step.inputs)}, {step.op.message!r}{raises})"
     if names:
         return _python_call(emitter, step, names)
     return f"check_indices({emitter.constant(step.call)}, {emitter.value(step.inputs[0])})"

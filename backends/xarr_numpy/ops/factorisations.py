@@ -279,11 +279,11 @@ def log_determinant(a: Array) -> Arrays:
     return np.asarray(sign), np.asarray(logarithm)
 
 
-def check(value: Any, good: Any, message: str) -> Any:
-    """`value`; LinAlgError unless all is good."""
+def check(value: Any, good: Any, message: str, raises: str = ops.Check.raises) -> Any:
+    """`value`; an error of class `raises` unless all is good."""
     if not np.all(good):
         bad = np.argwhere(~np.atleast_1d(good))
-        raise ops.Check(message).error(bad[0], np.shape(good))
+        raise ops.Check(message, raises).error(bad[0], np.shape(good))
     return value
 
 

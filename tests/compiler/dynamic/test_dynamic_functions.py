@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.support.dynamic import late
-from xarr import lax
-from xarr.errors import XarrError
+from xarr import lax, stablehlo
+from xarr.errors import ParseError, XarrError
 
 #: Functions of no arrays, or whose result is not one.
 _OTHERS = {
@@ -152,3 +153,59 @@ def test_choice_refuses_dynamic_elements_and_probabilities(replace: bool) -> Non
         xarr.random.choice(key, x, (2,), replace)
     with pytest.raises(XarrError, match="the p of choice of a dynamic array"):
         xarr.random.choice(key, 5, (2,), replace, p=x)
+
+
+# --- extremes of nothing ------------------------------------------------------------------------------
+
+EXTREMES = ("max", "min", "ptp", "nanmax", "nanmin", "argmax", "argmin")
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("jit", [lambda f: f, xarr.jit], ids=["eager", "jit"])
+def test_an_extreme_of_an_empty_live_part_is_refused_as_of_an_empty_array(
+    name: str, jit: Callable[[Any], Any]
+) -> None:
+    reduce = jit(lambda x: getattr(xarr, name)(x))
+    values = np.arange(3.0) + 5
+    for size in range(4):
+        x = lax.set_dimension_size(xarr.asarray(values), xarr.asarray(np.int32(size)), 0)
+        if size:
+            assert_same(np.asarray(reduce(x)), np.asarray(getattr(np, name)(values[:size])))
+            continue
+        with pytest.raises(ValueError, match=f"^{name}: wanted at least one element along axis 0") as caught:
+            np.asarray(reduce(x))
+        assert isinstance(caught.value, XarrError)
+        with pytest.raises(ValueError):
+            getattr(np, name)(values[:0])
+        with pytest.raises(ValueError, match=f"^{name}: wanted at least one element along ax"):
+            reduce(xarr.asarray(values[:0]))
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_extremes_of_nothing_are_refused_where_numpy_does(name: str, keepdims: bool) -> None:
+    """Over each axis, and over both."""
+    values = np.arange(12.0).reshape(3, 4) + 1
+    axes = (0, 1) if name.startswith("arg") else (0, 1, (0, 1), None)
+    for rows, columns in ((0, 0), (0, 3), (2, 0), (2, 3)):
+        x = xarr.asarray(values)
+        for dim, size in enumerate((rows, columns)):
+            x = lax.set_dimension_size(x, xarr.asarray(np.int32(size)), dim)
+        for axis in axes:
+            result = getattr(xarr, name)(x, axis=axis, keepdims=keepdims)
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    wanted = getattr(np, name)(values[:rows, :columns], axis=axis, keepdims=keepdims)
+            except ValueError:
+                with pytest.raises(ValueError, match=f"^{name}: wanted at least one element along ax"):
+                    np.asarray(result)
+            else:
+                assert_same(np.asarray(result), np.asarray(wanted))
+
+
+def test_an_extreme_of_a_dynamic_array_is_read_back_from_its_text() -> None:
+    graph = xarr.lower(xarr.max, "f64[<=3]").graph
+    assert str(stablehlo.parse(str(graph)).main) == str(graph)
+    with pytest.raises(ParseError, match="expected one of LinAlgError, ShapeError as raises, got 'KeyError'"):
+        stablehlo.parse(str(graph).replace('raises = "ShapeError"', 'raises = "KeyError"'))

@@ -83,6 +83,11 @@ def _joint_size(a: Node, b: Node) -> Node:
     return Node(ops.Select(), (a_is_one, b, otherwise))
 
 
+def _check(node: Node, operands: Lives) -> Lives:
+    value, good = operands
+    return (Live(node.rebuilt((value.buffer, good.buffer)), value.sizes),)
+
+
 # --- moves ------------------------------------------------------------------------------------------------
 
 
@@ -320,6 +325,7 @@ def _set_dimension_size(node: Node, operands: Lives) -> Lives:
 ROWS: Final[dict[type[Op], Row]] = {
     ops.BitcastConvert: _bitcast,
     ops.BroadcastInDim: _broadcast,
+    ops.Check: _check,
     ops.Clamp: _elementwise,
     ops.Concatenate: _concatenate,
     ops.Convert: _elementwise,

@@ -33,6 +33,7 @@ from xarr.ir.ops.elementwise import BitcastConvert, Convert, Elementwise, Reduce
 from xarr.ir.ops.indexing import DynamicSlice, DynamicUpdateSlice, Gather, Scatter
 from xarr.ir.ops.movement import BroadcastInDim, Concatenate, Pad, Reshape, Reverse, Slice, Transpose
 from xarr.ir.ops.reduction import DotGeneral, Reduce, Sort
+from xarr.ir.ops.systems import Check
 from xarr.ir.ops.windows import ReduceWindow, SelectAndScatter
 from xarr.ir.types import Ints, TensorType, TupleType, Type, pack_types
 
@@ -274,6 +275,7 @@ DYNAMIC_RULES.update(
     {
         BitcastConvert: _bitcast,
         BroadcastInDim: _broadcast,
+        Check: _first_operand,
         Clamp: _same_dimensions,
         Concatenate: _same_dimensions,
         Convert: _same_dimensions,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.dtypes import COMPLEX, PREDICATE, real_part_of
-from xarr.errors import LinAlgError
+from xarr.errors import LinAlgError, ShapeError, XarrError
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add, Complex, Multiply
@@ -29,6 +29,9 @@ from xarr.ir.types import Ints, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
+
+#: The errors that a check may raise.
+ERRORS: Final[dict[str, type[XarrError]]] = {"LinAlgError": LinAlgError, "ShapeError": ShapeError}
 
 _INT32: Final = np.dtype(np.int32)
 
@@ -141,7 +144,7 @@ class LogDeterminant(Composite):
 
 @operation
 class Check(Composite):
-    """The first operand as it is, if the second, bools, is true everywhere; else LinAlgError when it runs.
+    """The first operand as it is, if the second, bools, is true everywhere; else an error when it runs.
 
     XLA, which cannot raise, runs the first operand alone.
 
@@ -149,6 +152,8 @@ class Check(Composite):
     """
 
     message: str
+    #: The class of the error, a key of `ERRORS`.
+    raises: str = "LinAlgError"
     name = "xarr.check"
     lax_name = "check"
 
@@ -161,13 +166,14 @@ class Check(Composite):
     def definition(self, *operands: Node) -> Node:
         return operands[0]
 
-    def error(self, index: Sequence[int], shape: Ints) -> LinAlgError:
+    def error(self, index: Sequence[int], shape: Ints) -> XarrError:
         """The error to raise for a False at this index of the bools, of this shape."""
         where = f" (matrix {tuple(map(int, index))} of {shape})" if shape else ""
-        return LinAlgError(f"{self.message}{where}")
+        return ERRORS[self.raises](f"{self.message}{where}")
 
     def composite_attributes(self) -> str:
-        return f"message = {quote(self.message)}"
+        raises = "" if self.raises == Check.raises else f", raises = {quote(self.raises)}"
+        return f"message = {quote(self.message)}{raises}"
 
 
 # --- parts ----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
+from xarr.ir.ops.systems import ERRORS
 from xarr.ir.stablehlo.parsed_operation import Site
 
 Builder = Callable[[Site], Node | tuple[Node, ...]]
@@ -31,10 +32,20 @@ def op_builder(op: Callable[[Site], Op], arity: int = 1) -> Builder:
 _COMPOSITES: Final[dict[str, tuple[int, Callable[[Site], Op]]]] = {
     "xarr.solve": (2, lambda site: ops.Solve()),
     "xarr.slogdet": (1, lambda site: ops.LogDeterminant()),
-    "xarr.check": (2, lambda site: ops.Check(_text(site, "message"))),
+    "xarr.check": (2, lambda site: ops.Check(_text(site, "message"), _error(site))),
     "xarr.threefry2x32_bits": (4, lambda site: ThreefryBits(_text(site, "form"))),
     "xarr.philox4x32_pair": (6, lambda site: PhiloxPair(_integer(site, "index"))),
 }
+
+
+def _error(site: Site) -> str:
+    """The class of error that a check raises, if the text says another than the usual one."""
+    if "raises" not in site.record("composite_attributes"):
+        return ops.Check.raises
+    name = _text(site, "raises")
+    if name not in ERRORS:
+        site.fail(f"expected one of {', '.join(ERRORS)} as raises, got {name!r}")
+    return name
 
 
 def _text(site: Site, name: str) -> str:

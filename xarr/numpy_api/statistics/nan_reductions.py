@@ -139,11 +139,11 @@ def _extreme(
     name: str, a: ArrayLike, axis: Axis, keepdims: bool, initial: ArrayLike | None, where: ArrayLike
 ) -> Array:
     array = as_array(a)
-    reduce = statistical.max if name == "nanmax" else statistical.min
+    largest = name == "nanmax"
     if not _has_nan(array.dtype):
-        return reduce(array, axis, None, keepdims, initial, where)
-    least = (lowest if name == "nanmax" else highest)(array.dtype)
-    result = reduce(_without_nan(array, least), axis, None, keepdims, initial, where)
+        return statistical.extreme(name, largest, array, axis, keepdims, initial, where)
+    numbers = _without_nan(array, (lowest if largest else highest)(array.dtype))
+    result = statistical.extreme(name, largest, numbers, axis, keepdims, initial, where)
     if initial is not None:
         return result
     nothing = statistical.all(is_nan(array), axis, None, keepdims)

@@ -45,9 +45,8 @@ def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: boo
         return show("ptp", target, ptp(wide, axis, None, keepdims), "same_kind", broadcasts=False)
     if array.dtype in BOOL:
         raise DTypeError("ptp: bools have no difference; wanted numbers, e.g. x.astype('int64')")
-    return lax.sub(
-        reductions.max(array, axis, keepdims=keepdims), reductions.min(array, axis, keepdims=keepdims)
-    )
+    largest, smallest = (reductions.extreme("ptp", each, array, axis, keepdims) for each in (True, False))
+    return lax.sub(largest, smallest)
 
 
 @takes_out("unsafe")

@@ -25,6 +25,7 @@ from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_floa
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, pluralize
 from xarr.explanation.errors import broadcast_error
 from xarr.lax.core import ArrayLike, flag, integer, real_number
+from xarr.lax.dynamic_sizes import refuse_empty
 from xarr.shapes import normalize_axes
 
 __all__ = [
@@ -282,16 +283,23 @@ def any(
 # --- extremes -------------------------------------------------------------------------------------
 
 
-def _extreme(
-    name: str, a: ArrayLike, axis: Axis, keepdims: bool, initial: ArrayLike | None, where: ArrayLike
+def extreme(
+    name: str,
+    largest: bool,
+    a: ArrayLike,
+    axis: Axis,
+    keepdims: bool,
+    initial: ArrayLike | None = None,
+    where: ArrayLike = True,
 ) -> Array:
+    """The largest element over `axis`, or the smallest, for the function `name`.  Raises as `max`."""
     array = as_array(a)
     axes = _axes(array, axis)
     mask = mask_for(name, array, where)
-    largest = name == "max"
     if initial is None:
         _refuse_nothing(name, array, axes, mask)
-        return _keep_dims(name, (lax.reduce_max if largest else lax.reduce_min)(array, axes), axes, keepdims)
+        result = (lax.reduce_max if largest else lax.reduce_min)(array, axes)
+        return _keep_dims(name, refuse_empty(name, result, array, axes), axes, keepdims)
     start = initial_value(name, initial, array.dtype)
     result = (lax.reduce_max if largest else lax.reduce_min)(apply_mask(array, mask, start), axes)
     return _keep_dims(
@@ -325,7 +333,7 @@ def max(
 
     Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `max`.
     """
-    return _extreme("max", a, axis, keepdims, initial, where)
+    return extreme("max", True, a, axis, keepdims, initial, where)
 
 
 @takes_out("unsafe")
@@ -341,7 +349,7 @@ def min(
 
     Raises ShapeError, a ValueError, for no elements, or `where`, without `initial`.  Source: NumPy, `min`.
     """
-    return _extreme("min", a, axis, keepdims, initial, where)
+    return extreme("min", False, a, axis, keepdims, initial, where)
 
 
 amax, amin = max, min
