@@ -18,6 +18,7 @@ from tests.support.checkout import CHECKOUT
 from xarr import doctor, lax
 from xarr.base.configuration import current as config
 from xarr.compiler.object_cache import ObjectCache
+from xarr.runtime import evaluation
 from xarr_cupy import driver, machine_code
 
 
@@ -31,9 +32,10 @@ def files(host: HostDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def compute() -> None:
-    """Two kernels, outside of `jit`, by a backend that has neither programs nor modules yet."""
+    """Two kernels, outside of `jit`, without programs or modules of before."""
     x = np.arange(7.0)
-    xarr.backend._loaded.pop("cupy", None)
+    evaluation._programs._programs.clear()
+    xarr.backend.get("cupy")._engine.driver._modules.clear()
     assert_same(np.asarray(xarr.asarray(x) * 2.5), x * 2.5)
     assert_same(np.asarray(lax.cumsum(xarr.asarray(x))), np.cumsum(x))
 
