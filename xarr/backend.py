@@ -203,6 +203,13 @@ class AbstractBackend(ABC):
     def to_host(self, buffer: Any) -> np.ndarray[Any, Any]:
         """The values of a buffer as a NumPy array of the same shape and dtype."""
 
+    def block_until_ready(self, buffer: Any) -> None:
+        """Wait until the values of a buffer are there; nothing to do where programs return with their results.
+
+        Raises BackendError if the device failed meanwhile.
+        """
+        return
+
     def from_device(self, buffer: Any, origin: AbstractBackend) -> Any:
         """A buffer with the values of one of `origin`, on another device; by way of the host if no other is known."""
         return self.from_host(origin.to_host(buffer))

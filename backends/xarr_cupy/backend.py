@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from xarr.backend import AbstractBackend, Program, get, read_only
+from xarr.backend import NUMPY_LIMITS, AbstractBackend, Limits, Program, get, read_only
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.plan.planner import plan_for
@@ -41,6 +41,8 @@ class CupyBackend(AbstractBackend):
     """Buffers are arrays in the memory of a GPU.  BackendError where there is no CuPy, no driver or no GPU."""
 
     name: ClassVar[str] = "cupy"
+    #: Those of the host too, which computes what has no kernel.
+    limits: ClassVar[Limits] = NUMPY_LIMITS
     target: ClassVar[Target] = TARGET
     is_on_host: ClassVar[bool] = False
     has_views: ClassVar[bool] = False
@@ -98,6 +100,10 @@ class CupyBackend(AbstractBackend):
     def to_host(self, buffer: DeviceArray) -> np.ndarray[Any, Any]:
         with self._engine.driver.active():
             return read_only(self._engine.download(buffer))
+
+    def block_until_ready(self, buffer: DeviceArray) -> None:
+        with self._engine.driver.active():
+            self._engine.wait()
 
     def from_device(self, buffer: Any, origin: AbstractBackend) -> Any:
         if not isinstance(origin, CupyBackend):

@@ -34,6 +34,10 @@ _HEAD: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
 HostArray = np.ndarray[Any, Any]
 
 
+class DeviceFaultError(BackendError):
+    """A device failed: no other call can use it in this process."""
+
+
 class DeviceMemory(Protocol):
     """Bytes of a device, freed when nothing holds the object."""
 
@@ -66,6 +70,9 @@ class Driver(Protocol):
 
     def download(self, array: HostArray, address: int) -> None:
         """Copy from the device to an array in row-major order, after all that was launched."""
+
+    def wait(self) -> None:
+        """Wait for all that was launched.  DeviceFaultError, as from any other method, if the device failed."""
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         """Copy inside of the device."""
@@ -183,7 +190,8 @@ class CupyDriver:
         self._device = self._cuda.Device(ordinal)
         self._default_pool = cupy.get_default_memory_pool
         self._modules: dict[str, CupyModule] = {}
-        self._launched: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
+        self._suspects: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
+        self._launched = 0
         self._architecture = f"sm_{self._device.compute_capability}"
         number = f", device {ordinal}" if self.count > 1 else ""
         self.description = f"CuPy {cupy.__version__}, {self._architecture}{number}"
@@ -202,6 +210,8 @@ class CupyDriver:
             return CupyMemory(self._cuda.alloc(max(nbytes, 1)))
         except MemoryError as error:
             raise TooLargeError(self._memory_report(nbytes)) from error
+        except self._runtime.CUDARuntimeError as error:
+            raise self._fault(error) from error
 
     def _memory_report(self, wanted: int) -> str:
         """Say how much was wanted, and who holds the memory of the device."""
@@ -221,8 +231,15 @@ class CupyDriver:
     def download(self, array: HostArray, address: int) -> None:
         kind, stream = self._runtime.memcpyDeviceToHost, self._cuda.get_current_stream()
         self._run(self._runtime.memcpyAsync, array.ctypes.data, address, array.nbytes, kind, stream.ptr)
+        self._wait(stream)
+
+    def wait(self) -> None:
+        self._wait(self._cuda.get_current_stream())
+
+    def _wait(self, stream: Any) -> None:
         self._run(stream.synchronize)
-        self._launched.clear()
+        self._suspects.clear()
+        self._launched = 0
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         kind, stream = self._runtime.memcpyDeviceToDevice, self._cuda.get_current_stream().ptr
@@ -277,15 +294,16 @@ class CupyDriver:
         except (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError) as error:
             raise self._fault(error) from error
 
-    def _fault(self, error: Exception) -> BackendError:
+    def _fault(self, error: Exception) -> DeviceFaultError:
         """The error of a device that failed, which names the programs that may have done it."""
-        suspects = [module.heads[name] for module, name in dict.fromkeys(reversed(self._launched))]
-        fault = BackendError(
-            f"backend 'cupy': the device failed, {error}.  Launched since the host last waited for it, the latest "
-            f"first: {'; '.join(suspects) or 'nothing of xarr'}.  With CUDA_LAUNCH_BLOCKING=1 the last launch is the "
-            "one that failed.  No other call can use the device in this process."
+        suspects = [module.heads[name] for module, name in reversed(self._suspects)]
+        more = f", the last {len(suspects)} of {self._launched}" if self._launched > len(suspects) else ""
+        fault = DeviceFaultError(
+            f"backend 'cupy': the device failed, {error}.  Launched since the host last waited for it{more}, "
+            f"the latest first: {'; '.join(suspects) or 'nothing of xarr'}.  With CUDA_LAUNCH_BLOCKING=1 the "
+            "last launch is the one that failed.  No other call can use the device in this process."
         )
-        for module in dict.fromkeys(module for module, _ in reversed(self._launched)):
+        for module in dict.fromkeys(module for module, _ in reversed(self._suspects)):
             fault.add_note(module.text)
         return fault
 
@@ -310,8 +328,13 @@ class CupyDriver:
         sizes: Sequence[np.generic] = (),
     ) -> None:
         pointers = tuple([np.uint64(address) for address, _ in arguments])
-        self._launched.append((module, name))
+        self._remember(module, name)
         self._run(module.function(name), (blocks,), (BLOCK,), (*pointers, *sizes))
+
+    def _remember(self, module: CupyModule, name: str) -> None:
+        """Note that a kernel is launched now."""
+        self._suspects.append((module, name))
+        self._launched += 1
 
     def prepare(self, launches: Launches) -> PackedLaunches:
         return PackedLaunches(launches)
@@ -326,7 +349,7 @@ class CupyDriver:
                 target, source = values[first : first + 2].tolist()
                 self._run(copy, target, source, each.nbytes, kind, stream)
             else:
-                self._launched.append((each.module, each.name))
+                self._remember(each.module, each.name)
                 function, here = each.module.function(each.name).ptr, start + 8 * first
                 self._run(launch, function, each.blocks, 1, 1, BLOCK, 1, 1, 0, stream, here, 0)
 

@@ -228,8 +228,7 @@ def test_a_fault_names_the_kernels_that_may_have_done_it(host: HostDevice) -> No
 def test_a_fault_names_the_line_of_the_program(host: HostDevice) -> None:
     x = xarr.asarray(np.arange(3.0))
     np.asarray(x)
-    y = x * 2.5
-    y.block_until_ready()
+    y = (x * 2.5).evaluate()
     host.fail()
     with pytest.raises(BackendError, match="the device failed, cudaErrorIllegalAddress") as caught:
         np.asarray(y)

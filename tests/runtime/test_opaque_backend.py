@@ -73,7 +73,7 @@ def test_it_is_no_backend_of_the_library() -> None:
 def transfers(opaque: Backend, run: Callable[[], Any]) -> tuple[int, int]:
     """Count the copies to the backend and from it by `run` and the computation of the Arrays that it returns."""
     with opaque.transfers() as counted:
-        xarr.block_until_ready(run())
+        xarr.evaluate(*[leaf for leaf in xarr.tree.leaves(run()) if isinstance(leaf, xarr.Array)])
     return counted.from_host, counted.to_host
 
 

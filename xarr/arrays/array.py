@@ -165,8 +165,8 @@ class Array(
 
     @names_errors
     def block_until_ready(self) -> Array:
-        """The array itself, computed.  Source: jax.Array.block_until_ready."""
-        return self.evaluate()
+        """The array itself, once it has been computed, on a device too.  Source: jax.Array.block_until_ready."""
+        return materialisation.block_until_ready(self)
 
     # --- looking at values ---------------------------------------------------------------------------
 

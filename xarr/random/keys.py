@@ -121,7 +121,7 @@ class Key:
         return self._like(self.data.copy())
 
     def block_until_ready(self) -> Key:
-        """The keys, computed."""
+        """The keys, once they have been computed."""
         self.data.block_until_ready()
         return self
 

@@ -21,7 +21,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.memory_use import out_of_memory
 from xarr.ir.ops import Constant
 from xarr.ir.types import Type
-from xarr.runtime.check_flags import attach_results, inherit, unread
+from xarr.runtime.check_flags import Flags, attach, attach_results, inherit, unread
 from xarr.runtime.live_values import moved_value
 from xarr.runtime.nan_checks import run_checked
 from xarr.runtime.pending import (
@@ -165,13 +165,15 @@ def results_of(
     numbers: Sequence[int],
     values: Sequence[Any],
     device: Device,
+    flags: Flags = (),
 ) -> list[Node]:
     """Leaves for results of a program, by their numbers, from `values`, which it gave on `device`.
 
-    types: those of all results.
+    types: those of all results; flags: those that its arguments hang on, whose checks came before its own.
     """
     exposed = compiled.exposed_results
     nodes = [data(types[k], values[k], device, exposed[k] or numbers.count(k) > 1) for k in numbers]
+    attach(nodes, flags)
     if compiled.checks is not None:
         attach_results(compiled.checks, numbers, nodes, values[len(types) :], device)
     return nodes

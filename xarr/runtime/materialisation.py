@@ -77,10 +77,28 @@ def read_checks(*arrays: Array) -> None:
 def block_until_ready(x: Tree) -> Tree:
     """`x`, a pytree, once the Arrays in it have been computed; other leaves are left alone.
 
-    Errors as `evaluate`.  Source: jax.block_until_ready.
+    Waits for the device where that is not the host, and raises there what checks have found wrong.  Errors as
+    `evaluate`.  Source: jax.block_until_ready.
     """
-    evaluate(*[leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle)])
+    handles = [leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle)]
+    evaluate(*handles)
+    try:
+        for handle in handles:
+            _wait_for(handle._node)
+    except XarrError as error:
+        shorten(error)
+        raise
     return x
+
+
+def _wait_for(node: Node) -> None:
+    """Wait for a value, and raise what checks that it hangs on would have raised."""
+    value, device = node.value, node.device
+    if value is None or device is None or device.backend.is_on_host:
+        return
+    if unread:
+        read(node)
+    device.backend.block_until_ready(value)
 
 
 def to_host(handle: Handle, name: str | None = None) -> np.ndarray[Any, Any]:

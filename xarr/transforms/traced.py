@@ -18,7 +18,7 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
 from xarr.runtime import handles, materialisation
-from xarr.runtime.check_flags import attach, flags_of, unread
+from xarr.runtime.check_flags import flags_of, unread
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
 from xarr.transforms.donation import claim, give_away
@@ -142,8 +142,7 @@ class Traced:
         finally:
             for node in read.values():
                 handles.release(node)
-        nodes = results_of(compiled, self.graph.result_types, self.result_numbers, values, owner)
-        attach(nodes, flags)
+        nodes = results_of(compiled, self.graph.result_types, self.result_numbers, values, owner, flags)
         return tree.unflatten(self.structure, [handles.wrap(node) for node in nodes])
 
     def _buffers(self, leaves: Sequence[Any], read: Mapping[int, Node]) -> list[Any]:

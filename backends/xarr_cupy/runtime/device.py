@@ -9,10 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.errors import BackendError
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_cupy.driver import Driver
+from xarr_cupy.driver import DeviceFaultError, Driver
 from xarr_cupy.runtime.arrays import DeviceArray
 
 #: Operations that the error for a fault lists at most.
@@ -37,7 +36,7 @@ class LoadedDevice:
         """Let the error of a device that failed list the operations that may have done it."""
         try:
             yield
-        except BackendError as error:
+        except DeviceFaultError as error:
             for line in self._suspects():
                 error.add_note(line)
             raise
@@ -51,7 +50,13 @@ class LoadedDevice:
             for node in nodes
         ]
 
-    def forget(self) -> None:
+    def wait(self) -> None:
+        """Wait for all that was launched."""
+        with self.faults():
+            self.driver.wait()
+        self._forget()
+
+    def _forget(self) -> None:
         """Note that the host has waited, and nothing failed."""
         self._recent.clear()
         self._launched = 0
@@ -82,5 +87,5 @@ class LoadedDevice:
         if made.size:
             with self.faults():
                 self.driver.download(made, array.address)
-            self.forget()
+            self._forget()
         return made

@@ -36,7 +36,8 @@ class EmulatedMemory:
 class EmulatedDriver:
     """One of two devices, which runs the threads of a kernel one after the other, in one of three orders.
 
-    `launches` counts kernels, `products` calls of cuBLAS, `copies` those from the other device, `blocks` bounds grids,
+    `launches` counts kernels, `products` calls of cuBLAS, `copies` those from the other device, `waits` those of the
+    host without a copy; `blocks` bounds grids,
     so that threads have several points.
     With `races` a kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
@@ -50,7 +51,7 @@ class EmulatedDriver:
     ) -> None:
         self.order, self.blocks, self.races, self.ordinal = order, blocks, races, ordinal
         self.texts: dict[str, None] = {}
-        self.launches = self.downloads = self.uploads = self.products = self.copies = 0
+        self.launches = self.downloads = self.uploads = self.products = self.copies = self.waits = 0
 
     def at(self, ordinal: int) -> EmulatedDriver:
         return EmulatedDriver(self.order, self.blocks, self.races, ordinal)
@@ -78,6 +79,10 @@ class EmulatedDriver:
     def download(self, array: HostArray, address: int) -> None:
         self.downloads += 1
         ctypes.memmove(array.ctypes.data, address, array.nbytes)
+
+    def wait(self) -> None:
+        self._check_active()
+        self.waits += 1
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
         ctypes.memmove(target, source, nbytes)

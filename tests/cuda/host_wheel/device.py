@@ -25,7 +25,11 @@ _COUNT: Final = 2
 _OUT_OF_MEMORY, _INVALID_VALUE, _ILLEGAL_ADDRESS = 2, 1, 700
 _INVALID_DEVICE, _INVALID_HANDLE = 101, 400
 _INVALID_IMAGE, _NOT_FOUND = 200, 500
-_NAMES: Final = {_INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE", _NOT_FOUND: "CUDA_ERROR_NOT_FOUND"}
+_NAMES: Final = {
+    _ILLEGAL_ADDRESS: "CUDA_ERROR_ILLEGAL_ADDRESS",
+    _INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE",
+    _NOT_FOUND: "CUDA_ERROR_NOT_FOUND",
+}
 #: By the numbers of `cudaDeviceAttr`.
 _ATTRIBUTES: Final = {
     **{1: 1024, 2: 1024, 3: 1024, 4: 64, 5: 2**31 - 1, 6: 65535, 7: 65535, 8: 49152, 10: 32},
@@ -81,6 +85,7 @@ class HostDevice:
         self._objects: dict[int, Any] = {}
         self._handles = count(1 << 20, 16)
         self._fault: str | None = None
+        self._is_told = False
 
     @property
     def used(self) -> int:
@@ -104,7 +109,7 @@ class HostDevice:
 
     def reset(self) -> None:
         """Forget a fault; on a device that takes a new process."""
-        self._fault = None
+        self._fault, self._is_told = None, False
 
     def _raise(self, status: int) -> Any:
         from cupy_backends.cuda.api.runtime import CUDARuntimeError
@@ -121,6 +126,7 @@ class HostDevice:
 
     def _wait(self) -> None:
         if self._fault is not None:
+            self._is_told = True
             self._raise(_ILLEGAL_ADDRESS)
 
     # --- devices -----------------------------------------------------------------------------------------
@@ -165,6 +171,8 @@ class HostDevice:
 
     def malloc(self, nbytes: int) -> int:
         self.mallocs += 1
+        if self._is_told:
+            self._raise(_ILLEGAL_ADDRESS)
         if self._own_bytes() + nbytes > self.limit:
             self._raise(_OUT_OF_MEMORY)
         memory = mmap.mmap(-1, nbytes + _ALIGNMENT)
@@ -321,6 +329,8 @@ class HostDevice:
     def launchKernel(self, function: int, *rest: int) -> None:
         """Run a kernel on the emulator; a fault is told later."""
         self._check_device(function)
+        if self._is_told:
+            self._raise_of_driver(_ILLEGAL_ADDRESS)
         self.launches += 1
         grid, block, stream, pointers = rest[:3], rest[3:6], rest[7], rest[8]
         self._use_stream(stream)

@@ -1,0 +1,123 @@
+"""Waits of the host for a device: who waits, what is raised then, and what ends a wait."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.host_wheel.device import HostDevice
+from tests.cuda.test_cupy_backend import device as emulated
+from xarr import lax
+from xarr.errors import BackendError, IndexingError
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+
+def count_waits(backend: Any) -> tuple[int, int]:
+    """Count the waits of the host for the emulated device, without a copy and for one."""
+    return emulated(backend).waits, emulated(backend).downloads
+
+
+def test_who_blocks_waits_and_nobody_else(cupy: Any) -> None:
+    x = xarr.asarray(np.arange(4.0))
+    y = (x * 2 + 1).evaluate()
+    assert count_waits(cupy) == (0, 0)
+    assert y.block_until_ready() is y
+    assert count_waits(cupy) == (1, 0)
+    xarr.block_until_ready({"x": x, "others": [y * 2, 3]})
+    assert count_waits(cupy) == (3, 0)
+
+
+def test_a_failed_check_is_told_where_the_host_waits_or_looks(cupy: Any) -> None:
+    x = xarr.asarray(np.arange(4.0))
+    y = (x[xarr.asarray([7])] * 2).evaluate()
+    z = xarr.jit(lambda x: lax.fori_loop(0, 3, lambda i, total: total + x[xarr.asarray([-9])], x[:1]))(x)
+    downloads = emulated(cupy).downloads
+    for _ in range(2):
+        with pytest.raises(IndexingError, match="index 7 is out of bounds for axis 0 with size 4") as caught:
+            y.block_until_ready()
+        assert any("built at" in note and __file__ in note for note in caught.value.__notes__)
+    assert emulated(cupy).downloads == downloads + 2
+    with pytest.raises(IndexingError, match="index -9 is out of bounds for axis 0 with size 4"):
+        xarr.block_until_ready([x, z])
+
+
+@pytest.mark.parametrize("call", ["evaluated", "jitted"])
+def test_of_several_failed_checks_the_first_is_told(call: str, cupy: Any) -> None:
+    x = xarr.asarray(np.arange(4.0))
+    before = x[xarr.asarray([7])].evaluate()
+    function = xarr.jit if call == "jitted" else lambda function: function
+    for _ in range(2):
+        after = function(lambda x: x[xarr.asarray([9])])(before)
+        with pytest.raises(IndexingError, match="index 7 is out of bounds"):
+            np.asarray(after)
+
+
+def test_an_interrupt_ends_a_loop(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = emulated(cupy)
+    launch = device.launch
+
+    def launch_and_interrupt(*arguments: Any) -> None:
+        launch(*arguments)
+        if device.launches == last:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(device, "launch", launch_and_interrupt)
+    x = xarr.asarray(np.arange(4.0))
+    endless = xarr.jit(lambda x: lax.while_loop(lambda s: s[0] < 9.0, lambda s: lax.cumsum(s) * 0.5, x))
+    last = device.launches + 50
+    with pytest.raises(KeyboardInterrupt):
+        endless(x)
+    assert device.launches < last + 10
+    assert_same(x * 2, np.arange(4.0) * 2)
+
+
+# --- faults, on the CuPy wheel --------------------------------------------------------------------------------------
+
+
+def failing(action: Any) -> list[str]:
+    """The message and the notes of the error of a device that failed."""
+    with pytest.raises(
+        BackendError, match=r"the device failed, (cudaErrorIllegalA|CUDA_ERROR_ILLEGAL_A)"
+    ) as caught:
+        action()
+    return [str(caught.value), *[note for note in caught.value.__notes__ if "launched before" in note]]
+
+
+def test_a_wait_tells_of_a_fault_with_the_line(host: HostDevice) -> None:
+    y = (xarr.asarray(np.arange(3.0)) * 2.5).evaluate()
+    host.fail()
+    message, note = failing(y.block_until_ready)
+    assert "Launched since the host last waited for it, the latest first: xarr_0(" in message
+    assert "launched before: mul ->" in note and __file__ in note
+
+
+def test_an_error_lists_the_last_of_many_and_says_so(host: HostDevice) -> None:
+    x = xarr.asarray(np.arange(3.0)).block_until_ready()
+    for k in range(12):
+        x = (x * float(k)).evaluate()
+    host.fail()
+    message, *notes = failing(x.block_until_ready)
+    assert (
+        "waited for it, the last 8 of 12, the latest first: " in message and message.count("; xarr_0(") == 7
+    )
+    assert len(notes) == 8 and all("launched before (the last 8 of 12): mul" in note for note in notes)
+
+
+def test_what_is_asked_of_a_device_that_failed_names_the_program(host: HostDevice) -> None:
+    x = xarr.asarray(np.arange(3.0)).block_until_ready()
+    y = (x * 2.5).evaluate()
+    host.fail()
+    for action in (
+        lambda: xarr.asarray(np.arange(4.0)),
+        lambda: (y + 1).evaluate(),
+        lambda: xarr.ones((1000, 1000)).evaluate(),
+    ):
+        _, *notes = failing(action)
+        assert any("mul" in note and __file__ in note for note in notes)
