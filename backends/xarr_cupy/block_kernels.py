@@ -68,7 +68,7 @@ class WarpPrinter(ThreadPrinter):
     def shared_loop(self, loop: Loop) -> None:
         """A loop whose iterations all threads share; only what it accumulates is known behind it."""
         both = bool(loop.body and loop.accumulators)
-        if self.is_alone or both or loop.carries or loop.prefixes or loop.search:
+        if self.is_alone or both or loop.carries or loop.prefixes or loop.search or loop.condition:
             raise LoopError(
                 f"no CUDA C++ for a loop shared by {loop.runs} that is nested in another shared loop, "
                 "carries or searches"

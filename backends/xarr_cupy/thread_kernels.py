@@ -319,7 +319,7 @@ class ThreadPrinter:
                 f"no CUDA C++ for a loop that runs by {loop.runs} and leaves more than it carries"
             )
         rows = [(carry, self.declare_carry(carry)) for carry in loop.carries]
-        if loop.max_iterations == 1 and loop.extent != 1 and not rows:
+        if loop.max_iterations == 1 and loop.extent != 1 and not rows and loop.condition is None:
             self.open(f"if ({self.condition(loop)}) {{")
             self.names[loop.index] = "0"
         else:
@@ -329,6 +329,10 @@ class ThreadPrinter:
             self.names[loop.index] = index
         for carry, name in rows:
             self.names[carry.argument] = name
+        if loop.condition is not None:
+            self.line(f"if (!{self.value(loop.condition)}) break;")
+            for carry in loop.carries:
+                self.value(carry.following)
         self.body(loop.body)
         self.carry_on(rows)
         self.close()
@@ -394,7 +398,8 @@ def _extent(loop: Loop) -> int:
 
 def _refuse_words(words: Runs, grid: Sequence[Loop]) -> None:
     if any(loop.runs != words for loop in grid) or any(
-        each.accumulators or each.carries or each.prefixes or each.search or each.bounds for each in grid
+        each.accumulators or each.carries or each.prefixes or each.search or each.bounds or each.condition
+        for each in grid
     ):
         raise LoopError(
             f"no CUDA C++ for an outermost loop that runs by {grid[0].runs}; wanted grid, or grid block"

@@ -160,7 +160,7 @@ class Printer:
         return self.names[root]
 
     def loop(self, loop: Loop) -> None:
-        kept = (loop.accumulators, loop.carries, loop.prefixes, loop.search, loop.bounds)
+        kept = (loop.accumulators, loop.carries, loop.prefixes, loop.search, loop.bounds, loop.condition)
         assert not any(kept), "serial loops leave nothing to later iterations but in buffers"
         extent = str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
         index = f"k{len(self.lines)}"

@@ -237,6 +237,8 @@ class Loop:
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
     `is_of_tile` says that its extent is the schedule's own, that of a tile, which no shape changes.
+    A serial loop may have a `condition` of what an iteration finds: the first in which it does not hold is not run, nor
+    are those behind it.  All that an iteration of such a loop carries on is computed before it stores anything.
     """
 
     index: Value
@@ -250,6 +252,7 @@ class Loop:
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
     is_of_tile: bool = False
+    condition: Value | None = None
 
     @property
     def vector(self) -> bool:
@@ -288,6 +291,8 @@ class Loop:
             yield prefix.term
         if self.search is not None:
             yield self.search.condition
+        if self.condition is not None:
+            yield self.condition
 
 
 @dataclass(eq=False)
@@ -450,6 +455,8 @@ class _LoopPrinter:
             self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {number}")
         for running, number in zip(loop.prefixes, starts, strict=True):
             self.prefix(running, number, inner)
+        if loop.condition is not None:
+            self.lines.append(f"{inner}ends unless {self.value(loop.condition, inner)}")
         for part in loop.body:
             if isinstance(part, Loop):
                 self.loop(part, inner)

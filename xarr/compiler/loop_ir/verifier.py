@@ -17,6 +17,7 @@ L8  Iterations of an outermost loop that run at the same time do not write to on
     atomically.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
     a loop looks for an iteration, which does nothing else, and only such a one or one of a block has running totals.
+    Only a serial loop that holds no other one has a condition.
 L10 Threads run an outermost loop alone; a grid one too, or some that hold nothing but the next one, as if they were
     one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.
 L11 Local buffers, and those that a block shares in a phase, take no more memory than the target has for them
@@ -168,6 +169,8 @@ class _Checker:
         self.bind(loop.index, *(carry.argument for carry in loop.carries))
         for prefix in loop.prefixes:
             self._prefix(prefix)
+        if loop.condition is not None:
+            self._condition(loop, loop.condition)
         for part in loop.body:
             if isinstance(part, Store):
                 self._store(part)
@@ -225,6 +228,12 @@ class _Checker:
     def _carry(self, carry: Carry) -> None:
         self.use(carry.initial)
         _alike("a carry", (carry.initial.dtype,) * 3, (carry.argument, carry.following, carry.result))
+
+    def _condition(self, loop: Loop, condition: Value) -> None:
+        self.use(condition)
+        _alike("a condition", (BOOL,), (condition,))
+        plain = not (loop.runs or loop.accumulators) and all(isinstance(part, Store) for part in loop.body)
+        _demand("L9", plain, "a loop with a condition is shared, accumulates, or holds another loop")
 
     def _search(self, search: Search) -> None:
         self.use(search.condition)

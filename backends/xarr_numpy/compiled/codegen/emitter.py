@@ -43,8 +43,8 @@ def _refuse_others(phase: Loop) -> None:
     """Refuse what is not for processors: they have threads, outermost, and lanes."""
     for loop in phase.walk():
         known = Runs.LANES | (Runs.THREADS if loop is phase else Runs.SERIAL)
-        if loop.runs & ~known:
-            raise LoopError(f"no LLVM IR for a loop that runs by {loop.runs & ~known}, only by {known}")
+        if unknown := loop.runs & ~known or (loop.condition and "a condition"):
+            raise LoopError(f"no LLVM IR for a loop that runs by {unknown}, only by {known}")
         for store in loop.stores():
             if store.atomic is not None:
                 raise LoopError(f"no LLVM IR for a store that combines atomically ({store.atomic.value})")

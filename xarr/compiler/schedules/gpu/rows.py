@@ -97,8 +97,9 @@ class _Pair:
         """Whether each row needs nothing of another row's."""
         if not self.fits or any(copied_buffers(phase) for phase in self.phases):
             return False
-        # `_move_loop` knows neither.
-        if any(loop.search or loop.bounds for phase in self.phases for loop in phase.walk()):
+        # `_move_loop` knows none of these.
+        loops = [loop for phase in self.phases for loop in phase.walk()]
+        if any(loop.search or loop.bounds or loop.condition for loop in loops):
             return False
         (stores, loads), (later_stores, later_loads) = map(_accesses, self.phases)
         if any(store.atomic for store in (*stores, *later_stores)):
