@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
@@ -24,7 +23,7 @@ from xarr_cupy.runtime.command_builder import ARENA, CodeOptions, CommandList, P
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Location
-from xarr_cupy.runtime.loop_commands import ProgramCommands
+from xarr_cupy.runtime.loop_commands import ProgramCommands, kernels_of
 
 
 class DeviceProgram:
@@ -38,8 +37,8 @@ class DeviceProgram:
     def sources(self) -> tuple[KernelSource, ...]:
         """The kernels of its groups, each once."""
         steps = [step for plan in self.plan.walk() for step in plan.steps]
-        kernels = dict.fromkeys(step.program for step in steps if isinstance(step, program_plan.Launch))
-        return tuple([emit(kernel, self._options.any_sizes) for kernel in kernels if kernel is not None])
+        kernels = dict.fromkeys(kernel for step in steps for kernel in kernels_of(step))
+        return tuple([emit(kernel, self._options.any_sizes) for kernel in kernels])
 
     @property
     def text(self) -> str:

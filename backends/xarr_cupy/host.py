@@ -44,7 +44,7 @@ FORMULA: Final = "an element-wise operation without a formula for this type"
 #: The words of steps whose numbers the host looks at, to know what comes next.
 CONTROL: Final = {
     "loop": "the condition of a loop, after each iteration",
-    "launch loop": "the condition of a loop, after each iteration",
+    "launch loop": "whether a loop goes on, after each batch of steps",
     "branch": "the number of a branch",
 }
 #: How many steps of which operation were left to the host, and why.

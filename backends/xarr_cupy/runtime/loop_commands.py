@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
+from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan import program_plan
+from xarr.compiler.plan.arena import aligned_size
+from xarr.compiler.schedules.gpu.point_loops import point_loop
+from xarr.compiler.while_loops.iterated_groups import IteratedGroup
+from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy import host
 from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, kernel_of_graph
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 from xarr_cupy.runtime.launches import Location, MemoryCopy
+
+_BOOL: Final = TensorType((), np.dtype(np.bool_))
 
 
 class Iteration(NamedTuple):
@@ -52,8 +59,40 @@ class Looping(NamedTuple):
 
     def _holds(self, iteration: Iteration, frame: Frame) -> bool:
         run_all(iteration.condition, frame)
-        host.CALLS[self.step.op.name, host.CONTROL[self.step.word]] += 1
-        return bool(frame.read(iteration.holds))
+        return read_condition(self.step, iteration.holds, frame)
+
+
+class Continuing(NamedTuple):
+    """Run `first`, and `following` as long as `more` is true behind them, which the host reads."""
+
+    node: Node
+    step: program_plan.Step
+    first: Commands
+    following: Commands
+    more: LocatedArray
+
+    def run(self, frame: Frame) -> None:
+        run_all(self.first, frame)
+        while read_condition(self.step, self.more, frame):
+            run_all(self.following, frame)
+
+
+def read_condition(step: program_plan.Step, holds: LocatedArray, frame: Frame) -> bool:
+    """A bool that says whether a loop goes on."""
+    host.CALLS[step.op.name, host.CONTROL[step.word]] += 1
+    return bool(frame.read(holds))
+
+
+def kernels_of(step: program_plan.Step) -> Sequence[Kernel]:
+    """The loop programs that a plan says a step runs."""
+    match step:
+        case program_plan.Launch(program=kernel) if kernel is not None:
+            return [kernel]
+        case program_plan.LaunchLoop(program=NativeLoop() as loop):
+            return [point_loop(loop, step.node.operands).kernel]
+        case program_plan.LaunchLoop(program=IteratedGroup() as loop):
+            return [loop.kernel]
+    return []
 
 
 class ProgramCommands(PlanCommands):
@@ -68,7 +107,7 @@ class ProgramCommands(PlanCommands):
             each if spare is None else LocatedArray(workspace.plus(spare), each.type)
             for each, spare in zip(state, spares, strict=True)
         ]
-        holds = LocatedArray(workspace.plus(offset), TensorType((), np.dtype(np.bool_)))
+        holds = LocatedArray(workspace.plus(offset), _BOOL)
         iterations = []
         for number, (present, following) in enumerate(((state, others), (others, state))):
             arguments = [each.location for each in present]
@@ -81,6 +120,41 @@ class ProgramCommands(PlanCommands):
         self.out.add(Looping(self.node_to_blame(step.node), step, start, tuple(iterations)))
 
     def launch_loop(
+        self, step: program_plan.LaunchLoop, inputs: Sequence[LocatedArray], outputs: Sequence[LocatedArray]
+    ) -> None:
+        if isinstance(step.program, NativeLoop):
+            self._loop_over_points(step, step.program, inputs, outputs)
+        else:
+            self._loop_of_programs(step, inputs, outputs)
+
+    def _loop_over_points(
+        self,
+        step: program_plan.LaunchLoop,
+        loop: NativeLoop,
+        inputs: Sequence[LocatedArray],
+        outputs: Sequence[LocatedArray],
+    ) -> None:
+        """Add a loop of independent points: one launch takes many steps, and the next one goes on in the outputs."""
+        kernel, count = point_loop(loop, step.node.operands)
+        scratch = self.memory.scratch()
+        more = [] if count is not None else [scratch.operand(_BOOL)]
+        workspace = scratch.location(sum(aligned_size(each.nbytes) for each in kernel.scratch))
+        state = list(inputs)
+        for k, output in zip(step.carried, outputs, strict=True):
+            state[k] = output
+        first, following = (
+            self.launches_of(kernel, [*before, *outputs, *more], workspace) for before in (inputs, state)
+        )
+        if count is not None:
+            self.out.launch(step.node, [*first, *following * (count - 1)])
+            return
+        lists = CommandList(self.memory.device), CommandList(self.memory.device)
+        for out, launches in zip(lists, (first, following), strict=True):
+            out.launch(step.node, launches)
+        node = self.node_to_blame(step.node)
+        self.out.add(Continuing(node, step, lists[0].commands(), lists[1].commands(), more[0]))
+
+    def _loop_of_programs(
         self, step: program_plan.LaunchLoop, inputs: Sequence[LocatedArray], outputs: Sequence[LocatedArray]
     ) -> None:
         """Add a loop of two loop programs: its state is the inputs, and then in two parts of scratch memory in turn."""

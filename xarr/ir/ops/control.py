@@ -254,8 +254,8 @@ class While(Op):
             return None
         if bound is not None and self.body.results[bound] is not self.body.parameters[bound]:
             return None
-        start = _integer(node.operands[index])
-        end = _integer(test.operands[1] if bound is None else node.operands[bound])
+        start = constant_integer(node.operands[index])
+        end = constant_integer(test.operands[1] if bound is None else node.operands[bound])
         return None if start is None or end is None else max(0, end - start)
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -336,10 +336,10 @@ class Case(Op):
 
 
 def _counts(old: Node, new: Node) -> bool:
-    return isinstance(new.op, Add) and new.operands[0] is old and _integer(new.operands[1]) == 1
+    return isinstance(new.op, Add) and new.operands[0] is old and constant_integer(new.operands[1]) == 1
 
 
-def _integer(node: Node) -> int | None:
+def constant_integer(node: Node) -> int | None:
     """The integer that a constant of one element is, None for other nodes."""
     if not isinstance(node.op, Constant) or node.tensor_type.size != 1 or node.dtype.kind not in "iu":
         return None

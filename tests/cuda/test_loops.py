@@ -1,0 +1,232 @@
+"""Loops on the emulated device: their results are the CPU's to the bit, in each order of threads, and who reads what.
+
+A look of the host at a condition is counted by name in `host.CALLS`, and as a download by the driver.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda import nvrtc
+from tests.cuda.emulator.module import ORDERS
+from tests.cuda.test_cupy_backend import device, values
+from tests.cuda.test_gate import ARCHITECTURES, check
+from xarr import lax
+from xarr.compiler.plan.program_plan import LaunchLoop
+from xarr.compiler.schedules.gpu import point_loops
+from xarr.compiler.while_loops.native_loops import NativeLoop
+from xarr_cupy import host
+from xarr_cupy.emitter import emit
+
+pytestmark = [
+    pytest.mark.implicit,
+    pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++"),
+]
+
+RNG: Final = np.random.default_rng(0)
+Function = Callable[..., Any]
+
+
+def mandelbrot(ends_by_any: bool) -> Function:
+    """Counts of the steps until a point escapes; the loop ends with the last one, or by its counter."""
+
+    def function(c: Any) -> Any:
+        def is_inside(z: Any) -> Any:
+            return lax.real(z) * lax.real(z) + lax.imag(z) * lax.imag(z) < 4
+
+        def going(state: Any) -> Any:
+            counted = state[0] < 40
+            return counted & xarr.any(is_inside(state[1])) if ends_by_any else counted
+
+        def step(state: Any) -> Any:
+            i, z, count = state
+            inside = is_inside(z)
+            return i + 1, xarr.where(inside, z * z + c, z), xarr.where(inside, count + 1, count)
+
+        return lax.while_loop(going, step, (0, xarr.zeros_like(c), xarr.zeros(c.shape, dtype="int32")))
+
+    return function
+
+
+def newton(x: Any) -> Any:
+    """Square roots, until each is exact."""
+
+    def is_inexact(state: Any) -> Any:
+        return abs(state[0] * state[0] - x) > 1e-4 * x
+
+    def step(state: Any) -> Any:
+        root, steps = state
+        wrong = is_inexact(state)
+        return xarr.where(wrong, (root + x / root) * np.float32(0.5), root), steps + wrong
+
+    return lax.while_loop(lambda s: xarr.any(is_inexact(s)), step, (x, xarr.zeros(x.shape, dtype="int64")))
+
+
+def collatz(n: Any) -> Any:
+    """The steps of one number, whose end nobody knows beforehand."""
+
+    def step(state: Any) -> Any:
+        n, count = state
+        return lax.select(n % 2 == 0, n // 2, 3 * n + 1), count + 1
+
+    return lax.while_loop(lambda s: s[0] > 1, step, (n, 0))
+
+
+def decay(reverse: bool) -> Function:
+    """A recurrence for each column, and all that it was."""
+
+    def function(x: Any) -> Any:
+        return lax.scan(
+            lambda c, x: (c * 0.9 + x, c), xarr.zeros(x.shape[1:], dtype=x.dtype), x, reverse=reverse
+        )
+
+    return function
+
+
+def table(x: Any) -> Any:
+    """Rows, each of the one before."""
+
+    def step(i: Any, rows: Any) -> Any:
+        last = lax.dynamic_index_in_dim(rows, i - 1, keepdims=False)
+        return lax.dynamic_update_index_in_dim(rows, last * 3 + i, i, 0)
+
+    return lax.fori_loop(1, x.shape[0], step, x)
+
+
+def swaps(x: Any) -> Any:
+    return lax.fori_loop(0, 5, lambda i, s: (s[1], s[0] + i), (x, x + 1))
+
+
+def element(dtype: str) -> tuple[Function, list[Any]]:
+    def function(x: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda i, s: ~s if dtype == "bool" else s * s + s, xarr.astype(x, dtype))
+
+    return function, [np.arange(50) % 3]
+
+
+SPECIAL: Final = np.array([-0.0, 0.0, 2.0, np.nan, -np.inf, 5e-324])
+#: Loops of independent points: functions, arrays, and how often the host reads a condition.
+POINTS: Final[dict[str, tuple[Function, list[Any], int]]] = {
+    "mandelbrot": (mandelbrot(False), [RNG.uniform(-2, 2, (7, 90)) + 1j * RNG.uniform(-2, 2, (7, 90))], 0),
+    "mandelbrot until all escaped": (
+        mandelbrot(True),
+        [RNG.uniform(1, 2, 40) + 1j * RNG.uniform(1, 2, 40)],
+        0,
+    ),
+    "no step at all": (mandelbrot(True), [np.full(3, 9 + 9j)], 0),
+    "newton": (newton, [RNG.uniform(1, 9, 700).astype("f4")], 1),
+    "special numbers": (
+        lambda x: lax.fori_loop(0, 3, lambda i, s: s + xarr.astype(s > 1, "float64"), x),
+        [SPECIAL],
+        0,
+    ),
+    "collatz": (collatz, [np.int64(27)], 1),
+    "steps from an array": (
+        lambda n, x: lax.fori_loop(0, n, lambda i, s: s * 2 + i, x),
+        [5, np.arange(6.0)],
+        1,
+    ),
+    "scan": (decay(False), [RNG.normal(size=(12, 37))], 0),
+    "scan in reverse": (decay(True), [RNG.normal(size=(12, 3))], 0),
+    "scan of numbers": (decay(False), [RNG.normal(size=20)], 0),
+    "scan of as many rows as points": (decay(False), [RNG.normal(size=(9, 9))], 0),
+    "rows of a table": (table, [np.arange(30.0).reshape(10, 3)], 0),
+    "elements of a table": (table, [np.arange(30)], 0),
+    "values that change places": (swaps, [np.arange(5.0)], 0),
+    **{
+        f"points of {dtype}": (*element(dtype), 0)
+        for dtype in ("float16", "bfloat16", "int8", "uint64", "bool", "complex64")
+    },
+}
+
+
+def assert_as_on_the_cpu(function: Function, arrays: list[Any]) -> None:
+    """A jitted function gives the bits of the compiled engine of the CPU."""
+    result = values(xarr.jit(function)(*map(xarr.asarray, arrays)))
+    with xarr.use_backend("numpy"), xarr.config(fusion="compiled"):
+        wanted = values(xarr.jit(function)(*map(xarr.asarray, arrays)))
+    for each, other in zip(result, wanted, strict=True):
+        assert_same(each, other)
+
+
+def conditions_read() -> int:
+    """The number of looks of the host at whether a loop goes on."""
+    return sum(count for (_, reason), count in host.CALLS.items() if reason in host.CONTROL.values())
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", POINTS)
+def test_a_thread_a_point_takes_all_steps(
+    name: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, arrays, reads = POINTS[name]
+    monkeypatch.setattr(device(cupy), "order", order)
+    host.CALLS.clear()
+    assert_as_on_the_cpu(function, arrays)
+    assert conditions_read() == host.CALLS.total() == reads
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_points_have_no_race(name: str, cupy: Any) -> None:
+    device(cupy).races = True
+    function, arrays, _ = POINTS[name]
+    values(xarr.jit(function)(*map(xarr.asarray, arrays)))
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_launches_of_few_steps_join(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, arrays, reads = POINTS[name]
+    for launches in (1, 100):
+        monkeypatch.setattr(point_loops, "LAUNCH_OPERATIONS", 100)
+        monkeypatch.setattr(point_loops, "MOST_LAUNCHES", launches)
+        host.CALLS.clear()
+        assert_as_on_the_cpu(function, arrays)
+        assert launches == 1 or conditions_read() >= reads
+    assert bool(reads) == bool(host.CALLS)
+
+
+def programs(function: Function, arrays: list[Any]) -> list[point_loops.PointLoop]:
+    """The programs of the loops of independent points of a function."""
+    stage = xarr.jit(function).lower(*map(xarr.asarray, arrays)).stage("plan")
+    loops = [step for plan in stage.walk() for step in plan.steps if isinstance(step, LaunchLoop)]
+    return [
+        point_loops.point_loop(step.program, step.node.operands)
+        for step in loops
+        if isinstance(step.program, NativeLoop)
+    ]
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+@pytest.mark.parametrize("name", POINTS)
+def test_loops_of_points_compile(name: str, cupy: Any) -> None:
+    function, arrays, _ = POINTS[name]
+    (program,) = programs(function, arrays)
+    architectures = ARCHITECTURES if name in ("newton", "scan") else ["sm_90"]
+    check(emit(program.kernel).text, architectures)
+
+
+def test_a_mandelbrot_is_one_kernel_for_the_points(cupy: Any) -> None:
+    c = xarr.asarray(np.ones(40) + 1j)
+    compiled = xarr.jit(lambda c: mandelbrot(False)(c)[2])
+    compiled(c).block_until_ready()
+    before = device(cupy).launches, device(cupy).downloads
+    compiled(c).block_until_ready()
+    # What it begins with, its points, and the counter, which is unused.
+    assert device(cupy).launches - before[0] <= 4
+    assert device(cupy).downloads == before[1]
+
+
+def test_a_stack_that_each_step_fills_is_not_copied_before(cupy: Any) -> None:
+    function, arrays, _ = POINTS["scan"]
+    (program,) = programs(function, arrays)
+    assert "for" in str(program.kernel)
+    assert len(program.kernel.phases) == 2
+    (program,) = programs(table, [np.ones((10, 3))])
+    assert len(program.kernel.phases) == 3
