@@ -101,6 +101,26 @@ class Limits:
 NUMPY_LIMITS: Final = Limits(max_rank=64, max_nbytes=2**63 - 1, max_memory=2**47, max_steps=2**40)
 
 
+@record
+class BorrowedMemory:
+    """Memory of a device that another library lends, from the first to the last element of an array.
+
+    * `buffer` - all of it, a buffer of `size` elements of `dtype`; of the array's own shape where `strides` is None,
+    * `shape` - that of the array,
+    * `strides`, `offset` - the distances of its elements in the buffer, and the index of the first one; None for the
+      strides of elements in row-major order,
+    * `ordinal` - the number of the device.
+    """
+
+    buffer: Any
+    dtype: np.dtype[Any]
+    size: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None = None
+    offset: int = 0
+    ordinal: int = 0
+
+
 class AbstractBackend(ABC):
     """The interface of a backend.  A buffer is whatever it likes to compute on."""
 
@@ -231,11 +251,37 @@ class AbstractBackend(ABC):
     def to_dlpack(
         self, buffer: Any, stream: Any, max_version: tuple[int, int] | None, copy: bool | None
     ) -> Any:
-        """A DLPack capsule with a buffer in memory that is not the host's.  BufferError if it cannot be lent."""
+        """A DLPack capsule with a buffer in memory that is not the host's, of type codes that NumPy knows.
+
+        Elements of other types are exported as unsigned integers with their bits.  Raises BufferError if the memory
+        cannot be lent.
+        """
         raise BufferError(
             f"__dlpack__: the backend {self.name!r} does not export its memory; wanted dl_device=(1, 0) for a copy in "
             'that of the CPU, or x.to("numpy")'
         )
+
+    def stream(self) -> Any:
+        """DLPack's number of the stream on which memory that is lent to this device must be ready; None for none."""
+        return None
+
+    def from_dlpack(self, capsule: object, dtype: np.dtype[Any] | None) -> BorrowedMemory:
+        """The memory in a DLPack capsule of one of this backend's devices, lent for as long as its buffer lives.
+
+        dtype: the element type whose bits the capsule has as unsigned integers; None for the capsule's own.
+        """
+        raise BackendError(f"backend {self.name!r} cannot use the memory of other libraries")
+
+    def from_cuda_array_interface(self, x: Any) -> BorrowedMemory:
+        """The memory of an object with `__cuda_array_interface__`, lent for as long as its buffer lives."""
+        raise BackendError(f"backend {self.name!r} cannot use the memory of other libraries")
+
+    def cuda_array_interface(self, buffer: Any) -> dict[str, Any]:
+        """The `__cuda_array_interface__` of a buffer: it says where the memory is, and does not hold it.
+
+        It is asked for where the type of `dlpack_device` is `kDLCUDA`.
+        """
+        raise BackendError(f"backend {self.name!r} does not export its memory")
 
     def engine(self) -> str:
         """The engine that runs groups of operations, and why, for `python -m xarr doctor`; "" for none."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
-from xarr.backend import NUMPY_LIMITS, AbstractBackend, Limits, Program, get, read_only
+from xarr.backend import NUMPY_LIMITS, AbstractBackend, BorrowedMemory, Limits, Program, get, read_only
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.plan.planner import plan_for
@@ -18,7 +18,7 @@ from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_cupy import driver, libraries
+from xarr_cupy import driver, interop, libraries
 from xarr_cupy.engine import DeviceProgram
 from xarr_cupy.runtime.arrays import DeviceArray
 from xarr_cupy.runtime.device import LoadedDevice
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from xarr.compiler.plan.program_plan import Plan
     from xarr.compiler.schedule import Schedule
 
+#: `kDLCUDA`, the type of the devices.
+_CUDA: Final = 2
 #: Products that cuBLAS computes are no part of groups.
 _SCHEDULES: Final = {
     is_deterministic: replace(
@@ -109,12 +111,40 @@ class CupyBackend(AbstractBackend):
         if not isinstance(origin, CupyBackend):
             return super().from_device(buffer, origin)
         with self._engine.driver.active():
+            if origin is self:
+                return interop.copy_of(self._engine, buffer)
             made = self._engine.new(buffer.type)
             if buffer.type.nbytes:
-                self._engine.driver.copy_from(
-                    made.address, origin._engine.driver, buffer.address, buffer.type.nbytes
-                )
+                addresses = made.address, origin._engine.driver, buffer.address
+                with self._engine.faults():
+                    self._engine.driver.copy_from(*addresses, buffer.type.nbytes)
         return made
+
+    def dlpack_device(self) -> tuple[int, int]:
+        return (_CUDA, self.ordinal)
+
+    def stream(self) -> int:
+        with self._engine.driver.active():
+            return self._engine.driver.stream
+
+    def to_dlpack(
+        self, buffer: Any, stream: Any, max_version: tuple[int, int] | None, copy: bool | None
+    ) -> Any:
+        with self._engine.driver.active():
+            is_versioned = max_version is not None and max_version[0] >= 1
+            return interop.lend(self._engine, buffer, stream, is_versioned, bool(copy))
+
+    def from_dlpack(self, capsule: object, dtype: np.dtype[Any] | None) -> BorrowedMemory:
+        with self._engine.driver.active():
+            return interop.borrow(self._engine, self._engine.driver.borrow(capsule), dtype)
+
+    def from_cuda_array_interface(self, x: Any) -> BorrowedMemory:
+        with self._engine.driver.active():
+            return interop.borrow(self._engine, self._engine.driver.borrow_by_interface(x))
+
+    def cuda_array_interface(self, buffer: Any) -> dict[str, Any]:
+        with self._engine.driver.active():
+            return interop.interface(self._engine, buffer)
 
     def devices(self) -> tuple[str, ...]:
         return tuple([f"cupy:{k}" if k else "cupy" for k in range(self._engine.driver.count)])

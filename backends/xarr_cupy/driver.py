@@ -86,6 +86,26 @@ class Driver(Protocol):
     def memory_of(self, array: Any) -> DeviceMemory:
         """The elements of an array of `arrays`, in row-major order."""
 
+    @property
+    def stream(self) -> int:
+        """DLPack's number of the caller's stream."""
+
+    def lend(self, array: Any, stream: int | None, is_versioned: bool) -> Any:
+        """A DLPack capsule with an array of `arrays`, ready on a stream of the consumer's."""
+
+    def borrow(self, capsule: object) -> Any:
+        """The memory in a DLPack capsule as an array of `arrays`."""
+
+    def borrow_by_interface(self, x: Any) -> Any:
+        """The memory of an object with `__cuda_array_interface__` as an array of `arrays`, after all that was asked for
+        on the object's stream."""
+
+    def interface(self, array: Any) -> dict[str, Any]:
+        """The `__cuda_array_interface__` of an array of `arrays`."""
+
+    def memory_at(self, array: Any, offset: int) -> tuple[DeviceMemory, int]:
+        """The memory of an array of `arrays` from `offset` bytes after its first element, and the device's number."""
+
     def library_calls(self) -> AbstractContextManager[None]:
         """A context for calls of `arrays`: LinAlgError where a factorisation fails, BackendError with no library."""
 
@@ -267,6 +287,32 @@ class CupyDriver:
 
     def memory_of(self, array: Any) -> DeviceMemory:
         return CupyMemory(self.arrays.ascontiguousarray(array).data)
+
+    @property
+    def stream(self) -> int:
+        # 1 is the legacy default stream, which CUDA itself calls 0.
+        return self._cuda.get_current_stream().ptr or 1
+
+    def lend(self, array: Any, stream: int | None, is_versioned: bool) -> Any:
+        # CuPy lets the consumer's stream wait for the current one.
+        return array.__dlpack__(stream=stream, max_version=(1, 0) if is_versioned else None)
+
+    def borrow(self, capsule: object) -> Any:
+        return self.arrays.from_dlpack(capsule)
+
+    def borrow_by_interface(self, x: Any) -> Any:
+        # CuPy would copy what is on another device than the current one; of no elements the address is 0.
+        address = x.__cuda_array_interface__["data"][0]
+        ordinal = self._runtime.pointerGetAttributes(address).device if address else self.ordinal
+        with self._cuda.Device(ordinal):
+            return self.arrays.asarray(x)
+
+    def interface(self, array: Any) -> dict[str, Any]:
+        described: dict[str, Any] = array.__cuda_array_interface__
+        return described
+
+    def memory_at(self, array: Any, offset: int) -> tuple[DeviceMemory, int]:
+        return CupyMemory(array.data + offset), array.data.device_id
 
     @contextmanager
     def library_calls(self) -> Iterator[None]:

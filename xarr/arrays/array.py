@@ -12,6 +12,7 @@ import numpy as np
 from xarr import backend as backends, indexing
 from xarr.arrays import numpy_protocols
 from xarr.arrays.at import At
+from xarr.arrays.device_memory import CudaMemory
 from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.operators import (
     arithmetic,
@@ -39,13 +40,12 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
-from xarr.numpy_api.creation import dlpack
 from xarr.numpy_api.linear_algebra import products as linear_algebra
 from xarr.numpy_api.manipulation import memory_views, shapes as manipulation, tiling
 from xarr.numpy_api.mathematics import complex_numbers, division, elementwise, rounding
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
-from xarr.runtime import display, handles, materialisation, trace_stack, view_tracking
+from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
 from xarr.shapes import Layout
@@ -65,9 +65,7 @@ class _ArrayType(type):
         )
 
 
-class Array(
-    AbsentAttributes, numpy_protocols.HostMemory, IndexingMethods, ReductionMethods, metaclass=_ArrayType
-):
+class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, metaclass=_ArrayType):
     """An n-dimensional array of numbers whose value is computed when it is needed.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -294,7 +292,7 @@ class Array(
     ) -> Any:
         """A capsule with the value, computed if need be, in the memory of its device, or of the CPU if asked.
 
-        See `xarr.numpy_api.creation.dlpack.export_capsule` for what is lent and what is copied.  Raises BufferError for
+        See `xarr.runtime.dlpack.export_capsule` for what is lent and what is copied.  Raises BufferError for
         what the backend cannot lend.
         """
         return dlpack.export_capsule(self, stream, max_version, dl_device, copy)

@@ -13,6 +13,7 @@ from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
+from xarr.runtime.device_arrays import lies_on_device
 from xarr.runtime.handles import Handle
 from xarr.runtime.view_tracking import ALL
 
@@ -36,9 +37,10 @@ _UFUNC_OF_NUMPY: Final = np.ndarray.__array_ufunc__
 def is_operand(other: object) -> bool:
     """Whether xarr computes with `other`; anything else gets NotImplemented, so that it is asked itself.
 
-    A class with an `__array_ufunc__` of its own (None too) answers for itself: NumPy's NEP 13.
+    A class with an `__array_ufunc__` of its own (None too) answers for itself: NumPy's NEP 13.  Not so arrays of other
+    libraries on a GPU, as CuPy's: CuPy would compute with the memory of the Array, and return an array of its own.
     """
-    if isinstance(other, _KNOWN) or type(other) is np.ndarray:
+    if isinstance(other, _KNOWN) or type(other) is np.ndarray or lies_on_device(other):
         return True
     own = getattr(type(other), "__array_ufunc__", _UFUNC_OF_NUMPY)
     return own is _UFUNC_OF_NUMPY and hasattr(other, "__array__")

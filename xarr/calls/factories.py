@@ -49,6 +49,7 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.trace_stack import recording
 
@@ -213,6 +214,10 @@ class _Plans(dict[Any, CallPlan]):
                 operands.append(value._weak or value._node.tensor_type)
             elif is_weak(value):
                 operands.append(scalar_kind(value))
+            elif lies_on_device(value):
+                moved = from_device_array(value, None)
+                operands.append(moved._node.tensor_type)
+                values = (*values[:index], moved, *values[index + 1 :])
             else:
                 host = host_array(value)
                 operands.append(TensorType(host.shape, host.dtype))

@@ -28,6 +28,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
 
 DType = np.dtype[Any]
@@ -85,13 +86,16 @@ def observe_product(x1: ArrayLike, x2: ArrayLike) -> None:
 def as_array(value: ArrayLike) -> Array:
     """`value` as an Array; Python numbers take the default dtypes, NumPy arrays are copied.
 
-    What is not an Array yet is committed to no device: it goes with the Arrays that it is given beside.
+    What is not an Array yet is committed to no device: it goes with the Arrays that it is given beside.  Arrays of
+    other libraries on a GPU are copied and committed there.
     """
     if isinstance(value, Handle):
         return value if value._weak is None else wrap(value._node)  # type: ignore[return-value]
     if is_weak(value):
         return wrap(scalar_node(value, default_of(scalar_kind(value))))
     try:
+        if lies_on_device(value):
+            return from_device_array(value, None)
         return wrap(host_node(host_array(value), None))
     except XarrError as error:
         shorten(error)
@@ -130,6 +134,8 @@ def dtype_or_kind(value: ArrayLike) -> DType | type[Any]:
     if kind is not None:
         return kind
     try:
+        if lies_on_device(value):
+            return from_device_array(value, None).dtype
         dtype: DType = value._node.dtype if isinstance(value, Handle) else host_array(value).dtype
         return dtype
     except XarrError as error:
@@ -152,6 +158,8 @@ def node_of(value: ArrayLike, dtype: DType | None, device: Device | None) -> Nod
         return value._node if dtype is None or value._weak is None else value._convert(dtype)
     if is_weak(value):
         return scalar_node(value, default_of(scalar_kind(value)) if dtype is None else dtype)
+    if lies_on_device(value):
+        return from_device_array(value, None)._node
     return count_unowned(host_node(host_array(value), device))
 
 

@@ -21,6 +21,7 @@ from xarr.ir.graph import Node, data
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
 from xarr.runtime.trace_stack import recording
 
@@ -72,6 +73,8 @@ def _show(value: Any, kind: type[Any]) -> str:
 def _strong_node(value: ArrayLike, device: Device | None) -> Node:
     if isinstance(value, Handle):
         return value._node
+    if lies_on_device(value):
+        return from_device_array(value, None)._node
     return count_unowned(host_node(host_array(value), device))
 
 

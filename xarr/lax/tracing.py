@@ -24,6 +24,7 @@ from xarr.ir.op import Op
 from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, gives_way, host_node, operands
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.effects import add_effect, last_effect
 from xarr.runtime.handles import Handle, wrap
 from xarr.runtime.trace_to_graph import trace
@@ -189,6 +190,8 @@ def result_of(name: str, path: str, value: Any, device: Device | None) -> Handle
 def _constant(value: Any, device: Device | None) -> Handle:
     if is_weak(value):
         return wrap(Node(Constant.of(scalar(value, default_of(scalar_kind(value))))))
+    if lies_on_device(value):
+        return from_device_array(value, None)
     return wrap(host_node(host_array(value), device))
 
 

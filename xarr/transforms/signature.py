@@ -15,6 +15,7 @@ from xarr.base.host_arrays import SCALARS, host_array
 from xarr.errors import DTypeError, InputError
 from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, weak_kind
 from xarr.tree import Structure
 
@@ -213,6 +214,9 @@ def _leaf(name: str, path: str, value: Any) -> tuple[LeafType, Any, str]:
                 f"{name}: wanted arrays in Python tuples for {path}, got the tuple value {type_.short()}"
             )
         return type_, value, "Array" if type(value) is Array else "other"
+    if lies_on_device(value):
+        moved = from_device_array(value, None)
+        return moved._node.type, moved, "other"
     try:
         array = host_array(value)
     except (InputError, DTypeError) as error:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,13 @@ import numpy as np
 from tests.cuda.emulator.module import Module
 from tests.cuda.libraries import ARRAYS, gemm_strided_batched_ex
 from xarr.ir.types import TensorType
+from xarr.runtime import dlpack
 from xarr_cupy.driver import BLOCK, Driver, HostArray
 from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table, address_of
 
 _ALIGNMENT = 256
+#: `kDLCUDA`.
+_CUDA = 2
 #: The device that each thread calls.
 _thread = threading.local()
 
@@ -33,12 +37,18 @@ class EmulatedMemory:
         self.address = -(-self.bytes.ctypes.data // _ALIGNMENT) * _ALIGNMENT
 
 
+class BorrowedBytes:
+    """Memory of an array, from an address on."""
+
+    def __init__(self, address: int, array: Any) -> None:
+        self.address, self.array = address, array
+
+
 class EmulatedDriver:
     """One of two devices, which runs the threads of a kernel one after the other, in one of three orders.
 
     `launches` counts kernels, `products` calls of cuBLAS, `copies` those from the other device, `waits` those of the
-    host without a copy; `blocks` bounds grids,
-    so that threads have several points.
+    host without a copy; `blocks` bounds grids, so that threads have several points.
     With `races` a kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
 
@@ -92,9 +102,42 @@ class EmulatedDriver:
         self.copies += 1
         ctypes.memmove(target, source, nbytes)
 
-    def view(self, memory: EmulatedMemory, offset: int, type: TensorType) -> Any:
+    def view(self, memory: EmulatedMemory | BorrowedBytes, offset: int, type: TensorType) -> Any:
+        if isinstance(memory, BorrowedBytes):
+            span = (ctypes.c_uint8 * type.nbytes).from_address(memory.address + offset)
+            span.owner = memory  # the bytes live as long as the view
+            return np.frombuffer(span, np.uint8).view(type.dtype).reshape(type.shape)
         start = memory.address - memory.bytes.ctypes.data + offset
         return memory.bytes[start : start + type.nbytes].view(type.dtype).reshape(type.shape)
+
+    @property
+    def stream(self) -> int:
+        return 1
+
+    def lend(self, array: Any, stream: int | None, is_versioned: bool) -> Any:
+        capsule = array.__dlpack__(max_version=(1, 0) if is_versioned else None)
+        tensor = dlpack._tensor_of(capsule)
+        tensor.device_type, tensor.device_id = _CUDA, self.ordinal
+        return capsule
+
+    def borrow(self, capsule: object) -> Any:
+        tensor = dlpack._tensor_of(capsule)
+        assert (tensor.device_type, tensor.device_id) == (_CUDA, self.ordinal)
+        tensor.device_type, tensor.device_id = dlpack.CPU
+        return np.from_dlpack(dlpack._HeldCapsule(capsule, dlpack.CPU))
+
+    def borrow_by_interface(self, x: Any) -> Any:
+        described = {**x.__cuda_array_interface__}
+        if described.pop("mask", None) is not None:
+            raise ValueError("masked arrays are not supported")
+        holder = SimpleNamespace(__array_interface__=described, owner=x)
+        return np.asarray(holder)
+
+    def interface(self, array: Any) -> dict[str, Any]:
+        return {**array.__array_interface__, "stream": self.stream}
+
+    def memory_at(self, array: Any, offset: int) -> tuple[BorrowedBytes, int]:
+        return BorrowedBytes(array.ctypes.data + offset, array), self.ordinal
 
     def memory_of(self, array: Any) -> EmulatedMemory:
         memory = EmulatedMemory(array.nbytes)

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -170,7 +171,7 @@ def _compile(text: str) -> Path:
     path = CACHE / f"{key}.so"
     if not path.exists():
         CACHE.mkdir(exist_ok=True)
-        own = path.with_suffix(f".{os.getpid()}")
+        own = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")
         done = subprocess.run(
             [*COMMAND, "-x", "c++", "-", "-o", str(own), "-lm"], input=text.encode(), capture_output=True
         )

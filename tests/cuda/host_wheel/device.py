@@ -66,14 +66,15 @@ class HostDevice:
     """Two devices of `limit` bytes each, which emulate an sm_90; a thread calls one of them.
 
     `mallocs`, `launches` and `peer_copies` count what was asked for, `streams` has the stream of each thing done,
-    `waits` which stream waits for what was done on which; `order` is that of the threads of kernels, `blocks` bounds
-    their grids.
+    `synchronised` those that the host waited for, `waits` which stream waits for what was done on which; `order` is
+    that of the threads of kernels, `blocks` bounds their grids.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit, self.order, self.blocks = limit, "forward", 2
         self.mallocs = self.launches = self.peer_copies = 0
         self.streams: list[int] = []
+        self.synchronised: list[int] = []
         self.waits: list[tuple[int, int]] = []
         self._recorded: dict[int, int] = {}
         #: Texts that NVRTC has compiled in this process.
@@ -282,6 +283,7 @@ class HostDevice:
 
     def streamSynchronize(self, stream: int) -> None:
         self.streams.append(stream)
+        self.synchronised.append(stream)
         self._wait()
 
     def streamIsCapturing(self, stream: int) -> int:

@@ -57,7 +57,6 @@ from xarr.errors import (
 from xarr.ir.device import Device
 from xarr.lax.core import ArrayLike, host_node, integer
 from xarr.lax.dynamic_sizes import refuse_dynamic, with_sizes_of
-from xarr.numpy_api.creation import dlpack
 from xarr.numpy_api.creation.ranges import (
     float_range,
     integer_range,
@@ -67,6 +66,8 @@ from xarr.numpy_api.creation.ranges import (
     space_evenly,
     unusual_range,
 )
+from xarr.runtime import dlpack
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, commit, from_host, wrap
 from xarr.shapes import check_sizes, normalize_axis
 
@@ -108,6 +109,8 @@ def asarray(
     An Array is returned itself if neither element type nor device changes.  The values of a NumPy array
     are copied, since ops recorded now are computed later and must not see what is written into it
     meanwhile; `copy=False` shares its memory instead, and then writing to it is the caller's risk.
+    So are those of an array on a GPU, as CuPy's or PyTorch's, but on the GPU: the Array is there, unless
+    `device` is another one.
 
     Random keys stay keys, of their own `dtype`.
 
@@ -130,6 +133,8 @@ def asarray(
                     "asarray: a sequence of Arrays has no memory to share, so copy=False is not possible"
                 )
             return move_to_device(_stack_nested(a, dtype), device)
+        if lies_on_device(a):
+            return _of_device_array(a, dtype, device, copy)
         there = as_device(device)
         if copy is False:
             if not there.backend.is_on_host:
@@ -143,6 +148,20 @@ def asarray(
     except XarrError as error:
         shorten(error, register_function("asarray"))
         raise
+
+
+def _of_device_array(x: Any, dtype: DTypeLike | None, device: DeviceLike, copy: bool | None) -> Array:
+    """An array of another library in the memory of a GPU: an Array there, or on `device`."""
+    there = None if device is None else as_device(device)
+    if there is not None and there.backend.is_on_host:
+        if copy is False:
+            raise ValueError(
+                f"copy=False is not possible: the memory of {type(x).__name__} is not that of {there.name!r}"
+            )
+        values = dlpack.copied_by_producer(x)
+        if values is not None:
+            return asarray(values, dtype, device=there)
+    return _of_array(from_device_array(x, copy), dtype, device, False if copy is False else None)
 
 
 def _from_host(obj: Any, wanted: DType | None, device: Device) -> Array:
@@ -253,8 +272,9 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
 
     The values are copied, since ops recorded now are computed later and must not see what the producer
     writes meanwhile, even if it lends its memory as read-only; `copy=False` shares the memory instead, and
-    then writing to it is the caller's risk.  Memory of another device than the CPU is read with a `device`
-    that is on the CPU, if the producer can copy it there.
+    then writing to it is the caller's risk.  What lies on a GPU is an Array there, if the backend "cupy" works;
+    memory of another device than the CPU is read with a `device` that is on the CPU, if the producer can
+    copy it there.
 
     Raises InputError if `x` has no `__dlpack__`, ValueError if `copy=False` is not possible, BackendError
     if the memory cannot be read from the CPU.  Source: Array API, `from_dlpack`; DLPack 1.1.
@@ -266,6 +286,8 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
             f"from_dlpack: wanted an object with __dlpack__ and __dlpack_device__, got {type(x).__name__}; see "
             "xarr.asarray"
         )
+    if lies_on_device(x):
+        return _of_device_array(x, None, device, copy)
     try:
         values = dlpack.import_memory(x, device is not None, copy)
     except (BufferError, RuntimeError, ValueError) as error:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from xarr.backend import AbstractBackend, BorrowedMemory
 from xarr.base.typing import Array
 from xarr.errors import InputError
 from xarr.runtime.materialisation import device_of, read_checks, to_host
@@ -22,6 +23,8 @@ CPU: Final = (1, 0)
 #: The version that NumPy reads and writes.
 VERSION: Final = (1, 0)
 _UNSIGNED: Final = 1
+#: Flags of a capsule.
+_READ_ONLY, _IS_COPIED = 1, 2
 _CODES: Final = {
     np.dtype(ml_dtypes.bfloat16): 4,
     np.dtype(ml_dtypes.float8_e3m4): 7,
@@ -83,7 +86,10 @@ def _tensor_of(capsule: object) -> _Tensor:
     address = _pointer(capsule, name)
     if name == b"dltensor":
         return _Tensor.from_address(address)
-    tensor: _Tensor = _Versioned.from_address(address).tensor
+    managed = _Versioned.from_address(address)
+    if managed.major > VERSION[0]:
+        raise BufferError(f"wanted DLPack {VERSION[0]}.x, got {managed.major}.{managed.minor}")
+    tensor: _Tensor = managed.tensor
     return tensor
 
 
@@ -97,16 +103,15 @@ def export_capsule(
     """A capsule with the value of `array`, computed if need be, in the memory of its device, or of the CPU.
 
     Memory of another device than the CPU is lent by its backend, and copied to the CPU where `dl_device` says so.
-    Raises BufferError for a third device, where `copy=False` is not possible, and for what the backend cannot export.
+    Lent memory is marked as read-only, for consumers that know DLPack 1.0 or later; others get a copy.  Raises
+    BufferError for a third device, where `copy=False` is not possible, and for what the backend cannot export.
     """
     owner = device_of(array._node).backend
     if owner.is_on_host:
         return _lend(to_host(array), stream, max_version, dl_device, copy)
     asked = None if dl_device is None else tuple(map(int, dl_device))
     if asked in (None, owner.dlpack_device()):
-        read_checks(array)
-        array._node.exposed = True
-        return owner.to_dlpack(array._node.value, stream, max_version, copy)
+        return _lend_from_device(array, owner, stream, max_version, copy)
     if asked == CPU and copy is False:
         raise BufferError(f"__dlpack__: copy=False is not possible from backend {owner.name!r} to the CPU")
     if asked != CPU:
@@ -115,6 +120,43 @@ def export_capsule(
             f"or None, got {dl_device!r}"
         )
     return _lend(to_host(array), stream, max_version, dl_device, None)
+
+
+def _lend_from_device(
+    array: Array, owner: AbstractBackend, stream: Any, max_version: tuple[int, int] | None, copy: bool | None
+) -> Any:
+    """A capsule with the memory of `array`, which is not the host's."""
+    if stream is not None and (not isinstance(stream, int) or stream < -1):
+        raise BufferError(
+            f"__dlpack__: wanted stream=None, -1, 1, 2 or the address of a stream of {owner.name}, got {stream!r}"
+        )
+    if array._node.tensor_type.dynamic:
+        raise BufferError(
+            f"__dlpack__: wanted an array of static shape, got {array._node.tensor_type.short()}; numpy.asarray(x) has "
+            "its live part"
+        )
+    is_versioned = max_version is not None and max_version[0] >= VERSION[0]
+    if not is_versioned:
+        copy = _copy_for_old_consumers(copy)
+    read_checks(array)
+    array._node.exposed = True
+    capsule = owner.to_dlpack(array._node.value, stream, max_version, copy)
+    if array.dtype in _CODES:
+        _tensor_of(capsule).code = _CODES[array.dtype]
+    if is_versioned:
+        managed = _Versioned.from_address(_pointer(capsule, _NAMES[0]))
+        managed.flags |= _IS_COPIED if copy else _READ_ONLY
+    return capsule
+
+
+def _copy_for_old_consumers(copy: bool | None) -> bool:
+    """`copy` for consumers to whom one cannot say that memory is read-only.  BufferError for False."""
+    if copy is False:
+        raise BufferError(
+            "__dlpack__: before DLPack 1.0 memory cannot be exported as read-only, so that copy=False is not "
+            "possible; wanted max_version=(1, 0) or later, or copy=None"
+        )
+    return True
 
 
 def _lend(
@@ -135,11 +177,7 @@ def _lend(
     if dl_device is not None and tuple(map(int, dl_device)) != CPU:
         raise BufferError(f"__dlpack__: wanted dl_device={CPU}, the CPU, or None, got {dl_device!r}")
     if max_version is None or max_version[0] < VERSION[0]:
-        if copy is False:
-            raise BufferError(
-                "__dlpack__: before DLPack 1.0 memory cannot be exported as read-only, so that copy=False is not "
-                "possible; wanted max_version=(1, 0) or later, or copy=None"
-            )
+        _copy_for_old_consumers(copy)
         max_version, host, copy = None, host.copy(), None
     elif copy is None and any([stride < 0 for stride in host.strides]):
         host = host.copy()  # consumers refuse negative strides, and PyTorch 2 ends the process over them
@@ -197,6 +235,35 @@ def import_memory(x: Any, to_cpu: bool, copy: bool | None) -> np.ndarray[Any, An
         tensor.code = code  # a capsule that was not taken goes back as it came, to be read or freed by others
         raise
     return values.view(dtype)
+
+
+def borrow(x: Any, owner: AbstractBackend, copy: bool | None) -> BorrowedMemory:
+    """The memory of `x`, an array on a device of `owner`, ready on the caller's stream.
+
+    Raises BufferError, RuntimeError or ValueError where the producer or the backend does.
+    """
+    options: dict[str, Any] = {"stream": owner.stream(), "max_version": VERSION}
+    if copy is False:
+        options["copy"] = False
+    try:
+        capsule = x.__dlpack__(**options)
+    except TypeError:  # a producer from before version 1.0
+        capsule = x.__dlpack__(stream=owner.stream())
+    tensor = _tensor_of(capsule)
+    dtype = _BY_CODE.get((tensor.code, tensor.bits))
+    if dtype is not None:
+        tensor.code = _UNSIGNED
+    return owner.from_dlpack(capsule, dtype)
+
+
+def copied_by_producer(x: Any) -> np.ndarray[Any, Any] | None:
+    """The values of `x`, on another device, that its library copies to the CPU; None if it does not."""
+    if not hasattr(x, "__dlpack__"):
+        return None
+    try:
+        return import_memory(x, True, None)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return None
 
 
 def read(x: Any) -> Any:

@@ -1,0 +1,574 @@
+"""Memory of GPUs that goes from library to library: DLPack and `__cuda_array_interface__`, in and out.
+
+On the emulator, beside a library that a test makes, and by CuPy's own code on memory of the host, beside CuPy.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import shutil
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.host_wheel.device import HostDevice
+from xarr import lax
+from xarr.arrays import device_memory
+from xarr.backend import get
+from xarr.errors import BackendError, DTypeError
+from xarr.runtime import device_arrays, dlpack
+
+CUDA = 2
+VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
+#: Types that NumPy's DLPack has.
+DTYPES = ("bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128")
+NARROW = ("bfloat16", "float8_e5m2", "float8_e4m3fn")
+
+both = pytest.mark.parametrize(
+    "lend",
+    [
+        pytest.param("cupy", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")),
+        "host",
+    ],
+    indirect=True,
+)
+
+
+class GpuArray:
+    """An array of a library that computes on the emulated device, which can be told from none on the CPU."""
+
+    def __init__(self, array: np.ndarray[Any, Any], ordinal: int = 0) -> None:
+        self.array, self.ordinal = array, ordinal
+        self.calls: list[dict[str, Any]] = []
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (CUDA, self.ordinal)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.calls.append(options)
+        capsule = self.array.__dlpack__(max_version=options.get("max_version"))
+        tensor = dlpack._tensor_of(capsule)
+        tensor.device_type, tensor.device_id = CUDA, self.ordinal
+        return capsule
+
+    def __getitem__(self, index: Any) -> GpuArray:
+        return GpuArray(self.array[index], self.ordinal)
+
+    @property
+    def T(self) -> GpuArray:
+        return GpuArray(self.array.T, self.ordinal)
+
+
+class OldGpuArray(GpuArray):
+    """As before DLPack 1.0: no argument but the stream, and no versioned capsule."""
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        return super().__dlpack__(stream=stream)
+
+
+class Described:
+    """An array that has `__cuda_array_interface__` alone."""
+
+    def __init__(self, holder: Any, **changes: Any) -> None:
+        array = getattr(holder, "array", None)
+        own = holder.__cuda_array_interface__ if array is None else {**array.__array_interface__, "stream": 1}
+        self.holder, self.__cuda_array_interface__ = holder, {**own, **changes}
+
+
+@pytest.fixture
+def lend(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Make an array of another library, for which `lies_on_device` holds, of these values."""
+    request.getfixturevalue(request.param)
+    if request.param == "cupy":
+        return lambda values, ordinal=0: GpuArray(np.array(values), ordinal)
+    cupy = importlib.import_module("cupy")
+
+    def make(values: Any, ordinal: int = 0) -> Any:
+        with cupy.cuda.Device(ordinal):
+            result = cupy.ndarray(np.shape(values), np.asarray(values).dtype)
+            result.set(np.asarray(values, order="C"))
+        return result
+
+    return make
+
+
+def address_of(x: Any) -> int:
+    """The address of an array of either library."""
+    return int(x.array.ctypes.data) if isinstance(x, GpuArray) else int(x.data.ptr)
+
+
+def fill(x: Any, value: float) -> None:
+    """Write to an array of either library."""
+    if isinstance(x, GpuArray):
+        x.array[...] = value
+    else:
+        x.set(np.full(x.shape, value, x.dtype))
+
+
+@both
+def test_only_arrays_of_others_on_a_gpu_lie_there(lend: Any) -> None:
+    for x in (lend(VALUES), Described(lend(VALUES))):
+        assert device_arrays.lies_on_device(x)
+    for x in (VALUES, [VALUES], 1.0, "text", None, xarr.ones(3, device="cpu"), np.float32(1), object()):
+        assert not device_arrays.lies_on_device(x)
+
+
+# --- in --------------------------------------------------------------------------------------------------
+
+
+@both
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_element_type_comes_in_on_the_device(lend: Any, dtype: str) -> None:
+    values = VALUES.astype(dtype)
+    for make in (xarr.asarray, xarr.from_dlpack, xarr.array, lambda x: xarr.asarray(x, copy=False)):
+        result = make(lend(values))
+        assert (result.device, result.dtype) == ("cupy", values.dtype)
+        assert_same(result, values)
+
+
+@both
+@pytest.mark.parametrize("copy", [None, True, False])
+def test_memory_is_shared_on_demand_only(lend: Any, copy: bool | None) -> None:
+    x = lend(VALUES)
+    for make in (xarr.asarray, xarr.from_dlpack):
+        result = make(x, copy=copy)
+        assert (result._node.value.address == address_of(x)) == (copy is False)
+    doubled = result * 2
+    fill(x, 7)
+    wanted = np.full_like(VALUES, 7) if copy is False else VALUES
+    assert_same(result, wanted)
+    assert_same(doubled, wanted * 2)
+
+
+@both
+def test_nothing_goes_by_the_host(lend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, first = lend(VALUES), get("cupy")._engine.driver
+    upload = first.upload
+
+    def upload_number(address: int, array: np.ndarray[Any, Any]) -> None:
+        assert array.size == 1
+        upload(address, array)
+
+    monkeypatch.setattr(first, "upload", upload_number)
+    monkeypatch.setattr(first, "download", None)
+    for each in (xarr.asarray(x), xarr.asarray(x, copy=False), xarr.asarray(x.T)):
+        (each + each).evaluate()
+
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "transposed": lambda x: x.T,
+    "rows backwards": lambda x: x[::-1],
+    "both backwards": lambda x: x[::-1, ::-1],
+    "every second": lambda x: x[:, ::2],
+    "a column": lambda x: x[:, 1],
+    "a part": lambda x: x[1:, 1:],
+}
+
+
+@both
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_strides_are_copied_on_the_device(lend: Any, view: Callable[[Any], Any]) -> None:
+    values = np.arange(12, dtype=np.int16).reshape(3, 4)
+    x = lend(values)
+    assert_same(xarr.asarray(view(x)), view(values))
+    assert_same(xarr.from_dlpack(view(x)), view(values))
+    with pytest.raises(
+        ValueError, match="copy=False is not possible: wanted elements in row-major order, got strides"
+    ):
+        xarr.asarray(view(x), copy=False)
+
+
+@both
+def test_rows_of_a_larger_array_are_shared(lend: Any) -> None:
+    x = lend(VALUES)
+    assert_same(xarr.asarray(x[1:], copy=False), VALUES[1:])
+    assert_same(xarr.asarray(x[1, 2:3], copy=False), VALUES[1, 2:3])
+
+
+@both
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1), (3, 1)], ids=str)
+def test_shapes_at_the_edge_go_in_and_out(lend: Any, shape: tuple[int, ...]) -> None:
+    values = np.ones(shape)
+    for copy in (None, False):
+        result = xarr.asarray(lend(values), copy=copy)
+        assert_same(result, values)
+        assert_same(xarr.from_dlpack(Passed(result)), values)
+
+
+class Passed:
+    """An Array as any other object with `__dlpack__`."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        device: tuple[int, int] = self.array.__dlpack_device__()
+        return device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+
+@both
+@pytest.mark.parametrize("dtype", NARROW)
+def test_floats_that_numpy_lacks_go_out_and_in(lend: Any, dtype: str) -> None:
+    values = VALUES.astype(getattr(ml_dtypes, dtype))
+    result = xarr.from_dlpack(Passed(xarr.asarray(values)))
+    assert result.device == "cupy"
+    assert_same(result, values)
+    assert_same(result + result, values + values)
+
+
+@both
+def test_arrays_on_the_second_device_stay_there(lend: Any) -> None:
+    x = lend(VALUES, 1)
+    for copy in (None, False):
+        result = xarr.asarray(x, copy=copy)
+        assert result.device == "cupy:1"
+        assert_same(result.T * 2, VALUES.T * 2)
+    assert_same(xarr.asarray(x.T), VALUES.T)
+    moved = xarr.asarray(x, device="cuda:0")
+    assert moved.device == "cupy"
+    assert_same(moved, VALUES)
+    with pytest.raises(ValueError, match="copy=False is not possible"):
+        xarr.asarray(x, device="cuda:0", copy=False)
+
+
+@both
+def test_a_device_on_the_host_gets_a_copy(lend: Any) -> None:
+    x = lend(VALUES)
+    for result in (xarr.asarray(x, device="cpu"), xarr.from_dlpack(x.T, device="cpu").T):
+        assert result.device == "cpu"
+        assert_same(result, VALUES)
+    with pytest.raises(
+        ValueError, match=r"copy=False is not possible: the memory of \w+ is not that of 'numpy'"
+    ):
+        xarr.asarray(x, device="cpu", copy=False)
+
+
+@both
+def test_the_default_backend_is_not_asked(lend: Any) -> None:
+    x = lend(VALUES)
+    with xarr.use_backend("numpy"):
+        assert xarr.asarray(x).device == "cupy"
+        assert_same(xarr.asarray(x, dtype="float64"), VALUES.astype("f8"))
+
+
+@both
+def test_they_are_operands(lend: Any) -> None:
+    x, y = xarr.asarray(VALUES), lend(VALUES)
+    calls: list[Callable[[], Any]] = [
+        lambda: x + y,
+        lambda: xarr.add(x, y),
+        lambda: xarr.add(y, y),
+        lambda: lax.add(x, y),
+        lambda: xarr.jit(lambda a, b: a + b)(x, y),
+        lambda: xarr.concatenate([x, y])[:2] + xarr.concatenate([y, x])[2:],
+    ]
+    for call in calls:
+        result = call()
+        assert isinstance(result, xarr.Array)
+        assert_same(result, VALUES * 2)
+    with pytest.raises(BackendError, match=r"operands live on two backends, numpy and cupy; move one"):
+        xarr.ones((2, 3), device="cpu") + y
+    total = xarr.zeros((2, 3), dtype="float32")
+    total[:] = y
+    assert_same(total, VALUES)
+
+
+@both
+def test_old_producers_are_read(lend: Any, request: pytest.FixtureRequest) -> None:
+    if "emulated" not in get("cupy")._engine.driver.description:
+        pytest.skip("the test's own arrays lie in no memory of CuPy's")
+    assert_same(xarr.from_dlpack(OldGpuArray(VALUES.copy())), VALUES)
+    x = GpuArray(VALUES.copy())
+    xarr.from_dlpack(x)
+    xarr.from_dlpack(x, copy=False)
+    assert x.calls == [
+        {"stream": 1, "max_version": (1, 0)},
+        {"stream": 1, "max_version": (1, 0), "copy": False},
+    ]
+
+
+@both
+def test_memory_by_the_interface_of_cuda_arrays(lend: Any) -> None:
+    x = lend(VALUES)
+    assert_same(xarr.asarray(Described(x)), VALUES)
+    assert_same(xarr.asarray(Described(x.T)), VALUES.T)
+    assert xarr.asarray(Described(x), copy=False)._node.value.address == address_of(x)
+    assert_same(xarr.asarray(Described(x), device="cpu"), VALUES)
+    address = address_of(x)
+    assert_same(xarr.asarray(Described(x, data=(address, True)), copy=False), VALUES)
+    with pytest.raises(BackendError, match=r"the memory of Described cannot be read: .*mask"):
+        xarr.asarray(Described(x, mask=x))
+    with pytest.raises(BackendError, match="wanted elements at multiples of their size, 4 bytes"):
+        xarr.asarray(Described(x, shape=(2, 2), data=(address + 2, False)))
+    with pytest.raises(DTypeError, match="wanted elements of a type that xarr has, got"):
+        xarr.asarray(Described(x, typestr="<V4"))
+
+
+def test_the_second_device_by_the_interface_of_cuda_arrays(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    with cupy.cuda.Device(1):
+        x = cupy.ndarray(3, np.float32)
+        x.set(np.ones(3, np.float32))
+    result = xarr.asarray(Described(x))
+    assert result.device == "cupy:1"
+    assert_same(result, np.ones(3, np.float32))
+
+
+def test_elements_that_xarr_lacks_are_refused(cupy: Any) -> None:
+    class Wrong(GpuArray):
+        def __dlpack__(self, **options: Any) -> Any:
+            capsule = super().__dlpack__(**options)
+            dlpack._tensor_of(capsule).code = 99
+            return capsule
+
+    with pytest.raises(BackendError, match="the memory of Wrong cannot be read"):
+        xarr.asarray(Wrong(VALUES.copy()))
+
+
+def test_a_later_version_of_dlpack_is_refused(cupy: Any) -> None:
+    class Later(GpuArray):
+        def __dlpack__(self, **options: Any) -> Any:
+            capsule = super().__dlpack__(**options)
+            dlpack._Versioned.from_address(dlpack._pointer(capsule, b"dltensor_versioned")).major = 2
+            return capsule
+
+    with pytest.raises(BackendError, match=r"wanted DLPack 1\.x, got 2\.0"):
+        xarr.asarray(Later(VALUES.copy()))
+
+
+# --- streams ---------------------------------------------------------------------------------------------
+
+
+def test_producers_get_the_stream_of_the_caller_ready(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    x = cupy.ndarray(3, np.float32)
+    x.set(np.ones(3, np.float32))
+    stream = cupy.cuda.Stream(non_blocking=True)
+    asked: list[Any] = []
+
+    class Producer(Passed):
+        def __dlpack__(self, **options: Any) -> Any:
+            asked.append(options["stream"])
+            with cupy.cuda.Stream.null:
+                return super().__dlpack__(**options)
+
+    host.waits.clear()
+    with stream:
+        xarr.from_dlpack(Producer(x), copy=False)
+    xarr.from_dlpack(Producer(x), copy=False)
+    assert asked == [stream.ptr, 1]
+    # CuPy lets the stream wait for its own.
+    assert host.waits == [(stream.ptr, 0)]
+
+
+def test_a_copy_is_done_before_the_producer_may_write_again(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    x = cupy.ndarray(3, np.float32)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        host.synchronised.clear()
+        xarr.from_dlpack(x)
+        assert host.synchronised == [stream.ptr]
+        host.synchronised.clear()
+        xarr.from_dlpack(x, copy=False)
+        assert host.synchronised == []
+
+
+def test_consumers_wait_for_the_stream_that_computes(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    stream, consumer = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
+    x = xarr.asarray(VALUES)
+    with stream:
+        y = x + 1
+        host.waits.clear()
+        y.__dlpack__(stream=consumer.ptr, max_version=(1, 0))
+        y.__dlpack__(stream=-1, max_version=(1, 0))
+        y.__dlpack__(stream=stream.ptr, max_version=(1, 0))
+        assert host.waits == [(consumer.ptr, stream.ptr)]
+        assert y.__cuda_array_interface__["stream"] == stream.ptr
+    host.waits.clear()
+    # The legacy default stream is the caller's own now.
+    for number in (None, 0, 1):
+        y.__dlpack__(stream=number, max_version=(1, 0))
+    assert host.waits == []
+
+
+@both
+def test_streams_that_are_none_are_refused(lend: Any) -> None:
+    for stream in (-2, "1", 1.5):
+        with pytest.raises(
+            BufferError, match="wanted stream=None, -1, 1, 2 or the address of a stream of cupy, got"
+        ):
+            xarr.asarray(VALUES).__dlpack__(stream=stream)
+
+
+# --- out -------------------------------------------------------------------------------------------------
+
+
+def test_cupy_reads_arrays_without_a_copy(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    x = xarr.asarray(VALUES) + 1
+    for read in (cupy.asarray, cupy.from_dlpack, lambda x: cupy.array(x, copy=None)):
+        result = read(x)
+        assert type(result) is cupy.ndarray
+        assert result.data.ptr == x._node.value.address
+        assert_same(result.get(), VALUES + 1)
+    with cupy.cuda.Device(1):
+        there = xarr.asarray(VALUES, device="cuda:1")
+        assert cupy.from_dlpack(there).device.id == cupy.asarray(there).device.id == 1
+    assert there.__dlpack_device__() == (CUDA, 1)
+
+
+@both
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_element_type_goes_out_and_in(lend: Any, dtype: str) -> None:
+    x = xarr.asarray(VALUES.astype(dtype))
+    shared = xarr.from_dlpack(Passed(x), copy=False)
+    assert shared._node.value.address == x._node.value.address
+    assert_same(shared, x)
+    described = xarr.asarray(Described(x), copy=False)
+    assert described._node.value.address == x._node.value.address
+    assert_same(described, x)
+
+
+@both
+def test_lent_memory_is_read_only_and_old_consumers_get_a_copy(lend: Any) -> None:
+    x = xarr.asarray(VALUES)
+
+    def tensor_of(**options: Any) -> tuple[Any, Any]:
+        capsule = x.__dlpack__(**options)
+        return capsule, dlpack._tensor_of(capsule).data
+
+    address = x._node.value.address
+    for copy, flags in ((None, 1), (False, 1), (True, 2)):
+        capsule, data = tensor_of(max_version=(1, 0), copy=copy)
+        managed = dlpack._Versioned.from_address(dlpack._pointer(capsule, b"dltensor_versioned"))
+        assert managed.flags & 3 == flags
+        assert (data == address) == (copy is not True)
+    assert tensor_of()[1] != address
+    with pytest.raises(BufferError, match=r"copy=False is not possible; wanted max_version=\(1, 0\)"):
+        x.__dlpack__(copy=False)
+    assert x.__cuda_array_interface__["data"] == (address, True)
+
+
+@both
+def test_the_host_gets_a_copy(lend: Any) -> None:
+    x = xarr.asarray(VALUES)
+    assert_same(np.asarray(x), VALUES)
+    assert_same(np.from_dlpack(x, device="cpu"), VALUES)
+    with pytest.raises(BufferError, match="copy=False is not possible from backend 'cupy' to the CPU"):
+        x.__dlpack__(dl_device=(1, 0), copy=False)
+    with pytest.raises(
+        BufferError, match=r"wanted dl_device=\(2, 0\), that of backend 'cupy', \(1, 0\), the CPU"
+    ):
+        x.__dlpack__(dl_device=(2, 1))
+
+
+@both
+def test_the_device_is_told_without_computing(lend: Any) -> None:
+    x = xarr.asarray(VALUES) + 1
+    assert x.__dlpack_device__() == (CUDA, 0)
+    assert not x.is_evaluated
+
+
+@both
+def test_what_has_no_interface_says_so(lend: Any) -> None:
+    arrays = [xarr.ones(3, device="cpu"), xarr.ones(3, dtype="bfloat16"), xarr.ones(3, dtype="int4")]
+    for x in arrays:
+        assert not hasattr(x, "__cuda_array_interface__")
+        assert not x.is_evaluated
+    with pytest.raises(
+        BufferError, match=r'got int4, whose elements DLPack packs; x\.astype\("int8"\) has bytes'
+    ):
+        arrays[2].__dlpack__(max_version=(1, 0))
+    seen: list[bool] = []
+    xarr.jit(lambda x: seen.append(hasattr(x, "__cuda_array_interface__")) or x)(xarr.ones(3))
+    assert seen == [False]
+
+
+# --- lifetimes -------------------------------------------------------------------------------------------
+
+
+@both
+def test_borrowed_memory_lives_as_long_as_the_array(lend: Any) -> None:
+    x = lend(VALUES)
+    result = xarr.asarray(x, copy=False)
+    owner = weakref.ref(x.array if isinstance(x, GpuArray) else x)
+    del x
+    gc.collect()
+    assert owner() is not None
+    assert_same(result, VALUES)
+    del result
+    gc.collect()
+    assert owner() is None
+
+
+def test_lent_memory_lives_as_long_as_the_consumer(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    pool = cupy.get_default_memory_pool()
+    for read in (cupy.from_dlpack, cupy.asarray):
+        x = (xarr.asarray(VALUES) + 1).evaluate()
+        result = read(x)
+        x += 1  # shows another value from now on
+        x.evaluate()
+        used = pool.used_bytes()
+        del x
+        gc.collect()
+        others = [(xarr.asarray(VALUES) * 0).evaluate() for _ in range(3)]
+        assert_same(result.get(), VALUES + 1)
+        del result, others
+        gc.collect()
+        assert pool.used_bytes() < used
+    assert not device_memory._lent
+
+
+@both
+def test_memory_that_others_hold_is_not_written_over(lend: Any) -> None:
+    double = xarr.jit(lambda x: x * 2, donate_argnums=0)
+    x = lend(VALUES)
+    for _ in range(3):
+        assert_same(double(xarr.asarray(x, copy=False)), VALUES * 2)
+        assert_same(xarr.asarray(x), VALUES)
+    y = (xarr.asarray(VALUES) + 0).evaluate()
+    other = xarr.from_dlpack(Passed(y), copy=False)
+    assert_same(double(y), VALUES * 2)
+    assert_same(other, VALUES)
+    z = (xarr.asarray(VALUES) + 0).evaluate()
+    described = xarr.asarray(Described(z), copy=False)
+    assert_same(double(z), VALUES * 2)
+    assert_same(described, VALUES)
+
+
+# --- without a device ------------------------------------------------------------------------------------
+
+
+def test_a_gpu_that_xarr_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, backends = map(importlib.import_module, ("xarr_cupy.driver", "xarr.backend"))
+
+    def refuse() -> Any:
+        raise BackendError("backend 'cupy' needs CuPy 14 or later")
+
+    monkeypatch.setattr(driver, "connect", refuse)
+    monkeypatch.setattr(backends, "_loaded", {"numpy": get("numpy")})
+    for make in (xarr.asarray, xarr.from_dlpack):
+        with pytest.raises(
+            BackendError,
+            match=r'the values of GpuArray lie on a GPU.*needs CuPy 14 or later.*device="cpu" copies',
+        ):
+            make(GpuArray(VALUES))
+
+    class Copying(GpuArray):
+        def __dlpack__(self, **options: Any) -> Any:
+            return self.array.__dlpack__(max_version=options["max_version"], dl_device=options["dl_device"])
+
+    assert_same(xarr.asarray(Copying(VALUES.copy()), device="cpu"), VALUES)

@@ -1,0 +1,51 @@
+"""Memory of a GPU that other libraries read an Array in: `__cuda_array_interface__`."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Final
+
+from xarr.arrays.numpy_protocols import HostMemory
+from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
+from xarr.runtime.materialisation import device_of, read_checks
+
+#: `kDLCUDA` of DLPack.
+_CUDA: Final = 2
+#: The buffers whose addresses were told, by the `id` of their Array: they live as long as that does, since a consumer
+#: holds the Array, which may show another value by then.
+_lent: Final[dict[int, list[Any]]] = {}
+
+
+class CudaMemory(HostMemory):
+    """Attributes by which other libraries read the value of an Array: on the host, and in the memory of a GPU."""
+
+    __slots__ = ()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The address of the value, computed if need be, its type and the stream on which it is ready.
+
+        The memory is read-only, and lives as long as the Array.  AttributeError for an Array that is not on a GPU, in a
+        traced function, or of elements that CUDA arrays have no code for.  Source: CUDA Array Interface, version 3.
+        """
+        node = self._node
+        type, backend = node.tensor_type, device_of(node).backend
+        has_code = type.dtype not in EXTENDED_FLOAT and type.dtype not in SUB_BYTE
+        if node.traced or type.dynamic or not has_code or backend.dlpack_device()[0] != _CUDA:
+            raise AttributeError(
+                "__cuda_array_interface__ is for values on a GPU, of types that NumPy has; from_dlpack reads others"
+            )
+        read_checks(self)  # type: ignore[arg-type]
+        node.exposed, buffer = True, node.value
+        self._hold(buffer)
+        described: dict[str, Any] = backend.cuda_array_interface(buffer)
+        return described
+
+    def _hold(self, buffer: Any) -> None:
+        """Keep a buffer for as long as this Array lives."""
+        key = id(self)
+        if key not in _lent:
+            _lent[key] = []
+            weakref.finalize(self, _lent.pop, key).atexit = False
+        if not any(each is buffer for each in _lent[key]):
+            _lent[key].append(buffer)
