@@ -109,9 +109,6 @@ OTHERS = {
         "NOTHING": "a mark",
         "_MAX_DISTANCE": "what int32 counts",
     },
-    "compiler/schedules/gpu/ranks.py": {
-        "TILE": "keys that a thread looks at, as many as a block has threads"
-    },
     "compiler/schedules/gpu/scatters.py": {"_MOST": "what int64 counts"},
     "compiler/schedules/gpu/tiles.py": {"SIDE": "lanes of a warp, which CUDA fixes"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},

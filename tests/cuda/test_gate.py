@@ -112,6 +112,10 @@ def test_scatters_compile(dtype: str, deterministic: bool) -> None:
 def test_sorts_compile(dtype: str) -> None:
     x = xarr.ones((5, 3), dtype=dtype)
     check(text_of(lambda x: lax.sort((x, lax.broadcasted_iota("int32", (5, 3), 0)), dimension=0), x))
+    long = xarr.ones((20000,), dtype=dtype)
+    text = text_of(lambda x: lax.sort((x, lax.broadcasted_iota("int32", (20000,), 0))), long)
+    assert "__shared__" in text
+    check(text)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "complex64", "int64"])

@@ -25,14 +25,14 @@ from xarr.compiler.loop_ir.loops import (
     grid_loops,
     index_value,
 )
-from xarr.compiler.loop_ir.scalars import Values
+from xarr.compiler.loop_ir.scalars import INT64, Values
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import BUILDERS, RULES, program_of
 from xarr.compiler.schedules.gpu.grid_loops import POINTS
-from xarr.compiler.schedules.gpu.ranks import TILE
+from xarr.compiler.schedules.gpu.merges import SortTiles, tiles_of
 from xarr.compiler.schedules.gpu.rows import merge_phases
-from xarr.compiler.schedules.gpu.sorts import steps
+from xarr.compiler.schedules.gpu.sorts import is_order, steps
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.schedules.serial import builders as serial
 from xarr.compiler.schedules.serial.serial_loops import Scratch
@@ -107,10 +107,11 @@ def test_running_totals_of_long_rows_have_three_phases() -> None:
 
 def test_keys_are_sorted_by_tiles_and_merges() -> None:
     kernel = scatter_of("add", "float32")
-    assert len(kernel.phases) == 1 + 2 + 1 + 1
-    arrays = np.zeros(5, np.float32), np.zeros(4 * TILE + 1, int), np.zeros(4 * TILE + 1, np.float32)
+    assert len(kernel.phases) == 1 + 1 + 1 + 1
+    count = 4 * tiles_of(TARGET, [INT64], 1, 2**20).length + 1
+    arrays = np.zeros(5, np.float32), np.zeros(count, int), np.zeros(count, np.float32)
     large = program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays)
-    assert len(large.phases) == 1 + 2 + 3 + 1 + 1
+    assert len(large.phases) == 1 + 1 + 2 * 3 + 1 + 1
 
 
 def test_a_computation_with_an_order_is_one_thread_s() -> None:
@@ -152,7 +153,7 @@ def atomics_of(kernel: Kernel) -> list[Atomic | Exchange]:
 def test_updates_whose_order_matters_are_sorted(name: str, dtype: str) -> None:
     kernel = scatter_of(name, dtype)
     assert atomics_of(kernel) == []
-    assert [buffer.dtype for buffer in kernel.scratch[1:]] == [np.int64] * 2
+    assert [buffer.dtype for buffer in kernel.scratch[1:]] == [np.int64]
 
 
 def test_sums_of_floats_are_atomic_unless_deterministic() -> None:
@@ -176,6 +177,49 @@ def test_unique_indices_need_no_atomics() -> None:
     arrays = np.zeros(5, np.float32), np.zeros((3, 1), int), np.zeros(3, np.float32)
     kernel = program(lambda x, i, u: lax.scatter_add(x, i, u, rows, unique_indices=True), *arrays)
     assert atomics_of(kernel) == [] and len(kernel.scratch) == 1
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "count", "size", "tiles"),
+    [
+        (["float32"], 1, 10**8, SortTiles(7, 1, 3584)),
+        (["float32"], 8192, 4096, SortTiles(7, 1, 4096)),
+        (["float32"], 10**6, 64, SortTiles(7, 58, 64)),
+        (["float32"], 2, 64, SortTiles(7, 2, 64)),
+        (["float32", "float32", "int32"], 1, 10**7, SortTiles(7, 1, 1792)),
+        (["float64"] * 3, 1, 10**7, SortTiles(5, 1, 640)),
+        (["complex128"] * 100, 1, 100, SortTiles(1, 1, 8)),
+    ],
+)
+def test_the_sizes_of_sorted_tiles(dtypes: list[str], count: int, size: int, tiles: SortTiles) -> None:
+    assert tiles_of(TARGET, [np.dtype(each) for each in dtypes], count, size) == tiles
+
+
+def test_a_sort_of_a_long_row_has_two_phases_for_each_doubling() -> None:
+    def phases(*shape: int) -> int:
+        return len(program(lambda x: lax.sort(x), np.zeros(shape, np.float32)).phases)
+
+    # The last one only copies.
+    assert phases(5, 7) == phases(100, 4096) == 1 + 1
+    assert phases(3584 * 4) == 1 + 2 * 2 + 1
+    assert phases(3584 * 4 + 1) == 1 + 2 * 3 + 1
+
+
+def test_only_orders_are_merged_by() -> None:
+    def comparator(function: Any, dtype: str) -> Any:
+        graph = graph_of(lambda x: lax.sort_with(x, function), np.zeros(3, dtype))
+        (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Sort)]
+        assert isinstance(node.op, ops.Sort)
+        return node.op.comparator
+
+    assert is_order(comparator(lax.lt, "int32")) and is_order(
+        comparator(lambda a, b: abs(a) > abs(b), "int8")
+    )
+    assert not is_order(comparator(lax.lt, "float32")) and not is_order(comparator(lax.le, "int32"))
+    ((node, *_),) = [graph_of(lambda x: lax.sort(x), np.zeros(3, np.float32)).results]
+    while not isinstance(node.op, ops.Sort):
+        (node,) = node.operands
+    assert is_order(node.op.comparator)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 5, 8, 13])

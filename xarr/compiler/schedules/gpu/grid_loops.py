@@ -65,7 +65,7 @@ class GridLoops(SerialLoops):
         self.shared.append(buffer)
         return Scratch(self.values, buffer, (size,))
 
-    def share(self, count: int, body: Body) -> Loop:
+    def share(self, count: int | Value, body: Body) -> Loop:
         """A loop of so many iterations that the threads of a block share, and in it `body` of the index."""
         loop = Loop(index_value(self.values, "own"), count, Runs.BLOCK)
         loop.body += body((Affine(((loop.index, 1),)),))

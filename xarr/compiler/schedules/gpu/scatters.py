@@ -23,7 +23,7 @@ from xarr.compiler.loop_ir.elements import Index, Source, row_major
 from xarr.compiler.loop_ir.loops import Affine, Atomic, Exchange, Loop, Store
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
-from xarr.compiler.schedules.gpu.ranks import search, sort_keys
+from xarr.compiler.schedules.gpu.merges import SortOperands, merge_sort, search
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.serial.scatters import Updates, combine_in_place
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of, store_all
@@ -243,16 +243,19 @@ class _Segments:
 
     def combine(self) -> None:
         """The phases of the sort, and one in which the thread of a segment's first update goes through it."""
-        keys = sort_keys(self.loops, self.shape, self._key)
+        operands = SortOperands([INT64], (), self.count)
+        (keys,) = merge_sort(self.loops, operands, self._keys, lambda left, right: left[0].lt(right[0]))
         self.loops.phase((self.count, *self.inner), lambda index: self._fold(keys, index))
 
-    def _key(self, index: Index) -> Value:
+    def _keys(self, _: Index, position: Affine) -> list[Value]:
+        """The key of the update of a number."""
+        index = split_number(position.value(self.loops.values), self.shape)
         own = index + (Affine(),) * len(self.inner)
         target, fits = self.updates.target(own)
         number = row_major(self.results[0].shape, target).value(self.loops.values)
         if fits is not None:
             number = fits.select(number, self.results[0].buffer.size)
-        return number * self.count + row_major(self.shape, index).value(self.loops.values)
+        return [number * self.count + position.value(self.loops.values)]
 
     def _fold(self, keys: Scratch, index: Index) -> Sequence[Loop | Store]:
         """Combine an element with all updates of the segment that begins at a position, if one does."""
@@ -262,8 +265,13 @@ class _Segments:
         before = keys.load((index[0] + -1,), position.gt(0)) / count
         begins = position.eq(0) | before.ne(target)
         inside = begins & target.lt(self.results[0].buffer.size)
-        low, is_before = target + 1, count
-        searching, end = search(loops, count, lambda at: keys.load((Affine(((at, 1),)),)).lt(low * is_before))
+        following = (target + 1) * count
+
+        def is_before(at: Value, is_open: Value) -> Value:
+            return keys.load((Affine(((at, 1),)),), is_open).lt(following)
+
+        last = loops.values.constant(count, INT64)
+        searching, end = search(loops, position, last, count.bit_length(), is_before)
         length = end - position
         offset = row_major(self.results[0].shape, window) if window else Affine()
         at = Affine(((target, 1),)) + offset

@@ -30,6 +30,10 @@ class GpuTarget(Target):
     table_bytes: int = 2**14
     min_table_updates: int = 2**3
     block_updates: int = 2**12
+    #: Elements that a thread sorts in registers, at most, and their bytes; elements that a block sorts.
+    sorted_run: int = 7
+    sorted_run_bytes: int = 2**7
+    sorted_tile: int = 2**12
     #: Rows and columns of a tile, and those from which an array that is read across is read in tiles.
     min_tiled_side: int = 2**4
 
