@@ -1,0 +1,137 @@
+"""Vector loops in LLVM IR: several registers of lanes an iteration, long ones in chunks."""
+
+from __future__ import annotations
+
+from xarr.compiler.loop_ir.loops import Loop
+from xarr_numpy.compiled.codegen.accumulators import Accumulators
+from xarr_numpy.compiled.codegen.registers import order_of, roots_of
+from xarr_numpy.processor import PROCESSOR
+
+
+class VectorLoops(Accumulators):
+    """A phase, with its vector loops."""
+
+    def body(self, loop: Loop) -> None:
+        """Write what an iteration of a loop does, but for its accumulators."""
+        raise NotImplementedError
+
+    def vector_loop(self, loop: Loop, begin: str, end: str) -> None:
+        """Full registers first, several an iteration; then one register an iteration, the last one in part."""
+        copies = self._copies(loop)
+        step = copies * self.width
+        count = self.line(f"sub nsw i64 {end}, {begin}")
+        full = self.line(f"and i64 {count}, {-step}")
+        middle = self.line(f"add nsw i64 {begin}, {full}")
+        self.vectors.add(loop.index)
+        starts = self.starts(loop.accumulators, True)
+        held = [list(starts) for _ in range(copies)]
+        rounded = any(
+            value.dtype.kind == "f" and value.op in ("add", "mul")
+            for accumulator in loop.accumulators
+            for value in accumulator.combined
+        )
+        is_short = isinstance(loop.extent, int) and loop.extent <= 2 * PROCESSOR.chunk_iterations * step
+        if rounded and not is_short:
+            held = self._chunks(loop, begin, middle, held, step)
+        else:
+            held = self._iterations(loop, begin, middle, held, step)
+        total = held[0]
+        for other in held[1:]:
+            total = [
+                self.merge(a, x, y, True) for a, x, y in zip(loop.accumulators, total, other, strict=True)
+            ]
+        length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
+        if length % step:
+            masked = length % self.width != 0
+            (total,) = self._iterations(loop, middle, end, [total], self.width, masked)
+        for accumulator, registers in zip(loop.accumulators, total, strict=True):
+            folded = self.fold(accumulator, registers)
+            self.block.names.update(zip(accumulator.results, folded, strict=True))
+
+    def _copies(self, loop: Loop) -> int:
+        size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
+        if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
+            return 1
+        results = sum(len(accumulator.results) for accumulator in loop.accumulators)
+        wanted = PROCESSOR.unrolled_registers if results == 1 else 2
+        if isinstance(loop.extent, int):
+            wanted = min(wanted, max(1, loop.extent // self.width))
+        copies = wanted if size <= PROCESSOR.max_unrolled_body else 1
+        return 1 << (copies.bit_length() - 1)
+
+    def _iterations(
+        self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int, masked: bool = False
+    ) -> list[list[list[str]]]:
+        """A loop of `len(held)` registers an iteration; what the accumulators hold at its end."""
+        head, body, done = self.labels("head", "body", "done")
+        count = len(loop.accumulators)
+        before_label = self.label
+        self.write(f"br label %{head}")
+        self.begin(head)
+        base = f"%{head}.i"
+        slots = [
+            [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(held[copy][n]))] for n in range(count)]
+            for copy in range(len(held))
+        ]
+        line_number = len(self.lines)
+        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
+        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
+        outside = self.inner()
+        self.begin(body)
+        following = []
+        around_base, around_mask = dict(self.base), self.mask
+        for copy, slot in enumerate(slots):
+            inside = self.inner()
+            self.base[loop.index] = self.line(f"add nsw i64 {base}, {copy * self.width}") if copy else base
+            if masked:
+                self.mask = self.first_lanes(base, end)
+            self.body(loop)
+            following.append(self.accumulate(loop, slot, masked))
+            self.leave(inside)
+        self.base, self.mask = around_base, around_mask
+        next_base = self.line(f"add nsw i64 {base}, {step}")
+        last = self.label
+        self.write(f"br label %{head}")
+        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {next_base}, %{last} ]"]
+        for copy, slot in enumerate(slots):
+            phis += self.phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
+        self.lines[line_number:line_number] = phis
+        self.leave(outside)
+        self.begin(done)
+        return slots
+
+    def _chunks(
+        self, loop: Loop, begin: str, end: str, held: list[list[list[str]]], step: int
+    ) -> list[list[list[str]]]:
+        """A long loop in chunks, each of which accumulates anew: sums of sums, whose errors grow slowly."""
+        head, body, done = self.labels("chunk", "inside", "after")
+        before_label = self.label
+        self.write(f"br label %{head}")
+        self.begin(head)
+        base = f"%{head}.i"
+        slots = [
+            [[f"%{head}.a{copy}.{n}.{k}" for k in range(len(each))] for n, each in enumerate(registers)]
+            for copy, registers in enumerate(held)
+        ]
+        line_number = len(self.lines)
+        self.write(f"%{head}.more = icmp slt i64 {base}, {end}")
+        self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
+        outside = self.inner()
+        self.begin(body)
+        following_base = self.line(f"add nsw i64 {base}, {step * PROCESSOR.chunk_iterations}")
+        short = self.line(f"icmp slt i64 {following_base}, {end}")
+        limit = self.line(f"select i1 {short}, i64 {following_base}, i64 {end}")
+        sums = self._iterations(loop, base, limit, held, step)
+        following = [
+            [self.merge(a, x, y, True) for a, x, y in zip(loop.accumulators, slot, new, strict=True)]
+            for slot, new in zip(slots, sums, strict=True)
+        ]
+        last = self.label
+        self.write(f"br label %{head}")
+        phis = [f"{base} = phi i64 [ {begin}, %{before_label} ], [ {following_base}, %{last} ]"]
+        for copy, slot in enumerate(slots):
+            phis += self.phis(loop.accumulators, True, slot, held[copy], before_label, following[copy], last)
+        self.lines[line_number:line_number] = phis
+        self.leave(outside)
+        self.begin(done)
+        return slots
