@@ -66,9 +66,16 @@ def is_listed(value: object) -> bool:
     return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, Sequence)
 
 
-def check_casting(name: str, casting: Any, dtypes: Iterable[DType] = (), to: DType | None = None) -> None:
+def check_casting(
+    name: str,
+    casting: Any,
+    dtypes: Iterable[DType] = (),
+    to: DType | None = None,
+    fix: str = 'casting="unsafe" allows it',
+) -> None:
     """Check the rule of casting, and that it lets each of `dtypes` become `to`.
 
+    fix: what an error about a type says that would work.
     Raises ValueRangeError for an unknown rule, ArgumentError for what is no string, DTypeError for a type.
     """
     if casting not in CASTINGS:
@@ -76,7 +83,7 @@ def check_casting(name: str, casting: Any, dtypes: Iterable[DType] = (), to: DTy
         raise wrong(f"{name}: wanted casting as one of {', '.join(CASTINGS)}, got {casting!r}")
     for dtype in dtypes:
         if to is not None and not np.can_cast(dtype, to, casting):
-            raise DTypeError(f"{name}: cannot cast {dtype} to {to} under casting={casting!r}")
+            raise DTypeError(f"{name}: cannot cast {dtype} to {to} under casting={casting!r}; {fix}")
 
 
 def check_common_casting(name: str, casting: str, array: Array, *others: ArrayLike | None) -> None:

@@ -172,9 +172,4 @@ def _check_types(name: str, result: DType, out: DType, casting: str) -> None:
         result in FLOAT | COMPLEX and out in FLOAT | COMPLEX and {result, out} & EXTENDED_FLOAT
     ):
         return
-    if not np.can_cast(result, out, casting):  # type: ignore[arg-type]
-        hint = ' or casting="unsafe"' if casting in ("same_kind", "safe") else ""
-        raise DTypeError(
-            f"{name}: cannot cast the result of {result} to the {out} of out= under casting={casting!r}; wanted an "
-            f"out of {result}{hint}"
-        )
+    check_casting(name, casting, [result], out, f'wanted an out= of {result}, or casting="unsafe"')

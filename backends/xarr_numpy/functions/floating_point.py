@@ -61,26 +61,23 @@ def _decides(x: Array) -> bool:
 
 def maximum(x: Array, y: Array) -> Array:
     """The larger float, 0.0 being larger than -0.0, as IEEE 754-2019 orders them."""
-    larger = np.maximum(x, y)
-    if _decides(x) or _decides(y):
-        return larger
-    zero = larger == 0
-    if not np.any(zero):
-        return larger
-    wrong = zero & (np.signbit(x) != np.signbit(y)) & np.signbit(larger)
-    return np.where(wrong, x.dtype.type(0), larger)
+    return _choose_zeros(x, y, np.maximum(x, y), is_negative=False)
 
 
 def minimum(x: Array, y: Array) -> Array:
     """The smaller float, -0.0 being smaller than 0.0, as IEEE 754-2019 orders them."""
-    smaller = np.minimum(x, y)
+    return _choose_zeros(x, y, np.minimum(x, y), is_negative=True)
+
+
+def _choose_zeros(x: Array, y: Array, extreme: Array, is_negative: bool) -> Array:
+    """`extreme`, NumPy's of x and y, with the zero of this sign where they are zeros of both signs."""
     if _decides(x) or _decides(y):
-        return smaller
-    zero = smaller == 0
+        return extreme
+    zero = extreme == 0
     if not np.any(zero):
-        return smaller
-    wrong = zero & (np.signbit(x) != np.signbit(y)) & ~np.signbit(smaller)
-    return np.where(wrong, -x.dtype.type(0), smaller)
+        return extreme
+    wrong = zero & (np.signbit(x) != np.signbit(y)) & (np.signbit(extreme) != is_negative)
+    return np.where(wrong, x.dtype.type(-0.0 if is_negative else 0.0), extreme)
 
 
 def clamp(low: Array, x: Array, high: Array) -> Array:

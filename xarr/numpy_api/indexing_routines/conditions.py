@@ -164,11 +164,7 @@ def _without_leading_ones(array: Array, rank: int) -> Array:
 
 
 def _check_casting(src: ArrayLike, dtype: DType, casting: Any) -> None:
-    check_casting("copyto", casting)
     kind = weak_kind(src)
     source = as_array(src).dtype if kind is None else np.dtype(kind)
     is_small = kind is int and dtype.kind in "iuf"  # its value decides
-    if not is_small and not np.can_cast(source, dtype, casting):
-        raise DTypeError(
-            f'copyto: cannot cast {source} to {dtype} under casting={casting!r}; casting="unsafe" allows it'
-        )
+    check_casting("copyto", casting, [] if is_small else [source], dtype)

@@ -16,13 +16,12 @@ from xarr.calls.arguments import (
     check_casting,
     refuse_arrays_apart,
 )
-from xarr.calls.operands import DType, as_array, fresh, promote_operands
+from xarr.calls.operands import as_array, fresh, promote_operands
 from xarr.calls.outputs import takes_out
 from xarr.dtypes import (
     canonical,
 )
 from xarr.errors import (
-    DTypeError,
     InputError,
     ShapeError,
 )
@@ -66,21 +65,12 @@ def _join(name: str, arrays: list[Array], axis: int, dtype: DTypeLike | None, ca
             )
     wanted = None if dtype is None else canonical(dtype)
     if wanted is not None:
-        _check_casting(name, arrays, wanted, casting)
+        check_casting(name, casting, [array.dtype for array in arrays], wanted)
     return lax.concatenate(promote_operands(name, *arrays, dtype=wanted), dim)
 
 
 def _drop_axis(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
-
-
-def _check_casting(name: str, arrays: list[Array], dtype: DType, casting: Any) -> None:
-    for array in arrays:
-        if not np.can_cast(array.dtype, dtype, casting):
-            raise DTypeError(
-                f"{name}: cannot cast {array.dtype} to {dtype} under casting={casting!r}; "
-                'casting="unsafe" allows it'
-            )
 
 
 @arranges_elements
