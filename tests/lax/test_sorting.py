@@ -119,6 +119,23 @@ def test_the_only_nan_of_floats_without_minus_zero_comes_last(backend: str, dtyp
         np.testing.assert_array_equal(np.asarray(lax.sort(operand)).astype(float), [-2, 0, 0.5, 1, 8, NAN])
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3b11fnuz"])
+def test_orders_of_floats_without_minus_zero_are_xlas_but_for_the_nan(dtype: str) -> None:
+    values = np.arange(256).astype(np.uint8).view(dtype)
+    x, y = values[:, None].repeat(256, 1), values[None, :].repeat(256, 0)
+    is_nan = np.isnan(values.astype(np.float32))
+    assert np.flatnonzero(is_nan).tolist() == [0x80]
+    differ = is_nan[:, None] != is_nan
+    for name in ("eq_to", "lt_to", "le_to"):
+        theirs = np.asarray(jax.jit(getattr(jax.lax, f"{name}_p").bind)(x, y))
+        wanted = np.where(differ, ~theirs, theirs) if name != "eq_to" else theirs
+        for backend in ("numpy", "reference"):
+            with xarr.config(backend=backend):
+                np.testing.assert_array_equal(np.asarray(getattr(lax, name)(x, y)), wanted)
+    mine, theirs = np.asarray(lax.sort(values)), np.asarray(jax.lax.sort(values))
+    assert (mine.view(np.uint8)[-1], theirs.view(np.uint8)[0]) == (0x80, 0x80)
+
+
 @pytest.mark.parametrize("direction", ["LT", "GT"])
 @pytest.mark.parametrize("dtype", ["float8_e4m3fnuz", "float8_e5m2", "float8_e8m0fnu", "bfloat16"])
 def test_a_comparator_of_the_total_order_sorts_all_bits(dtype: str, direction: str) -> None:

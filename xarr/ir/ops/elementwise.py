@@ -147,6 +147,10 @@ DIRECTIONS: Final = {
 class Compare(Binary):
     """x direction y, by IEEE 754 or, with `total_order`, by -NaN < -inf < … < -0 < +0 < … < inf < NaN.
 
+    float8 types without -0 have one NaN, which has no sign: it comes last, where sorts put NaN.  StableHLO asks for
+    IEEE 754's totalOrder, which goes by signs and leaves that open; XLA goes by the bits, those of -0 elsewhere, and
+    has the NaN first.
+
     * C4: complex numbers compare by EQ and NE only.
     * C5: the total order is defined for floats only.
     """
