@@ -135,6 +135,16 @@ def test_out_shows_what_numpy_writes(call: str) -> None:
             x, y = xarr.asarray(host), xarr.asarray(o)
             wanted, result = outcome(np, call, host, o), outcome(xarr, call, x, y)
             label = f"{call}, {dtype} to {kind}: {wanted!r}, {result!r}"
+            if ("take" in call or "compress" in call) and not np.can_cast(kind, dtype, "safe"):
+                # NumPy 2.4 refuses these, and 2.5 announces to refuse those of another kind.
+                is_refused = not np.can_cast(dtype, kind, "same_kind")
+                assert isinstance(result, DTypeError) is is_refused, label
+                assert y.tolist() == (
+                    [1] * 3
+                    if is_refused
+                    else eval(call, {"xp": np, "v": host[0], "o": None}).astype(kind).tolist()
+                )
+                continue
             if isinstance(wanted, Exception):
                 assert isinstance(result, Exception), label
                 assert y.tolist() == [1] * 3, label
@@ -296,9 +306,9 @@ def test_out_is_an_operand_and_other_arrays_stay() -> None:
             "dot: cannot cast float64",
         ),
         (
-            lambda x: xarr.take(x, [0], out=xarr.zeros(1, complex)),
+            lambda x: xarr.take(x.astype("float32"), [0], out=xarr.zeros(1, int)),
             DTypeError,
-            "take: wanted an out of float64",
+            "take: wanted an out of float32",
         ),
         (
             lambda x: xarr.fft.fft(x, out=xarr.zeros(3)),

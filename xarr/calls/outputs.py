@@ -30,6 +30,8 @@ R = TypeVar("R")
 
 #: A rule of conversion beside NumPy's: what `out` holds must convert to the result, which then is converted back.
 THERE_AND_BACK = "there and back"
+#: That of `take` and `compress` of NumPy up to 2.4 is `THERE_AND_BACK`, that of later ones "same_kind": either will do.
+EITHER_WAY = "either way"
 
 
 def cast_for_writing(values: Array, dtype: DType) -> Array:
@@ -161,8 +163,9 @@ def _common(name: str, result: tuple[int, ...], where: tuple[int, ...]) -> tuple
 
 
 def _check_types(name: str, result: DType, out: DType, casting: str) -> None:
-    if casting == THERE_AND_BACK:
-        if not np.can_cast(out, result, "safe"):
+    if casting in (THERE_AND_BACK, EITHER_WAY):
+        is_same_kind = casting == EITHER_WAY and np.can_cast(result, out, "same_kind")
+        if not (is_same_kind or np.can_cast(out, result, "safe")):
             raise DTypeError(
                 f"{name}: wanted an out of {result}, or of a type that converts to it without loss, got {out}"
             )

@@ -19,7 +19,7 @@ from xarr.calls.operands import (
     is_weak,
     promote_operands,
 )
-from xarr.calls.outputs import THERE_AND_BACK, takes_out
+from xarr.calls.outputs import EITHER_WAY, takes_out
 from xarr.dtypes import BOOL, INTEGER, info
 from xarr.errors import ShapeError, pluralize
 from xarr.indexing import take_slices
@@ -35,7 +35,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["choose", "compress", "take", "take_along_axis"]
 
 
-@takes_out(THERE_AND_BACK)
+@takes_out(EITHER_WAY)
 def take(
     a: ArrayLike,
     indices: ArrayLike,
@@ -70,7 +70,7 @@ def _numbers(indices: ArrayLike) -> Array:
     return lax.convert_element_type(array, "int64") if array.dtype in BOOL else array
 
 
-@takes_out(THERE_AND_BACK)
+@takes_out(EITHER_WAY)
 def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, out: Array | None = None) -> Array:
     """The slices of `a` along `axis`, or the elements, for which `condition`, a vector, holds.
 
