@@ -17,8 +17,10 @@ EXTRAS = ("jit", "test")
 
 
 def lowest(requirements: Iterable[str]) -> list[str]:
-    """Of `name>=version` the pin `name==version`; requirements with another operator stay to pip."""
-    matches = (re.fullmatch(r"([\w.-]+)>=([\w.]+)", each.replace(" ", "")) for each in requirements)
+    """Of `name>=version` the pin `name==version`; a requirement that is no range stays to pip."""
+    matches = (
+        re.fullmatch(r"([\w.-]+)>=([\w.]+)(,<[\w.]+)?", each.replace(" ", "")) for each in requirements
+    )
     return sorted({f"{each[1]}=={each[2]}" for each in matches if each})
 
 

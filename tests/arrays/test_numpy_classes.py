@@ -94,9 +94,8 @@ def test_an_element_type_of_numpys_alone_says_what_to_do(dtype: Any, reason: str
 
 def test_what_is_advised_for_dates_durations_and_strings_works() -> None:
     dates = np.array(["2016-07-01", "2016-07-03"], "datetime64")
-    assert (dates[0] + (xarr.asarray(dates.astype("datetime64[D]").astype(int))[1] - 16983).item()) == dates[
-        1
-    ]
+    days = (xarr.asarray(dates.astype("datetime64[D]").astype(int))[1] - 16983).item()
+    assert dates[0] + np.timedelta64(days, "D") == dates[1]
     assert xarr.asarray((dates - dates[0]) / np.timedelta64(1, "s")).tolist() == [0, 172800]
     assert xarr.asarray(np.unique(["b", "a", "b"], return_inverse=True)[1]).tolist() == [1, 0, 1]
 

@@ -76,7 +76,7 @@ def test_lists_of_tests_name_what_is_there(name):
 
 
 def test_lowest_versions():
-    assert lowest.lowest(["numpy>=2.1.2", "ruff==0.1", "ml_dtypes >= 0.5.1", "numpy>=2.1.2"]) == [
+    assert lowest.lowest(["numpy>=2.1.2", "ruff==0.1", "ml_dtypes >= 0.5.1, <1", "numpy>=2.1.2"]) == [
         "ml_dtypes==0.5.1",
         "numpy==2.1.2",
     ]
