@@ -116,7 +116,17 @@ def fill(x: Any, value: float) -> None:
 def test_only_arrays_of_others_on_a_gpu_lie_there(lend: Any) -> None:
     for x in (lend(VALUES), Described(lend(VALUES))):
         assert device_arrays.lies_on_device(x)
-    for x in (VALUES, [VALUES], 1.0, "text", None, xarr.ones(3, device="cpu"), np.float32(1), object()):
+    for x in (
+        VALUES,
+        [VALUES],
+        1.0,
+        "text",
+        None,
+        xarr.ones(3, device="cpu"),
+        np.float32(1),
+        object(),
+        xarr.asarray(VALUES),
+    ):
         assert not device_arrays.lies_on_device(x)
 
 

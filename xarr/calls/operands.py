@@ -134,9 +134,9 @@ def dtype_or_kind(value: ArrayLike) -> DType | type[Any]:
     if kind is not None:
         return kind
     try:
-        if lies_on_device(value):
-            return from_device_array(value, None).dtype
-        dtype: DType = value._node.dtype if isinstance(value, Handle) else host_array(value).dtype
+        if isinstance(value, Handle):
+            return value._node.dtype
+        dtype: DType = (from_device_array(value, None) if lies_on_device(value) else host_array(value)).dtype
         return dtype
     except XarrError as error:
         shorten(error)

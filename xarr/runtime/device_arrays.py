@@ -17,16 +17,16 @@ from xarr.ir import ops
 from xarr.ir.graph import Node, data
 from xarr.ir.types import TensorType
 from xarr.runtime import dlpack
-from xarr.runtime.handles import compute, wrap
+from xarr.runtime.handles import Handle, compute, wrap
 
 #: `kDLCUDA` and `kDLCUDAManaged`.
 _CUDA: Final = frozenset({2, 13})
-_NO_GPUS: Final = np.ndarray | np.generic | list | tuple | str | bytes
+_OF_THE_HOST: Final = np.ndarray | np.generic | list | tuple | str | bytes
 
 
 def lies_on_device(x: object) -> bool:
     """Whether x is an array of another library in the memory of a GPU."""
-    if isinstance(x, _NO_GPUS):
+    if isinstance(x, _OF_THE_HOST | Handle):
         return False
     if hasattr(type(x), "__dlpack_device__"):
         return _dlpack_device(x)[0] in _CUDA
