@@ -31,6 +31,7 @@ class Usage:
     registers: int
     stack: int
     spills: int
+    shared: int = 0
 
 
 @lru_cache(None)
@@ -73,7 +74,9 @@ def _usages(log: str) -> list[Usage]:
             r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part
         )
         registers = re.search(r"Used (\d+) registers", part)
+        shared = re.search(r"(\d+) bytes smem", part)
         assert numbers is not None and registers is not None, part
         stack, stores, loads = map(int, numbers.groups())
-        usages.append(Usage(part.partition("'")[0], int(registers[1]), stack, stores + loads))
+        of_block = int(shared[1]) if shared else 0
+        usages.append(Usage(part.partition("'")[0], int(registers[1]), stack, stores + loads, of_block))
     return usages
