@@ -1,4 +1,4 @@
-"""Recording a function: what its arguments refuse, and what of the world outside it may touch."""
+"""Lowering a function: what its arguments refuse, and what of the world outside it may touch."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_an_outer_array_cannot_be_changed_in_the_body_of_a_loop() -> None:
         return carry
 
     with pytest.raises(
-        TracedValueError, match=r"that would happen once(.|\n)*It was made at .*test_recording"
+        TracedValueError, match=r"that would happen once(.|\n)*It was made at .*test_lowering"
     ):
         xarr.lax.fori_loop(0, 3, count, xarr.asarray(0.0))
 
