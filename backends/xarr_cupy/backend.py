@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -20,7 +21,7 @@ from xarr.ir.graph import Graph
 from xarr.ir.op import Op
 from xarr_cupy import driver, interop, libraries
 from xarr_cupy.engine import DeviceProgram
-from xarr_cupy.runtime.arrays import DeviceArray
+from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument
 from xarr_cupy.runtime.device import LoadedDevice
 
 if TYPE_CHECKING:
@@ -87,10 +88,17 @@ class CupyBackend(AbstractBackend):
     def compile_eager(self, graph: Graph) -> Program:
         return self._compile(graph, any_sizes=True)
 
-    def _compile(self, graph: Graph, any_sizes: bool) -> Program:
+    def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
+        return self._compile(graph, False, donated)
+
+    def _compile(self, graph: Graph, any_sizes: bool, donated: Sequence[int] = ()) -> Program:
         target = self.schedule().target
         assert isinstance(target, GpuTarget)
-        return DeviceProgram(plan_for(graph, self), self._engine, target, any_sizes)
+        return DeviceProgram(plan_for(graph, self, donated), self._engine, target, any_sizes)
+
+    def claim(self, buffer: DeviceArray) -> bool:
+        buffer.is_claimed = True
+        return True
 
     def plan_of(self, program: Program) -> Plan | None:
         return program.plan if isinstance(program, DeviceProgram) else None
@@ -98,6 +106,9 @@ class CupyBackend(AbstractBackend):
     def from_host(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         with self._engine.driver.active():
             return self._engine.upload(array)
+
+    def from_number(self, number: np.ndarray[Any, Any]) -> NumberArgument:
+        return NumberArgument(number)
 
     def to_host(self, buffer: DeviceArray) -> np.ndarray[Any, Any]:
         with self._engine.driver.active():

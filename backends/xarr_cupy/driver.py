@@ -19,7 +19,8 @@ from xarr.errors import BackendError, TooLargeError
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
 from xarr_cupy.machine_code import load_text
-from xarr_cupy.runtime.launches import NUMBER, KernelLaunch, Launches, Location, MemoryCopy, Table
+from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table
+from xarr_cupy.runtime.packed_launches import LEAST_CAPTURED, PackedLaunches
 
 #: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
 BLOCK: Final = 256
@@ -210,6 +211,7 @@ class CupyDriver:
         self._device = self._cuda.Device(ordinal)
         self._default_pool = cupy.get_default_memory_pool
         self._modules: dict[str, CupyModule] = {}
+        self._errors = (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError)
         self._suspects: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
         self._launched = 0
         self._architecture = f"sm_{self._device.compute_capability}"
@@ -337,7 +339,7 @@ class CupyDriver:
         """Call CUDA.  BackendError if the device failed, by this call or by a kernel before."""
         try:
             function(*arguments)
-        except (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError) as error:
+        except self._errors as error:
             raise self._fault(error) from error
 
     def _fault(self, error: Exception) -> DeviceFaultError:
@@ -386,45 +388,43 @@ class CupyDriver:
         return PackedLaunches(launches)
 
     def submit(self, prepared: PackedLaunches, table: Table) -> None:
-        stream, kind = self._cuda.get_current_stream().ptr, self._runtime.memcpyDeviceToDevice
-        launch, copy = self._cuda.driver.launchKernel, self._runtime.memcpyAsync
         values, pointers = prepared.fill(table)
-        start = pointers.ctypes.data
+        stream = self._cuda.get_current_stream()
+        self._suspects.extend(prepared.kernels[-_MOST_SUSPECTS:])
+        self._launched += len(prepared.kernels)
+        if len(prepared.calls) >= LEAST_CAPTURED:
+            graph = prepared.graphs.graph(values.tobytes(), lambda: self._capture(prepared, values, pointers))
+            if graph is not None:
+                self._run(graph.launch, stream)
+                return
+        self._run(self._launch_all, prepared, values, pointers, stream.ptr)
+
+    def _launch_all(
+        self, prepared: PackedLaunches, values: HostArray, pointers: HostArray, stream: int
+    ) -> None:
+        launch, copy = self._cuda.driver.launchKernel, self._runtime.memcpyAsync
+        start, kind = pointers.ctypes.data, self._runtime.memcpyDeviceToDevice
         for each, first in prepared.calls:
             if isinstance(each, MemoryCopy):
                 target, source = values[first : first + 2].tolist()
-                self._run(copy, target, source, each.nbytes, kind, stream)
+                copy(target, source, each.nbytes, kind, stream)
             else:
-                self._remember(each.module, each.name)
                 function, here = each.module.function(each.name).ptr, start + 8 * first
-                self._run(launch, function, each.blocks, 1, 1, BLOCK, 1, 1, 0, stream, here, 0)
+                launch(function, each.blocks, 1, 1, BLOCK, 1, 1, 0, stream, here, 0)
 
-
-class PackedLaunches:
-    """Launches, and what computes all their arguments at once: eight bytes each, one after the other.
-
-    `calls` - each launch, and the number of its first argument.
-    """
-
-    def __init__(self, launches: Launches) -> None:
-        locations: list[Location] = []
-        self.calls: list[tuple[KernelLaunch | MemoryCopy, int]] = []
-        for each in launches:
-            self.calls.append((each, len(locations)))
-            if isinstance(each, MemoryCopy):
-                locations += each.target, each.source
-            else:
-                # A size of four bytes is read from the first four, the lower ones.
-                sizes = [Location(NUMBER, int(size)) for size in each.sizes]
-                locations += [*[argument.location for argument in each.arguments], *sizes]
-        self._slots = np.array([each.slot for each in locations], np.intp)
-        self._offsets = np.array([each.offset for each in locations], np.int64)
-        self._steps = 8 * np.arange(len(locations), dtype=np.int64)
-
-    def fill(self, table: Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The arguments in a run, and a pointer to each, as the driver reads them while it launches."""
-        values = np.array(table, np.int64)[self._slots] + self._offsets
-        return values, self._steps + values.ctypes.data
+    def _capture(self, prepared: PackedLaunches, values: HostArray, pointers: HostArray) -> Any:
+        """The launches as a CUDA graph, which does not run yet; None if CUDA refuses to capture them."""
+        # Not the caller's stream, which may be the default one, of which nothing can be captured.
+        stream = self._cuda.Stream(non_blocking=True)
+        try:
+            stream.begin_capture()
+            try:
+                self._launch_all(prepared, values, pointers, stream.ptr)
+            finally:
+                graph = stream.end_capture()
+        except self._errors:
+            return None
+        return graph
 
 
 class CupyModule:

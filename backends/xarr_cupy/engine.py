@@ -18,8 +18,8 @@ from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
 from xarr.ir.types import TensorType
 from xarr_cupy.emitter import KernelSource, emit
-from xarr_cupy.runtime.arrays import DeviceArray, flatten, pack
-from xarr_cupy.runtime.command_builder import ARENA, CodeOptions, CommandList, ProgramMemory
+from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
+from xarr_cupy.runtime.command_builder import ARENA, CodeOptions, CommandList, ProgramMemory, root_of
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Location
@@ -56,7 +56,7 @@ class DeviceProgram:
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         arrays = flatten(arguments)
         for each in arrays:
-            if not isinstance(each, DeviceArray):
+            if not isinstance(each, DeviceArray | NumberArgument):
                 raise BackendError(f"wanted arrays of backend 'cupy', got {type(each).__name__}")
         with self.device.driver.active():
             results = self._loaded.run(arrays)
@@ -74,12 +74,39 @@ class LoadedProgram:
         builder.add_all()
         self._commands: Commands = out.commands()
         self._results: list[LocatedArray] = list(builder.operands(plan.results))
+        #: The parameters that the plan writes over.
+        self._reused = [number for number in plan.donated if _is_reused(plan, number)]
 
-    def run(self, arguments: list[DeviceArray]) -> list[DeviceArray]:
+    def _arrays_of(self, values: list[DeviceArray | NumberArgument]) -> list[DeviceArray]:
+        """The arguments as arrays."""
+        arrays = [each for each in values if isinstance(each, DeviceArray)]
+        numbers = [each for each in values if isinstance(each, NumberArgument)]
+        if not numbers:
+            return arrays
+        for each in numbers:
+            if each.is_known and each.array is None:
+                (each.array,) = self.device.store_numbers([each])
+            each.is_known = True
+        stored = iter(self.device.store_numbers([each for each in numbers if each.array is None]))
+        return [each if isinstance(each, DeviceArray) else each.array or next(stored) for each in values]
+
+    def run(self, values: list[DeviceArray | NumberArgument]) -> list[DeviceArray]:
         """The results for these arguments."""
         memory, device = self._memory, self.device
+        arguments = self._arrays_of(values)
+        for number in self._reused:
+            if not arguments[number].is_claimed:
+                arguments[number] = device.copy_of(arguments[number])
         arena = device.new(TensorType((memory.nbytes,), np.dtype(np.uint8)))
         results = [device.new(buffer.type) for buffer in memory.results]
         frame = Frame(device, [None, arena, *arguments, *results, *memory.constants])
         run_all(self._commands, frame)
         return [frame.array(each) for each in self._results]
+
+
+def _is_reused(plan: Plan, parameter: int) -> bool:
+    """Whether a step writes over a parameter."""
+    return any(
+        each.base is not None and not each.is_view and root_of(plan, each.number) == parameter
+        for each in plan.buffers
+    )

@@ -3,23 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_cupy.driver import DeviceMemory
+
+#: Bytes of a number in memory: those of the widest, a complex128.
+NUMBER_NBYTES: Final = 16
 
 
 class DeviceArray:
     """Elements in row-major order, in memory of a device, from `offset` bytes on."""
 
-    __slots__ = ("__weakref__", "memory", "offset", "type")
+    __slots__ = ("__weakref__", "is_claimed", "memory", "offset", "type")
 
     def __init__(self, memory: DeviceMemory, type: TensorType, offset: int = 0) -> None:
         self.memory, self.type, self.offset = memory, type, offset
+        #: Whether a program may write over it: it was given away, and nothing else sees its memory.
+        self.is_claimed = False
 
     @property
     def address(self) -> int:
         return self.memory.address + self.offset
+
+
+class NumberArgument:
+    """An argument without dimensions that travels with the call of a program: no memory is copied for it.
+
+    One that comes again is kept on the device.
+    """
+
+    __slots__ = ("array", "is_known", "type", "words")
+
+    def __init__(self, number: np.ndarray[Any, Any]) -> None:
+        self.type = TensorType((), number.dtype)
+        #: Whether a program has had it already, and the array that it is from the second time on.
+        self.is_known = False
+        self.array: DeviceArray | None = None
+        self.words = np.frombuffer(number.tobytes().ljust(NUMBER_NBYTES, b"\0"), np.uint64)
 
 
 # --- tuples --------------------------------------------------------------------------------------------------

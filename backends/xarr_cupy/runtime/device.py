@@ -12,10 +12,21 @@ import numpy as np
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy.driver import DeviceFaultError, Driver
-from xarr_cupy.runtime.arrays import DeviceArray
+from xarr_cupy.runtime.arrays import NUMBER_NBYTES, DeviceArray, NumberArgument
 
 #: Operations that the error for a fault lists at most.
 _MOST_LISTED: Final = 8
+#: Numbers that one launch stores, each of two words.
+_NUMBERS_OF_KERNEL: Final = 4
+_WORDS: Final = range(2 * _NUMBERS_OF_KERNEL)
+#: The kernel that stores numbers.
+_STORE: Final = f"""extern "C" __global__ void xarr_store(unsigned long long *target, {
+    ", ".join([f"unsigned long long word{k}" for k in _WORDS])
+}) {{
+    if (threadIdx.x == 0) {{
+{"".join([f"        target[{k}] = word{k};" + chr(10) for k in _WORDS])}    }}
+}}
+"""
 
 
 class LoadedDevice:
@@ -73,6 +84,27 @@ class LoadedDevice:
         if array.size:
             with self.faults():
                 self.driver.upload(target.address, np.ascontiguousarray(array))
+
+    def store_numbers(self, numbers: Sequence[NumberArgument]) -> list[DeviceArray]:
+        """Numbers as arrays, each in bytes of its own: kernels store what they get as arguments."""
+        if not numbers:
+            return []
+        pairs = -(-len(numbers) // _NUMBERS_OF_KERNEL) * _NUMBERS_OF_KERNEL
+        memory = self.driver.allocate(pairs * NUMBER_NBYTES)
+        module = self.driver.load(_STORE)
+        for first in range(0, len(numbers), _NUMBERS_OF_KERNEL):
+            words = [word for each in numbers[first : first + _NUMBERS_OF_KERNEL] for word in each.words]
+            words += [np.uint64(0)] * (2 * _NUMBERS_OF_KERNEL - len(words))
+            target = memory.address + first * NUMBER_NBYTES
+            with self.faults():
+                self.driver.launch(module, "xarr_store", 1, [(target, 8 * len(words))], words)
+        return [DeviceArray(memory, each.type, k * NUMBER_NBYTES) for k, each in enumerate(numbers)]
+
+    def copy_of(self, array: DeviceArray) -> DeviceArray:
+        """An array of its own with the elements of another."""
+        made = self.new(array.type)
+        self.write(made, array)
+        return made
 
     def write(self, target: DeviceArray, value: np.ndarray[Any, Any] | DeviceArray) -> None:
         """Copy a value of the host or of the device into an array."""

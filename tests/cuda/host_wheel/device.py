@@ -12,11 +12,11 @@ import mmap
 import os
 import threading
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-
-import numpy as np
 
 from tests.cuda.emulator.module import CACHE, LaunchError, Module
 
@@ -25,10 +25,14 @@ _COUNT: Final = 2
 _OUT_OF_MEMORY, _INVALID_VALUE, _ILLEGAL_ADDRESS = 2, 1, 700
 _INVALID_DEVICE, _INVALID_HANDLE = 101, 400
 _INVALID_IMAGE, _NOT_FOUND = 200, 500
+_CAPTURE_UNSUPPORTED, _CAPTURE_INVALIDATED = 900, 901
+#: The kind of a copy inside of a device.
+_INSIDE: Final = 3
 _NAMES: Final = {
     _ILLEGAL_ADDRESS: "CUDA_ERROR_ILLEGAL_ADDRESS",
     _INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE",
     _NOT_FOUND: "CUDA_ERROR_NOT_FOUND",
+    _CAPTURE_UNSUPPORTED: "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
 }
 #: By the numbers of `cudaDeviceAttr`.
 _ATTRIBUTES: Final = {
@@ -65,14 +69,20 @@ def _text_file(image: bytes) -> Path:
 class HostDevice:
     """Two devices of `limit` bytes each, which emulate an sm_90; a thread calls one of them.
 
-    `mallocs`, `launches` and `peer_copies` count what was asked for, `streams` has the stream of each thing done,
-    `synchronised` those that the host waited for, `waits` which stream waits for what was done on which; `order` is
-    that of the threads of kernels, `blocks` bounds their grids.
+    * `mallocs`, `launches`, `copies`, `replays`, `peer_copies` - how often what was asked for; what a stream
+      captures counts whenever its graph is replayed,
+    * `streams` - the stream of each thing done, `waits` - which stream waits for what was done on which,
+    * `synchronised` - the streams that the host waited for,
+    * `order` - that of the threads of kernels, `blocks` - a bound of their grids.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit, self.order, self.blocks = limit, "forward", 2
-        self.mallocs = self.launches = self.peer_copies = 0
+        self.mallocs = self.launches = self.copies = self.replays = self.peer_copies = 0
+        #: Kernels that cannot be captured, in tests.
+        self.uncaptured: set[str] = set()
+        #: What was asked for of each stream that captures; None for what cannot be captured.
+        self._captures: dict[int, list[Callable[[], None] | None]] = {}
         self.streams: list[int] = []
         self.synchronised: list[int] = []
         self.waits: list[tuple[int, int]] = []
@@ -243,6 +253,15 @@ class HostDevice:
 
     def memcpyAsync(self, target: int, source: int, nbytes: int, kind: int, stream: int) -> None:
         self._use_stream(stream)
+        if stream in self._captures:
+            if kind != _INSIDE:
+                self._raise(_CAPTURE_UNSUPPORTED)
+            self._captures[stream].append(partial(self._copy, target, source, nbytes, kind))
+        else:
+            self._copy(target, source, nbytes, kind)
+
+    def _copy(self, target: int, source: int, nbytes: int, kind: int) -> None:
+        self.copies += 1
         self.memcpy(target, source, nbytes, kind)
 
     def memset(self, address: int, value: int, nbytes: int) -> None:
@@ -282,12 +301,54 @@ class HostDevice:
     def streamDestroy(self, stream: int) -> None: ...
 
     def streamSynchronize(self, stream: int) -> None:
+        if stream in self._captures:
+            self._raise(_CAPTURE_UNSUPPORTED)
         self.streams.append(stream)
         self.synchronised.append(stream)
         self._wait()
 
+    # --- graphs ------------------------------------------------------------------------------------------
+
     def streamIsCapturing(self, stream: int) -> int:
-        return 0
+        return int(stream in self._captures)
+
+    def streamBeginCapture(self, stream: int, mode: int = 0) -> None:
+        # Of the default stream nothing can be captured.
+        if stream in (0, 1) or stream in self._captures:
+            self._raise(_CAPTURE_UNSUPPORTED)
+        self._captures[stream] = []
+
+    def streamEndCapture(self, stream: int) -> int:
+        """The graph of what was asked for on a stream; error 901 if something could not be captured."""
+        steps = self._captures.pop(stream)
+        if None in steps:
+            self._raise(_CAPTURE_INVALIDATED)
+        handle = self._new_handle()
+        self._objects[handle] = steps
+        return handle
+
+    def graphInstantiate(self, graph: int) -> int:
+        handle = self._new_handle()
+        self._objects[handle] = self._objects[graph]
+        return handle
+
+    def graphLaunch(self, graph: int, stream: int) -> None:
+        """Do all of a graph, in the order in which it was captured."""
+        self._check_device(graph)
+        self._use_stream(stream)
+        if self._is_told:
+            self._raise(_ILLEGAL_ADDRESS)
+        self.replays += 1
+        for step in self._objects[graph]:
+            step()
+
+    def graphDestroy(self, graph: int) -> None:
+        del self._objects[graph]
+
+    def graphExecDestroy(self, graph: int) -> None:
+        del self._objects[graph]
+
+    # --- events ------------------------------------------------------------------------------------------
 
     def streamWaitEvent(self, stream: int, event: int, flags: int = 0) -> None:
         self.waits.append((stream, self._recorded[event]))
@@ -333,23 +394,46 @@ class HostDevice:
         self._check_device(function)
         if self._is_told:
             self._raise_of_driver(_ILLEGAL_ADDRESS)
-        self.launches += 1
         grid, block, stream, pointers = rest[:3], rest[3:6], rest[7], rest[8]
         self._use_stream(stream)
         module, name = self._objects[function]
-        parameters = module.kernels[name]
-        slots = np.ctypeslib.as_array((ctypes.c_uint64 * max(1, len(parameters))).from_address(pointers))
-        arguments = []
-        for slot, parameter in zip(slots.tolist(), parameters, strict=False):
-            address = ctypes.c_uint64.from_address(slot).value
-            allocation = self._allocation_of(address) if parameter.is_pointer else None
+        arguments, numbers = [], []
+        slots = (ctypes.c_uint64 * max(1, len(module.kernels[name]))).from_address(pointers)
+        for slot, parameter in zip(slots, module.kernels[name], strict=False):
+            # The driver reads arguments when it launches, not when the kernel runs.
+            value = ctypes.c_uint64.from_address(slot).value
+            numbers.append(ctypes.c_uint64(value))
+            start = value if parameter.is_pointer else ctypes.addressof(numbers[-1])
+            arguments.append((start, parameter.is_pointer))
+        run = partial(self._run_kernel, module, name, grid, block, arguments, numbers)
+        if stream not in self._captures:
+            run()
+        elif name in self.uncaptured:
+            self._captures[stream].append(None)
+            self._raise_of_driver(_CAPTURE_UNSUPPORTED)
+        else:
+            self._captures[stream].append(run)
+
+    def _run_kernel(
+        self,
+        module: Module,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        arguments: Sequence[tuple[int, bool]],
+        numbers: Sequence[Any],
+    ) -> None:
+        """Run a kernel of pointers, and of numbers, whose memory `numbers` hold."""
+        self.launches += 1
+        for address, is_pointer in arguments:
+            allocation = self._allocation_of(address) if is_pointer else None
             if allocation is not None and allocation[1] != self.current_device:
                 self._fault = (
                     f"{name} got the memory of device {allocation[1]} on device {self.current_device}"
                 )
                 return
-            arguments.append((address, self._bytes_from(address)) if parameter.is_pointer else (slot, 8))
+        sizes = [(start, self._bytes_from(start) if is_pointer else 8) for start, is_pointer in arguments]
         try:
-            module.launch(name, [min(grid[0], self.blocks), *grid[1:]], block, arguments, self.order)
+            module.launch(name, [min(grid[0], self.blocks), *grid[1:]], block, sizes, self.order)
         except LaunchError as error:
             self._fault = str(error)

@@ -1,0 +1,96 @@
+"""Donated arguments and the memory of runs, on the emulated device."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.test_cupy_backend import device
+from xarr import lax
+from xarr.errors import DonationError
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+LARGE = np.arange(10_000.0)
+
+
+def address_of(x: Any) -> int:
+    """Where an Array lies."""
+    address: int = x.evaluate()._node.value.address
+    return address
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * 2 + 1,
+        lambda x: lax.dynamic_update_slice(x, x[:3] * 0, (5,)),
+        lambda x: lax.fori_loop(0, 3, lambda k, s: s.at[k].set(-1.0), x),
+    ],
+    ids=["chain", "update", "loop"],
+)
+def test_a_result_lies_in_donated_memory(function: Any, cupy: Any) -> None:
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(xarr.jit(function)(xarr.asarray(LARGE)))
+    compiled = xarr.jit(function, donate_argnums=0)
+    for _ in range(3):
+        x = xarr.asarray(LARGE) * 1.0
+        before = address_of(x)
+        y = compiled(x)
+        assert_same(y, wanted)
+        assert before == address_of(y)
+        with pytest.raises(DonationError):
+            np.asarray(x)
+
+
+def test_what_others_see_is_not_written_over(cupy: Any) -> None:
+    compiled = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)
+    x = xarr.asarray(LARGE) * 1.0
+    seen = x[...].evaluate()
+    kept = np.asarray(x)
+    y = compiled(x)
+    assert_same(y, LARGE * 2 + 1)
+    assert_same(kept, LARGE)
+    assert_same(seen, LARGE)
+
+
+def test_donated_memory_serves_temporaries(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    allocate = device(cupy).allocate
+
+    def count(nbytes: int) -> Any:
+        sizes.append(nbytes)
+        return allocate(nbytes)
+
+    def function(x: Any) -> Any:
+        return lax.reduce_sum(lax.rev(x * 2, (0,)) * x, (0,))
+
+    monkeypatch.setattr(device(cupy), "allocate", count)
+    total = []
+    for donated in ((), (0,)):
+        compiled, x = xarr.jit(function, donate_argnums=donated), xarr.asarray(LARGE)
+        x.evaluate()
+        sizes.clear()
+        assert_same(compiled(x), np.sum((LARGE * 2)[::-1] * LARGE))
+        total.append(sum(sizes))
+    assert total[1] <= total[0]
+
+
+def test_a_loop_allocates_nothing_in_its_iterations(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    allocate = device(cupy).allocate
+    monkeypatch.setattr(device(cupy), "allocate", lambda nbytes: calls.append(nbytes) or allocate(nbytes))
+    for steps in (3, 30):
+        x = xarr.asarray(np.arange(8.0))
+        calls.clear()
+        y = xarr.jit(lambda x, steps=steps: lax.fori_loop(0, steps, lambda k, s: lax.cumsum(s) * 0.5, x))(x)
+        wanted = np.arange(8.0)
+        for _ in range(steps):
+            wanted = np.cumsum(wanted) * 0.5
+        assert_same(y, wanted)
+        assert len(calls) <= 6

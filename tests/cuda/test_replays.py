@@ -1,0 +1,142 @@
+"""Programs that run again: CUDA graphs of them, and what a replay asks of the driver, under the CuPy wheel."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.host_wheel.device import HostDevice
+from xarr import lax
+from xarr_cupy.runtime import packed_launches
+
+
+def five_kernels(x: Any, n: Any = 1.0) -> Any:
+    """Sums along both axes, in an order that no kernel has whole."""
+    for _ in range(2):
+        x = lax.cumsum(lax.cumsum(x, 0), 1) * n
+    return lax.rev(x, (0, 1)) - x
+
+
+def compute_expected(x: np.ndarray[Any, Any], n: float = 1.0) -> np.ndarray[Any, Any]:
+    for _ in range(2):
+        x = np.cumsum(np.cumsum(x, 0), 1) * n
+    return x[::-1, ::-1] - x
+
+
+X = np.arange(12.0).reshape(3, 4)
+
+
+def counts(host: HostDevice) -> tuple[int, int, int]:
+    """Allocations, copies and waits."""
+    return host.mallocs, host.copies, len(host.synchronised)
+
+
+def test_a_thousand_replays_with_numbers_ask_for_launches_alone(host: HostDevice) -> None:
+    compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+    for k in range(8):
+        y = compiled(x, float(k))
+    before, replays = counts(host), host.replays
+    for k in range(1000):
+        y = compiled(x, 0.5 + k)
+    assert counts(host) == before
+    assert host.replays - replays > 900
+    assert_same(y, compute_expected(X, 999.5))
+
+
+@pytest.mark.parametrize(
+    "numbers", [(2, 2.5, True, 1j), (2,), tuple(range(9)), (-1, 2**40, -0.0, float("nan"), False)]
+)
+def test_numbers_of_each_kind_are_stored_by_a_kernel(numbers: tuple[Any, ...], host: HostDevice) -> None:
+    copies = host.copies
+    results = xarr.jit(lambda *n: (*n, *[each * 2 for each in n if type(each) is not bool]))(*numbers)
+    assert host.copies == copies
+    with xarr.use_backend("numpy"):
+        wanted = xarr.jit(lambda *n: (*n, *[each * 2 for each in n if type(each) is not bool]))(*numbers)
+    for result, each in zip(results, wanted, strict=True):
+        assert_same(result, each)
+
+
+def test_a_row_of_launches_is_captured_when_its_addresses_come_again(host: HostDevice) -> None:
+    compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+    replayed = []
+    for _ in range(8):
+        before = host.replays
+        assert_same(compiled(x), compute_expected(X))
+        replayed.append(host.replays - before)
+    # The pool exchanges the memory of the arena and of the result.
+    assert replayed[0] == 0 and replayed[4:] == [1, 1, 1, 1]
+    # Other arguments have other addresses.
+    others = [xarr.asarray(X + k) for k in range(5)]
+    for _ in range(3):
+        for k, each in enumerate(others):
+            assert_same(compiled(each), compute_expected(X + k))
+
+
+def test_sets_of_addresses_are_bounded(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed_launches, "MOST_GRAPHS", 2)
+    compiled = xarr.jit(five_kernels)
+    arrays = [xarr.asarray(X + k) for k in range(5)]
+    made = len(host._objects)
+    for _ in range(4):
+        for k, each in enumerate(arrays):
+            assert_same(compiled(each), compute_expected(X + k))
+    # A graph and what is launched of it, for each that is kept, beside modules and their kernels.
+    graphs = [each for each in host._objects.values() if isinstance(each, list)]
+    assert len(graphs) == 4 and len(host._objects) > made
+
+
+def test_what_cannot_be_captured_is_launched(host: HostDevice) -> None:
+    host.uncaptured.add("xarr_0")
+    try:
+        compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+        before = host.replays
+        for _ in range(4):
+            assert_same(compiled(x), compute_expected(X))
+        assert host.replays == before
+    finally:
+        host.uncaptured.clear()
+
+
+def test_graphs_are_cut_at_products(host: HostDevice) -> None:
+    def function(x: Any) -> Any:
+        return five_kernels(lax.dot(five_kernels(x), lax.transpose(x, (1, 0))))
+
+    compiled, x = xarr.jit(function), xarr.asarray(X)
+    for _ in range(3):
+        before = host.replays
+        result = np.asarray(compiled(x))
+    assert host.replays - before == 2
+    assert_same(result, compute_expected(compute_expected(X) @ X.T))
+
+
+def test_a_graph_runs_on_the_stream_of_the_caller(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    compiled = xarr.jit(five_kernels)
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        x = xarr.asarray(X)
+        for _ in range(4):
+            compiled(x)
+        host.streams.clear()
+        before = host.replays
+        y = compiled(x)
+        assert host.replays == before + 1 and set(host.streams) == {stream.ptr}
+        assert_same(y, compute_expected(X))
+
+
+def test_a_fault_in_a_graph_names_its_programs(host: HostDevice) -> None:
+    compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+    for _ in range(4):
+        compiled(x).block_until_ready()
+    y = compiled(x)
+    host.fail()
+    with pytest.raises(
+        xarr.errors.BackendError, match=r"the device failed, .*the latest first: xarr_"
+    ) as caught:
+        y.block_until_ready()
+    assert any("launched before" in note and __file__ in note for note in caught.value.__notes__)
