@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import sys
+import importlib
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-import xarr
-from tests.cuda.host_wheel import wheel
-from tests.cuda.host_wheel.device import HostDevice
-from xarr_cupy import driver
+# xarr is imported after `tests/conftest.py` has set the environment, which it reads.
 
 
 @pytest.fixture
-def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostDevice]:
+def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The device below CuPy, with the backend `cupy` on it, and all that a test changes of it put back."""
+    wheel = importlib.import_module("tests.cuda.host_wheel.wheel")
     if request.config.getoption("--cuda") == "gpu":
         pytest.skip("this process uses a GPU")
     if not wheel.is_installed():
         pytest.skip(wheel.MISSING)
     cupy, device = wheel.load()
-    backends = sys.modules["xarr.backend"]
+    driver, backends = map(importlib.import_module, ("xarr_cupy.driver", "xarr.backend"))
     monkeypatch.setattr(driver, "connect", driver.connect_cupy)
-    monkeypatch.setattr(
-        backends, "_loaded", {k: v for k, v in backends._loaded.items() if not k.startswith("cupy")}
-    )
+    others = {k: v for k, v in backends._loaded.items() if not k.startswith("cupy")}
+    monkeypatch.setattr(backends, "_loaded", others)
     monkeypatch.setattr(device, "limit", device.limit)
-    with xarr.use_backend("cupy"):
+    with backends.use_backend("cupy"):
         yield device
     device.reset()
     cupy.get_default_memory_pool().free_all_blocks()
@@ -38,5 +36,5 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
     """The backend of new arrays is `cupy`, on memory of the host, or on a GPU."""
     if request.param == "wheel":
         request.getfixturevalue("host")
-    with xarr.use_backend("cupy"):
+    with importlib.import_module("xarr.backend").use_backend("cupy"):
         yield request.param
