@@ -12,6 +12,7 @@ import numpy as np
 from xarr.backend import NUMPY_LIMITS, AbstractBackend, BorrowedMemory, Limits, Program, get, read_only
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
+from xarr.compiler.passes.empty_arrays import without_empty_operands
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import SCHEDULES
@@ -74,6 +75,7 @@ class CupyBackend(AbstractBackend):
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         # A launch costs more than its kernel takes for most arrays, so all that can be one group is.
+        graph = without_empty_operands(graph)
         return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:

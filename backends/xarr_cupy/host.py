@@ -37,7 +37,7 @@ OPERATIONS: Final[dict[type[Op], str]] = {
     ),
 }
 #: What is asked of an operation, where its class is not in the table.
-EMPTY: Final = "arrays without elements"
+EMPTY: Final = "arrays without elements, where a result with elements depends on another operand"
 SMALL: Final = "elements of less than a byte"
 COMPUTATION: Final = "a computation that is more than an expression of scalars"
 FORMULA: Final = "an element-wise operation without a formula for this type"

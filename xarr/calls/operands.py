@@ -134,9 +134,11 @@ def dtype_or_kind(value: ArrayLike) -> DType | type[Any]:
     if kind is not None:
         return kind
     try:
+        dtype: DType
         if isinstance(value, Handle):
-            return value._node.dtype
-        dtype: DType = (from_device_array(value, None) if lies_on_device(value) else host_array(value)).dtype
+            dtype = value._node.dtype
+        else:
+            dtype = (from_device_array(value, None) if lies_on_device(value) else host_array(value)).dtype
         return dtype
     except XarrError as error:
         shorten(error)

@@ -21,12 +21,13 @@ from xarr.runtime.handles import Handle, compute, wrap
 
 #: `kDLCUDA` and `kDLCUDAManaged`.
 _CUDA: Final = frozenset({2, 13})
-_OF_THE_HOST: Final = np.ndarray | np.generic | list | tuple | str | bytes
+#: Arrays of xarr, and what lies on the host.
+_OTHERS: Final = (Handle, np.ndarray, np.generic, list, tuple, str, bytes)
 
 
 def lies_on_device(x: object) -> bool:
     """Whether x is an array of another library in the memory of a GPU."""
-    if isinstance(x, _OF_THE_HOST | Handle):
+    if isinstance(x, _OTHERS):
         return False
     if hasattr(type(x), "__dlpack_device__"):
         return _dlpack_device(x)[0] in _CUDA

@@ -1,0 +1,64 @@
+"""Results of arrays without elements: initial values, padding, zeros, or what there was before.
+
+A backend whose loops need elements runs graphs without such operands; the reference defines what their results are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, OncePerGraph, element_types, map_graphs, rewritten
+from xarr.ir.types import TensorType, Type
+
+
+def without_empty_operands(graph: Graph) -> Graph:
+    """`graph` with results that no element of some operand matters to as broadcasts and parts of others."""
+    return OncePerGraph(_rewrite)(graph) if any(map(_is_empty, graph.types)) else graph
+
+
+def _is_empty(type: Type) -> bool:
+    return isinstance(type, TensorType) and 0 in type.shape
+
+
+def _rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        op = map_graphs(node.op, inner)
+        has_elements = not all(map(_is_empty, element_types(node.type)))
+        if has_elements and any(_is_empty(operand.type) for operand in operands):
+            results = _results(node, operands)
+            if results is not None:
+                return results[0] if len(results) == 1 else Node(ops.Tuple(), tuple(results))
+        return None if op is node.op else node.rebuilt(operands, op)
+
+    return rewritten(graph, rule)
+
+
+def _results(node: Node, operands: tuple[Node, ...]) -> Sequence[Node] | None:
+    """The results of an operation of which an operand is empty; None where they depend on the others."""
+    types = [type for type in element_types(node.type) if isinstance(type, TensorType)]
+    match node.op:
+        case ops.Reduce() | ops.ReduceWindow():
+            return [_spread(value, type) for value, type in zip(operands[len(types) :], types, strict=True)]
+        case ops.SelectAndScatter():
+            return [_spread(operands[2], types[0])]
+        case ops.Pad():
+            return [_spread(operands[1], types[0])]
+        case ops.DotGeneral() | ops.Convolution():
+            zero = Node(ops.Constant.of(np.zeros((), types[0].dtype)))
+            return [_spread(zero, types[0])]
+        case ops.Scatter():
+            return operands[: len(types)]
+        case ops.DynamicUpdateSlice():
+            return operands[:1]
+        case ops.Concatenate():
+            parts = tuple([operand for operand in operands if not _is_empty(operand.type)])
+            return [parts[0] if len(parts) == 1 else Node(node.op, parts)]
+        case _:
+            return None
+
+
+def _spread(value: Node, type: TensorType) -> Node:
+    return Node(ops.BroadcastInDim(type.shape, ()), (value,))
