@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -36,7 +37,36 @@ NANS: dict[str, tuple[Callable[[Any], Any], str]] = {
     ),
     "loop": (
         lambda x: lax.fori_loop(0, 3, lambda i, y: xarr.sqrt(y) - 2, xarr.asarray(4.0)),
-        "^(fori_loop|while_loop|get_tuple_element) made a NaN in",
+        r"^sqrt made a NaN of -2.0 in f64\[\]; built at .*test_nan_checks.py(.|\n)*"
+        r"\nin iteration 2 of the loop built at .*test_nan_checks.py",
+    ),
+    "scan": (
+        lambda x: lax.scan(lambda c, y: (c - y, xarr.log(c) + 1), x[0] * 2, abs(x))[1],
+        r"^log made a NaN of -3.0 in f64\[\]; (.|\n)*\nin iteration 2 of the loop",
+    ),
+    "map": (
+        lambda x: lax.map(lambda row: xarr.sqrt(row).sum(), xarr.stack([abs(x), x])),
+        r"^sqrt made a NaN of -4.0 at index \(1,\) in f64\[3\]; (.|\n)*\nin iteration 1 of the loop",
+    ),
+    "loop in a loop": (
+        lambda x: lax.fori_loop(
+            0,
+            3,
+            lambda i, y: lax.while_loop(lambda z: z > 0.5, lambda z: xarr.sqrt(z - 2) + 0.5, y),
+            x[0] * 6,
+        ),
+        r"^sqrt made a NaN of -0.79\d* (.|\n)*\nin iteration 2 of the loop (.|\n)*\nin iteration 0 of the loop",
+    ),
+    "branch": (
+        lambda x: lax.cond(x[1] < 0, xarr.log, xarr.sqrt, x[1]),
+        r"^log made a NaN of -4.0 in f64\[\];",
+    ),
+    "switch": (lambda x: lax.switch(7, [abs, lambda y: xarr.log(y) * 2], x[1]), r"^log made a NaN of -4.0"),
+    "call": (lambda x: lax.call(lambda y: xarr.log(y) * 2, x), r"^log made a NaN of -4.0 at index \(1,\)"),
+    # Another run would draw other numbers.
+    "random loop": (
+        lambda x: lax.fori_loop(0, 2, lambda i, y: xarr.log(y) + lax.rng_uniform(0.0, 1.0, ()), x[1]),
+        "^get_tuple_element made a NaN in",
     ),
 }
 
@@ -220,3 +250,23 @@ def test_both_settings_are_flags() -> None:
     for name in ("debug_nans", "debug_overflow"):
         with pytest.raises(ConfigError, match="True or False"):
             setattr(xarr.config, name, "perhaps")
+
+
+def test_a_loop_with_side_effects_runs_once(x: xarr.Array) -> None:
+    seen: list[float] = []
+
+    def body(i: Any, y: Any) -> Any:
+        xarr.debug.callback(lambda value: seen.append(float(value)), y)
+        return xarr.sqrt(y) - 2
+
+    with xarr.config(debug_nans=True), pytest.raises(NotANumberError):
+        np.asarray(lax.fori_loop(0, 2, body, xarr.asarray(1.0)))
+    assert seen == [1.0, -1.0]
+
+
+def test_an_infinity_is_found_in_the_iteration_that_makes_it() -> None:
+    with xarr.config(debug_overflow=True), pytest.raises(NumberOverflowError) as caught:
+        np.asarray(lax.fori_loop(0, 9, lambda i, y: y * y, np.float32(10)))
+    assert re.match(
+        r"mul made an infinity of 1.0\d*e\+32 and (.|\n)*\nin iteration 5 of the loop", str(caught.value)
+    )
