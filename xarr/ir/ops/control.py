@@ -245,17 +245,17 @@ class While(Op):
 
     def iterations(self, node: Node) -> int | None:
         """The number of iterations if it counts from one constant to another; None if that is not known."""
-        (test,) = self.cond.results
-        if not isinstance(test.op, Compare) or test.op.direction != "LT":
+        test, compared = _definition(self.cond.results[0])
+        if not isinstance(test, Compare) or test.direction != "LT":
             return None
         parameters = self.cond.parameters
-        index, bound = [parameters.index(each) if each in parameters else None for each in test.operands]
+        index, bound = [parameters.index(each) if each in parameters else None for each in compared]
         if index is None or not _counts(self.body.parameters[index], self.body.results[index]):
             return None
         if bound is not None and self.body.results[bound] is not self.body.parameters[bound]:
             return None
         start = constant_integer(node.operands[index])
-        end = constant_integer(test.operands[1] if bound is None else node.operands[bound])
+        end = constant_integer(compared[1] if bound is None else node.operands[bound])
         return None if start is None or end is None else max(0, end - start)
 
     def assembly(self, node: Node, printer: Printer) -> str:
@@ -336,7 +336,23 @@ class Case(Op):
 
 
 def _counts(old: Node, new: Node) -> bool:
-    return isinstance(new.op, Add) and new.operands[0] is old and constant_integer(new.operands[1]) == 1
+    op, operands = _definition(new)
+    return isinstance(op, Add) and operands[0] is old and constant_integer(operands[1]) == 1
+
+
+def _definition(node: Node) -> tuple[Op, Sequence[Node]]:
+    """The op of a node and its operands.
+
+    Of a result of a call those in its computation, with arguments in place of parameters.
+    """
+    source, number = node, 0
+    if isinstance(node.op, GetTupleElement):
+        source, number = node.operands[0], node.op.index
+    if not isinstance(source.op, Call):
+        return node.op, node.operands
+    graph = source.op.computation
+    result, arguments = graph.results[number], dict(zip(graph.parameters, source.operands, strict=True))
+    return result.op, [arguments.get(each, each) for each in result.operands]
 
 
 def constant_integer(node: Node) -> int | None:
