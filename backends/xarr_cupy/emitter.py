@@ -51,11 +51,12 @@ class KernelSource:
 
 
 @lru_cache(1024)
-def emit(kernel: Kernel, any_sizes: bool = False) -> KernelSource:
+def emit(kernel: Kernel, any_sizes: bool = False, conditions: int = 0) -> KernelSource:
     """The CUDA C++ of a loop program.  LoopError where it asks for what is not known here.
 
     any_sizes: what depends on the sizes of arrays is passed as an argument, so that programs of other shapes have the
     same text; else it is written as a literal, by which a device divides faster.
+    conditions: how many bools, of an array that each kernel takes first, are to be true, or the kernels do nothing.
     """
     for buffer in kernel.locals:
         if buffer.memory is not Memory.SHARED:
@@ -68,8 +69,18 @@ def emit(kernel: Kernel, any_sizes: bool = False) -> KernelSource:
         calls.append(
             KernelCall(name, printer.buffers, printer.blocks, _copied_scratch(kernel, number), arguments)
         )
+    names = {_under_conditions(rest, conditions): name for rest, name in names.items()}
     body = "\n".join([f'extern "C" __global__ void {name}{rest}' for rest, name in names.items()])
     return KernelSource(f"{helpers_of(body)}\n{body}", tuple(calls))
+
+
+def _under_conditions(definition: str, conditions: int) -> str:
+    """A kernel that begins by looking at so many bools."""
+    if not conditions:
+        return definition
+    text = " && ".join([f"going[{k}]" for k in range(conditions)])
+    parameters, body = definition.split(" {\n", 1)
+    return f"(const bool *going, {parameters.removeprefix('(')} {{\n    if (!({text})) return;\n{body}"
 
 
 def _print_phases(kernel: Kernel, any_sizes: bool) -> list[tuple[ThreadPrinter, str]]:

@@ -41,10 +41,11 @@ EMPTY: Final = "arrays without elements, where a result with elements depends on
 SMALL: Final = "elements of less than a byte"
 COMPUTATION: Final = "a computation that is more than an expression of scalars"
 FORMULA: Final = "an element-wise operation without a formula for this type"
+BATCHES: Final = "whether a loop goes on, after each batch of steps"
 #: The words of steps whose numbers the host looks at, to know what comes next.
 CONTROL: Final = {
     "loop": "the condition of a loop, after each iteration",
-    "launch loop": "whether a loop goes on, after each batch of steps",
+    "launch loop": BATCHES,
     "branch": "the number of a branch",
 }
 #: How many steps of which operation were left to the host, and why.

@@ -158,7 +158,9 @@ def assert_as_on_the_cpu(function: Function, arrays: list[Any]) -> None:
 
 def conditions_read() -> int:
     """The number of looks of the host at whether a loop goes on."""
-    return sum(count for (_, reason), count in host.CALLS.items() if reason in host.CONTROL.values())
+    return sum(
+        count for (_, reason), count in host.CALLS.items() if reason in {host.BATCHES, *host.CONTROL.values()}
+    )
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -230,3 +232,207 @@ def test_a_stack_that_each_step_fills_is_not_copied_before(cupy: Any) -> None:
     assert len(program.kernel.phases) == 2
     (program,) = programs(table, [np.ones((10, 3))])
     assert len(program.kernel.phases) == 3
+
+
+# --- loops of groups and of plans --------------------------------------------------------------------------
+
+
+def jacobi(count: int | None = None) -> Function:
+    """Means of the neighbours, so many times, or until a step changes little."""
+
+    def step(x: Any) -> Any:
+        inner = (x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]) * 0.25
+        return x.at[1:-1, 1:-1].set(inner)
+
+    def function(x: Any, *counts: Any) -> Any:
+        if count is not None:
+            return lax.fori_loop(0, count, lambda i, x: step(x), x)
+        if counts:
+            return lax.fori_loop(0, counts[0], lambda i, x: step(x), x)
+
+        def body(state: Any) -> Any:
+            new = step(state[0])
+            return new, xarr.max(abs(new - state[0])), state[2] + 1
+
+        return lax.while_loop(lambda s: s[1] > 0.05, body, (x, np.inf, 0))
+
+    return function
+
+
+def life(x: Any) -> Any:
+    """Conway's game on a torus."""
+
+    def step(i: Any, x: Any) -> Any:
+        shifts = [(a, b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b]
+        count = sum(xarr.roll(x, shift, (0, 1)) for shift in shifts)
+        return xarr.astype((count == 3) | ((count == 2) & (x == 1)), x.dtype)
+
+    return lax.fori_loop(0, 6, step, x)
+
+
+def several_groups(count: int) -> Function:
+    """A counted loop of running totals and a reduction."""
+
+    def step(i: Any, v: Any) -> Any:
+        w = xarr.cumsum(v)[::-1] + i
+        return w % xarr.max(abs(w)) + 1
+
+    return lambda v: lax.fori_loop(0, count, step, v)
+
+
+def recurrent(x: Any) -> Any:
+    """A recurrent network of small width."""
+    weights = xarr.asarray(np.arange(9).reshape(3, 3))
+
+    def step(state: Any, row: Any) -> Any:
+        new = (xarr.sum(weights * state[None, :], axis=1) + row) % 7
+        return new, new
+
+    return lax.scan(step, xarr.zeros(3, dtype="int64"), x)
+
+
+def grow_until(limit: Any) -> Function:
+    """A loop whose end depends on its arrays."""
+
+    def function(x: Any) -> Any:
+        def step(state: Any) -> Any:
+            x, i = state
+            return xarr.cumsum(x)[::-1], i + 1
+
+        return lax.while_loop(lambda s: xarr.sum(s[0]) < limit, step, (x, 0))
+
+    return function
+
+
+def in_place(x: Any) -> Any:
+    """Rows that are written into, until one is large."""
+
+    def step(state: Any) -> Any:
+        rows, i = state
+        new = xarr.cumsum(rows[i])
+        return rows.at[i + 1].set(new), i + 1
+
+    return lax.while_loop(lambda s: (xarr.max(s[0]) < 300.0) & (s[1] < x.shape[0] - 1), step, (x, 0))
+
+
+def loops_in_a_loop(x: Any) -> Any:
+    """Counted loops, of points and of plans, in a loop until something holds."""
+
+    def step(state: Any) -> Any:
+        y, i = state
+        y = lax.fori_loop(0, 3, lambda k, y: y * 2 + k, y)
+        y = lax.fori_loop(0, 3, lambda k, y: xarr.cumsum(y)[::-1], y)
+        return y, i + 1
+
+    return lax.while_loop(lambda s: xarr.max(s[0]) < 10**6, step, (x, 0))
+
+
+def swap_and_pass(x: Any) -> Any:
+    """Values that are swapped, one that is only an argument, and a condition that is carried."""
+
+    def step(state: Any) -> Any:
+        _, a, b, total, fixed = state
+        return xarr.sum(total) < 60, b, a, xarr.cumsum(total) + fixed, fixed
+
+    return lax.while_loop(lambda s: s[0], step, (True, x, x * 2, x, x + 1))
+
+
+GRID: Final = RNG.normal(size=(9, 12))
+#: Loops of groups or plans: functions, arrays, and how often the host reads a condition; the batches are of 1, 2, 4 …
+#: pairs of iterations.
+LOOPS: Final[dict[str, tuple[Function, list[Any], int]]] = {
+    **{f"jacobi, {count} steps": (jacobi(count), [GRID], 0) for count in (0, 1, 2, 5, 8)},
+    "jacobi, steps from an array": (jacobi(), [GRID, np.int64(7)], 3),
+    "jacobi, no step": (jacobi(), [GRID, np.int64(0)], 1),
+    "jacobi until little changes": (jacobi(), [GRID], 5),
+    "life": (life, [RNG.integers(0, 2, (11, 7)).astype("int32")], 0),
+    **{
+        f"several groups, {count} steps": (several_groups(count), [np.arange(1, 40)], 0) for count in range(6)
+    },
+    "recurrent": (recurrent, [RNG.integers(0, 9, (7, 3))], 0),
+    "until a sum is large": (grow_until(10**9), [np.arange(1, 9)], 3),
+    "no iteration": (grow_until(-1), [np.arange(1, 9)], 1),
+    "one iteration": (grow_until(37), [np.arange(1, 9)], 1),
+    "in place": (in_place, [np.ones((9, 5))], 3),
+    "nested": (loops_in_a_loop, [np.arange(6)], 2),
+    "passed on": (swap_and_pass, [np.arange(4.0)], 2),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_read_few_conditions(name: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    function, arrays, reads = LOOPS[name]
+    monkeypatch.setattr(device(cupy), "order", order)
+    host.CALLS.clear()
+    assert_as_on_the_cpu(function, arrays)
+    assert conditions_read() == host.CALLS.total() == reads
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_have_no_race(name: str, cupy: Any) -> None:
+    device(cupy).races = True
+    function, arrays, _ = LOOPS[name]
+    values(xarr.jit(function)(*map(xarr.asarray, arrays)))
+
+
+def with_library(x: Any) -> Any:
+    """A loop with a product, which cuBLAS computes."""
+    return lax.while_loop(lambda s: xarr.sum(s) < 1000.0, lambda s: s @ (s * 0.0 + 1.0), x)
+
+
+@pytest.mark.parametrize(
+    ("function", "deterministic"), [(with_library, True), (in_place, False)], ids=["library", "atomics"]
+)
+def test_loops_with_what_no_condition_keeps_from_go_step_by_step(
+    function: Function, deterministic: bool, cupy: Any
+) -> None:
+    host.CALLS.clear()
+    with xarr.config(deterministic=deterministic):
+        assert_as_on_the_cpu(function, [np.ones((6, 6))])
+    assert set(host.CALLS) == {("stablehlo.while", host.CONTROL["loop"])}
+
+
+def test_iterations_in_vain_are_no_more_than_those_that_were_needed(cupy: Any) -> None:
+    launches = {}
+    for count in (14, 15, 29):
+        compiled = xarr.jit(jacobi())
+        arrays = xarr.asarray(GRID), xarr.asarray(np.int64(count))
+        compiled(*arrays).block_until_ready()
+        before = device(cupy).launches
+        compiled(*arrays).block_until_ready()
+        launches[count] = device(cupy).launches - before
+    # 1 + 2 + 4 + 8 pairs of iterations of two kernels each; the last iteration of 29 finds that it is the last.
+    assert launches == {14: 60, 15: 60, 29: 60}
+
+
+def test_a_counted_loop_is_a_launch_a_step(cupy: Any) -> None:
+    compiled, x = xarr.jit(jacobi(100)), xarr.asarray(GRID)
+    compiled(x).block_until_ready()
+    before = device(cupy).launches, device(cupy).downloads
+    compiled(x).block_until_ready()
+    scalars = 1
+    assert device(cupy).launches - before[0] == 100 + scalars
+    assert device(cupy).downloads == before[1]
+
+
+def test_results_over_a_donated_argument(cupy: Any) -> None:
+    grid = RNG.normal(size=(80, 90))
+    for count in (1, 2, 3):
+        compiled = xarr.jit(jacobi(count), donate_argnums=0)
+        plan = compiled.lower(xarr.asarray(grid)).stage("plan")
+        assert any(plan.input_output_aliases(step) for step in plan.steps)
+        result = compiled(xarr.asarray(grid))
+        with xarr.use_backend("numpy"), xarr.config(fusion="compiled"):
+            assert_same(result, xarr.jit(jacobi(count))(xarr.asarray(grid)))
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+@pytest.mark.parametrize("name", ["jacobi until little changes", "in place"])
+def test_kernels_that_look_at_conditions_compile(name: str, cupy: Any) -> None:
+    function, arrays, _ = LOOPS[name]
+    values(xarr.jit(function)(*map(xarr.asarray, arrays)))
+    texts = [text for text in device(cupy).texts if "going[1]" in text]
+    assert texts
+    for text in texts:
+        check(text, ["sm_75", "sm_90"])

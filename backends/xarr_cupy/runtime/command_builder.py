@@ -48,10 +48,16 @@ _FIRST_ARGUMENT: Final = 2
 
 
 class CodeOptions(NamedTuple):
-    """Choices of the code of kernels: for which machine, and whether they take the sizes of arrays as arguments."""
+    """Choices of the code of kernels.
+
+    * `target` - for which machine they are,
+    * `any_sizes` - whether they take the sizes of arrays as arguments,
+    * `conditions` - bools without which they do nothing.
+    """
 
     target: GpuTarget
     any_sizes: bool = False
+    conditions: Argument | None = None
 
 
 class StandaloneKernel:
@@ -70,6 +76,13 @@ class StandaloneKernel:
 def kernel_of_graph(graph: Graph, target: GpuTarget) -> StandaloneKernel:
     """The loop program of a graph whose results are arrays."""
     return StandaloneKernel(program_of(graph, target), flatten_types(graph.result_types))
+
+
+@lru_cache(1024)
+def copy_of(type: TensorType) -> Kernel:
+    """The loop program that copies an array."""
+    operand = parameter(type)
+    return program_of(Graph([operand], [operand]))
 
 
 @lru_cache(1024)
@@ -250,8 +263,12 @@ class PlanCommands(ABC):
         return self.outermost or node
 
     def copy(self, node: Node, target: LocatedArray, source: LocatedArray) -> None:
-        if target.location != source.location and target.type.nbytes:
+        if target.location == source.location or not target.type.nbytes:
+            return
+        if self.options.conditions is None:
             self.out.launch(node, [MemoryCopy(target.location, source.location, target.type.nbytes)])
+        else:
+            self.launch(node, copy_of(target.type), [source, target], target.location)
 
     def launch(self, node: Node, kernel: Kernel, arrays: Sequence[LocatedArray], workspace: Location) -> None:
         """Run a loop program."""
@@ -261,8 +278,12 @@ class PlanCommands(ABC):
         self, kernel: Kernel, arrays: Sequence[LocatedArray], workspace: Location
     ) -> list[KernelLaunch]:
         """The launches of a loop program; its scratch buffers lie one after the other in the workspace."""
-        source = emit(kernel, self.options.any_sizes)
-        return launches_of(self.memory.device.driver, kernel, source, arrays, workspace)
+        conditions = self.options.conditions
+        source = emit(kernel, self.options.any_sizes, conditions.nbytes if conditions else 0)
+        launches = launches_of(self.memory.device.driver, kernel, source, arrays, workspace)
+        if conditions is None:
+            return launches
+        return [each._replace(arguments=(conditions, *each.arguments)) for each in launches]
 
     # --- operations of their own -------------------------------------------------------------------------
 

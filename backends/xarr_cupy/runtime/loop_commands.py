@@ -1,86 +1,39 @@
-"""Loops: the commands of one iteration, in turn from one part of memory to another, and who reads the condition."""
+"""Loops of a plan as commands, with as few looks of the host at their conditions as can be.
+
+A loop of independent points is one launch for many steps.  Any other alternates between two parts of memory.  Where the
+number of iterations is known, nothing reads a condition.  Else the kernels of an iteration look at it themselves, and
+the host only after a batch of iterations: unless there is something among them that needs the host, or no kernel can
+be kept from, such as a call of a library.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from copy import copy
+from typing import Final
 
 import numpy as np
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.arena import aligned_size
-from xarr.compiler.schedules.gpu.point_loops import point_loop
+from xarr.compiler.plan.program_plan import Plan
+from xarr.compiler.schedules.gpu import point_loops
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
+from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_cupy import host
-from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, kernel_of_graph
-from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
-from xarr_cupy.runtime.launches import Location, MemoryCopy
+from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory
+from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
+from xarr_cupy.runtime.launches import Argument, Location
+from xarr_cupy.runtime.repetitions import Batching, Continuing, Iteration, Looping, Repeating
 
 _BOOL: Final = TensorType((), np.dtype(np.bool_))
+_BOOLS: Final = TensorType((2,), np.dtype(np.bool_))
+_TRUE: Final = ops.Constant.of(np.ones(2, np.bool_))
 
-
-class Iteration(NamedTuple):
-    """An iteration of a loop whose state lies in certain memory.
-
-    * `condition`, `holds` - what computes whether there is one more iteration, and where that bool is then,
-    * `body`, `following` - what computes the next state, and the number of the iteration that finds it,
-    * `finish` - what copies the state to the results if the loop ends here.
-    """
-
-    condition: Commands
-    holds: LocatedArray
-    body: Commands
-    following: int
-    finish: Commands
-
-
-class Looping(NamedTuple):
-    """Run a loop, whose condition the host reads before each iteration.
-
-    `start` copies what is carried to the state of the first of `iterations`.
-    """
-
-    node: Node
-    step: program_plan.Step
-    start: Commands
-    iterations: tuple[Iteration, ...]
-
-    def run(self, frame: Frame) -> None:
-        run_all(self.start, frame)
-        present = self.iterations[0]
-        while self._holds(present, frame):
-            run_all(present.body, frame)
-            present = self.iterations[present.following]
-        run_all(present.finish, frame)
-
-    def _holds(self, iteration: Iteration, frame: Frame) -> bool:
-        run_all(iteration.condition, frame)
-        return read_condition(self.step, iteration.holds, frame)
-
-
-class Continuing(NamedTuple):
-    """Run `first`, and `following` as long as `more` is true behind them, which the host reads."""
-
-    node: Node
-    step: program_plan.Step
-    first: Commands
-    following: Commands
-    more: LocatedArray
-
-    def run(self, frame: Frame) -> None:
-        run_all(self.first, frame)
-        while read_condition(self.step, self.more, frame):
-            run_all(self.following, frame)
-
-
-def read_condition(step: program_plan.Step, holds: LocatedArray, frame: Frame) -> bool:
-    """A bool that says whether a loop goes on."""
-    host.CALLS[step.op.name, host.CONTROL[step.word]] += 1
-    return bool(frame.read(holds))
+Arrays = Sequence[LocatedArray]
 
 
 def kernels_of(step: program_plan.Step) -> Sequence[Kernel]:
@@ -89,16 +42,57 @@ def kernels_of(step: program_plan.Step) -> Sequence[Kernel]:
         case program_plan.Launch(program=kernel) if kernel is not None:
             return [kernel]
         case program_plan.LaunchLoop(program=NativeLoop() as loop):
-            return [point_loop(loop, step.node.operands).kernel]
+            return [point_loops.point_loop(loop, step.node.operands).kernel]
         case program_plan.LaunchLoop(program=IteratedGroup() as loop):
             return [loop.kernel]
     return []
 
 
+class _HostNeeded(Exception):
+    """A command is none that kernels may decide not to do."""
+
+
+class _ConditionalList(CommandList):
+    """A list of nothing but launches, in a row or repeated."""
+
+    def add(self, command: Command) -> None:
+        if not isinstance(command, Repeating):
+            raise _HostNeeded
+        super().add(command)
+
+
 class ProgramCommands(PlanCommands):
     """Adds the commands of a plan to a list, those of its loops too."""
 
-    def loop(self, step: program_plan.LoopStep, inputs: Sequence[LocatedArray], workspace: Location) -> None:
+    # --- parts of the commands ---------------------------------------------------------------------------
+
+    def part(self, conditions: Argument | None = None) -> ProgramCommands:
+        """A builder like this one that has a list of its own, of launches that ask for `conditions`."""
+        builder = copy(self)
+        if conditions is not None:
+            builder.options = self.options._replace(conditions=conditions)
+        of_launches = builder.options.conditions is not None
+        builder.out = (_ConditionalList if of_launches else CommandList)(self.memory.device)
+        return builder
+
+    def copies(self, node: Node, targets: Arrays, sources: Arrays) -> Commands:
+        """The commands that copy those arrays that lie elsewhere."""
+        builder = self.part()
+        builder.copy_all(node, targets, sources)
+        return builder.out.commands()
+
+    def copy_all(self, node: Node, targets: Arrays, sources: Arrays) -> None:
+        for target, source in zip(targets, sources, strict=True):
+            self.copy(node, target, source)
+
+    def repeat(self, node: Node, count: int, commands: Commands) -> None:
+        """Add commands so many times."""
+        if count > 0:
+            self.out.add(Repeating(self.node_to_blame(node), commands, count))
+
+    # --- loops of plans ----------------------------------------------------------------------------------
+
+    def loop(self, step: program_plan.LoopStep, inputs: Arrays, workspace: Location) -> None:
         """Add a loop of plans, whose state lies in the buffers of the step and in their spares in turn."""
         state = self.operands(step.state)
         *spares, offset = step.spares
@@ -107,79 +101,243 @@ class ProgramCommands(PlanCommands):
             each if spare is None else LocatedArray(workspace.plus(spare), each.type)
             for each, spare in zip(state, spares, strict=True)
         ]
-        holds = LocatedArray(workspace.plus(offset), _BOOL)
-        iterations = []
-        for number, (present, following) in enumerate(((state, others), (others, state))):
-            arguments = [each.location for each in present]
-            condition, body = CommandList(self.memory.device), CommandList(self.memory.device)
-            self.add_plan(condition, step, step.cond, workspace, arguments, [holds.location])
-            self.add_plan(body, step, step.body, workspace, arguments, [each.location for each in following])
-            finish = self._copies(step.node, state, present)
-            iterations.append(Iteration(condition.commands(), holds, body.commands(), 1 - number, finish))
-        start = self._copies(step.node, state, inputs)
-        self.out.add(Looping(self.node_to_blame(step.node), step, start, tuple(iterations)))
+        if step.iterations is not None:
+            self._counted_loop(step, step.iterations, inputs, (state, others), workspace)
+            return
+        if self.options.conditions is not None:
+            raise _HostNeeded
+        conditions = LocatedArray(workspace.plus(offset), _BOOLS)
+        batches = self._in_batches(step, inputs, (state, others), workspace, conditions)
+        self.out.add(batches or self._one_by_one(step, inputs, (state, others), workspace, conditions))
 
-    def launch_loop(
-        self, step: program_plan.LaunchLoop, inputs: Sequence[LocatedArray], outputs: Sequence[LocatedArray]
+    def _counted_loop(
+        self,
+        step: program_plan.LoopStep,
+        count: int,
+        inputs: Arrays,
+        states: tuple[Arrays, Arrays],
+        workspace: Location,
     ) -> None:
+        """Add a loop of so many iterations, the last of which leaves the state in the first of two memories."""
+        if count == 0:
+            self.copy_all(step.node, states[0], inputs)
+            return
+        target, other = (states[0], states[1]) if count % 2 else (states[1], states[0])
+        in_place = {
+            own.location for own, spare in zip(*states, strict=True) if own.location == spare.location
+        }
+        # The first iteration reads inputs where they are, unless it writes there.
+        first = []
+        for own, source in zip(other, inputs, strict=True):
+            is_copied = bool({own.location, source.location} & in_place)
+            first.append(own if is_copied else source)
+            if is_copied:
+                self.copy(step.node, own, source)
+        self._run_plan(step, step.body, workspace, first, target)
+        if count == 1:
+            return
+        if count % 2 == 0:
+            self._run_plan(step, step.body, workspace, target, other)
+            target, other = other, target
+        pair = self.part()
+        for present, following in ((target, other), (other, target)):
+            pair._run_plan(step, step.body, workspace, present, following)
+        self.repeat(step.node, (count - 1) // 2, pair.out.commands())
+
+    def _run_plan(
+        self, step: program_plan.LoopStep, plan: Plan, workspace: Location, present: Arrays, results: Arrays
+    ) -> None:
+        arguments, locations = ([each.location for each in arrays] for arrays in (present, results))
+        self.add_plan(self.out, step, plan, workspace, arguments, locations)
+
+    def _in_batches(
+        self,
+        step: program_plan.LoopStep,
+        inputs: Arrays,
+        states: tuple[Arrays, Arrays],
+        workspace: Location,
+        conditions: LocatedArray,
+    ) -> Batching | None:
+        """A loop whose kernels look at its conditions; None where something in it is no kernel.
+
+        A condition that was computed twice must be the same both times, which atomic sums of floats are not.
+        """
+        if not self.options.target.deterministic:
+            return None
+        commands: list[Command] = []
+        try:
+            for number, (present, following) in enumerate((states, states[::-1])):
+                condition, body = self._conditional_parts(conditions.location, number)
+                holds = LocatedArray(conditions.location.plus(number), _BOOL)
+                condition._run_plan(step, step.cond, workspace, present, [holds])
+                body._run_plan(step, step.body, workspace, present, following)
+                commands += [*condition.out.commands(), *body.out.commands()]
+        except _HostNeeded:
+            return None
+        return self._batching(step, inputs, states, conditions, commands)
+
+    def _conditional_parts(
+        self, conditions: Location, number: int
+    ) -> tuple[ProgramCommands, ProgramCommands]:
+        """The builders of what computes condition `number`, unless the other one ended the loop, and of the body."""
+        other = Argument(conditions.plus(1 - number), 1)
+        return self.part(other), self.part(Argument(conditions, 2))
+
+    def _batching(
+        self,
+        step: program_plan.Step,
+        inputs: Arrays,
+        states: tuple[Arrays, Arrays],
+        conditions: LocatedArray,
+        pair: Sequence[Command],
+    ) -> Batching:
+        start = self.part()
+        start.copy_all(step.node, states[0], inputs)
+        start.copy(step.node, conditions, LocatedArray(self.memory.constant(_TRUE), _BOOLS))
+        finish = (), self.copies(step.node, *states)
+        node = self.node_to_blame(step.node)
+        return Batching(node, step, start.out.commands(), tuple(pair), conditions, finish)
+
+    def _one_by_one(
+        self,
+        step: program_plan.LoopStep,
+        inputs: Arrays,
+        states: tuple[Arrays, Arrays],
+        workspace: Location,
+        conditions: LocatedArray,
+    ) -> Looping:
+        """A loop whose condition the host reads before each iteration."""
+        holds = LocatedArray(conditions.location, _BOOL)
+        iterations = []
+        for number, (present, following) in enumerate((states, states[::-1])):
+            condition, body = self.part(), self.part()
+            condition._run_plan(step, step.cond, workspace, present, [holds])
+            body._run_plan(step, step.body, workspace, present, following)
+            finish = self.copies(step.node, states[0], present)
+            parts = condition.out.commands(), holds, body.out.commands()
+            iterations.append(Iteration(*parts, 1 - number, finish))
+        start = self.copies(step.node, states[0], inputs)
+        return Looping(self.node_to_blame(step.node), step, start, tuple(iterations))
+
+    # --- native loops ------------------------------------------------------------------------------------
+
+    def launch_loop(self, step: program_plan.LaunchLoop, inputs: Arrays, outputs: Arrays) -> None:
         if isinstance(step.program, NativeLoop):
             self._loop_over_points(step, step.program, inputs, outputs)
         else:
-            self._loop_of_programs(step, inputs, outputs)
+            assert isinstance(step.program, IteratedGroup), "plans of this backend are made with its schedule"
+            self._iterated_group(step, step.program, inputs, outputs)
 
     def _loop_over_points(
-        self,
-        step: program_plan.LaunchLoop,
-        loop: NativeLoop,
-        inputs: Sequence[LocatedArray],
-        outputs: Sequence[LocatedArray],
+        self, step: program_plan.LaunchLoop, loop: NativeLoop, inputs: Arrays, outputs: Arrays
     ) -> None:
         """Add a loop of independent points: one launch takes many steps, and the next one goes on in the outputs."""
-        kernel, count = point_loop(loop, step.node.operands)
+        kernel, count = point_loops.point_loop(loop, step.node.operands)
         scratch = self.memory.scratch()
         more = [] if count is not None else [scratch.operand(_BOOL)]
-        workspace = scratch.location(sum(aligned_size(each.nbytes) for each in kernel.scratch))
-        state = list(inputs)
-        for k, output in zip(step.carried, outputs, strict=True):
-            state[k] = output
+        workspace = scratch.location(_scratch_of(kernel))
+        state = _replace_arrays(inputs, step.carried, outputs)
         first, following = (
             self.launches_of(kernel, [*before, *outputs, *more], workspace) for before in (inputs, state)
         )
         if count is not None:
             self.out.launch(step.node, [*first, *following * (count - 1)])
             return
-        lists = CommandList(self.memory.device), CommandList(self.memory.device)
+        lists = self.part().out, self.part().out
         for out, launches in zip(lists, (first, following), strict=True):
             out.launch(step.node, launches)
         node = self.node_to_blame(step.node)
         self.out.add(Continuing(node, step, lists[0].commands(), lists[1].commands(), more[0]))
 
-    def _loop_of_programs(
-        self, step: program_plan.LaunchLoop, inputs: Sequence[LocatedArray], outputs: Sequence[LocatedArray]
+    def _iterated_group(
+        self, step: program_plan.LaunchLoop, group: IteratedGroup, inputs: Arrays, outputs: Arrays
     ) -> None:
-        """Add a loop of two loop programs: its state is the inputs, and then in two parts of scratch memory in turn."""
-        condition, body = (kernel_of_graph(graph, self.options.target) for graph in step.op.graphs)
+        """Add a loop of one group, which reads one of two memories and writes the other, and of some scalars."""
         scratch = self.memory.scratch()
-        states = [inputs, *[[scratch.operand(type) for type in body.types] for _ in range(2)]]
-        holds = scratch.operand(condition.types[0])
-        workspace = scratch.location(max(condition.scratch, body.scratch))
-        iterations = []
-        for present, following in ((0, 1), (1, 2), (2, 1)):
-            lists = CommandList(self.memory.device), CommandList(self.memory.device)
-            kernels = ((condition, [holds]), (body, states[following]))
-            for out, (kernel, results) in zip(lists, kernels, strict=True):
-                arrays = [*states[present], *results]
-                out.launch(step.node, self.launches_of(kernel.program, arrays, workspace))
-            finish = self._copies(step.node, outputs, [states[present][k] for k in step.carried])
-            iterations.append(Iteration(lists[0].commands(), holds, lists[1].commands(), following, finish))
-        self.out.add(Looping(self.node_to_blame(step.node), step, (), tuple(iterations)))
+        own = _replace_arrays(inputs, step.carried, outputs)
+        spares = [scratch.operand(each.type) for each in outputs]
+        other = _replace_arrays(inputs, step.carried, spares)
+        states, workspace = (own, other), scratch.location(_scratch_of(group.kernel))
+        scalars = [step.node.operands[k] for k in group.scalar_indices]
+        kernel, launches = point_loops.point_loop(group.scalars, scalars)
+        if step.iterations is None or launches is None:
+            self._group_in_batches(step, group, inputs, states, scratch, workspace)
+            return
+        before = [inputs[k] for k in group.scalar_indices]
+        after = [own[k] for k in group.changing_scalars()]
+        self.out.launch(step.node, self.launches_of(kernel, [*before, *after], workspace) * launches)
+        self._counted_group(step, group, step.iterations, inputs, states, workspace)
 
-    def _copies(
-        self, node: Node, targets: Sequence[LocatedArray], sources: Sequence[LocatedArray]
-    ) -> Commands:
-        """The commands that copy those arrays that lie elsewhere."""
-        out = CommandList(self.memory.device)
-        for target, source in zip(targets, sources, strict=True):
-            if target.location != source.location and target.type.nbytes:
-                out.launch(node, [MemoryCopy(target.location, source.location, target.type.nbytes)])
-        return out.commands()
+    def _counted_group(
+        self,
+        step: program_plan.LaunchLoop,
+        group: IteratedGroup,
+        count: int,
+        inputs: Arrays,
+        states: tuple[Arrays, Arrays],
+        workspace: Location,
+    ) -> None:
+        own, other = states
+        results = [own[k] for k in group.results]
+        if count == 0:
+            self.copy_all(step.node, results, [inputs[k] for k in group.results])
+            return
+        overwrites = {each.location for each in results} & {inputs[k].location for k in group.operands}
+        target, source = (own, other) if count % 2 and not overwrites else (other, own)
+        self._launch_group(step, group, inputs, target, workspace)
+        pair = self.part()
+        for present, following in ((target, source), (source, target)):
+            pair._launch_group(step, group, present, following, workspace)
+        self.repeat(step.node, (count - 1) // 2, pair.out.commands())
+        if count % 2 == 0:
+            self._launch_group(step, group, target, source, workspace)
+            target = source
+        self.copy_all(step.node, results, [target[k] for k in group.results])
+
+    def _launch_group(
+        self,
+        step: program_plan.LaunchLoop,
+        group: IteratedGroup,
+        present: Arrays,
+        following: Arrays,
+        workspace: Location,
+    ) -> None:
+        arrays = [*[present[k] for k in group.operands], *[following[k] for k in group.results]]
+        self.launch(step.node, group.kernel, arrays, workspace)
+
+    def _group_in_batches(
+        self,
+        step: program_plan.LaunchLoop,
+        group: IteratedGroup,
+        inputs: Arrays,
+        states: tuple[Arrays, Arrays],
+        scratch: ScratchMemory,
+        workspace: Location,
+    ) -> None:
+        """Add the loop with a step of the scalars, which says whether there is one, in front of each of the group."""
+        if self.options.conditions is not None:
+            raise _HostNeeded
+        conditions, commands = scratch.operand(_BOOLS), []
+        scalars = point_loops.program(group.scalars, 1, True)
+        for number, (present, following) in enumerate((states, states[::-1])):
+            condition, body = self._conditional_parts(conditions.location, number)
+            holds = LocatedArray(conditions.location.plus(number), _BOOL)
+            before = [present[k] for k in group.scalar_indices]
+            after = [following[k] for k in group.changing_scalars()]
+            condition.launch(step.node, scalars, [*before, *after, holds], workspace)
+            body._launch_group(step, group, present, following, workspace)
+            commands += [*condition.out.commands(), *body.out.commands()]
+        self.out.add(self._batching(step, inputs, states, conditions, commands))
+
+
+def _replace_arrays(arrays: Arrays, numbers: Iterable[int], others: Arrays) -> list[LocatedArray]:
+    """Arrays with others in place of those of these numbers."""
+    replaced = list(arrays)
+    for k, other in zip(numbers, others, strict=True):
+        replaced[k] = other
+    return replaced
+
+
+def _scratch_of(kernel: Kernel) -> int:
+    """Bytes of the scratch buffers of a loop program."""
+    return sum(aligned_size(each.nbytes) for each in kernel.scratch)

@@ -43,6 +43,11 @@ class IteratedGroup:
             zip(self.scalar_indices, scalars, strict=True)
         )
 
+    def changing_scalars(self) -> list[int]:
+        """The carried values of the scalars that change."""
+        rows = zip(self.scalar_indices, self.scalars.carried, strict=True)
+        return [k for k, each in rows if not each.is_fixed]
+
     def describe(self) -> str:
         """Text that says what it repeats."""
         if self.radius is None:

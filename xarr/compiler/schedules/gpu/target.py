@@ -42,5 +42,6 @@ class GpuTarget(Target):
 TARGET: Final = GpuTarget().replace(
     cache_bytes=2**22,
     local_bytes=48 << 10,
-    **{name: getattr(builders.TARGET, name) for name in ("max_group_members", "max_serial_bytes")},
+    max_group_members=builders.TARGET.max_group_members,
+    max_serial_bytes=2**62,
 )
