@@ -24,16 +24,11 @@ OPERATIONS: Final[dict[type[Op], str]] = {
     ops.Check: "checks, whose errors are Python's",
     ops.OptimizationBarrier: "barriers, which compute nothing",
     **dict.fromkeys(
-        (ops.Cholesky, ops.Eigh, ops.Geqrf, ops.Svd), "factorisations of element types that cuSOLVER lacks"
-    ),
-    **dict.fromkeys(
         (
-            ops.Eig,
-            ops.HouseholderProduct,
-            ops.Lu,
-            ops.TriangularSolve,
+            *(ops.Cholesky, ops.Eig, ops.Eigh, ops.Geqrf, ops.HouseholderProduct, ops.Lu),
+            *(ops.Svd, ops.TriangularSolve),
         ),
-        "factorisations that CuPy lacks, or lacks for batches of matrices",
+        "factorisations and systems of element types that cuBLAS and cuSOLVER lack",
     ),
 }
 #: What is asked of an operation, where its class is not in the table.

@@ -1,12 +1,14 @@
 """Operations that libraries of CUDA compute: cuBLAS, cuFFT, cuSOLVER.
 
-cuBLAS is called as it is, since CuPy's own products copy what is transposed, and have no bfloat16.  The others are
-called by `driver.arrays`, CuPy, or NumPy where the device is emulated, so that all of this module runs without a GPU.
+Products call cuBLAS as it is, since CuPy's own ones copy what is transposed, and have no bfloat16.  So do systems of
+triangular matrices, and LU and products of reflections call cuSOLVER, of which CuPy has no functions, or none for
+stacks of matrices.  All others are called by `driver.arrays`, CuPy, or NumPy where the device is emulated, so that all
+of this module runs without a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -45,8 +47,8 @@ _MOST: Final = 2**31 - 1
 #: The element types of cuFFT and cuSOLVER.
 _DTYPES: Final = (_F32, _F64, _C64, _C128)
 
-#: Of the arrays of `driver.arrays`: the results of an operation.
-Routine = Callable[[Any, Any, Any], Sequence[Any]]
+#: Of `driver.arrays`, an operation, and its operands: the results.
+Routine = Callable[..., Sequence[Any]]
 
 
 # --- products by cuBLAS --------------------------------------------------------------------------------------
@@ -253,18 +255,136 @@ def _geqrf(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
     return [factors.swapaxes(-1, -2), taus]
 
 
+def _eig(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
+    # What the library makes of other numbers is not said.
+    is_finite = arrays.isfinite(a).all((-2, -1))
+    finite = arrays.where(is_finite[..., None, None], a, a.dtype.type(0))
+    w, v, info = _compute_by_matrix(arrays, arrays.linalg.eig, finite)
+    # Left eigenvectors are the rows of the inverse of the right ones.
+    left = v
+    if op.compute_left:
+        inverse, _ = _compute_by_matrix(arrays, lambda v: [arrays.linalg.inv(v)], v)
+        left = arrays.conj(inverse.swapaxes(-1, -2))
+        left = left / arrays.sqrt((abs(left) ** 2).sum(-2, keepdims=True))
+    nan = a.dtype.type(np.nan)
+    w = arrays.where(is_finite[..., None], w, nan)
+    left, v = (arrays.where(is_finite[..., None, None], each, nan) for each in (left, v))
+    info = arrays.where(is_finite, info, np.int32(1))
+    return [*([w] if a.dtype.kind == "c" else [w.real, w.imag]), left, v, info]
+
+
+# --- calls of cuBLAS and cuSOLVER for matrices that count down columns -------------------------------------------
+
+#: The letters by which the libraries call element types.
+_LETTERS: Final = {_F32: "s", _F64: "d", _C64: "c", _C128: "z"}
+#: The numbers of `cublasOperation_t`, `cublasSideMode_t` and `cublasFillMode_t`.
+_TRANSPOSES: Final = {"NO_TRANSPOSE": 0, "TRANSPOSE": 1, "ADJOINT": 2}
+_LEFT, _RIGHT, _LOWER, _UPPER = 0, 1, 0, 1
+#: Elements of a matrix for each of a stack, up to which cuBLAS factors all at once.
+_MOST_BATCHED: Final = 2**16
+
+
+def _address(array: Any) -> int:
+    """The address of an array of CuPy, or of NumPy where the device is emulated."""
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
+
+
+def _addresses(arrays: Any, matrices: Any) -> Any:
+    """The addresses of matrices that lie one after the other, on the device."""
+    step = matrices.itemsize * prod(matrices.shape[-2:])
+    first, count = _address(matrices), prod(matrices.shape[:-2])
+    return arrays.asarray(first + step * np.arange(count, dtype=np.uint64))
+
+
+def _triangular_solve(arrays: Any, op: Any, a: Any, b: Any) -> Sequence[Any]:
+    """Solve x' op(a)' = b' instead, with transposed arrays, which is what libraries see that count down columns."""
+    x = arrays.empty(b.shape, b.dtype)
+    # Bytes, without a kernel.
+    arrays.copyto(x, b)
+    size, (rows, columns) = a.shape[-1], b.shape[-2:]
+    count, alpha = prod(a.shape[:-2]), np.ones(1, a.dtype)
+    options = (
+        _RIGHT if op.left_side else _LEFT,
+        _UPPER if op.lower else _LOWER,
+        _TRANSPOSES[op.transpose_a],
+        int(op.unit_diagonal),
+    )
+    handle, name = arrays.cuda.get_cublas_handle(), f"{_LETTERS[a.dtype]}trsm"
+    sizes = (columns, rows, alpha.ctypes.data)
+    if count == 1:
+        solve = getattr(arrays.cuda.cublas, name)
+        solve(handle, *options, *sizes, _address(a), size, _address(x), columns)
+    else:
+        both = [_addresses(arrays, each) for each in (a, x)]
+        solve = getattr(arrays.cuda.cublas, f"{name}Batched")
+        solve(handle, *options, *sizes, _address(both[0]), size, _address(both[1]), columns, count)
+    return [x]
+
+
+def _lu(arrays: Any, op: Any, a: Any) -> Sequence[Any]:
+    rows, columns = a.shape[-2:]
+    batch, count = a.shape[:-2], prod(a.shape[:-2])
+    # A copy, which becomes the factors.
+    factors = a.swapaxes(-1, -2).copy()
+    pivots = arrays.empty((*batch, min(rows, columns)), np.int32)
+    info = arrays.empty(batch, np.int32)
+    letter = _LETTERS[a.dtype]
+    if rows == columns and count > 1 and rows * rows <= _MOST_BATCHED * count:
+        matrices = _addresses(arrays, factors)
+        factor = getattr(arrays.cuda.cublas, f"{letter}getrfBatched")
+        handle = arrays.cuda.get_cublas_handle()
+        factor(handle, rows, _address(matrices), rows, _address(pivots), _address(info), count)
+        return [factors.swapaxes(-1, -2), pivots, info]
+    handle, solver = arrays.cuda.device.get_cusolver_handle(), arrays.cuda.cusolver
+    size = getattr(solver, f"{letter}getrf_bufferSize")(handle, rows, columns, _address(factors), rows)
+    scratch = arrays.empty((max(size, 1),), a.dtype)
+    for matrix, pivot, number in _steps(count, factors, pivots, info):
+        getattr(solver, f"{letter}getrf")(
+            handle, rows, columns, matrix, rows, _address(scratch), pivot, number
+        )
+    return [factors.swapaxes(-1, -2), pivots, info]
+
+
+def _householder_product(arrays: Any, op: Any, a: Any, taus: Any) -> Sequence[Any]:
+    rows, columns = a.shape[-2:]
+    product = a.swapaxes(-1, -2).copy()
+    info = arrays.empty(a.shape[:-2], np.int32)
+    handle, solver = arrays.cuda.device.get_cusolver_handle(), arrays.cuda.cusolver
+    name = f"{_LETTERS[a.dtype]}{'ungqr' if a.dtype.kind == 'c' else 'orgqr'}"
+    sizes = (rows, columns, taus.shape[-1])
+    size = getattr(solver, f"{name}_bufferSize")(handle, *sizes, _address(product), rows, _address(taus))
+    scratch = arrays.empty((max(size, 1),), a.dtype)
+    for matrix, tau, number in _steps(prod(a.shape[:-2]), product, taus, info):
+        getattr(solver, name)(handle, *sizes, matrix, rows, tau, _address(scratch), size, number)
+    return [product.swapaxes(-1, -2)]
+
+
+def _steps(count: int, *stacks: Any) -> Iterator[list[int]]:
+    """The addresses of the parts of each of some stacks of as many."""
+    starts = [(_address(each), each.nbytes // count) for each in stacks]
+    return ([start + number * step for start, step in starts] for number in range(count))
+
+
 ROUTINES: Final[dict[type[Op], Routine]] = {
     ops.Fft: _fft,
     ops.Cholesky: _cholesky,
     ops.Eigh: _eigh,
     ops.Svd: _svd,
     ops.Geqrf: _geqrf,
+    ops.Eig: _eig,
+    ops.TriangularSolve: _triangular_solve,
+    ops.Lu: _lu,
+    ops.HouseholderProduct: _householder_product,
 }
 #: The library of each, for those who read docs/backends.md.
 LIBRARIES: Final[dict[type[Op], str]] = {
     ops.DotGeneral: "cuBLAS",
     ops.Fft: "cuFFT",
-    **dict.fromkeys((ops.Cholesky, ops.Eigh, ops.Svd, ops.Geqrf), "cuSOLVER"),
+    ops.TriangularSolve: "cuBLAS",
+    **dict.fromkeys(
+        (ops.Cholesky, ops.Eig, ops.Eigh, ops.Svd, ops.Geqrf, ops.HouseholderProduct), "cuSOLVER"
+    ),
+    ops.Lu: "cuBLAS or cuSOLVER",
 }
 
 

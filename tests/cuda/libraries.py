@@ -12,6 +12,9 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from xarr_numpy.ops.factorisations import householder_product, lu
+from xarr_numpy.ops.linear_algebra import triangular_solve
+
 _TYPES: Final[dict[int, Any]] = {
     **{0: np.float32, 1: np.float64, 2: np.float16, 4: np.complex64, 5: np.complex128},
     14: ml_dtypes.bfloat16,
@@ -74,6 +77,107 @@ def _matrices(address: int, dtype: Any, shape: tuple[int, int, int], stride: int
     return np.lib.stride_tricks.as_strided(memory, shape, (stride * size, size, step * size), writeable=True)
 
 
+# --- systems and factorisations --------------------------------------------------------------------------------
+
+
+def _column_major(address: int, dtype: Any, shape: tuple[int, int], step: int, name: str) -> Any:
+    """A matrix whose columns begin `step` elements apart."""
+    if not address:
+        raise LibraryError(f"CUBLAS_STATUS_INVALID_VALUE: no {name}")
+    if step < max(1, shape[0]):
+        raise LibraryError(f"CUBLAS_STATUS_INVALID_VALUE: ld{name} = {step} of {shape[0]} rows")
+    return _matrices(address, dtype, (1, *shape), 0, step)[0]
+
+
+def _vector(address: int, dtype: Any, count: int) -> Any:
+    size = np.dtype(dtype).itemsize * count
+    return np.frombuffer((ctypes.c_char * size).from_address(address), dtype)
+
+
+def _trsm(dtype: Any) -> Any:
+    def call(handle: int, *arguments: int) -> None:
+        """Solve op(A) X = B, or X op(A) = B: X replaces B."""
+        side, uplo, trans, diag, m, n, alpha, a_address, lda, b_address, ldb = arguments
+        if not (handle == 1 and {side, uplo, diag} <= {0, 1} and trans in (0, 1, 2) and min(m, n) >= 0):
+            raise LibraryError("CUBLAS_STATUS_INVALID_VALUE: an option")
+        size = n if side else m
+        a = _column_major(a_address, dtype, (size, size), lda, "a")
+        b = _column_major(b_address, dtype, (m, n), ldb, "b")
+        transpose = ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT")[trans]
+        with np.errstate(all="ignore"):
+            b[...] = triangular_solve(a, _scalar(alpha, dtype) * b, not side, not uplo, bool(diag), transpose)
+
+    return call
+
+
+def _trsm_batched(dtype: Any) -> Any:
+    def call(handle: int, *arguments: int) -> None:
+        *options, alpha, a_addresses, lda, b_addresses, ldb, count = arguments
+        rows = zip(*(_vector(each, np.uint64, count) for each in (a_addresses, b_addresses)), strict=True)
+        for a, b in rows:
+            _trsm(dtype)(handle, *options, alpha, int(a), lda, int(b), ldb)
+
+    return call
+
+
+def _getrf(dtype: Any) -> Any:
+    def call(handle: int, *arguments: int) -> None:
+        m, n, a_address, lda, work, pivots, info = arguments
+        if handle != 2 or not work:
+            raise LibraryError("CUSOLVER_STATUS_INVALID_VALUE: handle or workspace")
+        _factor(_column_major(a_address, dtype, (m, n), lda, "a"), pivots, info)
+
+    return call
+
+
+def _getrf_batched(dtype: Any) -> Any:
+    def call(handle: int, n: int, addresses: int, lda: int, pivots: int, info: int, count: int) -> None:
+        if handle != 1:
+            raise LibraryError("CUBLAS_STATUS_NOT_INITIALIZED")
+        for number, address in enumerate(_vector(addresses, np.uint64, count)):
+            a = _column_major(int(address), dtype, (n, n), lda, "a")
+            _factor(a, pivots + 4 * n * number, info + 4 * number)
+
+    return call
+
+
+def _factor(a: Any, pivots: int, info: int) -> None:
+    with np.errstate(all="ignore"):
+        a[...], _vector(pivots, np.int32, min(a.shape))[...], _vector(info, np.int32, 1)[0] = lu(a.copy())
+
+
+def _orgqr(dtype: Any) -> Any:
+    def call(handle: int, *arguments: int) -> None:
+        m, n, k, a_address, lda, taus, work, size, info = arguments
+        if handle != 2 or not work or size < n or not m >= n >= k >= 0:
+            raise LibraryError("CUSOLVER_STATUS_INVALID_VALUE: handle, workspace or a size")
+        a = _column_major(a_address, dtype, (m, n), lda, "a")
+        a[...] = householder_product(a.copy(), _vector(taus, dtype, k))
+        _vector(info, np.int32, 1)[0] = 0
+
+    return call
+
+
+_LETTERS: Final = {"s": np.float32, "d": np.float64, "c": np.complex64, "z": np.complex128}
+#: Functions of CuPy's modules of cuBLAS and cuSOLVER, by their names there.
+CUBLAS: Final = {
+    f"{letter}{name}": make(dtype)
+    for letter, dtype in _LETTERS.items()
+    for name, make in (("trsm", _trsm), ("trsmBatched", _trsm_batched), ("getrfBatched", _getrf_batched))
+}
+CUSOLVER: Final = {
+    **{f"{letter}getrf": _getrf(dtype) for letter, dtype in _LETTERS.items()},
+    **{f"{letter}getrf_bufferSize": lambda handle, m, n, a, lda: m * n for letter in _LETTERS},
+    **{f"{letter}{'un' if letter in 'cz' else 'or'}gqr": _orgqr(dtype) for letter, dtype in _LETTERS.items()},
+    **{
+        f"{letter}{'un' if letter in 'cz' else 'or'}gqr_bufferSize": lambda handle, m, n, k, a, lda, tau: n
+        for letter in _LETTERS
+    },
+}
+#: The numbers by which calls of cuBLAS and of cuSOLVER begin.
+_HANDLES: Final = (1, 2)
+
+
 def _refusing(function: Any) -> Any:
     """A function of NumPy that refuses elements that CuPy's libraries do not take, and NumPy would convert."""
 
@@ -88,8 +192,20 @@ def _refusing(function: Any) -> Any:
 
 
 _SHARED: Final = (
-    *("ascontiguousarray", "conj", "diagonal", "eye", "full_like", "ones", "stack", "where", "zeros"),
-    "ndarray",
+    *(
+        "ascontiguousarray",
+        "asarray",
+        "conj",
+        "copyto",
+        "diagonal",
+        "empty",
+        "eye",
+        "full_like",
+        "isfinite",
+        "ones",
+        "sqrt",
+    ),
+    *("stack", "where", "zeros", "ndarray"),
 )
 _FFT: Final = ("fftn", "ifftn", "rfftn", "irfft")
 #: The part of CuPy that libraries are called by.
@@ -97,6 +213,15 @@ ARRAYS: Final = SimpleNamespace(
     **{name: getattr(np, name) for name in _SHARED},
     fft=SimpleNamespace(**{name: _refusing(getattr(np.fft, name)) for name in _FFT}),
     linalg=SimpleNamespace(
-        **{name: _refusing(getattr(np.linalg, name)) for name in ("cholesky", "eigh", "qr", "svd")}
+        **{
+            name: _refusing(getattr(np.linalg, name))
+            for name in ("cholesky", "eig", "eigh", "inv", "qr", "svd")
+        }
+    ),
+    cuda=SimpleNamespace(
+        cublas=SimpleNamespace(**CUBLAS),
+        cusolver=SimpleNamespace(**CUSOLVER),
+        get_cublas_handle=lambda: _HANDLES[0],
+        device=SimpleNamespace(get_cusolver_handle=lambda: _HANDLES[1]),
     ),
 )

@@ -169,8 +169,9 @@ def test_a_loop_without_a_plan(cupy: Any) -> None:
 
 def test_what_the_host_computes_has_a_reason(cupy: Any) -> None:
     host.CALLS.clear()
-    result = xarr.jit(lambda x: lax.linalg.triangular_solve(x * 2.0, x) + 1)(xarr.eye(2) * 2)
-    assert_same(result, np.array([[1.5, 1.0], [1.0, 1.5]]))
+    x = xarr.eye(2, dtype="float16") * 2
+    result = xarr.jit(lambda x: lax.linalg.triangular_solve(x * 2.0, x) + 1)(x)
+    assert_same(result, np.array([[1.5, 1.0], [1.0, 1.5]], "float16"))
     reason = host.OPERATIONS[ops.TriangularSolve]
     assert list(host.CALLS.items()) == [(("stablehlo.triangular_solve", reason), 1)]
 

@@ -142,6 +142,12 @@ def test_products(dtype: str, device: str) -> None:
         assert_same(result, product())
 
 
+def test_triangular_systems(device: str) -> None:
+    a, b = np.tril(np.arange(1.0, 10.0).reshape(3, 3)), np.arange(6.0).reshape(3, 2)
+    x = np.asarray(lax.linalg.triangular_solve(xarr.asarray(a), xarr.asarray(b), left_side=True, lower=True))
+    np.testing.assert_allclose(a @ x, b, atol=1e-12)
+
+
 def test_no_library_of_products(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     def find(name: str) -> None:
         raise ImportError('Failure finding "libcublas.so.13"')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from tests.cuda.emulator.driver import EmulatedDriver
-from tests.cuda.libraries import ARRAYS, LibraryError, gemm_strided_batched_ex
+from tests.cuda.libraries import ARRAYS, CUBLAS, CUSOLVER, LibraryError, gemm_strided_batched_ex
 from xarr import lax
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
 from xarr_cupy import host, libraries
+from xarr_numpy.ops.factorisations import householder_product, lu
 
 #: Dimensions of both operands by letters: those of both that the result has are batches, those that it has not are
 #: summed up.
@@ -192,7 +193,85 @@ def test_factorisations(dtype: str, cupy: Any) -> None:
             wanted = np.asarray(function(xarr.asarray(a)))
         assert result.dtype == wanted.dtype
         np.testing.assert_allclose(result, wanted, rtol=1e-4 if dtype in ("float32", "complex64") else 1e-11)
-    assert {name for name, _ in host.CALLS} <= {"lapack.orgqr", "stablehlo.custom_call"}
+    assert {name for name, _ in host.CALLS} <= {"stablehlo.custom_call"}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("batch", [(), (1,), (2, 3)])
+def test_triangular_systems(batch: tuple[int, ...], dtype: str, cupy: Any) -> None:
+    a, b = (_matrices((*batch, *shape), dtype) for shape in ((4, 4), (4, 3)))
+    host.CALLS.clear()
+    options = product((True, False), (True, False), (True, False), ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"))
+    for left_side, lower, unit_diagonal, transpose in options:
+        right = b if left_side else b.swapaxes(-1, -2)
+        op = ops.TriangularSolve(left_side, lower, unit_diagonal, transpose)
+        # The other triangle is not read.
+        nan = np.where(
+            (np.triu if lower else np.tril)(np.ones((4, 4)), 1 if lower else -1), np.nan, a
+        ).astype(dtype)
+        (result,) = libraries.ROUTINES[ops.TriangularSolve](ARRAYS, op, nan, np.ascontiguousarray(right))
+        triangle = (np.tril if lower else np.triu)(a)
+        if unit_diagonal:
+            triangle = triangle - triangle * np.eye(4, dtype=dtype) + np.eye(4, dtype=dtype)
+        matrix = triangle if transpose == "NO_TRANSPOSE" else triangle.swapaxes(-1, -2)
+        matrix = matrix.conj() if transpose == "ADJOINT" else matrix
+        made = matrix @ result if left_side else result @ matrix
+        np.testing.assert_allclose(made, right, atol=1e-3 if dtype in ("float32", "complex64") else 1e-10)
+    solved = lax.linalg.triangular_solve(xarr.asarray(a), xarr.asarray(b), left_side=True, lower=True)
+    with xarr.use_backend("numpy"):
+        wanted = lax.linalg.triangular_solve(xarr.asarray(a), xarr.asarray(b), left_side=True, lower=True)
+        wanted = np.asarray(wanted)
+    np.testing.assert_allclose(np.asarray(solved), wanted, rtol=1e-3)
+    assert not host.CALLS
+
+
+def _matrices(shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=shape)
+    x = x + 1j * rng.normal(size=shape) if dtype.startswith("complex") else x
+    x = x + 3 * np.eye(*shape[-2:])
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3), (2, 3, 4, 4), (2, 5, 3), (2, 1, 1)])
+def test_lu_and_products_of_reflections(shape: tuple[int, ...], dtype: str, cupy: Any) -> None:
+    a = _matrices(shape, dtype)
+    node = Node(ops.Lu(), (parameter(TensorType(a.shape, a.dtype)),))
+    factors, pivots, info = libraries.ROUTINES[ops.Lu](ARRAYS, node.op, a)
+    wanted = lu(a)
+    for each, other in zip((factors, pivots, info), wanted, strict=True):
+        assert each.dtype == other.dtype
+        np.testing.assert_allclose(each, other, rtol=1e-4)
+    taus = np.linalg.qr(a, mode="raw")[1]
+    rows, columns = shape[-2:]
+    a = a[..., : min(rows, columns)]
+    (made,) = libraries.ROUTINES[ops.HouseholderProduct](ARRAYS, ops.HouseholderProduct(), a, taus)
+    np.testing.assert_allclose(made, householder_product(a, taus), rtol=1e-4, atol=1e-5)
+    host.CALLS.clear()
+    result = np.asarray(xarr.linalg.qr(xarr.asarray(a))[0])
+    np.testing.assert_allclose(
+        np.conj(result.swapaxes(-1, -2)) @ result,
+        np.broadcast_to(np.eye(result.shape[-1]), (*result.shape[:-2], result.shape[-1], result.shape[-1])),
+        atol=1e-4,
+    )
+    assert not host.CALLS
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+def test_eigenvectors_of_any_matrix(dtype: str, cupy: Any) -> None:
+    a = np.stack([_matrices((3, 3), dtype), np.full((3, 3), np.nan, dtype), np.eye(3, dtype=dtype)])
+    host.CALLS.clear()
+    *values, left, right, info = libraries.ROUTINES[ops.Eig](ARRAYS, ops.Eig(), a)
+    w = values[0] if len(values) == 1 else values[0] + 1j * values[1]
+    assert_same(info != 0, np.array([False, True, False]))
+    for k in (0, 2):
+        np.testing.assert_allclose(a[k] @ right[k], right[k] * w[k], atol=1e-4)
+        np.testing.assert_allclose(left[k].conj().T @ a[k], w[k][:, None] * left[k].conj().T, atol=1e-4)
+    assert np.isnan(w[1]).all() and np.isnan(right[1]).all() and np.isnan(left[1]).all()
+    made = np.asarray(xarr.linalg.eigvals(xarr.asarray(a[0])))
+    np.testing.assert_allclose(np.sort_complex(made), np.sort_complex(w[0]), rtol=1e-4)
+    assert not host.CALLS
 
 
 @pytest.mark.parametrize("lower", [True, False])
@@ -238,6 +317,29 @@ def test_the_product_refuses(change: dict[str, Any], message: str) -> None:
     assert_same(result.reshape(2, 2, 2), np.matmul(x.reshape(2, 2, 2), x.reshape(2, 2, 2)))
     with pytest.raises(LibraryError, match=message):
         call(**{**GOOD, **change})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda at: CUBLAS["strsm"](1, 0, 0, 0, 0, 2, 2, at, at, 1, at, 2),
+            "INVALID_VALUE: lda = 1 of 2 rows",
+        ),
+        (
+            lambda at: CUBLAS["strsm"](1, 0, 0, 0, 0, 2, 2, at, at, 2, at, 1),
+            "INVALID_VALUE: ldb = 1 of 2 rows",
+        ),
+        (lambda at: CUBLAS["strsm"](1, 2, 0, 0, 0, 2, 2, at, at, 2, at, 2), "INVALID_VALUE: an option"),
+        (lambda at: CUSOLVER["sgetrf"](2, 2, 2, at, 2, 0, at, at), "INVALID_VALUE: handle or workspace"),
+        (lambda at: CUSOLVER["sorgqr"](2, 1, 2, 1, at, 2, at, at, 2, at), "workspace or a size"),
+    ],
+    ids=["lda", "ldb", "side", "workspace", "rows"],
+)
+def test_systems_and_factorisations_refuse(call: Any, message: str) -> None:
+    x = np.ones(8, "f4")
+    with pytest.raises(LibraryError, match=message):
+        call(x.ctypes.data)
 
 
 def test_the_others_refuse_short_floats() -> None:

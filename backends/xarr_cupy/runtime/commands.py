@@ -142,7 +142,9 @@ def compute_by_library(node: Node, frame: Frame, inputs: Sequence[LocatedArray])
         arrays = [driver.view(each.memory, each.offset, each.type) for each in own]
         results = libraries.ROUTINES[type(node.op)](driver.arrays, node.op, *arrays)
         pairs = zip(results, flatten_types([node.type]), strict=True)
-        return [DeviceArray(driver.memory_of(each.astype(type.dtype)), type) for each, type in pairs]
+        return [
+            DeviceArray(driver.memory_of(each.astype(type.dtype, copy=False)), type) for each, type in pairs
+        ]
 
 
 class Checking(NamedTuple):

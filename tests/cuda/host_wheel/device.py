@@ -245,9 +245,9 @@ class HostDevice:
 
     def memcpy(self, target: int, source: int, nbytes: int, kind: int) -> None:
         self._wait()
-        # 1 is to the device, 2 from it, 3 inside of it.
+        # 1 is to the device, 2 from it, 3 inside of it, and 4 whichever the addresses say.
         for address, is_device in ((target, kind in (1, 3)), (source, kind in (2, 3))):
-            if (self._bytes_from(address) >= nbytes) != is_device and nbytes:
+            if kind != 4 and (self._bytes_from(address) >= nbytes) != is_device and nbytes:
                 self._raise(_INVALID_VALUE)
         ctypes.memmove(target, source, nbytes)
 

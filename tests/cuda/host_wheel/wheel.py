@@ -14,7 +14,7 @@ from typing import Any
 from tests.cuda import nvrtc
 from tests.cuda.host_wheel.capsules import exchange
 from tests.cuda.host_wheel.device import HostDevice, keep_text
-from tests.cuda.libraries import gemm_strided_batched_ex
+from tests.cuda.libraries import CUBLAS, gemm_strided_batched_ex
 
 #: Without these CuPy cannot work, and the tests say so.
 MISSING = "needs CuPy and NVRTC: pip install cupy-cuda13x nvidia-cuda-nvrtc"
@@ -29,7 +29,10 @@ def _cublas() -> ModuleType:
     """A stand-in for CuPy's module of cuBLAS, which cannot be imported without the library."""
     module = ModuleType("cupy_backends.cuda.libs.cublas")
     module.__dict__.update(
-        create=lambda: 1, destroy=lambda handle: None, gemmStridedBatchedEx=gemm_strided_batched_ex
+        create=lambda: 1,
+        destroy=lambda handle: None,
+        gemmStridedBatchedEx=gemm_strided_batched_ex,
+        **CUBLAS,
     )
     return module
 
