@@ -113,19 +113,20 @@ class CupyBackend(AbstractBackend):
         return NumberArgument(number)
 
     def to_host(self, buffer: DeviceArray) -> np.ndarray[Any, Any]:
-        with self._engine.driver.active():
+        with self._engine.using(buffer):
             return read_only(self._engine.download(buffer))
 
     def block_until_ready(self, buffer: DeviceArray) -> None:
-        with self._engine.driver.active():
+        with self._engine.using(buffer):
             self._engine.wait()
 
     def from_device(self, buffer: Any, origin: AbstractBackend) -> Any:
         if not isinstance(origin, CupyBackend):
             return super().from_device(buffer, origin)
-        with self._engine.driver.active():
-            if origin is self:
-                return interop.copy_of(self._engine, buffer)
+        if origin is self:
+            with self._engine.using(buffer):
+                return self._engine.copy_of(buffer)
+        with origin._engine.using(buffer), self._engine.driver.active():
             made = self._engine.new(buffer.type)
             if buffer.type.nbytes:
                 addresses = made.address, origin._engine.driver, buffer.address
@@ -143,7 +144,7 @@ class CupyBackend(AbstractBackend):
     def to_dlpack(
         self, buffer: Any, stream: Any, max_version: tuple[int, int] | None, copy: bool | None
     ) -> Any:
-        with self._engine.driver.active():
+        with self._engine.using(buffer):
             is_versioned = max_version is not None and max_version[0] >= 1
             return interop.lend(self._engine, buffer, stream, is_versioned, bool(copy))
 
@@ -156,7 +157,7 @@ class CupyBackend(AbstractBackend):
             return interop.borrow(self._engine, self._engine.driver.borrow_by_interface(x))
 
     def cuda_array_interface(self, buffer: Any) -> dict[str, Any]:
-        with self._engine.driver.active():
+        with self._engine.using(buffer):
             return interop.interface(self._engine, buffer)
 
     def devices(self) -> tuple[str, ...]:

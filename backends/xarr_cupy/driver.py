@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import metadata
 from importlib.util import find_spec
+from threading import get_ident
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -28,6 +29,8 @@ MOST_BLOCKS: Final = 2**16
 _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
 #: The packages of CuPy, of which there may be one.
 _WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
+#: The number of the default stream that each thread has of its own.
+_PER_THREAD: Final = 2
 #: Launches that the error for a fault lists at most.
 _MOST_SUSPECTS: Final = 8
 _HEAD: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
@@ -62,6 +65,9 @@ class Driver(Protocol):
 
     def active(self) -> AbstractContextManager[Any]:
         """A context in which this thread calls this device; the one that it called before is put back."""
+
+    def order_streams(self, memories: Iterable[DeviceMemory]) -> AbstractContextManager[Any]:
+        """A context in which the caller's stream comes after all that others did with memory, and they after it."""
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Bytes of which nothing is known."""
@@ -190,11 +196,17 @@ connect: Callable[[], Driver] = connect_cupy
 
 
 class CupyMemory:
-    """Memory of CuPy's pool."""
+    """Memory of CuPy's pool, or of another library.
 
-    def __init__(self, pointer: Any) -> None:
-        self.pointer = pointer
+    `stream` - the one that it was allocated on, to which the pool gives it back: all that is asked for on it comes
+    after what was done with the memory.
+    """
+
+    def __init__(self, pointer: Any, stream: Any) -> None:
+        self.pointer, self.stream = pointer, stream
         self.address: int = pointer.ptr
+        #: One stream for each thread has the same number.
+        self.owner = (stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0)
 
 
 class CupyDriver:
@@ -229,11 +241,43 @@ class CupyDriver:
     def allocate(self, nbytes: int) -> DeviceMemory:
         try:
             # The pool frees all that it keeps, and tries again, before it gives up.
-            return CupyMemory(self._cuda.alloc(max(nbytes, 1)))
+            return self._memory(self._cuda.alloc(max(nbytes, 1)))
         except MemoryError as error:
             raise TooLargeError(self._memory_report(nbytes)) from error
         except self._runtime.CUDARuntimeError as error:
             raise self._fault(error) from error
+
+    def _memory(self, pointer: Any) -> CupyMemory:
+        return CupyMemory(pointer, self._cuda.get_current_stream())
+
+    def order_streams(self, memories: Iterable[DeviceMemory]) -> AbstractContextManager[Any]:
+        stream = self._cuda.get_current_stream()
+        own = (stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0)
+        others = {each.owner: each.stream for each in memories if isinstance(each, CupyMemory)}
+        others.pop(own, None)
+        return self._order_after(stream, others) if others else nullcontext()
+
+    @contextmanager
+    def _order_after(self, stream: Any, others: Mapping[tuple[int, int], Any]) -> Iterator[None]:
+        """A context in which a stream comes after others, which come after it in turn."""
+        for number, thread in others:
+            if number == _PER_THREAD and thread != get_ident():
+                # The stream of another thread, which this one cannot name.
+                self._run(self._runtime.deviceSynchronize)
+        reachable = [each for (_, thread), each in others.items() if thread in (0, get_ident())]
+        for each in reachable:
+            self._wait_for(each, stream)
+        try:
+            yield
+        finally:
+            for each in reachable:
+                self._wait_for(stream, each)
+
+    def _wait_for(self, earlier: Any, later: Any) -> None:
+        """Let a stream wait for all that was asked for on another one."""
+        event = self._cuda.Event(disable_timing=True)
+        self._run(event.record, earlier)
+        self._run(later.wait_event, event)
 
     def _memory_report(self, wanted: int) -> str:
         """Say how much was wanted, and who holds the memory of the device."""
@@ -288,7 +332,7 @@ class CupyDriver:
         return self.arrays.ndarray(type.shape, type.dtype, memory.pointer + offset)
 
     def memory_of(self, array: Any) -> DeviceMemory:
-        return CupyMemory(self.arrays.ascontiguousarray(array).data)
+        return self._memory(self.arrays.ascontiguousarray(array).data)
 
     @property
     def stream(self) -> int:
@@ -314,7 +358,7 @@ class CupyDriver:
         return described
 
     def memory_at(self, array: Any, offset: int) -> tuple[DeviceMemory, int]:
-        return CupyMemory(array.data + offset), array.data.device_id
+        return self._memory(array.data + offset), array.data.device_id
 
     @contextmanager
     def library_calls(self) -> Iterator[None]:

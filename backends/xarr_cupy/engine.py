@@ -94,6 +94,11 @@ class LoadedProgram:
         """The results for these arguments."""
         memory, device = self._memory, self.device
         arguments = self._arrays_of(values)
+        with device.driver.order_streams([each.memory for each in (*arguments, *memory.constants)]):
+            return self._run(arguments)
+
+    def _run(self, arguments: list[DeviceArray]) -> list[DeviceArray]:
+        memory, device = self._memory, self.device
         for number in self._reused:
             if not arguments[number].is_claimed:
                 arguments[number] = device.copy_of(arguments[number])

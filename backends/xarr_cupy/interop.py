@@ -29,16 +29,9 @@ def lend(device: LoadedDevice, array: DeviceArray, stream: int | None, is_versio
             'x.astype("int8") has bytes'
         )
     if copy:
-        array = copy_of(device, array)
+        array = device.copy_of(array)
     # 0, which the protocol forbids and old versions of PyTorch pass, is the legacy default stream too.
     return device.driver.lend(_view(device.driver, array), 1 if stream == 0 else stream, is_versioned)
-
-
-def copy_of(device: LoadedDevice, array: DeviceArray) -> DeviceArray:
-    """An array with the elements of another one on the same device."""
-    made = device.new(array.type)
-    device.write(made, array)
-    return made
 
 
 def interface(device: LoadedDevice, array: DeviceArray) -> dict[str, Any]:

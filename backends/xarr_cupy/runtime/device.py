@@ -37,6 +37,12 @@ class LoadedDevice:
         self._recent: deque[Sequence[Node]] = deque(maxlen=_MOST_LISTED)
         self._launched = 0
 
+    @contextmanager
+    def using(self, *arrays: DeviceArray) -> Iterator[None]:
+        """A context in which this thread calls the device, after what other streams did with arrays."""
+        with self.driver.active(), self.driver.order_streams([each.memory for each in arrays]):
+            yield
+
     def remember(self, nodes: Sequence[Node]) -> None:
         """Note that operations, one at least, are launched now."""
         self._recent.append(nodes)

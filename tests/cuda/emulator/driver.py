@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from types import SimpleNamespace
@@ -77,6 +77,9 @@ class EmulatedDriver:
     def _check_active(self) -> None:
         """Nothing is asked of a device that is not the thread's; tests of the driver alone have none."""
         assert getattr(_thread, "ordinal", None) in (None, self.ordinal), "another device is active"
+
+    def order_streams(self, memories: Iterable[Any]) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def allocate(self, nbytes: int) -> EmulatedMemory:
         self._check_active()

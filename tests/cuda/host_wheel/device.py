@@ -69,8 +69,8 @@ def _text_file(image: bytes) -> Path:
 class HostDevice:
     """Two devices of `limit` bytes each, which emulate an sm_90; a thread calls one of them.
 
-    * `mallocs`, `launches`, `copies`, `replays`, `peer_copies` - how often what was asked for; what a stream
-      captures counts whenever its graph is replayed,
+    * `mallocs`, `launches`, `copies`, `replays`, `peer_copies`, `device_waits` - how often what was asked for; what a
+      stream captures counts whenever its graph is replayed,
     * `streams` - the stream of each thing done, `waits` - which stream waits for what was done on which,
     * `synchronised` - the streams that the host waited for,
     * `order` - that of the threads of kernels, `blocks` - a bound of their grids.
@@ -79,6 +79,7 @@ class HostDevice:
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit, self.order, self.blocks = limit, "forward", 2
         self.mallocs = self.launches = self.copies = self.replays = self.peer_copies = 0
+        self.device_waits = 0
         #: Kernels that cannot be captured, in tests.
         self.uncaptured: set[str] = set()
         #: What was asked for of each stream that captures; None for what cannot be captured.
@@ -171,6 +172,7 @@ class HostDevice:
         return {**_PROPERTIES, "totalGlobalMem": self.limit}
 
     def deviceSynchronize(self) -> None:
+        self.device_waits += 1
         self._wait()
 
     def ctxGetCurrent(self) -> int:

@@ -1,0 +1,105 @@
+"""Streams: the caller's is used, and what another one did with an array comes before, under the CuPy wheel."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.cuda.host_wheel.device import HostDevice
+from xarr import lax
+
+X = np.arange(5.0)
+
+
+def streams(count: int) -> list[Any]:
+    """New streams that wait for no other."""
+    cupy = importlib.import_module("cupy")
+    return [cupy.cuda.Stream(non_blocking=True) for _ in range(count)]
+
+
+USES: dict[str, Callable[[Any], Any]] = {
+    "a program": lambda x: (x * x).evaluate(),
+    "a jitted call": lambda x: xarr.jit(lambda x: x + x)(x),
+    "a look": np.asarray,
+    "a wait": lambda x: x.block_until_ready(),
+    "a copy": lambda x: importlib.import_module("cupy").asarray(x),
+}
+
+
+@pytest.mark.parametrize("use", USES.values(), ids=USES)
+def test_a_stream_waits_for_the_one_before_and_is_waited_for(
+    use: Callable[[Any], Any], host: HostDevice
+) -> None:
+    first, second = streams(2)
+    with first:
+        x = (xarr.asarray(X) - 1.0).evaluate()
+    host.waits.clear()
+    host.streams.clear()
+    with second:
+        use(x)
+    # Memory of `x` goes back to the first stream, so that this comes after the use.
+    assert host.waits[:2] == [(second.ptr, first.ptr), (first.ptr, second.ptr)]
+    assert len(set(host.waits)) == 2
+    assert set(host.streams) <= {second.ptr}
+
+
+def test_on_one_stream_nothing_waits(host: HostDevice) -> None:
+    (stream,) = streams(1)
+    host.waits.clear()
+    with stream:
+        x = xarr.asarray(X)
+        for _ in range(3):
+            x = (lax.rev(x, (0,)) * 2.0).block_until_ready()
+        np.asarray(x)
+    assert host.waits == []
+
+
+def test_results_go_on_to_a_third_stream(host: HostDevice) -> None:
+    first, second, third = streams(3)
+    with first:
+        x = xarr.asarray(X)
+    with second:
+        y = (x * x).evaluate()
+    host.waits.clear()
+    with third:
+        assert_same(x + y, X + X * X)
+    assert (third.ptr, first.ptr) in host.waits and (third.ptr, second.ptr) in host.waits
+
+
+def test_donated_memory_stays_in_order(host: HostDevice) -> None:
+    first, second, third = streams(3)
+    large = np.arange(10_000.0)
+    with first:
+        x = (xarr.asarray(large) + 1.0).evaluate()
+    with second:
+        y = xarr.jit(lambda x: x * x, donate_argnums=0)(x)
+    host.waits.clear()
+    with third:
+        assert_same(y, (large + 1) ** 2)
+    # The first stream, whose memory it is, waits for the second since that wrote there.
+    assert host.waits[0] == (third.ptr, first.ptr)
+
+
+def test_streams_of_threads_wait_for_the_whole_device(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    made: list[Any] = []
+
+    def make() -> None:
+        with xarr.use_backend("cupy"), cupy.cuda.Stream.ptds:
+            made.append((xarr.asarray(X) - 1.0).evaluate())
+
+    thread = threading.Thread(target=make)
+    thread.start()
+    thread.join()
+    before = host.device_waits
+    with cupy.cuda.Stream.ptds:
+        assert_same(made[0] + 1.0, X)
+    assert host.device_waits > before
+    assert_same(made[0] + 1.0, X)
