@@ -11,6 +11,7 @@ import numpy as np
 
 from xarr.backend import NUMPY_LIMITS, AbstractBackend, BorrowedMemory, Limits, Program, get, read_only
 from xarr.base.configuration import current as config
+from xarr.base.progress import ProgressCallback
 from xarr.compiler.fusion import stage
 from xarr.compiler.passes.empty_arrays import without_empty_operands
 from xarr.compiler.plan.planner import plan_for
@@ -101,6 +102,9 @@ class CupyBackend(AbstractBackend):
     def claim(self, buffer: DeviceArray) -> bool:
         buffer.is_claimed = True
         return True
+
+    def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
+        return program.with_progress(progress) if isinstance(program, DeviceProgram) else program
 
     def plan_of(self, program: Program) -> Plan | None:
         return program.plan if isinstance(program, DeviceProgram) else None

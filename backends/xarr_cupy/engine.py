@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.progress import ProgressCallback, StepCounter
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
@@ -29,8 +30,15 @@ from xarr_cupy.runtime.loop_commands import ProgramCommands, kernels_of
 class DeviceProgram:
     """A compiled graph: its plan, and the CUDA C++ of its kernels, for sizes of its own or for `any_sizes`."""
 
-    def __init__(self, plan: Plan, device: LoadedDevice, target: GpuTarget, any_sizes: bool = False) -> None:
-        self.plan, self.device = plan, device
+    def __init__(
+        self,
+        plan: Plan,
+        device: LoadedDevice,
+        target: GpuTarget,
+        any_sizes: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        self.plan, self.device, self.progress = plan, device, progress
         self._options = CodeOptions(target, any_sizes)
 
     @cached_property
@@ -51,7 +59,12 @@ class DeviceProgram:
 
     @cached_property
     def _loaded(self) -> LoadedProgram:
-        return LoadedProgram(self.plan, self.device, self._options)
+        with self.device.faults():
+            return LoadedProgram(self.plan, self.device, self._options, self.progress)
+
+    def with_progress(self, progress: ProgressCallback) -> DeviceProgram:
+        """A copy that waits for each step and then tells `progress` how far it is."""
+        return DeviceProgram(self.plan, self.device, *self._options[:2], progress)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         arrays = flatten(arguments)
@@ -66,11 +79,15 @@ class DeviceProgram:
 class LoadedProgram:
     """The commands of a plan, whose kernels and constants are on the device."""
 
-    def __init__(self, plan: Plan, device: LoadedDevice, options: CodeOptions) -> None:
+    def __init__(
+        self, plan: Plan, device: LoadedDevice, options: CodeOptions, progress: ProgressCallback | None
+    ) -> None:
         self.device, self._memory = device, ProgramMemory(plan, device)
+        self._progress, self._step_count = progress, plan.step_count
         memory, out = self._memory, CommandList(device)
         own = {buffer.number: memory.result(index) for index, buffer in enumerate(memory.results)}
         builder = ProgramCommands(memory, options, out, plan, Location(ARENA), memory.arguments, own)
+        builder.counts = progress is not None
         builder.add_all()
         self._commands: Commands = out.commands()
         self._results: list[LocatedArray] = list(builder.operands(plan.results))
@@ -104,7 +121,8 @@ class LoadedProgram:
                 arguments[number] = device.copy_of(arguments[number])
         arena = device.new(TensorType((memory.nbytes,), np.dtype(np.uint8)))
         results = [device.new(buffer.type) for buffer in memory.results]
-        frame = Frame(device, [None, arena, *arguments, *results, *memory.constants])
+        counter = None if self._progress is None else StepCounter(self._progress, self._step_count)
+        frame = Frame(device, [None, arena, *arguments, *results, *memory.constants], counter)
         run_all(self._commands, frame)
         return [frame.array(each) for each in self._results]
 

@@ -14,6 +14,8 @@ from tests.compare import assert_same
 from tests.cuda.host_wheel.device import HostDevice
 from tests.cuda.test_cupy_backend import device as emulated
 from xarr import lax
+from xarr.base import progress
+from xarr.compiler.pipeline import make_program
 from xarr.errors import BackendError, IndexingError
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -76,6 +78,31 @@ def test_an_interrupt_ends_a_loop(cupy: Any, monkeypatch: pytest.MonkeyPatch) ->
         endless(x)
     assert device.launches < last + 10
     assert_same(x * 2, np.arange(4.0) * 2)
+
+
+def test_progress_is_told_after_each_step_that_is_done(cupy: Any) -> None:
+    layer = xarr.jit(lambda v: lax.dot(v, v))
+    x = xarr.asarray(np.eye(3) * 2)
+    told: list[tuple[int, int | None, int]] = []
+    lowered = xarr.lower(lambda x: lax.call(layer, lax.call(layer, x)) + lax.cumsum(x, 0), x).stage("traced")
+    compiled = make_program(lowered, cupy).with_progress(lambda *far: told.append(far))
+    for _ in range(2):
+        told.clear()
+        before = emulated(cupy).waits
+        (result,) = compiled.program(x.evaluate()._node.value)
+        assert_same(cupy.to_host(result), np.eye(3) * 16 + np.cumsum(np.eye(3) * 2, 0))
+        total = told[-1][1]
+        assert told == [(step, total, 0) for step in range(1, len(told) + 1)] and total == len(told) > 3
+        assert emulated(cupy).waits - before == total
+
+
+def test_evaluate_shows_steps(cupy: Any, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(progress, "_LOG", 0)
+    x = lax.dot(xarr.eye(3), xarr.eye(3))
+    xarr.evaluate(x, progress="it")
+    assert capsys.readouterr().err.splitlines()[-1].startswith(f"it 100% |{'█' * 24}| ")
+    assert_same(x, np.eye(3))
 
 
 # --- faults, on the CuPy wheel, of programs of shapes that no other test has ----------------------------------------

@@ -33,6 +33,7 @@ from xarr_cupy.runtime.commands import (
     Command,
     Commands,
     Computing,
+    CountingStep,
     Launching,
     LocatedArray,
     Multiplying,
@@ -206,6 +207,8 @@ class PlanCommands(ABC):
     ) -> None:
         self.memory, self.options, self.out = memory, options, out
         self.plan, self.arena, self.outermost = plan, arena, outermost
+        #: Whether steps are waited for and counted, those of called functions too.
+        self.counts = False
         self._locations = {**dict(zip(plan.parameters, arguments, strict=True)), **results}
 
     # --- arrays ------------------------------------------------------------------------------------------
@@ -232,6 +235,8 @@ class PlanCommands(ABC):
         for index, step in enumerate(self.plan.steps):
             space = self.plan.layout.workspaces[index]
             self._add(step, self.arena.plus(space.offset if space else 0))
+            if self.counts:
+                self.out.add(CountingStep(self.node_to_blame(step.node)))
 
     def _add(self, step: Step, workspace: Location) -> None:
         inputs = self.operands(step.inputs)
@@ -367,6 +372,7 @@ class PlanCommands(ABC):
                 own.setdefault(root, location)
         outermost = self.node_to_blame(step.node)
         inner = type(self)(self.memory, self.options, out, plan, workspace, arguments, own, outermost)
+        inner.counts = self.counts and isinstance(step, program_plan.PlanCall)
         inner.add_all()
         # What is an argument is copied first: a result may lie over one.
         copies = [

@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr.backend import mark_failed
 from xarr.base.custom_calls import run_custom_call
+from xarr.base.progress import StepCounter
 from xarr.compiler.plan import program_plan
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -29,10 +30,12 @@ class LocatedArray(NamedTuple):
 class Frame:
     """The memory of one run: arrays by the slots of the table, and their addresses."""
 
-    __slots__ = ("addresses", "arrays", "device")
+    __slots__ = ("addresses", "arrays", "counter", "device")
 
-    def __init__(self, device: LoadedDevice, arrays: Sequence[DeviceArray | None]) -> None:
-        self.device, self.arrays = device, arrays
+    def __init__(
+        self, device: LoadedDevice, arrays: Sequence[DeviceArray | None], counter: StepCounter | None = None
+    ) -> None:
+        self.device, self.arrays, self.counter = device, arrays, counter
         self.addresses = [0 if each is None else each.address for each in arrays]
 
     def array(self, operand: LocatedArray) -> DeviceArray:
@@ -87,6 +90,17 @@ class Launching(NamedTuple):
         device.remember(self.operations)
         with device.faults():
             device.driver.submit(self.prepared, frame.addresses)
+
+
+class CountingStep(NamedTuple):
+    """Wait for a step of the plan, and count it."""
+
+    node: Node
+
+    def run(self, frame: Frame) -> None:
+        frame.device.wait()
+        if frame.counter is not None:
+            frame.counter.step()
 
 
 class Multiplying(NamedTuple):

@@ -63,7 +63,7 @@ class LoadedDevice:
         nodes = [node for nodes in reversed(self._recent) for node in reversed(nodes)][:_MOST_LISTED]
         more = f" (the last {len(nodes)} of {self._launched})" if self._launched > len(nodes) else ""
         return [
-            f"launched before{more}: {node.op.called} -> {node.type}, built at {node.source}"
+            f"launched before{more}: {node.op.called} -> {node.type}, first built at {node.source}"
             for node in nodes
         ]
 
