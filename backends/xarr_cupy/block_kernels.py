@@ -92,16 +92,22 @@ class WarpPrinter(ThreadPrinter):
         held = [self.declare_held(accumulator) for accumulator in loop.accumulators]
         self.open_shared(loop)
         for accumulator, names in zip(loop.accumulators, held, strict=True):
-            terms = [self.value(term) for term in accumulator.terms]
             right = accumulator.arguments or accumulator.right
+            pairs = zip(accumulator.terms, right, strict=True)
+            terms = [self.term_of(term, each) for term, each in pairs]
             self.combine(accumulator, names, right, terms, accumulator.step or accumulator.combined)
         self.close()
         for accumulator, names in zip(loop.accumulators, held, strict=True):
             self.share(accumulator, names)
 
+    def term_of(self, term: Value, argument: Value) -> str:
+        """The expression of a term if the computation of an argument uses it once, else its variable."""
+        is_used_once = self.uses[argument] == 1 and argument not in self.typed
+        return self.term(term) if is_used_once else self.value(term)
+
     def open_shared(self, loop: Loop) -> None:
         """The head of a loop over the own iterations."""
-        extent, index = self.extent(loop), self.new("k")
+        extent, index = self.extent(loop), self.new(loop.index.attribute)
         number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
         self.open(f"for ({number} {index} = {self.own}; {index} < {extent}; {index} += {self.threads}) {{")
         self.names[loop.index] = index
@@ -110,7 +116,7 @@ class WarpPrinter(ThreadPrinter):
         """Variables of a thread's own partial results."""
         names = []
         for identity in accumulator.identities:
-            initial, name = self.value(identity), self.new("a")
+            initial, name = self.value(identity), self.new("total")
             self.line(f"{type_name(identity.dtype)} {name} = {initial};")
             names.append(name)
         return names
@@ -139,9 +145,9 @@ class WarpPrinter(ThreadPrinter):
 
     def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
         """Combine the partial results of all lanes of a warp: each lane has the result."""
-        self.open(f"for (int other = {WARP // 2}; other > 0; other /= 2) {{")
+        self.open(f"for (int lanes = {WARP // 2}; lanes > 0; lanes /= 2) {{")
         others = [
-            self.read_lane("xor", name, result, "other")
+            self.read_lane("xor", name, result, "lanes")
             for name, result in zip(names, accumulator.results, strict=True)
         ]
         self.combine(accumulator, names, accumulator.right, others, accumulator.combined)
@@ -150,7 +156,7 @@ class WarpPrinter(ThreadPrinter):
 
     def read_lane(self, how: str, name: str, value: Value, distance: str) -> str:
         """A variable of another lane's variable."""
-        other = self.new("b")
+        other = self.new("other")
         self.line(f"const {type_name(value.dtype)} {other} = __shfl_{how}_sync({_ALL}, {name}, {distance});")
         return other
 
@@ -208,7 +214,7 @@ class BlockPrinter(WarpPrinter):
 
     def part_of_warp(self, parts: str, value: Value) -> str:
         """A variable of what a warp has left in shared memory."""
-        other = self.new("b")
+        other = self.new("other")
         self.line(f"const {type_name(value.dtype)} {other} = {parts}[warp];")
         return other
 
@@ -220,8 +226,8 @@ class BlockPrinter(WarpPrinter):
             raise LoopError("no CUDA C++ for a loop with several running totals, or that accumulates too")
         (prefix,) = loop.prefixes
         type, initial = type_name(prefix.term.dtype), self.value(prefix.initial)
-        total, first, own, running, parts = map(self.new, ("a", "k", "a", "a", "parts"))
-        extent, index = self.extent(loop), self.new("k")
+        total, first, own, running, parts = map(self.new, ("total", "first", "own", "running", "parts"))
+        extent, index = self.extent(loop), self.new(loop.index.attribute)
         number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
         self.line(f"__shared__ {type} {parts}[{BLOCK // WARP}];")
         self.line(f"{type} {total} = {initial};")
@@ -230,7 +236,7 @@ class BlockPrinter(WarpPrinter):
         self.line(f"{type} {own} = {type}{{}};")
         self.names[loop.index] = index
         self.open(f"if ({index} < {extent}) {{")
-        self.line(f"{own} = {self.value(prefix.term)};")
+        self.assign(own, prefix.term)
         self.close()
         self.scan_warp(prefix, own)
         self.line(f"if (threadIdx.x % {WARP} == {WARP - 1}) {parts}[threadIdx.x / {WARP}] = {own};")

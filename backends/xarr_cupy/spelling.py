@@ -7,6 +7,7 @@ like are integers in loop programs already.  Signed integers wrap, by way of uns
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -89,7 +90,16 @@ INFIX: Final = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^"},
     **{"shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
 }
-#: Of bools, both of which are variables.
+#: How tightly the operators of C++ bind; what stands before its operand does more, and names and calls most.
+_LEVELS: Final = {
+    **{"?": 0, ":": 0, "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6},
+    **{"<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10},
+}
+_PREFIX: Final = 11
+_NAME: Final = 12
+#: Operators whose levels few remember: their operands stand in parentheses.
+_BITWISE: Final = frozenset({"|", "^", "&", "<<", ">>"})
+#: Of bools.
 _LOGIC: Final = {"and": "&&", "or": "||", "xor": "!="}
 _WRAPPING: Final = ("add", "sub", "mul", "shl")
 _FUNCTIONS: Final = {
@@ -128,18 +138,54 @@ def literal(value: Value) -> str:
     return f"{int(number)}ll" if dtype.itemsize == 8 and abs(int(number)) >= 2**31 else str(int(number))
 
 
+def infix(sign: str, left: str, right: str) -> str:
+    """An operation on two expressions, in parentheses where they bind less tightly."""
+    least = _LEVELS[sign]
+    if sign in _BITWISE:
+        return f"{enclose(left, _PREFIX)} {sign} {enclose(right, _PREFIX)}"
+    if sign == "+" and right.startswith("-") and _level(right[1:]) == _NAME:
+        sign, right = "-", right[1:]
+    return f"{enclose(left, least)} {sign} {enclose(right, least + 1)}"
+
+
+def choose(condition: str, chosen: str, other: str) -> str:
+    """One of two expressions."""
+    return f"{enclose(condition, 1)} ? {enclose(chosen, 1)} : {enclose(other, 1)}"
+
+
+def enclose(text: str, least: int) -> str:
+    """An expression, in parentheses where it binds less tightly than a level."""
+    return text if _level(text) >= least else f"({text})"
+
+
+@lru_cache(4096)
+def _level(text: str) -> int:
+    """How tightly the outermost operator of an expression binds, around which there are blanks."""
+    depth, words, begin = 0, [], 0
+    ends_early = False
+    for at, letter in enumerate(f"{text} "):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0 and letter == " ":
+            words.append(text[begin:at])
+            begin = at + 1
+        ends_early |= depth == 0 and letter == ")" and at < len(text) - 1
+    if len(words) > 1:
+        return min(_LEVELS.get(word, _NAME) for word in words)
+    return _PREFIX if text[0] in "-!~" or (text[0] == "(" and ends_early) else _NAME
+
+
 def expression(value: Value, names: Sequence[str]) -> str:
-    """The operation of a value on operands, each a name or a constant; loads are the emitter's."""
+    """The operation of a value on operands, each a name, a constant or an expression; loads are the emitter's."""
     op, dtype = value.op, value.dtype
     operand = value.operands[0].dtype
     if op in ("real", "imag"):
-        return f"{names[0]}.{op}"
+        return f"{enclose(names[0], _NAME)}.{op}"
     if op == "complex":
         return f"{type_name(dtype)}{{{names[0]}, {names[1]}}}"
     if op == "select":
-        return f"{names[0]} ? {names[1]} : {names[2]}"
+        return choose(*names)
     if op == "rarely":
-        return f"{names[0]} ? {names[2]} : {names[1]}"
+        return choose(names[0], names[2], names[1])
     if op == "bitcast":
         return f"bits<{type_name(dtype)}>({_with_type(names[0], operand)})"
     if op == "convert":
@@ -151,7 +197,7 @@ def expression(value: Value, names: Sequence[str]) -> str:
 
 def _with_type(name: str, dtype: DType) -> str:
     """A name, or a constant as of its own type: those of less than 64 bits are written as int."""
-    return name if name.isidentifier() else f"({type_name(dtype)}){name}"
+    return name if name.isidentifier() else f"({type_name(dtype)}){enclose(name, _PREFIX)}"
 
 
 def _of_half(value: Value, names: Sequence[str]) -> str:
@@ -168,36 +214,37 @@ def _of_half(value: Value, names: Sequence[str]) -> str:
 
 def _of_floats(op: str, dtype: DType, names: Sequence[str]) -> str:
     if op == "neg":
-        return f"-({names[0]})" if names[0].startswith("-") else f"-{names[0]}"
+        return f"-({names[0]})" if names[0].startswith("-") else f"-{enclose(names[0], _PREFIX)}"
     if op in ("maximum", "minimum"):
         return f"{op}({names[0]}, {names[1]})"
     if op in _FUNCTIONS:
         return f"{_FUNCTIONS[op]}{'f' if dtype.itemsize == 4 else ''}({', '.join(names)})"
-    return f"{names[0]} {INFIX[op]} {names[1]}"
+    return infix(INFIX[op], *names)
 
 
 def _of_integers(op: str, operand: DType, dtype: DType, names: Sequence[str]) -> str:
     """An operation on integers or bools, modulo 2 ** bits."""
     name, is_wide = type_name(dtype), operand.itemsize == 8
     word = "uint64" if is_wide else "uint32"
+    own = [enclose(each, _PREFIX) for each in names]
     if op == "neg":
-        return f"({name})(0u - ({word}){names[0]})"
+        return f"({name})(0u - ({word}){own[0]})"
     if op == "not":
-        return f"!{names[0]}" if dtype == BOOL else f"({name})~{names[0]}"
+        return f"!{own[0]}" if dtype == BOOL else f"({name})~{own[0]}"
     if op == "popcount":
-        return f"({name})__popcll((uint64)(uint{8 * operand.itemsize}){names[0]})"
+        return f"({name})__popcll((uint64)(uint{8 * operand.itemsize}){own[0]})"
     if op == "count_leading_zeros":
         spare = 64 - 8 * operand.itemsize
-        return f"({name})(__clzll((int64)(uint64)(uint{8 * operand.itemsize}){names[0]}) - {spare})"
+        return f"({name})(__clzll((int64)(uint64)(uint{8 * operand.itemsize}){own[0]}) - {spare})"
     if dtype == BOOL and op in _LOGIC:
-        return f"{names[0]} {_LOGIC[op]} {names[1]}"
-    text = f"{names[0]} {INFIX[op]} {names[1]}"
+        return infix(_LOGIC[op], *names)
+    text = infix(INFIX[op], *names)
     if op in _WRAPPING and operand.kind != "u":
-        left, right = (f"({word}){each}" for each in names)
+        left, right = (f"({word}){each}" for each in own)
         return f"({name})({left} {INFIX[op]} {right})"
     # Shorter integers are computed as int, which holds all but products.
     if op == "mul" and operand.itemsize < 4:
-        return f"({name})({word}){names[0]} * {names[1]}"
+        return f"({name})(({word}){own[0]} * {own[1]})"
     return f"({name})({text})" if operand.itemsize < 4 and op not in COMPARISONS else text
 
 
@@ -205,10 +252,10 @@ def _conversion(name: str, old: DType, new: DType) -> str:
     if old == _HALF and new != _HALF:
         name, old = f"wide({name})", np.dtype(np.float32)
     if new == BOOL:
-        return f"{name} != 0"
+        return infix("!=", name, "0")
     if new == _HALF:
         wider = {"f": type_name(old), "u": "uint64", "i": "int64", "b": "float"}[old.kind]
-        return f"half(({wider}){name})"
+        return f"half(({wider}){enclose(name, _PREFIX)})"
     if old.kind == "f" and new.kind in "iu":
         info, type = np.iinfo(new), type_name(new)
         low = "(-9223372036854775807ll - 1)" if info.min == -(2**63) else f"{info.min}"
@@ -216,4 +263,4 @@ def _conversion(name: str, old: DType, new: DType) -> str:
         return f"saturated<{type}>({name}, ({type}){low}, ({type}){high})"
     if "c" in (old.kind, new.kind):
         raise LoopError(f"no CUDA C++ for a conversion of {old} to {new}")
-    return f"({type_name(new)}){name}"
+    return f"({type_name(new)}){enclose(name, _PREFIX)}"

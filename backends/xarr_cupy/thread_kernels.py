@@ -6,7 +6,7 @@ computed from the number of the point only where they are used.  Nothing is kept
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from math import inf, prod
@@ -31,11 +31,15 @@ from xarr.compiler.loop_ir.loops import (
     loads_of,
     offset_of,
 )
-from xarr.compiler.loop_ir.scalars import INT64, Value, constant_of, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 from xarr_cupy.driver import BLOCK, MOST_BLOCKS
 from xarr_cupy.sizes import INDEX_OPERATIONS, Sizes
-from xarr_cupy.spelling import INFIX, expression, literal, type_name
+from xarr_cupy.spelling import INFIX, choose, enclose, expression, infix, literal, type_name
 
+#: Names that are no variables of values: by how often they are in use.
+_RESERVED: Final = dict.fromkeys(("i", "lanes", "behind", "warp"), 1)
+#: Letters of an expression that stands where it is used.
+_MOST_INLINED: Final = 44
 #: Points of a grid up to which their number is an int, which a step of all threads must not exceed.
 MOST_NARROW: Final = 2**30
 _ATOMICS: Final = {
@@ -70,7 +74,7 @@ class ThreadPrinter:
         self.sizes = sizes
         self.lines: list[str] = []
         self.names: ChainMap[Value, str] = ChainMap()
-        self.count = 0
+        self.counts = Counter(_RESERVED)
         self.grid = grid_loops(phase)
         self.points = prod(_extent(loop) for loop in self.grid)
         _refuse_words(self.words, self.grid)
@@ -78,6 +82,7 @@ class ThreadPrinter:
         self.ranges = Ranges({loop.index: (0, loop.max_iterations - 1) for loop in loops})
         self.buffers = _buffers_of(kernel, phase)
         self.written = {store.buffer for loop in phase.walk() for store in loop.stores()}
+        self.uses, self.typed = _uses_of(phase)
 
     def definition(self) -> str:
         """The kernel from behind its name on: parameters and body."""
@@ -124,9 +129,13 @@ class ThreadPrinter:
         self.names = self.names.parents
         self.line(end)
 
-    def new(self, letter: str) -> str:
-        self.count += 1
-        return f"{letter}{self.count}"
+    def new(self, word: str) -> str:
+        """A name that no variable has."""
+        self.counts[word] += 1
+        if word == "v":
+            return f"{word}{self.counts[word]}"
+        mark = "_" if word[-1].isdigit() or word in _RESERVED else ""
+        return word if self.counts[word] == 1 else f"{word}{mark}{self.counts[word]}"
 
     # --- values ------------------------------------------------------------------------------------------
 
@@ -141,18 +150,60 @@ class ThreadPrinter:
         """The variable of a value; what it needs is computed first, where that is not known already."""
         if root in self.names:
             return self.names[root]
-        for value in in_order(root):
-            # Indices of the grid come where they are used: most loads need the number of the point alone.
-            if value in self.names or (value.op == "index" and value is not root):
-                continue
-            if value.op == "constant":
-                self.names[value] = literal(value)
-            elif value.op == "index":
-                self.names[value] = self.grid_index(value)
-            else:
-                text = self.load(value) if value.op == "load" else self.operation(value)
-                self.define(value, text)
+        if root.op == "constant":
+            self.names[root] = literal(root)
+        elif root.op == "index":
+            self.names[root] = self.grid_index(root)
+        else:
+            self.define(root, self.expression(root))
         return self.names[root]
+
+    def expression(self, root: Value) -> str:
+        """The operation or the load of a value; what it needs is computed first."""
+        for value in self.missing(root):
+            text = self.own_expression(value)
+            if value is root:
+                return text
+            if self.is_inlined(value, text):
+                self.names[value] = text
+                self.sizes.note(value)
+            else:
+                self.define(value, text)
+        raise AssertionError("a value is the last of those that it needs")
+
+    def own_expression(self, value: Value) -> str:
+        """The operation or the load of a value, of operands that have names."""
+        return self.load(value) if value.op == "load" else self.operation(value)
+
+    def missing(self, root: Value) -> list[Value]:
+        """A value and what it needs, operands first, without what has a name and what has one where it is used."""
+        order: dict[Value, None] = {}
+        stack = [root]
+        while stack:
+            value = stack[-1]
+            needed = [x for x in reversed(value.operands) if x not in order and not self.has_name(x)]
+            if value in order or not needed:
+                order[value] = None
+                stack.pop()
+            else:
+                stack += needed
+        return list(order)
+
+    def has_name(self, value: Value) -> bool:
+        """Whether a value has a name, or gets one where it is used: most loads need the number of the point alone."""
+        return value in self.names or value.op in ("constant", "index")
+
+    def is_inlined(self, value: Value, text: str) -> bool:
+        """Whether an expression stands where it is used, once, instead of a variable."""
+        if self.uses[value] != 1 or len(text) > _MOST_INLINED or value in self.typed:
+            return False
+        # Of a load only where nothing is stored meanwhile; others are computed as int.
+        if value.op == "load" and value.attribute.buffer in self.written:
+            return False
+        # In C++ too it is to be an int.
+        if self.is_narrow(value) and any(x.dtype == INT64 and not self.is_narrow(x) for x in value.operands):
+            return False
+        return value.dtype == BOOL or (value.dtype.kind in "iuf" and value.dtype.itemsize >= 4)
 
     def assign(self, target: str, value: Value) -> None:
         """Assign a value to a variable, or to an element."""
@@ -161,13 +212,20 @@ class ThreadPrinter:
             self.line(f"{target} = {text};")
 
     def inline(self, root: Value) -> str:
-        """The expression of a value, whose operands have variables.
-
-        A load has one, since what it reads may change.
-        """
-        if root in self.names or root.op in ("constant", "index", "load"):
+        """The expression of a value that is used at once; its variable where it has one, or others use it too."""
+        if self.has_name(root) or (root.op == "load" and not self.is_inlined(root, "")):
             return self.value(root)
-        return self.operation(root)
+        return self.expression(root)
+
+    def term(self, value: Value) -> str:
+        """The expression of a value that is used at once, or its variable where it is long too."""
+        if self.has_name(value):
+            return self.value(value)
+        text = self.expression(value)
+        if self.is_inlined(value, text):
+            return text
+        self.define(value, text)
+        return self.names[value]
 
     def define(self, value: Value, text: str) -> None:
         type = "int" if self.is_narrow(value) else type_name(value.dtype)
@@ -187,7 +245,7 @@ class ThreadPrinter:
         text = f"i / {below}" if below != "1" else "i"
         if axis:
             text += f" % {self.points_of([axis])}"
-        name = self.new("i")
+        name = self.new(index.attribute)
         self.line(f"const {'int' if self.is_narrow(index) else 'int64'} {name} = {text};")
         return name
 
@@ -219,22 +277,22 @@ class ThreadPrinter:
 
     def index_operation(self, value: Value, names: Sequence[str]) -> str:
         """An operation on indices, which cannot overflow."""
+        if value.op == "convert":
+            return f"(int){enclose(names[0], 11)}"
         if value.op == "neg":
-            return f"-({names[0]})"
+            return f"-{enclose(names[0], 11)}"
         if value.op == "div" and names[1] == "1":
             return names[0]
         if value.op in INFIX:
-            return f"{names[0]} {INFIX[value.op]} {names[1]}"
+            return infix(INFIX[value.op], *names)
         return expression(value, names)
 
     def load(self, value: Value) -> str:
         access = value.attribute
         text = f"{access.buffer.name}[{self.offset(offset_of(value), access.buffer)}]"
-        return (
-            f"{self.names[value.operands[-1]]} ? {text} : {type_name(value.dtype)}{{}}"
-            if access.masked
-            else text
-        )
+        if not access.masked:
+            return text
+        return choose(self.value(value.operands[-1]), text, f"{type_name(value.dtype)}{{}}")
 
     def offset(self, offset: Affine, buffer: Buffer) -> str:
         """The text of an offset in a buffer, whose values have names."""
@@ -247,9 +305,13 @@ class ThreadPrinter:
             if name == "0":
                 continue
             if factor != 1:
-                parts.append(f"{self.stride_in(buffer, factor, name, is_wide)} * {name}")
+                parts.append(infix("*", self.stride_in(buffer, factor, name, is_wide), name))
             else:
-                parts.append(f"(int64){name}" if is_wide and value is not None else name)
+                parts.append(
+                    f"(int64){enclose(name, 11)}" if is_wide and value is not None else enclose(name, 9)
+                )
+        if len(parts) == 1 and not offset.constant and terms[0][2] == 1 and not is_wide:
+            return terms[0][1]
         if offset.constant or not parts:
             parts.append(self.stride_in(buffer, offset.constant, "offset"))
         return " + ".join(parts).replace("+ -", "- ")
@@ -270,8 +332,8 @@ class ThreadPrinter:
             rest = [
                 (value, factor) for value, factor in terms.items() if all(value is not x for _, x in rows)
             ]
-            return [(None, "i", int(first)), *[(value, self.value(value), f) for value, f in rest]]
-        return [(value, self.value(value), factor) for value, factor in terms.items()]
+            return [(None, "i", int(first)), *[(value, self.term(value), f) for value, f in rest]]
+        return [(value, self.term(value), factor) for value, factor in terms.items()]
 
     def most(self, value: Value | None) -> float:
         """The greatest magnitude of an index; 0 for a number that is an int64 anyway."""
@@ -318,12 +380,15 @@ class ThreadPrinter:
             raise LoopError(
                 f"no CUDA C++ for a loop that runs by {loop.runs} and leaves more than it carries"
             )
+        if loop.extent == 1 and loop.condition is None:
+            self.run_once(loop)
+            return
         rows = [(carry, self.declare_carry(carry)) for carry in loop.carries]
         if loop.max_iterations == 1 and loop.extent != 1 and not rows and loop.condition is None:
             self.open(f"if ({self.condition(loop)}) {{")
             self.names[loop.index] = "0"
         else:
-            extent, index = self.extent(loop), self.new("k")
+            extent, index = self.extent(loop), self.new(loop.index.attribute)
             number = "int" if self.is_narrow(loop.index) else "int64"
             self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
             self.names[loop.index] = index
@@ -351,9 +416,16 @@ class ThreadPrinter:
     def declare_carry(self, carry: Carry) -> str:
         """The variable of a carry, which has its initial value."""
         initial = self.initial(carry)
-        name = self.new("c")
+        name = self.new("carry")
         self.line(f"{type_name(carry.argument.dtype)} {name} = {initial};")
         return name
+
+    def run_once(self, loop: Loop) -> None:
+        """The body of a loop of one iteration."""
+        self.names[loop.index] = "0"
+        self.names.update({carry.argument: self.value(carry.initial) for carry in loop.carries})
+        self.body(loop.body)
+        self.names.update({carry.result: self.value(carry.following) for carry in loop.carries})
 
     def condition(self, loop: Loop) -> str:
         """Whether a loop runs, of one that runs once at most."""
@@ -369,7 +441,7 @@ class ThreadPrinter:
         number = carry.initial
         if number.op == "constant" and number.dtype == INT64 and abs(int(constant_of(number))) < 2**62:
             return self.sizes.number(int(constant_of(number)), "bound", carry.argument)
-        return self.value(number)
+        return self.term(number)
 
     def carry_on(self, rows: Sequence[tuple[Carry, str]]) -> None:
         """Assign what the next iteration finds.  What is a carry of this one is kept until all are assigned."""
@@ -404,6 +476,27 @@ def _refuse_words(words: Runs, grid: Sequence[Loop]) -> None:
         raise LoopError(
             f"no CUDA C++ for an outermost loop that runs by {grid[0].runs}; wanted grid, or grid block"
         )
+
+
+def _uses_of(phase: Loop) -> tuple[Counter[Value], set[Value]]:
+    """How often each value of a phase is used, and those that are needed as variables of their own type."""
+    roots: list[Value] = []
+    for loop in phase.walk():
+        roots += loop.roots()
+        roots += [loop.extent] if isinstance(loop.extent, Value) else []
+        for accumulator in loop.accumulators:
+            roots += [*accumulator.identities, *accumulator.combined, *accumulator.step]
+        roots += [carry.initial for carry in loop.carries]
+        for prefix in loop.prefixes:
+            roots += [prefix.initial, prefix.combined]
+        roots += [store.atomic.combined for store in loop.stores() if isinstance(store.atomic, Exchange)]
+    values = in_order(*roots)
+    uses = Counter([*roots, *[operand for value in values for operand in value.operands]])
+    typed = {value.operands[0] for value in values if value.op == "bitcast"}
+    # Of what stands in memory the parameters of templates may not know the type.
+    templates = [value for value in values if value.op in ("maximum", "minimum", "convert")]
+    typed |= {each for value in templates for each in value.operands if each.op in ("load", "argument")}
+    return uses, typed
 
 
 def _buffers_of(kernel: Kernel, phase: Loop) -> tuple[Buffer, ...]:

@@ -45,11 +45,8 @@ def test_a_thread_takes_points_of_the_grid_and_a_value_is_a_variable() -> None:
         == """\
 void xarr_0(const float *in0, const float *in1, float *out0) {
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < 12; i += gridDim.x * blockDim.x) {
-        const float v1 = in0[i];
-        const float v2 = v1 * 2.0f;
-        const int i3 = i % 4;
-        const float v4 = in1[i3];
-        out0[i] = v2 + v4;
+        const int i1 = i % 4;
+        out0[i] = in0[i] * 2.0f + in1[i1];
     }
 }
 """

@@ -88,9 +88,9 @@ def test_another_architecture_version_or_option_is_another_file(
     files: ObjectCache, host: HostDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compute()
-    gpu = xarr.backend.get("cupy")._engine.driver
+    gpu, load_text = xarr.backend.get("cupy")._engine.driver, machine_code.load_text
     with monkeypatch.context() as patches:
-        patches.setattr(gpu, "_architecture", "sm_80")
+        patches.setattr(driver, "load_text", lambda text, _, *rest: load_text(text, "sm_80", *rest))
         compute()
     with monkeypatch.context() as patches:
         patches.setattr(gpu._cuda.nvrtc, "getVersion", lambda: (99, 0))

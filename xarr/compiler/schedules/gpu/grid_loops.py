@@ -67,7 +67,7 @@ class GridLoops(SerialLoops):
 
     def share(self, count: int | Value, body: Body) -> Loop:
         """A loop of so many iterations that the threads of a block share, and in it `body` of the index."""
-        loop = Loop(index_value(self.values, "own"), count, Runs.BLOCK)
+        loop = Loop(index_value(self.values, "element"), count, Runs.BLOCK)
         loop.body += body((Affine(((loop.index, 1),)),))
         return loop
 

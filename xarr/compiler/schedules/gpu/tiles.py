@@ -81,7 +81,7 @@ class _Tiles:
 
     def _fill(self, across: Value, last: Value) -> Loop:
         """A loop whose neighbouring iterations read neighbours."""
-        loop = Loop(index_value(self.values, "own"), SIDE * SIDE, Runs.BLOCK, is_of_tile=True)
+        loop = Loop(index_value(self.values, "element"), SIDE * SIDE, Runs.BLOCK, is_of_tile=True)
         row, column = loop.index / SIDE, loop.index.rem(SIDE)
         at = {self.across.index: across * SIDE + column, self.last.index: last * SIDE + row}
         stores = [
@@ -93,7 +93,7 @@ class _Tiles:
 
     def _store(self, across: Value, last: Value) -> Loop:
         """A loop whose neighbouring iterations store neighbours."""
-        loop = Loop(index_value(self.values, "own"), SIDE * SIDE, Runs.BLOCK, is_of_tile=True)
+        loop = Loop(index_value(self.values, "element"), SIDE * SIDE, Runs.BLOCK, is_of_tile=True)
         row, column = loop.index / SIDE, loop.index.rem(SIDE)
         at = {self.across.index: across * SIDE + row, self.last.index: last * SIDE + column}
         known = dict(at)
