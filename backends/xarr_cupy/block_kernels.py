@@ -14,7 +14,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from xarr.compiler.loop_ir.loops import Accumulator, Kernel, Loop, LoopError, Memory, Prefix, Runs, Store
+from xarr.compiler.loop_ir.loops import (
+    Accumulator,
+    Buffer,
+    Kernel,
+    Loop,
+    LoopError,
+    Memory,
+    Prefix,
+    Runs,
+    Store,
+)
 from xarr.compiler.loop_ir.scalars import Value
 from xarr_cupy.driver import BLOCK, MOST_BLOCKS
 from xarr_cupy.sizes import Sizes
@@ -175,9 +185,13 @@ class BlockPrinter(WarpPrinter):
 
     def shared_arrays(self) -> list[str]:
         return [
-            f"    __shared__ {type_name(each.dtype)} {each.name}[{self.sizes.elements_of(each)}];"
+            f"    __shared__ {type_name(each.dtype)} {each.name}[{self.elements_of(each)}];"
             for each in self.shared
         ]
+
+    def elements_of(self, buffer: Buffer) -> int:
+        """The elements that a block reserves for a buffer."""
+        return buffer.size if self.has_tiles else self.sizes.elements_of(buffer)
 
     @property
     def blocks(self) -> int:

@@ -99,7 +99,8 @@ class Sizes:
 
     def note(self, value: Value) -> None:
         """Remember what a value is computed of; of its operands that is known."""
-        if value.op not in INDEX_OPERATIONS | COMPARISONS | _LOGIC:
+        is_shift = value.op in ("shl", "shr") and value.dtype.kind == "i"
+        if value.op not in INDEX_OPERATIONS | COMPARISONS | _LOGIC and not is_shift:
             return
         if all(map(self.is_index, value.operands)):
             self._of_indices.add(value)
@@ -114,7 +115,7 @@ class Sizes:
     def elements_of(self, buffer: Buffer) -> int:
         """The elements that a block reserves for a buffer of its own: a power of two where that depends on shapes."""
         assert buffer.memory is Memory.SHARED
-        if not self.are_parameters or self._of_tiles:
+        if not self.are_parameters:
             return buffer.size
         return 1 << (buffer.size - 1).bit_length()
 

@@ -160,7 +160,7 @@ def enclose(text: str, least: int) -> str:
 
 @lru_cache(4096)
 def _level(text: str) -> int:
-    """How tightly the outermost operator of an expression binds, around which there are blanks."""
+    """The level of the outermost operator of an expression, around which there are blanks."""
     depth, words, begin = 0, [], 0
     ends_early = False
     for at, letter in enumerate(f"{text} "):

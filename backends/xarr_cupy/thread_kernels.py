@@ -83,6 +83,8 @@ class ThreadPrinter:
         self.buffers = _buffers_of(kernel, phase)
         self.written = {store.buffer for loop in phase.walk() for store in loop.stores()}
         self.uses, self.typed = _uses_of(phase)
+        #: Whether what a block shares has the sizes of tiles, which no shape changes.
+        self.has_tiles = any(loop.is_of_tile for loop in phase.walk())
 
     def definition(self) -> str:
         """The kernel from behind its name on: parameters and body."""
@@ -318,7 +320,7 @@ class ThreadPrinter:
 
     def stride_in(self, buffer: Buffer, number: int, key: str, is_wide: bool = False) -> str:
         """A factor of an offset, or its constant."""
-        if buffer.memory is Memory.SHARED:
+        if buffer.memory is Memory.SHARED and self.has_tiles:
             return str(number)
         return self.sizes.number(number, "offset" if key == "offset" else "stride", (buffer, key), is_wide)
 
@@ -479,7 +481,7 @@ def _refuse_words(words: Runs, grid: Sequence[Loop]) -> None:
 
 
 def _uses_of(phase: Loop) -> tuple[Counter[Value], set[Value]]:
-    """How often each value of a phase is used, and those that are needed as variables of their own type."""
+    """Count the uses of each value of a phase, and list those that are needed as variables of their own type."""
     roots: list[Value] = []
     for loop in phase.walk():
         roots += loop.roots()

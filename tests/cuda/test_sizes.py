@@ -21,6 +21,11 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 ROWS = lax.ScatterDimensionNumbers((1,), (0,), (0,))
 
 
+def programs(cupy: Any) -> list[str]:
+    """The texts of loop programs that a device has loaded."""
+    return [text for text in device(cupy).texts if "xarr_0(" in text]
+
+
 def softmax(x: Any) -> Any:
     shifted = xarr.exp(x - x.max(axis=-1, keepdims=True))
     return shifted / shifted.sum(axis=-1, keepdims=True)
@@ -59,6 +64,9 @@ CALLS: dict[str, tuple[Any, int]] = {
     "integer product": (lambda x, i: integer_product(x), 3),
     "outer": (lambda x, i: xarr.arange(x.shape[0])[:, None] * 3 + xarr.arange(x.shape[1]), 3),
 }
+#: Where not all shapes have one structure, how many there are: windows that stick out of the array or not, parts of a
+#: sort that are full or not, an even or odd number of merges, the shared memory of these.
+CLASSES = {"pooling": 2, "scatter-add": 3, "sort": 6}
 ROWS_READ = lax.GatherDimensionNumbers((1,), (0,), (0,))
 
 
@@ -70,8 +78,8 @@ def arrays(shape: tuple[int, int], rng: np.random.Generator) -> list[Any]:
 @pytest.mark.parametrize("name", CALLS)
 def test_new_shapes_compile_nothing_and_are_right(name: str, cupy: Any) -> None:
     function, least = CALLS[name]
-    rng = np.random.default_rng(len(name))
     known: list[int] = []
+    rng = np.random.default_rng(len(name))
     # Among them a square, odd and even sizes, and the same sizes the other way round.
     first = [(least + 5, least + 2), (least + 3, least + 3), (least + 2, least + 4), (least + 4, least + 2)]
     drawn = [tuple(rng.integers(least, least + 14, 2).tolist()) for _ in range(16)]
@@ -81,8 +89,8 @@ def test_new_shapes_compile_nothing_and_are_right(name: str, cupy: Any) -> None:
         with xarr.use_backend("reference"):
             wanted = np.asarray(function(*map(xarr.asarray, operands)))
         assert_same(np.asarray(result), wanted, ulp=20 if "softmax" in name else 0)
-        known.append(len(device(cupy).texts))
-    assert known[len(first) - 1] == known[-1] and known[0] >= known[-1] - 1, known
+        known.append(len(programs(cupy)))
+    assert known[-1] - known[0] < CLASSES.get(name, 1), known
 
 
 def test_a_literal_size_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,23 +105,24 @@ def test_a_new_number_compiles_nothing(cupy: Any) -> None:
     x = np.arange(5.0)
     for rate in (0.5, 2.0, 1e300):
         assert_same(np.asarray(xarr.asarray(x) * rate), x * rate)
-    # The kernel, and the one that stores numbers.
-    assert len(device(cupy).texts) == 2
+    assert len(programs(cupy)) == 1
 
 
 def test_sizes_are_literals_under_jit(cupy: Any) -> None:
     compiled = xarr.jit(lambda x: x.T * 2)
     for shape in ((3, 5), (4, 6)):
         compiled(xarr.asarray(np.ones(shape)))
-    assert len(device(cupy).texts) == 2
-    assert "i / 3" in next(iter(device(cupy).texts))
+    assert len(programs(cupy)) == 2
+    assert "i / 3" in programs(cupy)[0]
 
 
 def test_steps_of_a_sort_are_few_kernels(cupy: Any) -> None:
-    x = np.random.default_rng(0).normal(size=600)
-    assert_same(np.asarray(xarr.jit(xarr.sort)(xarr.asarray(x))), np.sort(x))
-    (text,) = device(cupy).texts
-    assert device(cupy).launches > 50 and text.count("__global__") < 10
+    x = np.random.default_rng(0).normal(size=100)
+    # By what is no order where there are NaNs, a network sorts.
+    result = xarr.jit(lambda x: lax.sort_with(x, lax.lt, dimension=0))(xarr.asarray(x))
+    assert_same(np.asarray(result), np.sort(x))
+    (text,) = programs(cupy)
+    assert device(cupy).launches > 20 and text.count("__global__") < 10
 
 
 def test_sizes_that_do_not_fit_are_long() -> None:
