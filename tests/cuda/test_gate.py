@@ -108,6 +108,13 @@ def test_scatters_compile(dtype: str, deterministic: bool) -> None:
     check(emit(program_of(graph, TARGET.replace(deterministic=int(deterministic)))).text)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+def test_folds_by_blocks_compile(dtype: str) -> None:
+    x, i = xarr.zeros(8, dtype=dtype), np.zeros(4000, int)
+    text = text_of(lambda x, i, u: x.at[i].add(u, mode="drop"), x, i, xarr.ones(4000, dtype=dtype))
+    check(text, ARCHITECTURES[-2:])
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])
 def test_sorts_compile(dtype: str) -> None:
     x = xarr.ones((5, 3), dtype=dtype)

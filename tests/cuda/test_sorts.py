@@ -20,7 +20,9 @@ from xarr_cupy import backend, host
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
 #: Threads sort 3 elements, and blocks 12.
-SMALL = TARGET.replace(sorted_run=3, sorted_tile=15, local_bytes=2 * 15 * 12)
+SMALL = TARGET.replace(
+    sorted_run=3, sorted_tile=15, local_bytes=2 * 15 * 12, min_block_folds=8, block_folds=5
+)
 #: Rows of a run, of a tile, of several, with and without a rest; rows along other axes, and many of them.
 SHAPES = {
     **{(1,): 0, (2,): 0, (3,): 0, (4,): 0, (12,): 0, (13,): 0, (24,): 0, (48,): 0, (100,): 0},
@@ -156,3 +158,23 @@ def test_updates_are_folded_in_their_order(
         )
         wanted = np.asarray(wanted)
     assert made.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_many_updates_of_few_elements_are_folded_in_their_order(
+    shape: tuple[int, ...], order: str, device: EmulatedDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "order", order)
+    rng = np.random.default_rng(6)
+    # One element has most of them, and some have none.
+    index = rng.choice([-1, 0, 3, 3, 3, 3, 4, 7], 90)
+    updates = rng.normal(size=(90, *shape)).astype("float32")
+
+    def result() -> np.ndarray[Any, Any]:
+        target = xarr.ones((6, *shape), dtype="float32").at[xarr.asarray(index)]
+        return np.asarray(target.add(xarr.asarray(updates), mode="drop"))
+
+    made = result()
+    with xarr.use_backend("numpy"):
+        assert made.tobytes() == result().tobytes()

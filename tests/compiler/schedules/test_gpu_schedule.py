@@ -114,6 +114,25 @@ def test_keys_are_sorted_by_tiles_and_merges() -> None:
     assert len(large.phases) == 1 + 1 + 2 * 3 + 1 + 1
 
 
+def test_many_updates_of_few_elements_are_read_by_blocks() -> None:
+    def folds(count: int) -> Any:
+        arrays = np.zeros(5, np.float32), np.zeros(count, int), np.zeros(count, np.float32)
+        return program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays).phases[-2].runs
+
+    assert folds(5 * TARGET.min_block_folds) == Runs.GRID and folds(5 * TARGET.min_block_folds - 1) == POINTS
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "copies"),
+    [(400, 10**7, 8), (16, 10**7, 32), (5, 9000, 32), (2048, 10**6, 2), (4096, 10**6, 1)],
+)
+def test_lanes_have_tables_of_their_own(size: int, count: int, copies: int) -> None:
+    arrays = np.zeros(size, np.int32), np.zeros(count, np.int32), np.zeros(count, np.int32)
+    kernel = program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays)
+    (table,) = kernel.locals
+    assert table.size == size * copies
+
+
 def test_a_computation_with_an_order_is_one_thread_s() -> None:
     def alternating(x: Any) -> Any:
         return lax.reduce(x, np.float32(0), lambda a, b: b - a, (1,))

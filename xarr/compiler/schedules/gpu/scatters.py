@@ -5,14 +5,15 @@
 * where the order of the updates does not matter, a thread for each update, atomically: integers and extremes, and sums
   of floats unless results are to be deterministic;
   Where they go to few elements, blocks combine their updates in tables of their own first;
-* else in the order of the updates, by a thread for each element: updates are sorted by the element that they go to, so
-  that those of one are a segment.  The bits are those of the serial schedule.
+* else in the order of the updates, by a thread for each element, or a block where few elements have many: updates are
+  sorted by the element that they go to, so that those of one are a segment.  The bits are those of the serial schedule.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Final
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Index, Source, row_major
-from xarr.compiler.loop_ir.loops import Affine, Atomic, Exchange, Loop, Store
+from xarr.compiler.loop_ir.loops import Affine, Atomic, Carry, Exchange, Loop, Store, index_value, new_carry
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
 from xarr.compiler.schedules.gpu.merges import SortOperands, merge_sort, search
@@ -171,33 +172,63 @@ def _pays_tables(target: GpuTarget, updates: Updates, results: Sequence[Scratch]
 def _combine_in_tables(
     loops: GridLoops, updates: Updates, results: Sequence[Scratch], atomics: Sequence[Atomic | Exchange]
 ) -> None:
-    """A phase: a block combines its updates in a table of neutral elements first, and that with the results."""
+    """A phase: a block combines its updates in tables of neutral elements first, and these with the results.
+
+    Lanes next to each other have tables of their own, as far as there is memory: where most updates go to the same
+    element, they do not wait for each other.
+    """
     combiners = monoids(updates.op.update_computation)
     assert combiners is not None
     size, count, extents = results[0].buffer.size, prod(updates.extents), updates.extents
     blocks = min(loops.target.busy_blocks, count // loops.target.block_updates)
     length = -(-count // blocks)
-    tables = [loops.new_shared(operand.dtype, size) for operand in updates.operands]
+    copies = _tables_of_block(loops.target, results, length)
+    tables = [loops.new_shared(operand.dtype, size * copies) for operand in updates.operands]
     flat = [Scratch(loops.values, each.buffer, (size,)) for each in results]
-    pairs = zip(combiners, updates.operands, strict=True)
-    neutral = [_neutral(loops, combiner, operand.dtype) for combiner, operand in pairs]
+    pairs = list(zip(combiners, [operand.dtype for operand in updates.operands], strict=True))
+    neutral = [_neutral(loops, *pair) for pair in pairs]
 
     def combine(block: Affine, at: Affine) -> Sequence[Loop | Store]:
         number = (block * length + at).value(loops.values)
         index = split_number(number.lt(count).select(number, count - 1), extents)
         target, fits = updates.target(index)
         inside = number.lt(count) if fits is None else number.lt(count) & fits
-        into = (row_major(results[0].shape, target),)
+        lane = Affine(((at.value(loops.values).rem(copies), 1),)) if copies > 1 else Affine()
+        into = (row_major(results[0].shape, target) * copies + lane,)
         return loops.only_if(inside, _stores(tables, into, _elements(updates, index), atomics))
+
+    def empty(at: Index) -> Sequence[Loop | Store]:
+        def step(copy: Value, held: Sequence[Value]) -> Sequence[Value]:
+            elements = [each.load((at[0] * copies + Affine(((copy, 1),)),)) for each in tables]
+            rows = zip(pairs, held, elements, strict=True)
+            return [loops.apply(combiner(), dtype, *both) for (combiner, dtype), *both in rows]
+
+        if copies == 1:
+            return _stores(flat, at, [each.load(at) for each in tables], atomics)
+        loop, totals = loops.carry(copies, neutral, step)
+        return [loop, *_stores(flat, at, totals, atomics)]
 
     def body(index: Index) -> Sequence[Loop | Store]:
         return [
-            loops.share(size, lambda at: store_all(tables, at, neutral)),
+            loops.share(size * copies, lambda at: store_all(tables, at, neutral)),
             loops.share(length, lambda at: combine(index[0], at[0])),
-            loops.share(size, lambda at: _stores(flat, at, [each.load(at) for each in tables], atomics)),
+            loops.share(size, empty),
         ]
 
     loops.blocks((blocks,), body)
+
+
+def _tables_of_block(target: GpuTarget, results: Sequence[Scratch], length: int) -> int:
+    """The number of tables of a block of so many updates: a power of two."""
+    nbytes, size = sum(each.buffer.nbytes for each in results), results[0].buffer.size
+    copies = 1
+    while (
+        2 * copies <= target.block_tables
+        and 2 * copies * nbytes <= target.table_bytes
+        and 2 * copies * size <= length
+    ):
+        copies *= 2
+    return copies
 
 
 def _neutral(loops: GridLoops, combiner: type[ops.Binary], dtype: DType) -> Value:
@@ -242,10 +273,20 @@ class _Segments:
         return (self.results[0].buffer.size + 1) * self.count < _MOST
 
     def combine(self) -> None:
-        """The phases of the sort, and one in which the thread of a segment's first update goes through it."""
+        """The phases of the sort, and one that goes through the segments.
+
+        By a thread for each, that of its first update; or by a block, where few elements have many updates.
+        """
         operands = SortOperands([INT64], (), self.count)
         (keys,) = merge_sort(self.loops, operands, self._keys, lambda left, right: left[0].lt(right[0]))
-        self.loops.phase((self.count, *self.inner), lambda index: self._fold(keys, index))
+        size, target = self.results[0].buffer.size, self.loops.target
+        if (
+            self.count >= target.min_block_folds * size
+            and size * prod(self.inner) <= target.max_block_results
+        ):
+            self.loops.blocks((size, *self.inner), lambda index: self._fold_by_block(keys, index))
+        else:
+            self.loops.phase((self.count, *self.inner), lambda index: self._fold(keys, index))
 
     def _keys(self, _: Index, position: Affine) -> list[Value]:
         """The key of the update of a number."""
@@ -265,13 +306,7 @@ class _Segments:
         before = keys.load((index[0] + -1,), position.gt(0)) / count
         begins = position.eq(0) | before.ne(target)
         inside = begins & target.lt(self.results[0].buffer.size)
-        following = (target + 1) * count
-
-        def is_before(at: Value, is_open: Value) -> Value:
-            return keys.load((Affine(((at, 1),)),), is_open).lt(following)
-
-        last = loops.values.constant(count, INT64)
-        searching, end = search(loops, position, last, count.bit_length(), is_before)
+        searching, end = self._begin_of(keys, target + 1, position)
         length = end - position
         offset = row_major(self.results[0].shape, window) if window else Affine()
         at = Affine(((target, 1),)) + offset
@@ -293,3 +328,59 @@ class _Segments:
 
         loop, totals = loops.carry(length, [each.load((target,)) for each in flat], step)
         return [loop, *store_all(flat, (target,), totals)]
+
+    def _fold_by_block(self, keys: Scratch, index: Index) -> Sequence[Loop | Store]:
+        """Combine an element with the updates of its segment, in their order.
+
+        The threads read the next ones together, and then each of them folds them: the same, so one result is stored.
+        """
+        loops, values, size = self.loops, self.loops.values, self.results[0].buffer.size
+        target, window, most = index[0].value(values), index[1:], loops.target.block_folds
+        first, begin = self._begin_of(keys, target, values.constant(0, INT64))
+        second, end = self._begin_of(keys, target + 1, begin)
+        length, offset = end - begin, row_major(self.results[0].shape, window) if window else Affine()
+        at = (index[0] + offset).value(values)
+        # Where a window would stick out none begins.
+        own = Affine(((at.lt(size).select(at, size - 1), 1),))
+        flat = [Scratch(values, each.buffer, (size,)) for each in self.results]
+        # Two parts, since the next one is read while some threads fold.
+        shared = [loops.new_shared(update.dtype, 2 * most) for update in self.updates.updates]
+        rounds = (length + (most - 1)) / most
+
+        def read(half: Affine, start: Value, at: Index) -> Sequence[Store]:
+            here = start + at[0].value(values)
+            # At the end some are read that are not folded.
+            number = keys.load((Affine(((here, 1),)),), here.lt(end)).rem(self.count)
+            return store_all(
+                shared, (at[0] + half,), self.updates.elements((*split_number(number, self.shape), *window))
+            )
+
+        outer = Loop(index_value(values, "part"), _least(rounds, -(-self.count // most)))
+        names = [new_carry(values, each.buffer.dtype) for each in flat]
+        start, half = begin + outer.index * most, Affine(((outer.index.rem(2), most),))
+
+        def step(term: Value, held: Sequence[Value]) -> Sequence[Value]:
+            new = [each.load((half + Affine(((term, 1),)),)) for each in shared]
+            return self.updates.combine_elements(held, new)
+
+        inner, totals = loops.carry(_least(end - start, most), [own for own, _ in names], step)
+        outer.body += [loops.share(most, partial(read, half, start)), inner]
+        rows = zip(flat, names, totals, strict=True)
+        outer.carries += [
+            Carry(each.load((own,), at.lt(size)), *name[:1], total, name[1]) for each, name, total in rows
+        ]
+        stores = store_all(flat, (own,), [result for _, result in names])
+        return [*first, *second, outer, *loops.only_if(length.gt(0), stores)]
+
+    def _begin_of(self, keys: Scratch, target: Value, low: Value) -> tuple[list[Loop], Value]:
+        """A loop that finds the first key at a position from `low` on of a target or one behind, and its position."""
+
+        def is_before(at: Value, is_open: Value) -> Value:
+            return keys.load((Affine(((at, 1),)),), is_open).lt(target * self.count)
+
+        high = self.loops.values.constant(self.count, INT64)
+        return search(self.loops, low, high, self.count.bit_length(), is_before)
+
+
+def _least(value: Value, most: int) -> Value:
+    return value.lt(most).select(value, most)

@@ -25,11 +25,16 @@ class GpuTarget(Target):
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 
-    #: Bytes of a table of results that each block has for itself while updates are scattered into it, and updates of a
-    #: result from which that pays; updates of a block.
+    #: Bytes of the tables of results that each block has for itself while updates are scattered into them, tables of a
+    #: block, at most, and updates of a result from which one pays; updates of a block.
     table_bytes: int = 2**14
+    block_tables: int = 2**5
     min_table_updates: int = 2**3
     block_updates: int = 2**12
+    #: Updates of a result, on average, from which a block reads them for the thread that folds them in their order, and
+    #: how many it reads at once.
+    min_block_folds: int = 2**8
+    block_folds: int = 2**8
     #: Elements that a thread sorts in registers, at most, and their bytes; elements that a block sorts.
     sorted_run: int = 7
     sorted_run_bytes: int = 2**7

@@ -72,7 +72,11 @@ class Updates:
 
     def combine(self, old: Sequence[Value], index: Index) -> Sequence[Value]:
         """The elements after an update."""
-        return compute_scalars(self.op.update_computation, [*old, *self.elements(index)], self.loops.values)
+        return self.combine_elements(old, self.elements(index))
+
+    def combine_elements(self, old: Sequence[Value], new: Sequence[Value]) -> Sequence[Value]:
+        """The elements after an update that brings others."""
+        return compute_scalars(self.op.update_computation, [*old, *new], self.loops.values)
 
     def copy_operands(self, results: Sequence[Scratch]) -> None:
         """Fill the results with the operands."""
