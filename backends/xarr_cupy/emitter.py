@@ -8,46 +8,18 @@ others, such as lanes, is refused with a LoopError.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-import numpy as np
-
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, LoopError, Memory, Runs, copied_buffers
 from xarr_cupy.block_kernels import BlockPrinter, WarpPrinter
+from xarr_cupy.kernel_calls import KernelCall, KernelSource
 from xarr_cupy.sizes import Sizes
 from xarr_cupy.spelling import helpers_of
 from xarr_cupy.thread_kernels import ThreadPrinter
 
 #: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
 _MANY: Final = 3
-
-
-@dataclass(frozen=True)
-class KernelCall:
-    """A launch of a kernel of a text.
-
-    * `name` - of the kernel,
-    * `buffers` - that it takes, and behind them `sizes`, numbers that depend on shapes,
-    * `blocks` - how many run it,
-    * `copied` - the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
-      may be left out where the output has the memory of the scratch buffer.
-    """
-
-    name: str
-    buffers: tuple[Buffer, ...]
-    blocks: int
-    copied: Buffer | None = None
-    sizes: tuple[np.generic, ...] = ()
-
-
-@dataclass(frozen=True)
-class KernelSource:
-    """A loop program as CUDA C++, and the calls that run it, one after the other."""
-
-    text: str
-    calls: tuple[KernelCall, ...]
 
 
 @lru_cache(1024)
@@ -67,7 +39,9 @@ def emit(kernel: Kernel, any_sizes: bool = False, conditions: int = 0) -> Kernel
         name = names.setdefault(definition, f"xarr_{len(names)}")
         arguments = tuple(printer.sizes.arguments.values())
         calls.append(
-            KernelCall(name, printer.buffers, printer.blocks, _copied_scratch(kernel, number), arguments)
+            KernelCall(
+                name, printer.buffers, printer.blocks, _copied_scratch(kernel, number), arguments, definition
+            )
         )
     names = {_under_conditions(rest, conditions): name for rest, name in names.items()}
     body = "\n".join([f'extern "C" __global__ void {name}{rest}' for rest, name in names.items()])

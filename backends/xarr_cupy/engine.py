@@ -18,7 +18,8 @@ from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
 from xarr.ir.types import TensorType
-from xarr_cupy.emitter import KernelSource, emit
+from xarr_cupy.emitter import emit
+from xarr_cupy.kernel_calls import KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
 from xarr_cupy.runtime.command_builder import ARENA, CodeOptions, CommandList, ProgramMemory, root_of
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all

@@ -23,7 +23,10 @@ from xarr.compiler.plan.program_plan import LaunchLoop
 from xarr.compiler.schedules.gpu import point_loops
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr_cupy import host
+from xarr_cupy.block_loops import shared_bytes
 from xarr_cupy.emitter import emit
+from xarr_cupy.kernel_calls import KernelCall
+from xarr_cupy.runtime import loop_commands
 
 pytestmark = [
     pytest.mark.implicit,
@@ -406,14 +409,67 @@ def test_iterations_in_vain_are_no_more_than_those_that_were_needed(cupy: Any) -
     assert launches == {14: 60, 15: 60, 29: 60}
 
 
-def test_a_counted_loop_is_a_launch_a_step(cupy: Any) -> None:
-    compiled, x = xarr.jit(jacobi(100)), xarr.asarray(GRID)
+def count_launches(function: Function, x: Any, cupy: Any) -> int:
+    """The kernels of a second call, in which nothing is downloaded."""
+    compiled, x = xarr.jit(function), xarr.asarray(x)
     compiled(x).block_until_ready()
     before = device(cupy).launches, device(cupy).downloads
     compiled(x).block_until_ready()
-    scalars = 1
-    assert device(cupy).launches - before[0] == 100 + scalars
     assert device(cupy).downloads == before[1]
+    return int(device(cupy).launches - before[0])
+
+
+def test_a_counted_loop_is_a_launch_a_step(cupy: Any) -> None:
+    scalars = 1
+    assert count_launches(jacobi(40), np.ones((60, 60)), cupy) == 40 + scalars
+
+
+def test_a_loop_in_which_little_is_done_is_one_kernel_of_one_block(
+    cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The scalars, the first iteration, all pairs behind it, and what is left over.
+    assert count_launches(jacobi(1000), GRID, cupy) == 4
+    in_the_loop = count_launches(lambda x: recurrent(x)[1], np.ones((101, 3), int), cupy)
+    assert in_the_loop < 12
+    text = next(text for text in device(cupy).texts if "xarr_loop" in text)
+    assert "step < times" in text
+    assert "__syncthreads();" in text
+    monkeypatch.setattr(loop_commands, "MOST_TIMES", 10)
+    assert count_launches(lambda x: recurrent(x)[1], np.ones((101, 3), int), cupy) == in_the_loop + 4
+    monkeypatch.setattr(loop_commands, "MOST_KERNELS", 1)
+    assert count_launches(lambda x: recurrent(x)[1], np.ones((101, 3), int), cupy) > 300
+
+
+def test_outside_of_jit_no_loop_is_compiled_for_its_shape(cupy: Any) -> None:
+    np.asarray(recurrent(xarr.asarray(np.ones((50, 3), int)))[1])
+    assert not any("xarr_loop" in text for text in device(cupy).texts)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, reads) in LOOPS.items() if not reads])
+def test_counted_loops_as_launches(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_commands, "MOST_BLOCKS", 0)
+    device(cupy).races = True
+    function, arrays, _ = LOOPS[name]
+    assert_as_on_the_cpu(function, arrays)
+    assert not any("xarr_loop" in text for text in device(cupy).texts)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_kernels_with_shared_memory_in_a_loop(order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def function(x: Any) -> Any:
+        return lax.fori_loop(0, 9, lambda i, x: lax.cumsum(x[::-1]) % 9 + xarr.sum(x) + i, x)
+
+    monkeypatch.setattr(device(cupy), "order", order)
+    assert_as_on_the_cpu(function, [np.arange(900)])
+    assert any("xarr_loop" in text and "__shared__" in text for text in device(cupy).texts)
+
+
+def test_a_loop_that_shares_more_memory_than_a_block_has_is_launches(
+    cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_commands, "shared_bytes", lambda calls: 2**20)
+    assert_as_on_the_cpu(recurrent, [np.ones((9, 3), int)])
+    assert not any("xarr_loop" in text for text in device(cupy).texts)
 
 
 def test_results_over_a_donated_argument(cupy: Any) -> None:
@@ -428,11 +484,29 @@ def test_results_over_a_donated_argument(cupy: Any) -> None:
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
-@pytest.mark.parametrize("name", ["jacobi until little changes", "in place"])
-def test_kernels_that_look_at_conditions_compile(name: str, cupy: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("jacobi until little changes", "going[1]"),
+        ("in place", "going[1]"),
+        ("life", "xarr_loop"),
+        ("recurrent", "xarr_loop"),
+        ("several groups, 5 steps", "xarr_loop"),
+    ],
+)
+def test_kernels_of_loops_compile(name: str, word: str, cupy: Any) -> None:
     function, arrays, _ = LOOPS[name]
     values(xarr.jit(function)(*map(xarr.asarray, arrays)))
-    texts = [text for text in device(cupy).texts if "going[1]" in text]
+    texts = [text for text in device(cupy).texts if word in text]
     assert texts
     for text in texts:
         check(text, ["sm_75", "sm_90"])
+
+
+def test_shared_memory_of_kernels_is_added_up() -> None:
+    calls = [
+        KernelCall("k", (), 1, definition=text)
+        for text in ("__shared__ double x[3];", "__shared__ int8 y[5];")
+    ]
+    assert shared_bytes(calls) == 29
+    assert shared_bytes([]) == 0

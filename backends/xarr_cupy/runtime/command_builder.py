@@ -25,7 +25,8 @@ from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType, Type
 from xarr_cupy import libraries
 from xarr_cupy.driver import Driver
-from xarr_cupy.emitter import KernelSource, emit
+from xarr_cupy.emitter import emit
+from xarr_cupy.kernel_calls import KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, flatten_types
 from xarr_cupy.runtime.commands import (
     Branching,
@@ -53,12 +54,14 @@ class CodeOptions(NamedTuple):
 
     * `target` - for which machine they are,
     * `any_sizes` - whether they take the sizes of arrays as arguments,
-    * `conditions` - bools without which they do nothing.
+    * `conditions` - bools without which they do nothing,
+    * `has_kernels_alone` - whether copies are kernels too.
     """
 
     target: GpuTarget
     any_sizes: bool = False
     conditions: Argument | None = None
+    has_kernels_alone: bool = False
 
 
 class StandaloneKernel:
@@ -270,7 +273,7 @@ class PlanCommands(ABC):
     def copy(self, node: Node, target: LocatedArray, source: LocatedArray) -> None:
         if target.location == source.location or not target.type.nbytes:
             return
-        if self.options.conditions is None:
+        if self.options.conditions is None and not self.options.has_kernels_alone:
             self.out.launch(node, [MemoryCopy(target.location, source.location, target.type.nbytes)])
         else:
             self.launch(node, copy_of(target.type), [source, target], target.location)
@@ -449,6 +452,7 @@ def launches_of(
             call.blocks,
             tuple([Argument(locations[each], each.nbytes) for each in call.buffers]),
             call.sizes,
+            call,
         )
         for call in calls
     ]

@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from xarr_cupy.kernel_calls import KernelCall
+
 #: The slot of the table whose address is 0: a number is an offset there.
 NUMBER: Final = 0
 
@@ -33,13 +35,17 @@ class Argument(NamedTuple):
 
 
 class KernelLaunch(NamedTuple):
-    """A kernel of a module that the driver has loaded, run in blocks of `BLOCK` threads; it takes `sizes` last."""
+    """A kernel of a module that the driver has loaded, run in blocks of `BLOCK` threads; it takes `sizes` last.
+
+    `call` is what it was made of, where that is one kernel of a loop program.
+    """
 
     module: Any
     name: str
     blocks: int
     arguments: tuple[Argument, ...]
     sizes: tuple[np.generic, ...] = ()
+    call: KernelCall | None = None
 
 
 class MemoryCopy(NamedTuple):

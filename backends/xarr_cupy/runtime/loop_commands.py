@@ -8,7 +8,7 @@ be kept from, such as a call of a library.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import Final
 
@@ -24,13 +24,20 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
+from xarr_cupy.block_loops import NAME, emit_block_loop, shared_bytes
 from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory
 from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
-from xarr_cupy.runtime.launches import Argument, Location
+from xarr_cupy.runtime.device import LoadedDevice
+from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
 from xarr_cupy.runtime.repetitions import Batching, Continuing, Iteration, Looping, Repeating
 
 _BOOL: Final = TensorType((), np.dtype(np.bool_))
 _BOOLS: Final = TensorType((2,), np.dtype(np.bool_))
+#: Blocks of each kernel, and kernels, up to which a pair of iterations is a part of one kernel of one block.
+MOST_BLOCKS: Final = 4
+MOST_KERNELS: Final = 64
+#: Pairs of iterations of one launch at most.
+MOST_TIMES: Final = 2**14
 _TRUE: Final = ops.Constant.of(np.ones(2, np.bool_))
 
 Arrays = Sequence[LocatedArray]
@@ -61,6 +68,23 @@ class _ConditionalList(CommandList):
         super().add(command)
 
 
+class _LaunchList(CommandList):
+    """A list of nothing but launches of kernels, which are not prepared."""
+
+    def __init__(self, device: LoadedDevice) -> None:
+        super().__init__(device)
+        self.kernels: list[KernelLaunch] = []
+
+    def launch(self, node: Node, launches: Iterable[KernelLaunch | MemoryCopy]) -> None:
+        for each in launches:
+            if not isinstance(each, KernelLaunch):
+                raise _HostNeeded
+            self.kernels.append(each)
+
+    def add(self, command: Command) -> None:
+        raise _HostNeeded
+
+
 class ProgramCommands(PlanCommands):
     """Adds the commands of a plan to a list, those of its loops too."""
 
@@ -85,10 +109,53 @@ class ProgramCommands(PlanCommands):
         for target, source in zip(targets, sources, strict=True):
             self.copy(node, target, source)
 
-    def repeat(self, node: Node, count: int, commands: Commands) -> None:
-        """Add commands so many times."""
-        if count > 0:
-            self.out.add(Repeating(self.node_to_blame(node), commands, count))
+    def repeat(self, node: Node, times: int, build: Callable[[ProgramCommands], None]) -> None:
+        """Add what `build` adds to a list so many times: as one kernel if little is done each time."""
+        if times > 1 and self._repeat_in_one_block(node, times, build):
+            return
+        if times > 0:
+            repeated = self.part()
+            build(repeated)
+            self.out.add(Repeating(self.node_to_blame(node), repeated.out.commands(), times))
+
+    def _repeat_in_one_block(self, node: Node, times: int, build: Callable[[ProgramCommands], None]) -> bool:
+        """Add a kernel that is the loop itself; False where it has to be more than a few kernels of few blocks each."""
+        if self.options.any_sizes or self.options.conditions is not None:
+            return False
+        builder = copy(self)
+        builder.options = self.options._replace(has_kernels_alone=True)
+        builder.out = launched = _LaunchList(self.memory.device)
+        try:
+            build(builder)
+        except _HostNeeded:
+            return False
+        calls = [
+            each.call for each in launched.kernels if each.call is not None and each.blocks <= MOST_BLOCKS
+        ]
+        if not len(calls) == len(launched.kernels) <= MOST_KERNELS:
+            return False
+        if shared_bytes(calls) > self.options.target.local_bytes:
+            return False
+        #: The pointers of the kernel: a location for each type of elements there.
+        pointers: dict[tuple[Location, str], Argument] = {}
+        for each, call in zip(launched.kernels, calls, strict=True):
+            for argument, buffer in zip(each.arguments, call.buffers, strict=True):
+                key = argument.location, buffer.dtype.name
+                if key not in pointers or pointers[key].nbytes < argument.nbytes:
+                    pointers[key] = argument
+        numbers = {key: number for number, key in enumerate(pointers)}
+        parameters = [
+            [
+                numbers[x.location, buffer.dtype.name]
+                for x, buffer in zip(each.arguments, call.buffers, strict=True)
+            ]
+            for each, call in zip(launched.kernels, calls, strict=True)
+        ]
+        module = self.memory.device.driver.load(emit_block_loop(calls, parameters, len(pointers)))
+        for first in range(0, times, MOST_TIMES):
+            size = np.int64(min(MOST_TIMES, times - first))
+            self.out.launch(node, [KernelLaunch(module, NAME, 1, tuple(pointers.values()), (size,))])
+        return True
 
     # --- loops of plans ----------------------------------------------------------------------------------
 
@@ -139,10 +206,12 @@ class ProgramCommands(PlanCommands):
         if count % 2 == 0:
             self._run_plan(step, step.body, workspace, target, other)
             target, other = other, target
-        pair = self.part()
-        for present, following in ((target, other), (other, target)):
-            pair._run_plan(step, step.body, workspace, present, following)
-        self.repeat(step.node, (count - 1) // 2, pair.out.commands())
+
+        def add_pair(builder: ProgramCommands) -> None:
+            for present, following in ((target, other), (other, target)):
+                builder._run_plan(step, step.body, workspace, present, following)
+
+        self.repeat(step.node, (count - 1) // 2, add_pair)
 
     def _run_plan(
         self, step: program_plan.LoopStep, plan: Plan, workspace: Location, present: Arrays, results: Arrays
@@ -285,10 +354,12 @@ class ProgramCommands(PlanCommands):
         overwrites = {each.location for each in results} & {inputs[k].location for k in group.operands}
         target, source = (own, other) if count % 2 and not overwrites else (other, own)
         self._launch_group(step, group, inputs, target, workspace)
-        pair = self.part()
-        for present, following in ((target, source), (source, target)):
-            pair._launch_group(step, group, present, following, workspace)
-        self.repeat(step.node, (count - 1) // 2, pair.out.commands())
+
+        def add_pair(builder: ProgramCommands) -> None:
+            for present, following in ((target, source), (source, target)):
+                builder._launch_group(step, group, present, following, workspace)
+
+        self.repeat(step.node, (count - 1) // 2, add_pair)
         if count % 2 == 0:
             self._launch_group(step, group, target, source, workspace)
             target = source

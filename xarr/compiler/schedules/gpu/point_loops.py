@@ -190,7 +190,7 @@ class _Builder:
             moving = [mask if not end else ~mask for mask, end in loop.done.items()]
             condition = condition & reduce(Value.__or__, moving)
         writes = [write for write in loop.writes if write.wide]
-        steps = _Steps(self, point, condition, loop.points(), writes)
+        steps = _StepLoop(self, point, condition, loop.points(), writes)
         stores = [steps.store(self.after[k], Affine(((point, 1),)), k) for k in loop.points()]
         if self.longest is not None:
             stores.append(Store(self.longest, Affine(), steps.count(), Atomic.MAXIMUM))
@@ -201,7 +201,7 @@ class _Builder:
         loop, one = self.loop, Affine()
         assert loop.going is not None
         writes = [write for write in loop.writes if not write.wide]
-        steps = _Steps(self, point, loop.going, loop.scalars(), writes)
+        steps = _StepLoop(self, point, loop.going, loop.scalars(), writes)
         if self.longest is not None:
             longest = steps.carry(load(self.values, self.longest, one))
             assert steps.loop.condition is not None
@@ -212,7 +212,7 @@ class _Builder:
         return [steps.loop, *stores]
 
 
-class _Steps:
+class _StepLoop:
     """The loop over the steps of a point, which carries those of `wanted`, and all that these are computed from."""
 
     def __init__(
