@@ -43,7 +43,7 @@ def run_checked(roots: list[Node], device: Device, run: Run, lock: AbstractConte
 
 @record
 class _Machine:
-    """What computes nodes: `run`, on `device`; `lock` is held where values become those of nodes."""
+    """A device, the function that computes nodes on it, and the lock that is held where they get values."""
 
     device: Device
     run: Run
