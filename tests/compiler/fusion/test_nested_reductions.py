@@ -255,3 +255,22 @@ def test_the_fused_stage_counts_operands_of_an_inner_reduction_once() -> None:
     assert (
         "reads 262.1 kB (least 196.6 kB), writes 67.6 kB (least 2.0 kB), scratch 65.5 kB" in fused.to_text()
     )
+
+
+def scaled_norm(a: Any, b: Any) -> Any:
+    """The norm of each product of rows, by the largest number of each, which the sum of squares needs too."""
+    products = a[:, None, :] * b[None]
+    largest = xarr.max(products, axis=2)
+    return largest * xarr.sqrt(xarr.sum(xarr.square(products / largest[:, :, None]), axis=2))
+
+
+@pytest.mark.parametrize("count", [100, 101])
+def test_a_reduction_inside_of_another_runs_once_where_it_can(count: int) -> None:
+    a, b = (RNG.uniform(1, 2, (50, count)) for _ in range(2))
+    with config(fusion="compiled"):
+        text = str(xarr.lower(scaled_norm, a, b).stage("loops"))
+        result = xarr.jit(scaled_norm)(a, b)
+    # Two accumulators of one loop, for every other element.
+    assert text.count("by maximum") == 2
+    with config(fusion="off"):
+        np.testing.assert_allclose(result, xarr.jit(scaled_norm)(a, b), rtol=1e-14)

@@ -273,13 +273,20 @@ def check(name: str, seed: int, exact: bool) -> None:
             if exact:
                 np.testing.assert_array_equal(mine, theirs)
             else:
-                limit = 200 * float(xarr.finfo(dtype).eps)
+                # Of a product of 20,000 numbers the errors come to some 150 roundings; it may be squared.
+                limit = 400 * float(xarr.finfo(dtype).eps)
                 one, other = mine.astype(float), theirs.astype(float)
                 np.testing.assert_allclose(one, other, rtol=limit, atol=0)
 
 
 @pytest.mark.parametrize("seed", fuzz.seeds(20, 1500))
 def test_whole_numbers_are_the_same(seed: int) -> None:
+    check("nested reductions", seed, exact=True)
+
+
+@pytest.mark.parametrize("seed", [226, 662, 845, 905])
+def test_the_last_element_of_an_odd_number_has_inner_reductions_of_its_own(seed: int) -> None:
+    """Programs that had those of the loop over the other elements, where they were not known."""
     check("nested reductions", seed, exact=True)
 
 

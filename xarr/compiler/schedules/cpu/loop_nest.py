@@ -153,7 +153,9 @@ class Loops:
         self.here = Loop(index_value(self.values, "once"), 1)
         #: Whether elements are computed for the lanes of an inner reduction's loop.
         self._in_lanes = False
-        self._reduced: dict[tuple[Loop, Node, Index, Value | None], tuple[Value, ...]] = {}
+        #: The loops of inner reductions that elements are computed for: the loop around them all, and their indices.
+        self._inside: list[tuple[Loop, frozenset[Value]]] = []
+        self._reduced: dict[tuple[Loop, Node, Index, Value | None, bool], tuple[Value, ...]] = {}
         self.sources: dict[Node, Source] = {}
         for buffer, node in zip(nest.inputs, nest.graph.parameters, strict=True):
             self.sources[node] = self.reader(buffer, node)
@@ -269,12 +271,30 @@ class Loops:
 
     def _inner_source(self, node: Node, number: int) -> Source:
         def source(index: Index, predicate: Value | None) -> Value:
-            key = (self.here, node, index, predicate)
+            here = self.here
+            if predicate is None:
+                self.here = self._outermost_for(index)
+            key = (self.here, node, index, predicate, self._in_lanes)
             if key not in self._reduced:
                 self._reduced[key] = self._reduce(node, index, predicate)
+            self.here = here
             return self._reduced[key][number]
 
         return source
+
+    def _outermost_for(self, index: Index) -> Loop:
+        """The loop in each iteration of which an inner reduction at an index is computed once.
+
+        It is one around the loops of other inner reductions whose indices the index has not.
+        """
+        here, used = self.here, {value for at in index for value, _ in at.terms}
+        if not all(value in self.nest.packing.extents for value in used):
+            return here  # an index that was computed from elements
+        for around, indices in reversed(self._inside):
+            if not used.isdisjoint(indices):
+                break
+            here = around
+        return here
 
     def _reduce(self, node: Node, index: Index, predicate: Value | None) -> tuple[Value, ...]:
         """The results of an inner reduction at an index: written out if it is short, else a loop."""
@@ -354,7 +374,8 @@ class Loops:
             left = width % 2 if not sizes else 0
         chains = 1 if vector or combination.in_order or (width - left) % 2 else 2
         loops.append(self._inner_loop("k", width // chains, vector))
-        self.here.body.append(nest_loops(loops)[0])
+        outside = self.here
+        self._inside.append((outside, frozenset(loop.index for loop in loops)))
         inner = self.elements(loops[-1])
         accumulators = []
         around, self._in_lanes = self._in_lanes, self._in_lanes or vector
@@ -363,6 +384,10 @@ class Loops:
             terms = self._terms(inner, combination, index, [*indices, offset], predicate)
             accumulators.append(combination.accumulator(terms, initial))
         self._in_lanes = around
+        self._inside.pop()
+        self.here = outside
+        # Behind the loops of other reductions inside of this one that do not depend on its indices.
+        outside.body.append(nest_loops(loops)[0])
         accumulate(self.values, loops, accumulators)
         first, *others = [each.results for each in loops[0].accumulators]
         for other in others:
