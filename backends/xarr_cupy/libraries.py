@@ -1,4 +1,4 @@
-"""Operations that libraries of CUDA compute: cuBLAS, cuFFT, cuSOLVER.
+"""Operations that libraries of CUDA compute: cuBLAS, cuFFT, cuSOLVER, CUB.
 
 Products call cuBLAS as it is, since CuPy's own ones copy what is transposed, and have no bfloat16.  So do systems of
 triangular matrices, and LU and products of reflections call cuSOLVER, of which CuPy has no functions, or none for
@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from xarr.compiler.sort_keys import order_of
 from xarr.dtypes import bfloat16
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -44,6 +45,8 @@ _SCALARS: Final = {
 }
 #: cuBLAS counts in int32.
 _MOST: Final = 2**31 - 1
+#: Elements from which CUB sorts them faster than the own merges: before that a block or a few sort them.  A guess.
+_MIN_SORTED: Final = 2**16
 #: The element types of cuFFT and cuSOLVER.
 _DTYPES: Final = (_F32, _F64, _C64, _C128)
 
@@ -365,6 +368,38 @@ def _steps(count: int, *stacks: Any) -> Iterator[list[int]]:
     return ([start + number * step for start, step in starts] for number in range(count))
 
 
+# --- sorts by CUB ------------------------------------------------------------------------------------------------
+
+
+def sorts(node: Node) -> bool:
+    """Whether CUB's radix sort computes a sort: one long row of integers, by themselves.
+
+    The keys of floats would need more than that: zeros of both signs, and all NaNs, keep their order.  With others in
+    tow CuPy sorts numbers of 8 bytes, and gathers by them, which moves as many bytes as merges do.
+    """
+    op = node.op
+    if not isinstance(op, ops.Sort) or len(node.operands) != 1:
+        return False
+    type, order = node.operands[0].tensor_type, order_of(op.comparator)
+    is_row = type.shape[op.dimension] == type.size and _MIN_SORTED <= type.size <= _MOST
+    return (
+        is_row
+        and type.dtype.kind in "iu"
+        and type.dtype.isbuiltin == 1
+        and order is not None
+        and order.array == 0
+    )
+
+
+def _sort(arrays: Any, op: Any, x: Any) -> Sequence[Any]:
+    order = order_of(op.comparator)
+    assert order is not None
+    row = x.reshape(-1)
+    # The complement of an integer is less where the integer is greater.
+    row = ~arrays.sort(~row) if order.columns[0].descending else arrays.sort(row)
+    return [row.reshape(x.shape)]
+
+
 ROUTINES: Final[dict[type[Op], Routine]] = {
     ops.Fft: _fft,
     ops.Cholesky: _cholesky,
@@ -375,6 +410,7 @@ ROUTINES: Final[dict[type[Op], Routine]] = {
     ops.TriangularSolve: _triangular_solve,
     ops.Lu: _lu,
     ops.HouseholderProduct: _householder_product,
+    ops.Sort: _sort,
 }
 #: The library of each, for those who read docs/backends.md.
 LIBRARIES: Final[dict[type[Op], str]] = {
@@ -385,6 +421,7 @@ LIBRARIES: Final[dict[type[Op], str]] = {
         (ops.Cholesky, ops.Eig, ops.Eigh, ops.Svd, ops.Geqrf, ops.HouseholderProduct), "cuSOLVER"
     ),
     ops.Lu: "cuBLAS or cuSOLVER",
+    ops.Sort: "CUB",
 }
 
 
@@ -392,5 +429,7 @@ def computes(node: Node) -> bool:
     """Whether a library computes an operation."""
     if type(node.op) not in ROUTINES:
         return multiplies(node)
+    if isinstance(node.op, ops.Sort):
+        return sorts(node)
     types = [operand.tensor_type for operand in node.operands]
     return all(type.dtype in _DTYPES and type.size for type in types)

@@ -191,6 +191,15 @@ def _refusing(function: Any) -> Any:
     return call
 
 
+def _sort(x: Any) -> Any:
+    """The sort of CuPy, which Thrust has for its own element types alone."""
+    if not isinstance(x, np.ndarray) or x.dtype.char not in "?bBhHiIlLqQefdFD":
+        raise LibraryError(f"sort: unsupported dtype {x.dtype}")
+    if x.ndim == 0:
+        raise LibraryError("sort: Sorting arrays with the rank of zero is not supported")
+    return np.sort(x, kind="stable")
+
+
 _SHARED: Final = (
     *(
         "ascontiguousarray",
@@ -218,6 +227,7 @@ ARRAYS: Final = SimpleNamespace(
             for name in ("cholesky", "eig", "eigh", "inv", "qr", "svd")
         }
     ),
+    sort=_sort,
     cuda=SimpleNamespace(
         cublas=SimpleNamespace(**CUBLAS),
         cusolver=SimpleNamespace(**CUSOLVER),

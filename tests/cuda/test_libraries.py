@@ -10,6 +10,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.compiler.schedules.serial.test_serial_loops import graph_of
 from tests.cuda.emulator.driver import EmulatedDriver
 from tests.cuda.libraries import ARRAYS, CUBLAS, CUSOLVER, LibraryError, gemm_strided_batched_ex
 from xarr import lax
@@ -287,6 +288,37 @@ def cholesky(a: Any, lower: bool) -> Any:
     return libraries.ROUTINES[ops.Cholesky](ARRAYS, node.op, a)[0]
 
 
+# --- sorts -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_ascending", [True, False])
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64"])
+def test_long_rows_of_integers_are_sorted_by_cub(dtype: str, is_ascending: bool, cupy: Any) -> None:
+    info = np.iinfo(dtype)
+    x = np.random.default_rng(0).integers(info.min, info.max, (1, 2**16), dtype, endpoint=True)
+    array = xarr.asarray(x)
+    array.block_until_ready()
+    before = device(cupy).launches
+    result = np.asarray(lax.sort(array) if is_ascending else lax.sort_with(array, lax.gt))
+    assert device(cupy).launches == before
+    wanted = np.sort(x)
+    assert_same(result, wanted if is_ascending else wanted[:, ::-1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype", "count"),
+    [
+        *((shape, "int32", 1) for shape in ((2**16 - 1,), (2, 2**16))),
+        *(((2**16,), dtype, 1) for dtype in ("float32", "bool")),
+        ((2**16,), "int32", 2),
+    ],
+)
+def test_other_sorts_are_kernels(shape: tuple[int, ...], dtype: str, count: int) -> None:
+    graph = graph_of(lambda *x: lax.sort(x, num_keys=1), *[np.zeros(shape, dtype)] * count)
+    (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Sort)]
+    assert not libraries.computes(node)
+
+
 # --- the stand-ins refuse --------------------------------------------------------------------------------------
 
 
@@ -340,6 +372,11 @@ def test_systems_and_factorisations_refuse(call: Any, message: str) -> None:
     x = np.ones(8, "f4")
     with pytest.raises(LibraryError, match=message):
         call(x.ctypes.data)
+
+
+def test_the_sort_refuses_elements_that_thrust_lacks() -> None:
+    with pytest.raises(LibraryError, match="sort: unsupported dtype bfloat16"):
+        ARRAYS.sort(np.zeros(3, xarr.bfloat16))
 
 
 def test_the_others_refuse_short_floats() -> None:
