@@ -17,7 +17,7 @@ import xarr
 from tests.base.test_strictness import run
 from tests.compare import assert_same
 from xarr import backend as backends, doctor
-from xarr.errors import BackendError, ConfigError
+from xarr.errors import BackendError, ConfigError, UnknownBackendError
 from xarr_numpy.backend import NumpyBackend
 
 
@@ -67,6 +67,14 @@ def _load(entry: EntryPoint) -> Any:
     if module == "builtins":
         return getattr(builtins, attribute)
     return getattr(importlib.import_module(module), attribute)
+
+
+@pytest.mark.parametrize("number", ["x", "-1", "", "1.0"])
+def test_what_is_no_number_of_a_device_is_refused(number: str) -> None:
+    with pytest.raises(
+        UnknownBackendError, match=f"backend 'numpy' has no device '{number}': wanted its number"
+    ):
+        xarr.ones(3, device=f"numpy:{number}")
 
 
 def test_unknown_backend() -> None:

@@ -367,6 +367,9 @@ def _unknown(name: str) -> str:
     there_are = f"available: {', '.join(installed)}"
     if name.partition(":")[0].lower() in _ACCELERATORS:
         return f"no backend called {name!r}: the one for GPUs, those of NVIDIA, is 'cupy'; {there_are}"
+    base, colon, number = name.partition(":")
+    if colon and base in installed:
+        return f"backend {base!r} has no device {number!r}: wanted its number, as in '{base}:1'"
     hint = did_you_mean(name, (*installed, *_ALIASES))
     return (
         f"no backend called {name!r}{f'; {hint}' if hint else ''} ({there_are}; another one is a package "

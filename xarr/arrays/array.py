@@ -336,13 +336,11 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
     def to_device(self, device: str, /, *, stream: Any = None) -> Array:
         """Copy the values to a device, given by its name or that of a backend.
 
-        Raises BackendError for an unknown name, InputError for a `stream`, which no device here has.
+        Raises BackendError for an unknown name, InputError for a `stream`: values move on the current one.
         Source: Array API, `to_device`.
         """
         if stream is not None:
-            raise InputError(
-                f"to_device: wanted stream=None, as {self.device} has no streams, got {stream!r}"
-            )
+            raise InputError(f"to_device: wanted stream=None, for the current stream if any, got {stream!r}")
         return self.copy() if device == self.device else handles.move(self, as_device(device))
 
     @names_errors
