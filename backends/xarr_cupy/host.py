@@ -10,7 +10,6 @@ import numpy as np
 
 from xarr.backend import get
 from xarr.compiler.schedules.gpu.builders import RULES
-from xarr.dtypes import SUB_BYTE
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, element_types, parameter
@@ -33,7 +32,6 @@ OPERATIONS: Final[dict[type[Op], str]] = {
 }
 #: What is asked of an operation, where its class is not in the table.
 EMPTY: Final = "arrays without elements, where a result with elements depends on another operand"
-SMALL: Final = "elements of less than a byte"
 COMPUTATION: Final = "a computation that is more than an expression of scalars"
 FORMULA: Final = "an element-wise operation without a formula for this type"
 BATCHES: Final = "whether a loop goes on, after each batch of steps"
@@ -56,8 +54,6 @@ def reasons(node: Node) -> Iterator[str]:
     is_empty = any(isinstance(each, TensorType) and 0 in each.shape for each in types)
     if is_empty or (isinstance(op, ops.Gather) and 0 in op.slice_sizes):
         yield EMPTY
-    if any(isinstance(each, TensorType) and each.dtype in SUB_BYTE for each in types):
-        yield SMALL
     if not all(_is_expression(each) for graph in op.graphs for each in graph.nodes):
         yield COMPUTATION
     if not op.graphs and type(op) not in RULES and (isinstance(op, ops.Iota) or not op.moves):

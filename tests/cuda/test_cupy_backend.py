@@ -374,5 +374,5 @@ def test_two_wheels_of_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_page_names_all_that_leaves_the_device() -> None:
     page = (CHECKOUT / "docs" / "backends.md").read_text(encoding="utf-8")
     named = {*host.OPERATIONS.values(), *host.CONTROL.values()}
-    named |= {host.EMPTY, host.SMALL, host.COMPUTATION, host.FORMULA}
+    named |= {host.EMPTY, host.COMPUTATION, host.FORMULA}
     assert [reason for reason in sorted(named) if f"| {reason} |" not in page] == []

@@ -1,4 +1,4 @@
-"""What the backend `cupy` computes without the host, on the emulated device: arrays without elements."""
+"""What the backend `cupy` computes without the host, on the emulated device: no elements, and those of some bits."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from xarr import lax
+from xarr.dtypes import element_type
 from xarr_cupy import host
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -47,3 +49,80 @@ def test_arrays_without_elements(
     result = (xarr.jit(call) if is_jitted else call)(xarr.asarray(EMPTY), xarr.asarray(VALUES))
     assert_same(result, np.asarray(function(np, EMPTY, VALUES)))
     assert not host.CALLS
+
+
+NARROW = ("int2", "uint2", "int4", "uint4", "float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn")
+#: Numbers of other types, some of which no narrow type has.
+NUMBERS = (
+    np.arange(-300, 300, dtype=np.int32),
+    np.linspace(-20, 20, 401, dtype=np.float32),
+    np.array([np.nan, np.inf, -np.inf, 1e30, -0.0, 0.5, 1.5, 2.5, 3.5, 5.0, 5.0 + 2**-40]),
+    np.array([True, False]),
+    np.array([1 + 2j, -9j, 7.5]),
+    np.arange(-20, 20).astype(xarr.bfloat16),
+)
+#: Functions of two arrays of each narrow type.
+NARROW_CASES: dict[str, Callable[[Any, Any], Any]] = {
+    "add": lax.add,
+    "mul": lax.mul,
+    "lt": lax.lt,
+    "max": lambda x, y: lax.reduce(x, y[0], lax.max, (0,)),
+    "rev": lambda x, y: lax.rev(x, (0,)),
+    "select": lambda x, y: lax.select(lax.eq(x, y), lax.rev(x, (0,)), y),
+    "pad": lambda x, y: lax.pad(x, y[1], ((1, 2, 1),)),
+    "concatenate": lambda x, y: lax.concatenate([x, y], 0),
+    "gather": lambda x, y: x[np.array([1, 0, -1])],
+    "scatter": lambda x, y: x.at[np.array([1, 3])].set(y[:2]),
+    "sort": lambda x, y: lax.sort(lax.rev(x, (0,))),
+    **{
+        f"to {dtype}": lambda x, y, dtype=dtype: lax.convert_element_type(x, dtype)
+        for dtype in (*NARROW, "bool", "int8", "uint64", "float16", "float64", "bfloat16", "complex64")
+    },
+}
+
+
+def call_on(backend: str, function: Callable[..., Any], *operands: Any) -> np.ndarray[Any, Any]:
+    with xarr.use_backend(backend):
+        return np.asarray(xarr.jit(function)(*map(xarr.asarray, operands)))
+
+
+@pytest.mark.parametrize("function", NARROW_CASES.values(), ids=NARROW_CASES)
+def test_elements_of_less_than_a_byte(function: Callable[[Any, Any], Any], cupy: Any) -> None:
+    for name in NARROW:
+        x = np.arange(2 ** element_type(np.dtype(name)).bits, dtype=np.uint8).view(name)
+        operands = np.repeat(x, 4), np.tile(x, 4)
+        host.CALLS.clear()
+        result = call_on("cupy", function, *operands)
+        assert not host.CALLS
+        assert_same(result, call_on("reference", function, *operands))
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_numbers_become_elements_of_less_than_a_byte(name: str, cupy: Any) -> None:
+    for numbers in NUMBERS:
+        host.CALLS.clear()
+        result = call_on("cupy", lambda x: lax.convert_element_type(x, name), numbers)
+        assert not host.CALLS
+        assert_same(result, call_on("reference", lambda x: lax.convert_element_type(x, name), numbers))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *(("bfloat16", "int16"), ("int16", "bfloat16"), ("bfloat16", "float16"), ("float8_e5m2", "uint8")),
+        *(
+            ("uint8", "float8_e4m3fn"),
+            ("int4", "uint4"),
+            ("uint4", "float4_e2m1fn"),
+            ("float4_e2m1fn", "int4"),
+        ),
+    ],
+)
+def test_bits_of_one_width_become_another_type(old: str, new: str, cupy: Any) -> None:
+    bits = element_type(np.dtype(old)).bits
+    x = np.arange(0, 2**bits, 251 if bits == 16 else 1, dtype=f"u{max(bits // 8, 1)}").view(old)
+    host.CALLS.clear()
+    result = call_on("cupy", lambda x: lax.bitcast_convert_type(x, new), x)
+    assert not host.CALLS
+    assert result.dtype == np.dtype(new)
+    assert result.tobytes() == x.tobytes()

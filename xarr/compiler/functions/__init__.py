@@ -28,7 +28,7 @@ from xarr.compiler.functions import (
 )
 from xarr.compiler.functions.conversion import convert, narrow, order_of_bits, register_dtype, widen
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
-from xarr.dtypes import EXTENDED_FLOAT, INTEGER
+from xarr.dtypes import EXTENDED_FLOAT, INTEGER, element_type
 from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
 from xarr.ir.op import Op
@@ -90,7 +90,7 @@ _COMPLEX_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     for op, compute in module.FORMULAS.items()
 }
 #: What depends on the format itself and so cannot be computed in float32 for narrower floats.
-_OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision", "stablehlo.bitcast_convert")
+_OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision")
 
 
 def apply_elementwise(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]) -> Value | None:
@@ -109,11 +109,11 @@ def apply_elementwise(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]
         return _lower_complex(op, operands)
     if isinstance(op, ops.Complex):
         return operands[0].values.complex(*operands)
+    if isinstance(op, ops.BitcastConvert):
+        same = element_type(op.dtype).bits == element_type(dtype).bits and BOOL not in (dtype, op.dtype)
+        return operands[0].bitcast(register_dtype(op.dtype)) if same and op.dtype.kind != "c" else None
     if dtype in EXTENDED_FLOAT:
         return _lower_extended(op, dtype, operands)
-    if isinstance(op, ops.BitcastConvert):
-        same = op.dtype.itemsize == dtype.itemsize and BOOL not in (dtype, op.dtype) and op.dtype.kind != "c"
-        return operands[0].bitcast(register_dtype(op.dtype)) if same else None
     return _lower_register(op, dtype, operands)
 
 

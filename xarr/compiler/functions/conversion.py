@@ -1,7 +1,8 @@
-"""Conversions between element types, among them those that no register holds: bfloat16 and the float8.
+"""Conversions between element types, among them those that no register holds: bfloat16, float8, less than a byte.
 
-Registers hold their bits as unsigned integers.  Results are those of ml_dtypes: to nearest even, and beyond
-the largest number to infinity, or to NaN in the formats that have no infinity.
+Registers hold their bits as unsigned integers; of less than a byte the lower ones of a byte, whose others are 0.
+Results are those of ml_dtypes: to nearest even, and beyond the largest number to infinity, to NaN in the formats that
+have no infinity, or to the largest number in those that have neither.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 
 @dataclass(frozen=True)
 class _Narrow:
-    """A float format of 8 or 16 bits; the codes are those of the magnitude.
+    """A float format of at most 16 bits; the codes are those of the magnitude.
 
     `largest` is the code of the largest number, `beyond` that of what larger numbers become, `nan` the whole
-    code of NaN; `infinite` says whether there are infinities.  Without `signed_zero`, -0 is 0.
+    code of NaN, or of what it becomes; `infinite` says whether there are infinities, `has_nan` whether there is NaN.
+    Without `signed_zero`, -0 is 0.
     """
 
     mantissa: int
@@ -32,16 +34,27 @@ class _Narrow:
     nan: int
     infinite: bool
     signed_zero: bool = True
+    has_nan: bool = True
+    bits: int = 8
 
 
 def _ieee(exponent: int, mantissa: int) -> _Narrow:
     infinity = ((1 << exponent) - 1) << mantissa
     bias = (1 << (exponent - 1)) - 1
-    return _Narrow(mantissa, bias, infinity - 1, infinity, infinity | 1 << (mantissa - 1), True)
+    nan = infinity | 1 << (mantissa - 1)
+    return _Narrow(mantissa, bias, infinity - 1, infinity, nan, True, bits=1 + exponent + mantissa)
 
 
 def _fnuz(mantissa: int, bias: int) -> _Narrow:
     return _Narrow(mantissa, bias, 0x7F, 0x80, 0x80, False, signed_zero=False)
+
+
+def _finite(exponent: int, mantissa: int) -> _Narrow:
+    """A format of numbers alone: larger ones become the largest, NaN becomes -0."""
+    bits = 1 + exponent + mantissa
+    sign = 1 << (bits - 1)
+    bias = (1 << (exponent - 1)) - 1
+    return _Narrow(mantissa, bias, sign - 1, sign - 1, sign, False, has_nan=False, bits=bits)
 
 
 _NARROW: Final = {
@@ -53,6 +66,9 @@ _NARROW: Final = {
     np.dtype(dtypes.float8_e4m3b11fnuz): _fnuz(3, 11),
     np.dtype(dtypes.float8_e4m3fnuz): _fnuz(3, 8),
     np.dtype(dtypes.float8_e5m2fnuz): _fnuz(2, 16),
+    np.dtype(dtypes.float4_e2m1fn): _finite(2, 1),
+    np.dtype(dtypes.float6_e2m3fn): _finite(2, 3),
+    np.dtype(dtypes.float6_e3m2fn): _finite(3, 2),
 }
 _SCALE: Final = np.dtype(dtypes.float8_e8m0fnu)
 _SINGLE: Final = np.dtype(np.float32)
@@ -61,7 +77,8 @@ _SHORT: Final = np.dtype(np.int16)
 
 def register_dtype(dtype: DType) -> DType:
     """The type of a register for an element type: itself, or that of its bits."""
-    return np.dtype(f"u{dtype.itemsize}") if dtype in dtypes.EXTENDED_FLOAT else dtype
+    holds_bits = dtype in dtypes.EXTENDED_FLOAT or dtype in dtypes.SUB_BYTE
+    return np.dtype(f"u{dtype.itemsize}") if holds_bits else dtype
 
 
 def order_of_bits(x: Value, dtype: DType) -> Value:
@@ -76,9 +93,32 @@ def convert(x: Value, old: DType, new: DType) -> Value:
     """An element of type `old` as one of type `new`, both as registers hold them."""
     if old == new:
         return x
-    if old in dtypes.EXTENDED_FLOAT:
+    if old in dtypes.SUB_BYTE_INTEGER:
+        return convert(_widen_integer(x, old), dtypes.SUB_BYTE[old], new)
+    if new in dtypes.SUB_BYTE_INTEGER:
+        return _narrow_integer(x, old, new)
+    if old in _NARROW or old == _SCALE:
         return convert(widen(x, old), _SINGLE, new)
-    return narrow(_odd_float32(x), new) if new in dtypes.EXTENDED_FLOAT else x.convert(new)
+    return narrow(_odd_float32(x), new) if new in _NARROW or new == _SCALE else x.convert(new)
+
+
+def _widen_integer(bits: Value, dtype: DType) -> Value:
+    """Integers of less than a byte as those of a byte."""
+    width = dtypes.element_type(dtype).bits
+    if dtypes.SUB_BYTE[dtype].kind == "u":
+        return bits & ((1 << width) - 1)
+    return (bits << (8 - width)).bitcast(np.int8) >> (8 - width)
+
+
+def _narrow_integer(x: Value, old: DType, new: DType) -> Value:
+    """An element of type `old` as an integer of less than a byte: floats saturate, the bits of others are cut."""
+    wide = dtypes.SUB_BYTE[new]
+    result = convert(x, old, wide)
+    if old in dtypes.FLOAT or old in dtypes.SUB_BYTE:
+        limits = dtypes.info(new)
+        result = result.lt(int(limits.min)).select(result.constant(int(limits.min)), result)
+        result = result.gt(int(limits.max)).select(result.constant(int(limits.max)), result)
+    return result.bitcast(np.uint8) & ((1 << dtypes.element_type(new).bits) - 1)
 
 
 def _odd_float32(x: Value) -> Value:
@@ -101,13 +141,16 @@ def widen(bits: Value, dtype: DType) -> Value:
     if dtype == _SCALE:
         return wide.eq(0xFF).select(0x7FC00000, wide.eq(0).select(0x00400000, wide << 23)).bitcast(np.float32)
     form = _NARROW[dtype]
-    magnitude, sign = wide & 0x7F, (wide & 0x80) << 24
+    magnitude = wide & ((1 << (form.bits - 1)) - 1)
+    sign = (wide >> (form.bits - 1)) << 31
     # Subnormal numbers become normal by a product that is exact.
     shifted = (magnitude << (23 - form.mantissa)).bitcast(np.float32)
     value = (shifted * float(2.0 ** (127 - form.bias))).bitcast(np.uint32) | sign
     if form.infinite:
         special = (magnitude << (23 - form.mantissa)) | sign | 0x7F800000
         return magnitude.gt(form.largest).select(special, value).bitcast(np.float32)
+    if not form.has_nan:
+        return value.bitcast(np.float32)
     nan = (wide if form.nan > 0x7F else magnitude).eq(form.nan)
     return nan.select(sign | 0x7FC00000, value).bitcast(np.float32)
 
@@ -119,7 +162,7 @@ def narrow(x: Value, dtype: DType) -> Value:
     form = _NARROW[dtype]
     unsigned = register_dtype(dtype)
     bits = x.bitcast(np.uint32)
-    sign = (bits >> 31) << (unsigned.itemsize * 8 - 1)
+    sign = (bits >> 31) << (form.bits - 1)
     magnitude = bits & 0x7FFFFFFF
     code = _round_to_code(magnitude, form)
     code = code.gt(form.largest).select(form.beyond, code)

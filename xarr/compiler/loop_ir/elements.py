@@ -17,7 +17,6 @@ from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import gather_index
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
 from xarr.compiler.loop_ir.scalars import DType, Value, Values
-from xarr.dtypes import SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -260,7 +259,7 @@ def computes(node: Node) -> bool:
         return node.tensor_type.size == 1
     if isinstance(op, ops.Iota):
         return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
-    if isinstance(op, ops.BitcastConvert) and op.dtype.itemsize != node.operands[0].dtype.itemsize:
+    if isinstance(op, ops.BitcastConvert) and node.shape != node.operands[0].shape:
         return False
     return type(op) in ROWS or _is_known(op, tuple(operand.dtype for operand in node.operands))
 
@@ -274,12 +273,7 @@ def _is_known(op: Op, dtypes: tuple[DType, ...]) -> bool:
 
 def holds(type: Type) -> bool:
     """Whether loops can hold the elements of arrays of a type."""
-    return (
-        isinstance(type, TensorType)
-        and not type.dynamic
-        and 0 not in type.shape
-        and type.dtype not in SUB_BYTE
-    )
+    return isinstance(type, TensorType) and not type.dynamic and 0 not in type.shape
 
 
 def is_held(node: Node) -> bool:

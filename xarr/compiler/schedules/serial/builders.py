@@ -52,8 +52,7 @@ def program_of(graph: Graph) -> Kernel:
 def computes(node: Node, rules: Mapping[type[Op], Rule] = RULES) -> bool:
     """Whether loops by these rules compute a node.
 
-    Not what has no elements or sizes that are known late, elements of less than a byte, or computations of scalars that
-    are more than expressions.
+    Not what has no elements or sizes that are known late, or computations of scalars that are more than expressions.
     """
     if not all(elements.holds(type) for each in (node, *node.operands) for type in element_types(each.type)):
         return False
