@@ -105,6 +105,58 @@ def test_evaluate_shows_steps(cupy: Any, capsys: pytest.CaptureFixture[str], mon
     assert_same(x, np.eye(3))
 
 
+def body_by_host(k: Any, x: Any) -> Any:
+    """An iteration of which the host computes a part."""
+    return lax.linalg.triangular_solve(xarr.eye(3), x)
+
+
+LOOPS = {
+    "counted": lambda x: lax.fori_loop(0, 7, lambda k, s: lax.cumsum(s, 0), x, progress="own"),
+    "of points": lambda x: lax.fori_loop(0, 7, lambda k, s: s * 0.5 + k, x, progress="own"),
+    "with the host": lambda x: lax.fori_loop(0, 7, body_by_host, x, progress="own"),
+    "of two nested": lambda x: lax.fori_loop(
+        0, 2, lambda k, s: lax.fori_loop(0, 9, lambda k, s: lax.cumsum(s, 0), s), x, progress="own"
+    ),
+    "nested": lambda x: lax.fori_loop(
+        0, 7, lambda k, s: lax.fori_loop(0, 9, lambda k, s: lax.cumsum(s, 0), s), x, progress="own"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_draws_its_bar(
+    name: str, cupy: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(progress, "_LOG", 0)
+    x = np.eye(3)
+    result = np.asarray(xarr.jit(LOOPS[name])(xarr.asarray(x)))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and all(line.startswith("own ") for line in lines)
+    count = 2 if "two" in name else 7
+    assert lines[-1].startswith(f"own 100% |{'█' * 24}| {count}/{count} [")
+    with xarr.use_backend("numpy"):
+        assert_same(result, np.asarray(LOOPS[name](xarr.asarray(x))))
+
+
+def test_a_loop_of_unknown_length_counts_what_it_knows(
+    cupy: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0)
+    monkeypatch.setattr(progress, "_LOG", 0)
+
+    def halve(x: Any) -> Any:
+        return lax.while_loop(lambda s: lax.reduce_sum(s, (0,)) > 1, lambda s: lax.rev(s, (0,)) * 0.5, x)
+
+    x = xarr.asarray(np.arange(5.0) * 100)
+    loop = lax.while_loop(
+        lambda s: lax.reduce_sum(s, (0,)) > 1, lambda s: lax.rev(s, (0,)) * 0.5, x, progress="own"
+    )
+    assert_same(loop, halve(x))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines and " steps [" in lines[-1] and 1 <= int(lines[-1].split()[1]) <= 10
+
+
 # --- faults, on the CuPy wheel, of programs of shapes that no other test has ----------------------------------------
 
 

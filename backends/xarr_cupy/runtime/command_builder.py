@@ -237,11 +237,12 @@ class PlanCommands(ABC):
         """Add the commands of all steps."""
         for index, step in enumerate(self.plan.steps):
             space = self.plan.layout.workspaces[index]
-            self._add(step, self.arena.plus(space.offset if space else 0))
+            self.add_step(step, self.arena.plus(space.offset if space else 0))
             if self.counts:
                 self.out.add(CountingStep(self.node_to_blame(step.node)))
 
-    def _add(self, step: Step, workspace: Location) -> None:
+    def add_step(self, step: Step, workspace: Location) -> None:
+        """Add the commands of a step."""
         inputs = self.operands(step.inputs)
         outputs = self.operands(step.outputs)
         match step:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr.backend import mark_failed
 from xarr.base.custom_calls import run_custom_call
-from xarr.base.progress import StepCounter
+from xarr.base.progress import CountSteps, StepCounter
 from xarr.compiler.plan import program_plan
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -30,12 +30,14 @@ class LocatedArray(NamedTuple):
 class Frame:
     """The memory of one run: arrays by the slots of the table, and their addresses."""
 
-    __slots__ = ("addresses", "arrays", "counter", "device")
+    __slots__ = ("addresses", "arrays", "count", "counter", "device")
 
     def __init__(
         self, device: LoadedDevice, arrays: Sequence[DeviceArray | None], counter: StepCounter | None = None
     ) -> None:
         self.device, self.arrays, self.counter = device, arrays, counter
+        #: Told how many iterations more the outermost loop has done, where that is shown.
+        self.count: CountSteps | None = None
         self.addresses = [0 if each is None else each.address for each in arrays]
 
     def array(self, operand: LocatedArray) -> DeviceArray:

@@ -29,7 +29,7 @@ from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, Scratch
 from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
-from xarr_cupy.runtime.repetitions import Batching, Continuing, Iteration, Looping, Repeating
+from xarr_cupy.runtime.repetitions import Batching, Continuing, Iteration, Looping, Repeating, ShowingProgress
 
 _BOOL: Final = TensorType((), np.dtype(np.bool_))
 _BOOLS: Final = TensorType((2,), np.dtype(np.bool_))
@@ -156,6 +156,18 @@ class ProgramCommands(PlanCommands):
             size = np.int64(min(MOST_TIMES, times - first))
             self.out.launch(node, [KernelLaunch(module, NAME, 1, tuple(pointers.values()), (size,))])
         return True
+
+    def add_step(self, step: program_plan.Step, workspace: Location) -> None:
+        progress = step.op.progress if isinstance(step.op, ops.While) else None
+        is_shown = progress is not None or (self.counts and isinstance(step.op, ops.While))
+        if not is_shown or self.options.conditions is not None or self.options.has_kernels_alone:
+            super().add_step(step, workspace)
+            return
+        loop = self.part()
+        PlanCommands.add_step(loop, step, workspace)
+        carried, commands = self.operands(step.inputs), loop.out.commands()
+        shown = progress, self.counts, step.iterations, carried
+        self.out.add(ShowingProgress(self.node_to_blame(step.node), *shown, commands))
 
     # --- loops of plans ----------------------------------------------------------------------------------
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from xarr.base.progress import CountSteps, show_progress
 from xarr.compiler.plan.program_plan import Step
 from xarr.ir.graph import Node
+from xarr.ir.ops import Progress
 from xarr_cupy import host
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 
@@ -19,16 +23,86 @@ def read_condition(step: Step, holds: LocatedArray, frame: Frame) -> bool:
     return bool(frame.read(holds))
 
 
+@contextmanager
+def outermost_count(frame: Frame) -> Iterator[CountSteps]:
+    """A context with the function that is told of iterations that are done; loops inside are not counted."""
+    count, frame.count = frame.count, None
+    try:
+        yield count or (lambda iterations: None)
+    finally:
+        frame.count = count
+
+
+class ShowingProgress(NamedTuple):
+    """Run a loop and show how far it is, in a bar of its own or, if `counts`, where the steps of the plan are shown.
+
+    `iterations` - how many it has, where that is known, `carried` - the values before the first one, `commands` - the
+    loop.
+    """
+
+    node: Node
+    progress: Progress | None
+    counts: bool
+    iterations: int | None
+    carried: tuple[LocatedArray, ...]
+    commands: Commands
+
+    def run(self, frame: Frame) -> None:
+        progress, total = self.progress, self.iterations
+        if total is None and progress is not None and progress.counter is not None:
+            read = {number: frame.read(self.carried[number]) for number in progress.counter}
+            total = progress.total([read.get(number) for number in range(len(self.carried))])
+        if self.counts and frame.counter is not None:
+            self._run(frame, frame.counter.iterate, total)
+        elif progress is None:
+            run_all(self.commands, frame)
+        else:
+            with show_progress(progress.label, total) as counter:
+                self._run(frame, counter.step, total)
+
+    def _run(self, frame: Frame, tell: CountSteps, total: int | None) -> None:
+        done = 0
+
+        def count(iterations: int) -> None:
+            nonlocal done
+            frame.device.wait()
+            iterations = iterations if total is None else min(iterations, total - done)
+            done += iterations
+            tell(iterations)
+
+        # The last repetition is that of the loop; those before belong to loops inside of its first iterations.
+        numbers = [
+            k for k, each in enumerate(self.commands) if isinstance(each, Repeating | Batching | Looping)
+        ]
+        last = (
+            numbers[-1]
+            if numbers and (self.iterations is None or self.iterations > 2)
+            else len(self.commands)
+        )
+        run_all(self.commands[:last], frame)
+        frame.count = count
+        try:
+            run_all(self.commands[last:], frame)
+        finally:
+            frame.count = None
+        # Iterations that are no repetition of others, or were done by one launch.
+        if total is not None and total > done:
+            count(total - done)
+
+
 class Repeating(NamedTuple):
-    """Run commands so many times."""
+    """Run commands, which are so many iterations of a loop, so many times."""
 
     node: Node
     commands: Commands
     times: int
+    iterations: int = 2
 
     def run(self, frame: Frame) -> None:
-        for _ in range(self.times):
-            run_all(self.commands, frame)
+        with outermost_count(frame) as count:
+            for _ in range(self.times):
+                run_all(self.commands, frame)
+                count(self.iterations)
 
 
 class Continuing(NamedTuple):
@@ -69,14 +143,17 @@ class Batching(NamedTuple):
     def run(self, frame: Frame) -> None:
         run_all(self.start, frame)
         pairs = 1
-        while True:
-            for _ in range(pairs):
-                run_all(self.pair, frame)
-            host.CALLS[self.step.op.name, host.BATCHES] += 1
-            first, second = frame.read(self.conditions)
-            if not (first and second):
-                break
-            pairs = min(2 * pairs, MOST_PAIRS)
+        with outermost_count(frame) as count:
+            while True:
+                for _ in range(pairs):
+                    run_all(self.pair, frame)
+                host.CALLS[self.step.op.name, host.BATCHES] += 1
+                first, second = frame.read(self.conditions)
+                if not (first and second):
+                    break
+                # Of the last batch nobody knows how many were needed.
+                count(2 * pairs)
+                pairs = min(2 * pairs, MOST_PAIRS)
         run_all(self.finish[0 if not first else 1], frame)
 
 
@@ -109,9 +186,11 @@ class Looping(NamedTuple):
     def run(self, frame: Frame) -> None:
         run_all(self.start, frame)
         present = self.iterations[0]
-        while self._holds(present, frame):
-            run_all(present.body, frame)
-            present = self.iterations[present.following]
+        with outermost_count(frame) as count:
+            while self._holds(present, frame):
+                run_all(present.body, frame)
+                present = self.iterations[present.following]
+                count(1)
         run_all(present.finish, frame)
 
     def _holds(self, iteration: Iteration, frame: Frame) -> bool:
