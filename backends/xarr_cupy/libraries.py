@@ -20,6 +20,7 @@ import numpy as np
 from xarr.compiler.sort_keys import order_of
 from xarr.dtypes import bfloat16
 from xarr.ir import ops
+from xarr.ir.computations import lexicographic
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
@@ -372,31 +373,32 @@ def _steps(count: int, *stacks: Any) -> Iterator[list[int]]:
 
 
 def sorts(node: Node) -> bool:
-    """Whether CUB's radix sort computes a sort: one long row of integers, by themselves.
+    """Whether CUB's radix sort computes a sort: one long row of integers or floats, by themselves.
 
-    The keys of floats would need more than that: zeros of both signs, and all NaNs, keep their order.  With others in
-    tow CuPy sorts numbers of 8 bytes, and gathers by them, which moves as many bytes as merges do.
+    With others in tow CuPy sorts numbers of 8 bytes, and gathers by them, which moves as many bytes as merges do.
     """
     op = node.op
     if not isinstance(op, ops.Sort) or len(node.operands) != 1:
         return False
-    type, order = node.operands[0].tensor_type, order_of(op.comparator)
+    type = node.operands[0].tensor_type
     is_row = type.shape[op.dimension] == type.size and _MIN_SORTED <= type.size <= _MOST
-    return (
-        is_row
-        and type.dtype.kind in "iu"
-        and type.dtype.isbuiltin == 1
-        and order is not None
-        and order.array == 0
-    )
+    if not is_row or type.dtype in (_F32, _F64):
+        return is_row and op.comparator == lexicographic([type.dtype], 1)
+    order = order_of(op.comparator)
+    return type.dtype.kind in "iu" and type.dtype.isbuiltin == 1 and order is not None and order.array == 0
 
 
 def _sort(arrays: Any, op: Any, x: Any) -> Sequence[Any]:
-    order = order_of(op.comparator)
-    assert order is not None
     row = x.reshape(-1)
-    # The complement of an integer is less where the integer is greater.
-    row = ~arrays.sort(~row) if order.columns[0].descending else arrays.sort(row)
+    if x.dtype.kind == "f":
+        # CUB takes zeros of both signs for equal, and leaves them in their order, but goes by the bits of NaNs, of
+        # which those with a sign would come first: all become one, the last.
+        row = arrays.sort(arrays.where(row != row, x.dtype.type(np.nan), row))
+    elif (order := order_of(op.comparator)) is not None and order.columns[0].descending:
+        # The complement of an integer is less where the integer is greater.
+        row = ~arrays.sort(~row)
+    else:
+        row = arrays.sort(row)
     return [row.reshape(x.shape)]
 
 

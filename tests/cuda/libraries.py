@@ -197,7 +197,12 @@ def _sort(x: Any) -> Any:
         raise LibraryError(f"sort: unsupported dtype {x.dtype}")
     if x.ndim == 0:
         raise LibraryError("sort: Sorting arrays with the rank of zero is not supported")
-    return np.sort(x, kind="stable")
+    if x.dtype.char not in "fd":
+        return np.sort(x, kind="stable")
+    # CUB goes by bits, but for zeros: NaNs with a sign are the first.
+    bits = np.where(x == 0, 0, x).astype(x.dtype).view(f"i{x.itemsize}")
+    keys = np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)
+    return x[np.argsort(keys, kind="stable")]
 
 
 _SHARED: Final = (

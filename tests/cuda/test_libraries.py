@@ -305,11 +305,30 @@ def test_long_rows_of_integers_are_sorted_by_cub(dtype: str, is_ascending: bool,
     assert_same(result, wanted if is_ascending else wanted[:, ::-1])
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_long_rows_of_floats_are_sorted_by_cub(dtype: str, cupy: Any) -> None:
+    special = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1.0, -1e-40], dtype)
+    x = np.random.default_rng(0).choice(special, 2**16)
+    array = xarr.asarray(x)
+    array.block_until_ready()
+    before = device(cupy).launches
+    result = np.asarray(lax.sort(array))
+    assert device(cupy).launches == before
+    # NumPy's has NaN last and zeros in their order, as that of the library should be.
+    assert_same(result, np.sort(x, kind="stable"))
+
+
+def test_the_sort_of_the_library_has_nan_with_a_sign_first() -> None:
+    made = ARRAYS.sort(np.array([1.0, -0.0, np.nan, -np.nan, 0.0, -1.0], "f4"))
+    assert_same(np.isnan(made), np.array([True, False, False, False, False, True]))
+    assert_same(np.signbit(made[2:4]), np.array([True, False]))
+
+
 @pytest.mark.parametrize(
     ("shape", "dtype", "count"),
     [
         *((shape, "int32", 1) for shape in ((2**16 - 1,), (2, 2**16))),
-        *(((2**16,), dtype, 1) for dtype in ("float32", "bool")),
+        *(((2**16,), dtype, 1) for dtype in ("float16", "bool", "complex64")),
         ((2**16,), "int32", 2),
     ],
 )
