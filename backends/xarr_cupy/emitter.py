@@ -13,7 +13,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, LoopError, Memory, Runs, copied_buffers
 from xarr_cupy.block_kernels import BlockPrinter, WarpPrinter
-from xarr_cupy.kernel_calls import KernelCall, KernelSource
+from xarr_cupy.kernel_calls import DECLARATION, KernelCall, KernelSource
 from xarr_cupy.sizes import Sizes
 from xarr_cupy.spelling import helpers_of
 from xarr_cupy.thread_kernels import ThreadPrinter
@@ -37,14 +37,11 @@ def emit(kernel: Kernel, any_sizes: bool = False, conditions: int = 0) -> Kernel
     calls = []
     for number, (printer, definition) in enumerate(_print_phases(kernel, any_sizes)):
         name = names.setdefault(definition, f"xarr_{len(names)}")
-        arguments = tuple(printer.sizes.arguments.values())
-        calls.append(
-            KernelCall(
-                name, printer.buffers, printer.blocks, _copied_scratch(kernel, number), arguments, definition
-            )
-        )
+        arguments, copied = tuple(printer.sizes.arguments.values()), _copied_scratch(kernel, number)
+        label = kernel.phases[number].label
+        calls.append(KernelCall(name, printer.buffers, printer.blocks, copied, arguments, definition, label))
     names = {_under_conditions(rest, conditions): name for rest, name in names.items()}
-    body = "\n".join([f'extern "C" __global__ void {name}{rest}' for rest, name in names.items()])
+    body = "\n".join([f"{DECLARATION} {name}{rest}" for rest, name in names.items()])
     return KernelSource(f"{helpers_of(body)}\n{body}", tuple(calls))
 
 

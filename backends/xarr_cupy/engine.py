@@ -8,24 +8,47 @@ device.
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from xarr.base.progress import ProgressCallback, StepCounter
-from xarr.compiler.plan.program_plan import Plan
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.plan.program_plan import LibraryCall, Plan
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
+from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
+from xarr_cupy import libraries
 from xarr_cupy.emitter import emit
 from xarr_cupy.kernel_calls import KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
-from xarr_cupy.runtime.command_builder import ARENA, CodeOptions, CommandList, ProgramMemory, root_of
+from xarr_cupy.runtime.command_builder import (
+    ARENA,
+    CodeOptions,
+    CommandList,
+    ProgramMemory,
+    kernel_of_operation,
+    root_of,
+)
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Location
 from xarr_cupy.runtime.loop_commands import ProgramCommands, kernels_of
+
+
+def _comment_of(node: Node) -> str:
+    """A comment with the operation of a node, and the lines that built it or what it consists of."""
+    nodes = [node, *[inner for graph in node.op.graphs for inner in graph.nodes]]
+    lines = dict.fromkeys(
+        f"{os.path.basename(each.source.filename)}:{each.source.line}"
+        for each in nodes
+        if each.source is not None
+    )
+    where = f", built at {', '.join(lines)}" if lines else ""
+    return f"// {node.op.called} -> {node.type.short()}{where}"
 
 
 class DeviceProgram:
@@ -43,15 +66,40 @@ class DeviceProgram:
         self._options = CodeOptions(target, any_sizes)
 
     @cached_property
+    def _kernels(self) -> dict[Kernel, Node]:
+        """The loop programs of its groups, each once, with the first node that it computes."""
+        steps = [step for plan in self.plan.walk() for step in plan.steps]
+        kernels: dict[Kernel, Node] = {}
+        for step in steps:
+            for kernel in kernels_of(step):
+                kernels.setdefault(kernel, step.node)
+        return kernels
+
+    @cached_property
     def sources(self) -> tuple[KernelSource, ...]:
         """The kernels of its groups, each once."""
-        steps = [step for plan in self.plan.walk() for step in plan.steps]
-        kernels = dict.fromkeys(kernel for step in steps for kernel in kernels_of(step))
-        return tuple([emit(kernel, self._options.any_sizes) for kernel in kernels])
+        return tuple([emit(kernel, self._options.any_sizes) for kernel in self._kernels])
+
+    def _standalone_kernels(self) -> dict[Kernel, Node]:
+        """The loop programs of operations that are part of no group, each with the first node that it computes."""
+        nodes = [
+            step.node for plan in self.plan.walk() for step in plan.steps if isinstance(step, LibraryCall)
+        ]
+        kernels: dict[Kernel, Node] = {}
+        for node in nodes:
+            types = tuple([operand.type for operand in node.operands])
+            kernel = kernel_of_operation(node.op, types, self._options.target)
+            if kernel is not None and not libraries.multiplies(node) and not libraries.computes(node):
+                kernels.setdefault(kernel.program, node)
+        return kernels
 
     @property
     def text(self) -> str:
-        return "\n".join([f"{self.plan}\n", *[source.text for source in self.sources]])
+        """The plan, and the kernels under comments with the lines of the program that built what they compute."""
+        rows = [*self._kernels.items(), *self._standalone_kernels().items()]
+        any_sizes = self._options.any_sizes
+        texts = [f"{_comment_of(node)}\n{emit(kernel, any_sizes).with_comments()}" for kernel, node in rows]
+        return "\n".join([f"{self.plan}\n", *texts])
 
     def __str__(self) -> str:
         return self.text

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from xarr.compiler.loop_ir.loops import Buffer
+
+#: What stands before the name of a kernel.
+DECLARATION: Final = 'extern "C" __global__ void'
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,8 @@ class KernelCall:
     * `blocks` - how many run it,
     * `copied` - the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
       may be left out where the output has the memory of the scratch buffer,
-    * `definition` - the text of the kernel from behind its name on.
+    * `definition` - the text of the kernel from behind its name on,
+    * `label` - the operations that it computes, for comments.
     """
 
     name: str
@@ -27,6 +32,7 @@ class KernelCall:
     copied: Buffer | None = None
     sizes: tuple[np.generic, ...] = ()
     definition: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,3 +41,15 @@ class KernelSource:
 
     text: str
     calls: tuple[KernelCall, ...]
+
+    def with_comments(self) -> str:
+        """The text with a comment before each kernel that says what it computes, and how often it is launched."""
+        labels: dict[str, list[str]] = {}
+        for call in self.calls:
+            labels.setdefault(call.name, []).append("a copy of a result" if call.copied else call.label)
+        text = self.text
+        for name, own in labels.items():
+            launches = f"; {len(own)} launches" if len(own) > 1 else ""
+            head = f"{DECLARATION} {name}("
+            text = text.replace(head, f"// {', '.join(dict.fromkeys(own))}{launches}\n{head}")
+        return text

@@ -116,3 +116,42 @@ def test_programs_of_another_schedule_are_refused() -> None:
     function, arrays = CASES["reduce"]
     with pytest.raises(LoopError, match="wanted grid, or grid block"):
         emit(serial.program_of(graph_of(function, *arrays)))
+
+
+def test_a_program_is_printed_with_the_lines_that_built_it(cupy: Any) -> None:
+    def softmax(x: Any) -> Any:
+        e = lax.exp(lax.sub(x, lax.broadcast_in_dim(lax.reduce_max(x, (1,)), x.shape, (0,))))
+        return lax.div(e, lax.broadcast_in_dim(lax.reduce_sum(e, (1,)), x.shape, (0,)))
+
+    printed = xarr.jit(softmax).lower("f32[7,40]").stage("program").text
+    first = softmax.__code__.co_firstlineno
+    lines = {f"test_emitter.py:{first + k}" for k in (1, 2)}
+    (comment,) = [line for line in printed.split("\n") if line.startswith("// div -> f32[7,40], built at ")]
+    assert set(comment.partition("built at ")[2].split(", ")) == lines
+    assert '// reduce, div\nextern "C" __global__ void xarr_0(' in printed
+    np.asarray(xarr.jit(softmax)(xarr.asarray(np.ones((7, 40), np.float32))))
+    # Comments are no part of what is compiled, so that the same operations on other lines are the same text.
+    texts = [each for each in cupy._engine.driver.texts if "xarr_0" in each]
+    assert len(texts) == 1 and "//" not in texts[0] and "int i1" in texts[0]
+
+
+def test_launches_of_one_kernel_are_counted() -> None:
+    x = np.arange(100.0)
+    source = emit(program_of(graph_of(lambda x: lax.sort_with(x, lax.lt), x)))
+    assert "// sort; 6 launches\n" in source.with_comments()
+    assert source.with_comments().count("//") == source.text.count("__global__") < len(source.calls)
+
+
+def test_operands_stand_in_parentheses_only_where_they_must() -> None:
+    printed = text(lambda x: (x - (x - 1) * 2) / (x * x * 3) - -x, "f32[3]")
+    assert "out0[i] = (v1 - (v1 - 1.0f) * 2.0f) / (v1 * v1 * 3.0f) - -v1;" in printed
+    printed = text(lambda x: lax.select((x > 1) & ~((x < 5) | (x == 2)), x, x + 3), "f32[3]")
+    assert "v1 > 1.0f && !(v1 < 5.0f || v1 == 2.0f)" in printed
+    printed = text(lambda x: (x & 3) << 1 | (x ^ 5), "u32[3]")
+    assert "((v1 & 3u) << 1u) | (v1 ^ 5u)" in printed
+
+
+def test_kernels_of_single_operations_are_printed(cupy: Any) -> None:
+    printed = xarr.jit(lambda x: lax.sort(x, dimension=0)).lower("f32[40,3]").stage("program").text
+    assert "// sort\n" in printed and "xarr_0(const float *in0" in printed
+    assert "__global__" not in xarr.jit(lambda x: lax.dot(x, x)).lower("f32[4,4]").stage("program").text

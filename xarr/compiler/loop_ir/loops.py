@@ -237,6 +237,7 @@ class Loop:
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
     `is_of_tile` says that its extent is the schedule's own, that of a tile, which no shape changes.
+    `label`, of an outermost loop, names the operations that the phase computes; nothing but comments depends on it.
     A serial loop may have a `condition` of what an iteration finds: the first in which it does not hold is not run, nor
     are those behind it.  All that an iteration of such a loop carries on is computed before it stores anything.
     """
@@ -252,6 +253,7 @@ class Loop:
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
     is_of_tile: bool = False
+    label: str = ""
     condition: Value | None = None
 
     @property

@@ -166,6 +166,8 @@ class _Pair:
             inner[-1].runs = self.word
             grid[-1].body.append(nest_loops(inner)[0])
         inner[-1].body += self._move_parts(grid_loops(second)[-1].body)
+        labels = [label for phase in self.phases for label in phase.label.split(", ")]
+        grid[0].label = ", ".join(dict.fromkeys(labels))
         return grid[0]
 
     def _move_parts(self, parts: Sequence[Loop | Store]) -> list[Loop | Store]:

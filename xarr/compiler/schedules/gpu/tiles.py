@@ -77,6 +77,7 @@ class _Tiles:
         *_, across, last = grid
         nest_loops(grid)
         last.body += [self._fill(across.index, last.index), self._store(across.index, last.index)]
+        grid[0].label = self.loops[0].label
         return grid[0]
 
     def _fill(self, across: Value, last: Value) -> Loop:

@@ -59,15 +59,18 @@ class SerialLoops:
             for node, buffer in zip(graph.parameters, self.inputs, strict=True)
         }
         self.elements = Elements(self.values, self.sources)
+        #: The operation whose phases are added.
+        self.label = ""
         #: The elements of each result of nodes with a rule.
         self.results: dict[Node, Sequence[Source]] = {}
 
     def kernel(self) -> Kernel:
         """The program."""
         self.add(self.graph)
-        parts = [part for node in self.graph.results for part in self._parts(node)]
+        parts = [(node, *part) for node in self.graph.results for part in self._parts(node)]
         outputs = []
-        for number, (type, source) in enumerate(parts):
+        for number, (node, type, source) in enumerate(parts):
+            self.label = node.op.called
             outputs.append(Buffer(f"out{number}", register_dtype(type.dtype), type.size, "out"))
             out = Scratch(self.values, outputs[-1], type.shape)
             self.phase(type.shape, partial(_copy, out, source))
@@ -88,6 +91,7 @@ class SerialLoops:
             if isinstance(node.op, ops.GetTupleElement):
                 self.sources[node] = self.results[node.operands[0]][node.op.index]
             elif rule is not None:
+                self.label = node.op.called
                 self.results[node] = rule(self, node)
                 if len(self.results[node]) == 1:
                     (self.sources[node],) = self.results[node]
@@ -130,6 +134,7 @@ class SerialLoops:
         outer = [loops[axis] for axis in range(len(shape)) if axis not in ordered]
         outer = outer or [Loop(index_value(self.values, "once"), 1)]
         nest_loops([*outer, *[loops[axis] for axis in ordered]])[-1].body.extend(parts)
+        outer[0].label = self.label
         self.phases.append(outer[0])
 
     def fold(
