@@ -140,3 +140,11 @@ def test_a_fault_in_a_graph_names_its_programs(host: HostDevice) -> None:
     ) as caught:
         y.block_until_ready()
     assert any("launched before" in note and __file__ in note for note in caught.value.__notes__)
+
+
+def test_replays_are_right_on_each_device(device: str) -> None:
+    compiled = xarr.jit(five_kernels)
+    arrays = [xarr.asarray(X + k) for k in range(3)]
+    for number in range(6):
+        for k, x in enumerate(arrays):
+            assert_same(compiled(x, 0.5 * number), compute_expected(X + k, 0.5 * number))

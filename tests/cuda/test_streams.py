@@ -103,3 +103,14 @@ def test_streams_of_threads_wait_for_the_whole_device(host: HostDevice) -> None:
         assert_same(made[0] + 1.0, X)
     assert host.device_waits > before
     assert_same(made[0] + 1.0, X)
+
+
+def test_values_handed_from_stream_to_stream_are_right(device: str) -> None:
+    made, wanted = streams(4), np.arange(300_000.0)
+    x = xarr.asarray(wanted)
+    for number in range(12):
+        with made[number % 4]:
+            # The memory of the one before is free for the stream that it is of.
+            x = (lax.rev(x, (0,)) + float(number)).evaluate()
+        wanted = wanted[::-1] + number
+    assert_same(x, wanted)
