@@ -14,9 +14,10 @@ from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressCallback
 from xarr.compiler.fusion import stage
 from xarr.compiler.passes.empty_arrays import without_empty_operands
+from xarr.compiler.passes.small_branches import with_selects
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.schedule import Kind
-from xarr.compiler.schedules.gpu.builders import SCHEDULES
+from xarr.compiler.schedules.gpu.builders import SCHEDULES, computes
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
@@ -76,7 +77,7 @@ class CupyBackend(AbstractBackend):
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         # A launch costs more than its kernel takes for most arrays, so all that can be one group is.
-        graph = without_empty_operands(graph)
+        graph = with_selects(without_empty_operands(graph), computes)
         return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:

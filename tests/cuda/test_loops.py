@@ -340,6 +340,16 @@ def swap_and_pass(x: Any) -> Any:
     return lax.while_loop(lambda s: s[0], step, (True, x, x * 2, x, x + 1))
 
 
+def branch_in_a_loop(x: Any) -> Any:
+    """A loop whose steps are one of two."""
+
+    def step(state: Any) -> Any:
+        x, i = state
+        return lax.cond(i % 2 == 0, lambda x: x + 1, lambda x: x * 2, xarr.cumsum(x)), i + 1
+
+    return lax.while_loop(lambda s: xarr.max(s[0]) < 10**6, step, (x, 0))
+
+
 GRID: Final = RNG.normal(size=(9, 12))
 #: Loops of groups or plans: functions, arrays, and how often the host reads a condition; the batches are of 1, 2, 4 …
 #: pairs of iterations.
@@ -358,6 +368,7 @@ LOOPS: Final[dict[str, tuple[Function, list[Any], int]]] = {
     "one iteration": (grow_until(37), [np.arange(1, 9)], 1),
     "in place": (in_place, [np.ones((9, 5))], 3),
     "nested": (loops_in_a_loop, [np.arange(6)], 2),
+    "branch": (branch_in_a_loop, [np.arange(6)], 4),
     "passed on": (swap_and_pass, [np.arange(4.0)], 2),
 }
 

@@ -1,0 +1,79 @@
+"""Branches that do little, element by element: all are computed, and a select has the result of one.
+
+For a machine where reading the number of a branch takes longer than computing all of them.  The bits are the same: what
+a branch computes does not depend on whether it is wanted, and element-wise operations neither fail nor go on forever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.types import TensorType
+
+#: Elements that all operations of all branches compute together, and operations, up to which all are computed.
+MOST_ELEMENTS: Final = 2**20
+MOST_OPERATIONS: Final = 64
+#: What a branch may do besides element-wise operations.
+_MOVES: Final = (ops.BroadcastInDim, ops.Constant, ops.Reshape, ops.Slice, ops.Transpose)
+
+
+def with_selects(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
+    """`graph` with selects in place of small branches, all of whose operations the backend `computes` by kernels."""
+    if not any(op.runs_graphs for op in graph.op_classes):
+        return graph
+
+    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+            op = map_graphs(node.op, inner)
+            if isinstance(op, ops.If | ops.Case) and _is_small(op.graphs, computes):
+                return _select(op, operands)
+            return None if op is node.op else node.rebuilt(operands, op)
+
+        return rewritten(graph, rule)
+
+    return OncePerGraph(rewrite)(graph)
+
+
+def _is_small(branches: Sequence[Graph], computes: Callable[[Node], bool]) -> bool:
+    nodes = [node for branch in branches for node in branch.nodes if node not in branch.parameters]
+    if len(nodes) > MOST_OPERATIONS:
+        return False
+    values = [*nodes, *[result for branch in branches for result in branch.results]]
+    types = [node.type for node in values]
+    if not all(isinstance(type, TensorType) and not type.dynamic and type.size for type in types):
+        return False
+    if sum(node.tensor_type.size for node in values) > MOST_ELEMENTS:
+        return False
+    return all(isinstance(each.op, ops.Constant) or (_is_plain(each) and computes(each)) for each in nodes)
+
+
+def _is_plain(node: Node) -> bool:
+    return node.op.is_elementwise or isinstance(node.op, _MOVES)
+
+
+def _select(op: ops.If | ops.Case, operands: tuple[Node, ...]) -> Node:
+    """The results of one branch, by the first operand, of those of all."""
+    number, *arguments = operands
+    *others, last = [branch.inline(*arguments) for branch in op.graphs]
+    results = list(last)
+    # The last branch is that of all numbers that no other one has.
+    for k, branch in reversed(list(enumerate(others))):
+        chosen = number if isinstance(op, ops.If) else _equals(number, k)
+        results = [_choose(chosen, *pair) for pair in zip(branch, results, strict=True)]
+    return results[0] if len(results) == 1 else Node(ops.Tuple(), tuple(results))
+
+
+def _equals(number: Node, constant: int) -> Node:
+    other = Node(ops.Constant.of(np.asarray(constant, number.dtype)))
+    return Node(ops.Compare("EQ"), (number, other))
+
+
+def _choose(chosen: Node, on_true: Node, on_false: Node) -> Node:
+    shape = on_true.shape
+    mask = Node(ops.BroadcastInDim(shape, ()), (chosen,)) if shape else chosen
+    return Node(ops.Select(), (mask, on_true, on_false))
