@@ -76,7 +76,8 @@ class Row:
     * `share` - of the copy bandwidth that is wanted, None where none is,
     * `tolerance` - units in the last place of float32 of the greatest element by which results may differ,
     * `deterministic` - the setting of that name,
-    * `iterations` - how often a loop of the program runs, whose kernels count once each time.
+    * `iterations` - how often a loop of the program runs, whose kernels count once each time,
+    * `unequal` - the part of a result of integers that may differ.
     """
 
     letter: str
@@ -90,6 +91,7 @@ class Row:
     tolerance: float = 64
     deterministic: bool = True
     iterations: int = 0
+    unequal: float = 0
 
 
 def fuse(cp: Any, function: Function) -> Function:

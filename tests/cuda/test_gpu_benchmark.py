@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,7 +133,7 @@ def test_the_command_prints_findings_and_writes_them(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--rows", "z"), "wanted letters from a to n, got z"),
+        (("--rows", "z"), "wanted letters from a to o, got z"),
         (("--dtypes", "float64"), "wanted some of float32, bfloat16, uint8, int32, uint32, got float64"),
     ],
 )
@@ -140,3 +143,97 @@ def test_options_that_mean_nothing(
     with pytest.raises(SystemExit):
         modules("gpu").main(["--static", *arguments])
     assert message in capsys.readouterr().err
+
+
+# --- timed, on the emulated device, with NumPy for CuPy ------------------------------------------------------
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.usefixtures("cupy")
+@pytest.mark.parametrize("letter", "abcdefghijklmn")
+def test_rows_of_each_letter_run_and_agree_with_numpy(modules: Any, letter: str) -> None:
+    gpu_rows, peers, timing = (modules(f"gpu_rows{name}") for name in ("", ".peers", ".timing"))
+    rates = timing.Rates(1e9, 2e9, {"float32": 1e9, "int32": 1e9})
+    pairs = timing.in_order([row for row in gpu_rows.ROWS if row.letter == letter], [])
+    pairs = [(row, dtype) for row, dtype in pairs if dtype == row.dtypes[0]]
+    lines = list(timing.timed_lines(pairs, peers.Peers(np), rates, 1e9, 1e-6, small=True))
+    assert len(lines) == len(pairs) > 0
+    for line in lines:
+        assert not line.reasons, line
+        assert {"xarr", "lazy"} <= line.seconds.keys()
+        assert letter == "l" or "cupy" in line.seconds
+        assert line.share > 0
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.usefixtures("cupy")
+def test_the_command_times_what_fits_and_says_what_is_met(
+    modules: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    gpu, peers = modules("gpu"), modules("gpu_rows.peers")
+    figures = tmp_path / "gpu.json"
+    arguments = ["--small", "--quick", "--rows", "a", "--dtypes", "float32", "--json", str(figures)]
+    assert gpu.main(arguments, peers.Peers(np)) == 0
+    printed = capsys.readouterr().out
+    assert "no device: an emulated one" in printed
+    assert "copies, GB/s read and written: cudaMemcpy" in printed
+    line = next(
+        line for line in printed.splitlines() if line.startswith("(a) chain of 6, 10^8 float32: cupy ")
+    )
+    assert re.search(
+        r"; \d+\.\d\d × cupy; \d+% of the bandwidth; \[≥ 85% of the bandwidth: (met|MISSED)\]", line
+    )
+    lines = json.loads(figures.read_text(encoding="utf-8"))["lines"]
+    assert [each["name"] for each in lines] == ["chain of 6, 10^5", "chain of 6, 10^8"]
+    assert gpu.main([*arguments, "--seconds", "-1"], peers.Peers(np)) == 0
+    assert "2 lines do not fit in -1 seconds" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+@pytest.mark.usefixtures("cupy")
+def test_wrong_results_and_contenders_that_cannot_are_told(modules: Any) -> None:
+    row, peers, timing = (modules(f"gpu_rows.{name}") for name in ("row", "peers", "timing"))
+    rates = timing.Rates(1e9, 1e9, {})
+
+    def line(by_cupy: Any, program: Any = lambda x: x * 2) -> Any:
+        case = row.Case(lambda xp, lax: program, (row.Input((100,), "float32"),), by_cupy)
+        every = row.Row("a", "a test", lambda dtype: case, (), ())
+        return timing.timed_line(every, "float32", case, peers.Peers(np), rates, 1e-6)
+
+    def refuse(x: Any) -> Any:
+        raise TypeError("no such kernel\nsecond line")
+
+    right = line({"cupy": lambda cp: lambda x: x + x, "cupy best": lambda cp: refuse})
+    assert set(right.seconds) == {"cupy", "xarr", "lazy"}
+    assert right.reasons == {"cupy best": "TypeError: no such kernel"}
+    assert not right.is_wrong
+    wrong = line({"cupy": lambda cp: lambda x: x + x}, lambda x: x * 2.001)
+    assert wrong.is_wrong
+    assert set(wrong.seconds) == {"cupy"}
+    assert wrong.reasons["xarr"].startswith("WRONG: by up to ")
+    assert wrong.verdicts[0].startswith("xarr: WRONG")
+    assert line({"cupy": lambda cp: lambda x: (x, x)}).reasons["xarr"] == "WRONG: 1 results, wanted 2"
+    assert line({"cupy": lambda cp: lambda x: x[:3]}).reasons["xarr"] == "WRONG: 100 elements, wanted 3"
+    assert line({"cupy": lambda cp: lambda x: x > 0}, lambda x: x < 0).is_wrong
+
+
+def test_ratios_are_to_the_fastest_spelling(modules: Any) -> None:
+    timing = modules("gpu_rows.timing")
+    times = {"xarr": 2.0, "cupy": 4.0, "cupy best": 1.0, "jax": 1.8}
+    line = timing.TimedLine("a", "a test", "float32", times, share=0.9, wanted_share=0.85)
+    assert line.ratio("cupy") == 2
+    assert line.ratio("torch") is None
+    assert line.verdicts == ["≥ 85% of the bandwidth: met", "≤ 1.03 × cupy: MISSED", "≤ 1.2 × jax: met"]
+
+
+def test_the_important_come_first(modules: Any) -> None:
+    pairs = modules("gpu_rows.timing").in_order(modules("gpu_rows").ROWS, [])
+    assert [pairs[0][0].letter, pairs[0][1]] == ["a", "float32"]
+    dtypes = [row.dtypes.index(dtype) for row, dtype in pairs]
+    assert dtypes == sorted(dtypes)
+
+
+@pytest.mark.thorough
+def test_first_calls_are_timed_in_new_processes(modules: Any) -> None:
+    cold, warm = modules("gpu_rows.first_calls").first_calls(["xarr"], backend="numpy")["xarr"]
+    assert cold > 0 < warm
