@@ -18,7 +18,6 @@ from gpu_rows.row import Case, Row
 from xarr.base.configuration import current as config
 from xarr.compiler.loop_ir.loops import Loop, loads_of
 from xarr.compiler.loop_ir.scalars import Value, in_order
-from xarr.compiler.plan import program_plan
 from xarr_cupy import driver
 from xarr_cupy.emitter import KernelSource
 from xarr_cupy.runtime.commands import (
@@ -30,7 +29,8 @@ from xarr_cupy.runtime.commands import (
     compute_by_library,
 )
 from xarr_cupy.runtime.launches import KernelLaunch, Launches, MemoryCopy
-from xarr_cupy.runtime.loop_commands import Looping
+from xarr_cupy.runtime.loop_commands import kernels_of
+from xarr_cupy.runtime.repetitions import Batching, Continuing, Looping, Repeating
 
 
 class ListingMemory:
@@ -168,6 +168,19 @@ def _work_of_command(command: Any, accesses: dict[Any, int], iterations: int) ->
             work.host += [f"{iterations + 1} × condition of a loop"]
             work.add(_work(second.finish, accesses, iterations))
             return work
+        case Repeating():
+            work = Work()
+            work.add(_work(command.commands, accesses, iterations), command.times)
+            return work
+        case Batching():
+            work = _work((*command.start, *command.finish[1]), accesses, iterations)
+            work.add(_work(command.pair, accesses, iterations), -(-iterations // 2))
+            work.host.append("condition of a loop, now and then")
+            return work
+        case Continuing():
+            work = _work(command.first, accesses, iterations)
+            work.host.append("whether a loop goes on")
+            return work
         case _:
             return Work(host=[type(command).__name__])
 
@@ -192,8 +205,8 @@ def _accesses(program: Any) -> dict[Any, int]:
     """Bytes that kernels of the groups of a program ask for, by text, name and sizes."""
     accesses: dict[Any, int] = {}
     steps = [step for plan in program.plan.walk() for step in plan.steps]
-    kernels = [step.program for step in steps if isinstance(step, program_plan.Launch)]
-    for kernel, source in zip(dict.fromkeys(each for each in kernels if each), program.sources, strict=True):
+    kernels = dict.fromkeys(kernel for step in steps for kernel in kernels_of(step))
+    for kernel, source in zip(kernels, program.sources, strict=True):
         _note_accesses(kernel.phases, source, accesses)
     return accesses
 

@@ -30,7 +30,7 @@ MEMORY_PART: Final = 0.9
 
 @dataclass(frozen=True)
 class Rates:
-    """What the device does in a second: bytes read and written by a copy, of CUDA and by a kernel; flops by dtype."""
+    """The device's own rates in a second: bytes read and written by a copy, of CUDA and by a kernel; flops by dtype."""
 
     memcpy: float
     kernel: float
@@ -62,7 +62,7 @@ class TimedLine:
 
     @property
     def verdicts(self) -> list[str]:
-        """What is wanted, and whether it is met."""
+        """Each thing that is wanted, and whether it is met."""
         if "xarr" not in self.seconds:
             return [f"xarr: {self.reasons.get('xarr', 'no figure')}"]
         wanted: list[tuple[str, bool]] = []
