@@ -9,7 +9,7 @@ import gc
 import importlib
 import shutil
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -31,11 +31,12 @@ VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
 DTYPES = ("bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128")
 NARROW = ("bfloat16", "float8_e5m2", "float8_e4m3fn")
 
-both = pytest.mark.parametrize(
+on_each_device = pytest.mark.parametrize(
     "lend",
     [
         pytest.param("cupy", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")),
         "host",
+        pytest.param("gpu", marks=pytest.mark.gpu),
     ],
     indirect=True,
 )
@@ -83,20 +84,28 @@ class Described:
 
 
 @pytest.fixture
-def lend(request: pytest.FixtureRequest) -> Callable[..., Any]:
+def lend(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
     """Make an array of another library, for which `lies_on_device` holds, of these values."""
-    request.getfixturevalue(request.param)
-    if request.param == "cupy":
-        return lambda values, ordinal=0: GpuArray(np.array(values), ordinal)
+    if request.param == "gpu":
+        with xarr.use_backend("cupy"):
+            yield make_by_cupy
+    else:
+        request.getfixturevalue(request.param)
+        yield make_by_cupy if request.param == "host" else make_emulated
+
+
+def make_emulated(values: Any, ordinal: int = 0) -> GpuArray:
+    return GpuArray(np.array(values), ordinal)
+
+
+def make_by_cupy(values: Any, ordinal: int = 0) -> Any:
     cupy = importlib.import_module("cupy")
-
-    def make(values: Any, ordinal: int = 0) -> Any:
-        with cupy.cuda.Device(ordinal):
-            result = cupy.ndarray(np.shape(values), np.asarray(values).dtype)
-            result.set(np.asarray(values, order="C"))
-        return result
-
-    return make
+    if ordinal >= cupy.cuda.runtime.getDeviceCount():
+        pytest.skip("needs two GPUs")
+    with cupy.cuda.Device(ordinal):
+        result = cupy.ndarray(np.shape(values), np.asarray(values).dtype)
+        result.set(np.asarray(values, order="C"))
+    return result
 
 
 def address_of(x: Any) -> int:
@@ -112,7 +121,7 @@ def fill(x: Any, value: float) -> None:
         x.set(np.full(x.shape, value, x.dtype))
 
 
-@both
+@on_each_device
 def test_only_arrays_of_others_on_a_gpu_lie_there(lend: Any) -> None:
     for x in (lend(VALUES), Described(lend(VALUES))):
         assert device_arrays.lies_on_device(x)
@@ -133,7 +142,7 @@ def test_only_arrays_of_others_on_a_gpu_lie_there(lend: Any) -> None:
 # --- in --------------------------------------------------------------------------------------------------
 
 
-@both
+@on_each_device
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_element_type_comes_in_on_the_device(lend: Any, dtype: str) -> None:
     values = VALUES.astype(dtype)
@@ -143,7 +152,7 @@ def test_every_element_type_comes_in_on_the_device(lend: Any, dtype: str) -> Non
         assert_same(result, values)
 
 
-@both
+@on_each_device
 @pytest.mark.parametrize("copy", [None, True, False])
 def test_memory_is_shared_on_demand_only(lend: Any, copy: bool | None) -> None:
     x = lend(VALUES)
@@ -157,7 +166,7 @@ def test_memory_is_shared_on_demand_only(lend: Any, copy: bool | None) -> None:
     assert_same(doubled, wanted * 2)
 
 
-@both
+@on_each_device
 def test_nothing_goes_by_the_host(lend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     x, first = lend(VALUES), get("cupy")._engine.driver
     upload = first.upload
@@ -182,7 +191,7 @@ VIEWS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@both
+@on_each_device
 @pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
 def test_strides_are_copied_on_the_device(lend: Any, view: Callable[[Any], Any]) -> None:
     values = np.arange(12, dtype=np.int16).reshape(3, 4)
@@ -195,14 +204,14 @@ def test_strides_are_copied_on_the_device(lend: Any, view: Callable[[Any], Any])
         xarr.asarray(view(x), copy=False)
 
 
-@both
+@on_each_device
 def test_rows_of_a_larger_array_are_shared(lend: Any) -> None:
     x = lend(VALUES)
     assert_same(xarr.asarray(x[1:], copy=False), VALUES[1:])
     assert_same(xarr.asarray(x[1, 2:3], copy=False), VALUES[1, 2:3])
 
 
-@both
+@on_each_device
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 1), (3, 1)], ids=str)
 def test_shapes_at_the_edge_go_in_and_out(lend: Any, shape: tuple[int, ...]) -> None:
     values = np.ones(shape)
@@ -226,7 +235,7 @@ class Passed:
         return self.array.__dlpack__(**options)
 
 
-@both
+@on_each_device
 @pytest.mark.parametrize("dtype", NARROW)
 def test_floats_that_numpy_lacks_go_out_and_in(lend: Any, dtype: str) -> None:
     values = VALUES.astype(getattr(ml_dtypes, dtype))
@@ -236,7 +245,7 @@ def test_floats_that_numpy_lacks_go_out_and_in(lend: Any, dtype: str) -> None:
     assert_same(result + result, values + values)
 
 
-@both
+@on_each_device
 def test_arrays_on_the_second_device_stay_there(lend: Any) -> None:
     x = lend(VALUES, 1)
     for copy in (None, False):
@@ -251,7 +260,7 @@ def test_arrays_on_the_second_device_stay_there(lend: Any) -> None:
         xarr.asarray(x, device="cuda:0", copy=False)
 
 
-@both
+@on_each_device
 def test_a_device_on_the_host_gets_a_copy(lend: Any) -> None:
     x = lend(VALUES)
     for result in (xarr.asarray(x, device="cpu"), xarr.from_dlpack(x.T, device="cpu").T):
@@ -263,7 +272,7 @@ def test_a_device_on_the_host_gets_a_copy(lend: Any) -> None:
         xarr.asarray(x, device="cpu", copy=False)
 
 
-@both
+@on_each_device
 def test_the_default_backend_is_not_asked(lend: Any) -> None:
     x = lend(VALUES)
     with xarr.use_backend("numpy"):
@@ -271,7 +280,7 @@ def test_the_default_backend_is_not_asked(lend: Any) -> None:
         assert_same(xarr.asarray(x, dtype="float64"), VALUES.astype("f8"))
 
 
-@both
+@on_each_device
 def test_they_are_operands(lend: Any) -> None:
     x, y = xarr.asarray(VALUES), lend(VALUES)
     calls: list[Callable[[], Any]] = [
@@ -293,7 +302,15 @@ def test_they_are_operands(lend: Any) -> None:
     assert_same(total, VALUES)
 
 
-@both
+@on_each_device
+def test_jitted_functions_take_them_again_and_again(lend: Any) -> None:
+    double = xarr.jit(lambda x: x * 2)
+    for k in range(4):
+        assert_same(double(lend(VALUES + k)), (VALUES + k) * 2)
+    assert double.compilations == 1
+
+
+@on_each_device
 def test_old_producers_are_read(lend: Any, request: pytest.FixtureRequest) -> None:
     if "emulated" not in get("cupy")._engine.driver.description:
         pytest.skip("the test's own arrays lie in no memory of CuPy's")
@@ -307,7 +324,7 @@ def test_old_producers_are_read(lend: Any, request: pytest.FixtureRequest) -> No
     ]
 
 
-@both
+@on_each_device
 def test_memory_by_the_interface_of_cuda_arrays(lend: Any) -> None:
     x = lend(VALUES)
     assert_same(xarr.asarray(Described(x)), VALUES)
@@ -334,26 +351,27 @@ def test_the_second_device_by_the_interface_of_cuda_arrays(host: HostDevice) -> 
     assert_same(result, np.ones(3, np.float32))
 
 
-def test_elements_that_xarr_lacks_are_refused(cupy: Any) -> None:
+def test_capsules_that_xarr_cannot_read_are_refused(cupy: Any) -> None:
+    def name_unknown_elements(capsule: Any) -> None:
+        dlpack._tensor_of(capsule).code = 99
+
+    def name_a_later_version(capsule: Any) -> None:
+        dlpack._Versioned.from_address(dlpack._pointer(capsule, b"dltensor_versioned")).major = 2
+
     class Wrong(GpuArray):
         def __dlpack__(self, **options: Any) -> Any:
             capsule = super().__dlpack__(**options)
-            dlpack._tensor_of(capsule).code = 99
+            self.change(capsule)
             return capsule
 
-    with pytest.raises(BackendError, match="the memory of Wrong cannot be read"):
-        xarr.asarray(Wrong(VALUES.copy()))
-
-
-def test_a_later_version_of_dlpack_is_refused(cupy: Any) -> None:
-    class Later(GpuArray):
-        def __dlpack__(self, **options: Any) -> Any:
-            capsule = super().__dlpack__(**options)
-            dlpack._Versioned.from_address(dlpack._pointer(capsule, b"dltensor_versioned")).major = 2
-            return capsule
-
-    with pytest.raises(BackendError, match=r"wanted DLPack 1\.x, got 2\.0"):
-        xarr.asarray(Later(VALUES.copy()))
+    for change, wanted in (
+        (name_unknown_elements, "the memory of Wrong cannot be read"),
+        (name_a_later_version, r"wanted DLPack 1\.x, got 2\.0"),
+    ):
+        x = Wrong(VALUES.copy())
+        x.change = change
+        with pytest.raises(BackendError, match=wanted):
+            xarr.asarray(x)
 
 
 # --- streams ---------------------------------------------------------------------------------------------
@@ -413,7 +431,7 @@ def test_consumers_wait_for_the_stream_that_computes(host: HostDevice) -> None:
     assert set(host.waits) == {(0, stream.ptr), (stream.ptr, 0)}
 
 
-@both
+@on_each_device
 def test_streams_that_are_none_are_refused(lend: Any) -> None:
     for stream in (-2, "1", 1.5):
         with pytest.raises(
@@ -439,7 +457,7 @@ def test_cupy_reads_arrays_without_a_copy(host: HostDevice) -> None:
     assert there.__dlpack_device__() == (CUDA, 1)
 
 
-@both
+@on_each_device
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_element_type_goes_out_and_in(lend: Any, dtype: str) -> None:
     x = xarr.asarray(VALUES.astype(dtype))
@@ -451,7 +469,7 @@ def test_every_element_type_goes_out_and_in(lend: Any, dtype: str) -> None:
     assert_same(described, x)
 
 
-@both
+@on_each_device
 def test_lent_memory_is_read_only_and_old_consumers_get_a_copy(lend: Any) -> None:
     x = xarr.asarray(VALUES)
 
@@ -471,7 +489,7 @@ def test_lent_memory_is_read_only_and_old_consumers_get_a_copy(lend: Any) -> Non
     assert x.__cuda_array_interface__["data"] == (address, True)
 
 
-@both
+@on_each_device
 def test_the_host_gets_a_copy(lend: Any) -> None:
     x = xarr.asarray(VALUES)
     assert_same(np.asarray(x), VALUES)
@@ -484,15 +502,11 @@ def test_the_host_gets_a_copy(lend: Any) -> None:
         x.__dlpack__(dl_device=(2, 1))
 
 
-@both
-def test_the_device_is_told_without_computing(lend: Any) -> None:
+@on_each_device
+def test_what_has_no_interface_says_so_without_computing(lend: Any) -> None:
     x = xarr.asarray(VALUES) + 1
     assert x.__dlpack_device__() == (CUDA, 0)
     assert not x.is_evaluated
-
-
-@both
-def test_what_has_no_interface_says_so(lend: Any) -> None:
     arrays = [xarr.ones(3, device="cpu"), xarr.ones(3, dtype="bfloat16"), xarr.ones(3, dtype="int4")]
     for x in arrays:
         assert not hasattr(x, "__cuda_array_interface__")
@@ -509,7 +523,7 @@ def test_what_has_no_interface_says_so(lend: Any) -> None:
 # --- lifetimes -------------------------------------------------------------------------------------------
 
 
-@both
+@on_each_device
 def test_borrowed_memory_lives_as_long_as_the_array(lend: Any) -> None:
     x = lend(VALUES)
     result = xarr.asarray(x, copy=False)
@@ -542,7 +556,7 @@ def test_lent_memory_lives_as_long_as_the_consumer(host: HostDevice) -> None:
     assert not device_memory._lent
 
 
-@both
+@on_each_device
 def test_memory_that_others_hold_is_not_written_over(lend: Any) -> None:
     double = xarr.jit(lambda x: x * 2, donate_argnums=0)
     x = lend(VALUES)
