@@ -180,6 +180,8 @@ class BlockPrinter(WarpPrinter):
 
     def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
         super().__init__(kernel, phase, sizes)
+        #: Whether a line is run by all threads, each for an iteration of its own.
+        self.is_lockstep = False
         used = {store.buffer for loop in phase.walk() for store in loop.stores()}
         self.shared = [each for each in kernel.locals if each.memory is Memory.SHARED and each in used]
 
@@ -200,8 +202,35 @@ class BlockPrinter(WarpPrinter):
     def head(self) -> str:
         return f"for (int i = blockIdx.x; i < {self.grid_size()}; i += gridDim.x) {{"
 
+    def loop(self, loop: Loop) -> None:
+        if loop.runs == Runs.LOCKSTEP:
+            self.lockstep(loop)
+        else:
+            super().loop(loop)
+
+    def lockstep(self, loop: Loop) -> None:
+        """The body of a loop of which each thread has an iteration; before and after what they share they meet."""
+        if loop.extent != self.threads or loop.carries or loop.accumulators:
+            raise LoopError(f"no CUDA C++ for a loop in lockstep but of {self.threads} iterations alone")
+        self.sizes.note_loop(loop)
+        self.names[loop.index] = self.new("thread")
+        self.line(f"const int {self.names[loop.index]} = {self.own};")
+        self.is_alone = self.is_lockstep = True
+        self.body(loop.body)
+        self.is_alone = self.is_lockstep = False
+        self.line(self.barrier)
+
+    def share_in_lockstep(self, loop: Loop) -> None:
+        """A shared loop inside of one in lockstep: threads may still read what it writes."""
+        self.line(self.barrier)
+        self.is_alone = self.is_lockstep = False
+        self.shared_loop(loop)
+        self.is_alone = self.is_lockstep = True
+
     def shared_loop(self, loop: Loop) -> None:
-        if loop.prefixes and not (self.is_alone or loop.carries or loop.search):
+        if self.is_lockstep:
+            self.share_in_lockstep(loop)
+        elif loop.prefixes and not (self.is_alone or loop.carries or loop.search):
             self.running_totals(loop)
         else:
             super().shared_loop(loop)

@@ -16,7 +16,7 @@ import numpy as np
 import xarr
 from gpu_rows.row import Case, Row
 from xarr.base.configuration import current as config
-from xarr.compiler.loop_ir.loops import Loop, loads_of
+from xarr.compiler.loop_ir.loops import Loop, Runs, loads_of
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr_cupy import driver
 from xarr_cupy.emitter import KernelSource
@@ -226,8 +226,12 @@ def accessed_bytes(phase: Loop) -> int:
     counts: dict[Value, int] = {}
     total = 0
 
-    def visit(loop: Loop, outer: dict[Value, int], times: int) -> None:
+    def visit(loop: Loop, outer: dict[Value, int], times: int, threads: int = 1) -> None:
         nonlocal total
+        threads = int(loop.max_iterations) if Runs.LOCKSTEP in loop.runs else threads
+        if threads > 1 and Runs.BLOCK in loop.runs:  # Once for all threads, and not for each.
+            outer = {each: count // threads if count >= times else count for each, count in outer.items()}
+            times, threads = times // threads, 1
         times *= int(loop.max_iterations)
         inside = {**outer, loop.index: times}
         for carry in loop.carries:
@@ -241,7 +245,7 @@ def accessed_bytes(phase: Loop) -> int:
                 counts[value] = max(counts.get(value, 1), *needed, 1)
         for part in loop.body:
             if isinstance(part, Loop):
-                visit(part, inside, times)
+                visit(part, inside, times, threads)
 
     visit(phase, {}, 1)
     for value in loads_of(phase):

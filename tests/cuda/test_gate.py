@@ -163,6 +163,19 @@ def test_tiles_and_tables_compile(dtype: str) -> None:
     check(text)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "bool", "int64", "float32", "bfloat16", "complex128"])
+def test_products_by_tiles_compile(dtype: str) -> None:
+    x, y = xarr.ones((8, 70, 40), dtype=dtype), xarr.ones((8, 40, 65), dtype=dtype)
+    text = text_of(lambda x, y: lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), x, y)
+    assert "__shared__" in text
+    check(text)
+    if dtype != "bool":
+        x, y = xarr.ones((2, 5, 36, 36), dtype=dtype), xarr.ones((17, 5, 3, 3), dtype=dtype)
+        text = text_of(lambda x, y: lax.conv_general_dilated(x, y, (1, 1), "SAME"), x, y)
+        assert "__shared__" in text
+        check(text)
+
+
 @pytest.mark.parametrize("shape", [(5, 300), (20, 64)])
 def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
     for function in (softmax, layer_norm):

@@ -43,6 +43,9 @@ class Runs(Flag):
     GRID = auto()
     BLOCK = auto()
     WARP = auto()
+    #: The threads of a block have an iteration each, all at the same time: what a loop inside with the word `BLOCK`
+    #: does, they do once, together, and each finds it done.
+    LOCKSTEP = auto()
 
     def __str__(self) -> str:
         return " ".join(str(each.name).lower() for each in type(self) if each and each in self) or "serial"
@@ -424,6 +427,7 @@ _WORDS: Final = {
     Runs.GRID: "grid",
     Runs.BLOCK: "block",
     Runs.WARP: "warp",
+    Runs.LOCKSTEP: "lockstep",
     Runs.THREADS: "parallel",
     Runs.LANES: "vector",
 }

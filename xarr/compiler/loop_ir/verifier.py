@@ -19,7 +19,8 @@ L9  A loop in lanes carries nothing and is in no other one; loops inside it run 
     a loop looks for an iteration, which does nothing else, and only such a one or one of a block has running totals.
     Only a serial loop that holds no other one has a condition.
 L10 Threads run an outermost loop alone; a grid one too, or some that hold nothing but the next one, as if they were
-    one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.
+    one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.  Loops
+    that a block runs inside of one in lockstep do the same in all its iterations.
 L11 Local buffers, and those that a block shares in a phase, take no more memory than the target has for them
     (`Target.local_bytes`): `Schedule.build`
     sees to it for each program.
@@ -289,6 +290,7 @@ _AROUND: Final = {
     Runs.GRID: (Runs.SERIAL, ~Runs.SERIAL),
     Runs.BLOCK: (Runs.GRID, Runs.BLOCK | Runs.WARP | Runs.LANES),
     Runs.WARP: (Runs.BLOCK, Runs.WARP | Runs.LANES),
+    Runs.LOCKSTEP: (Runs.GRID, Runs.BLOCK | Runs.WARP | Runs.LANES | Runs.LOCKSTEP),
 }
 
 
@@ -301,6 +303,8 @@ def _check_words(loop: Loop, around: Runs, depth: int = 0) -> None:
         alone = depth == 0 or word not in Runs.THREADS | Runs.GRID
         fits = alone and wanted in here and not around & unwanted
         _demand("L10", fits, f"a loop runs by {loop.runs} inside of {around}")
+    if Runs.LOCKSTEP in loop.runs:
+        _check_lockstep(loop)
     for store in loop.stores():
         is_shared = store.buffer.memory is Memory.SHARED
         _demand(
@@ -309,6 +313,16 @@ def _check_words(loop: Loop, around: Runs, depth: int = 0) -> None:
     for part in loop.body:
         if isinstance(part, Loop):
             _check_words(part, here, depth + 1)
+
+
+def _check_lockstep(loop: Loop) -> None:
+    """Whether what a block does inside of a loop in lockstep is the same in each of its iterations (L10)."""
+    own = {loop.index}
+    for inner in loop.walk():
+        own.update(carry.argument for carry in inner.carries)
+    for shared in (each for inner in loop.walk() for each in inner.walk() if each.runs == Runs.BLOCK):
+        used = in_order(*(root for each in shared.walk() for root in each.roots()))
+        _demand("L10", own.isdisjoint(used), "a block shares what differs from thread to thread")
 
 
 def _check_shared(phase: Loop) -> None:

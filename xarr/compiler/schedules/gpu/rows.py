@@ -99,7 +99,7 @@ class _Pair:
             return False
         # `_move_loop` knows none of these.
         loops = [loop for phase in self.phases for loop in phase.walk()]
-        if any(loop.search or loop.bounds or loop.condition for loop in loops):
+        if any(loop.search or loop.bounds or loop.condition or Runs.LOCKSTEP in loop.runs for loop in loops):
             return False
         (stores, loads), (later_stores, later_loads) = map(_accesses, self.phases)
         if any(store.atomic for store in (*stores, *later_stores)):

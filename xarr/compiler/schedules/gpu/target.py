@@ -41,6 +41,14 @@ class GpuTarget(Target):
     sorted_tile: int = 2**12
     #: Rows and columns of a tile, and those from which an array that is read across is read in tiles.
     min_tiled_side: int = 2**4
+    #: Threads of a block; rows and columns of which a thread has results of a product, terms that are read at once; and
+    #: terms, rows and columns, and tiles of products from which tiles pay.
+    block_threads: int = 2**8
+    product_side: int = 4
+    product_terms: int = 2**4
+    min_product_terms: int = 2**3
+    min_product_side: int = 2**4
+    min_product_tiles: int = 2**5
 
 
 #: As for the serial schedule, there are no local buffers of a thread, and no long programs; a block has shared ones.

@@ -8,7 +8,7 @@ from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Affine
-from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
 from xarr.compiler.schedules.serial.windows import element_of_window, select_if
 from xarr.ir import ops
@@ -21,6 +21,16 @@ Factors = Callable[[Index, Index], tuple[Index, Index, "Value | None"]]
 
 def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """The contracted dimensions are summed up."""
+    return _sums(loops, node, *terms_of_product(node))
+
+
+def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """The features of an element's group, and the elements of its window that lie on the array, are summed up."""
+    return _sums(loops, node, *terms_of_convolution(loops, node))
+
+
+def terms_of_product(node: Node) -> tuple[Ints, Factors]:
+    """The sizes of the contracted dimensions, and the factors of an element's terms."""
     op = node.op
     assert isinstance(op, ops.DotGeneral)
     dims = (
@@ -42,11 +52,11 @@ def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
         return indices[0], indices[1], None
 
     terms = tuple(node.operands[0].shape[dim] for dim in op.lhs_contracting_dimensions)
-    return _sums(loops, node, terms, factors)
+    return terms, factors
 
 
-def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """The features of an element's group, and the elements of its window that lie on the array, are summed up."""
+def terms_of_convolution(loops: SerialLoops, node: Node) -> tuple[Ints, Factors]:
+    """The input features of a group and the sizes of the window, and the factors of an element's terms."""
     op = node.op
     assert isinstance(op, ops.Convolution)
     array, kernel = node.operands
@@ -72,8 +82,7 @@ def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
         )
         return _to_dimensions(op.lhs_spec, left), _to_dimensions(op.rhs_spec, (o, c, *number)), exists
 
-    terms = (inputs, *(kernel.shape[dim] for dim in op.rhs_spec[2:]))
-    return _sums(loops, node, terms, factors)
+    return (inputs, *(kernel.shape[dim] for dim in op.rhs_spec[2:])), factors
 
 
 def _to_dimensions(spec: Ints, index: Index) -> Index:
@@ -92,11 +101,7 @@ def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequ
         x = loops.convert(loops.at(left, at, exists), left.dtype, dtype)
         y = loops.convert(loops.at(right, at_right, exists), right.dtype, dtype)
         (old,) = held
-        if dtype.kind == "f":
-            new = x.fma(y, old)
-        else:
-            new = loops.apply(ops.Add(), dtype, old, loops.apply(ops.Multiply(), dtype, x, y))
-        return [select_if(exists, new, old)]
+        return [select_if(exists, add_product(loops, dtype, x, y, old), old)]
 
     def zero(index: Index) -> list[Value]:
         return [loops.values.constant(0, register_dtype(dtype))]
@@ -107,3 +112,10 @@ def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequ
         return loops.convert(sums.load(index, predicate), dtype, node.dtype)
 
     return [source]
+
+
+def add_product(loops: SerialLoops, dtype: DType, x: Value, y: Value, total: Value) -> Value:
+    """The sum of a product and a total, of floats rounded once."""
+    if dtype.kind == "f":
+        return x.fma(y, total)
+    return loops.apply(ops.Add(), dtype, total, loops.apply(ops.Multiply(), dtype, x, y))
