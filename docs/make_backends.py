@@ -15,6 +15,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 from tests.support.graphs import CASES  # noqa: E402
 from xarr.backend import get  # noqa: E402
 from xarr.compiler.schedules.gpu.builders import computes  # noqa: E402
+from xarr.ir import ops  # noqa: E402
 from xarr.ir.graph import Graph, Node, element_types  # noqa: E402
 from xarr.ir.types import TensorType  # noqa: E402
 from xarr_cupy import host, libraries  # noqa: E402
@@ -28,8 +29,9 @@ _HEAD: Final = f"""\
 By the graphs of `tests/support/graphs.py`, an operation on its own: *kernel* is one of `xarr_cupy`, which in a group
 with others is one with theirs, to the bit what the compiled CPU engine gives where [Accuracy beside XLA](accuracy.md)
 has its bound; a library is named; *host* is the NumPy backend, by the table above; *parts* are the operations that it
-is defined by; *memory* is what needs no computation; – is in none of the graphs. All kernels are emulated or compiled
-only, and what libraries compute is unproved.
+is defined by; *graphs* is what runs others, whose operations are found here, and of which the host may read a number;
+*memory* is what needs no computation; – is in none of the graphs. All kernels are emulated or compiled only, and what
+libraries compute is unproved.
 
 | operation | integers, bools | floats | complex |
 | --- | --- | --- | --- |
@@ -56,14 +58,16 @@ def text() -> str:
 
 
 def computer_of(node: Node) -> str:
-    """`kernel`, the name of a library, `host`, `parts`, or `memory`."""
+    """`kernel`, the name of a library, `host`, `parts`, `graphs` or `memory`."""
     if not get("reference").supports(type(node.op)):
         return "parts"
     if libraries.computes(node):
         return libraries.LIBRARIES[type(node.op)]
     if computes(node):
         return "kernel"
-    return "host" if any(host.reasons(node)) else "memory"
+    if node.op.runs_graphs:
+        return "graphs"
+    return "memory" if isinstance(node.op, ops.Tuple) or not any(host.reasons(node)) else "host"
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
