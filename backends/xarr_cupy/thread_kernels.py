@@ -273,8 +273,9 @@ class ThreadPrinter:
         ):
             return self.index_operation(value, names)
         # Of what is an int each other operation makes a longer number by itself.
-        if value.op == "bitcast" and narrow[0]:
-            names = [f"(int64){names[0]}"]
+        # But the bits and the shift of a long one are wanted: C++ shifts an int by less than 32.
+        if value.op in ("bitcast", "shr") and narrow[0]:
+            names = [f"(int64){enclose(names[0], 11)}", *names[1:]]
         return expression(value, names)
 
     def index_operation(self, value: Value, names: Sequence[str]) -> str:

@@ -223,6 +223,13 @@ def test_counts_in_types_without_a_formula(dtype: str, cupy: Any) -> None:
     assert dict(host.CALLS) == {("stablehlo.iota", host.FORMULA): 1}
 
 
+def test_indices_are_shifted_as_numbers_of_64_bits(cupy: Any) -> None:
+    # They are ints in CUDA C++, which shifts those by less than 32.
+    shifts = np.array([0, 1, 31, 32, 33, 63])
+    shifted = xarr.jit(lambda by: lax.shift_right_arithmetic(lax.iota("int64", 6) - 6, by))
+    assert_same(shifted(xarr.asarray(shifts)), (np.arange(6) - 6) >> shifts)
+
+
 def test_nothing_else_goes_to_the_host() -> None:
     x = parameter(TensorType((4,), np.dtype("int64")))
     with pytest.raises(BackendError, match=r"no kernel for stablehlo.reverse of \(s64\[4\]\)"):
