@@ -36,7 +36,11 @@ class CudaMemory(HostMemory):
                 "__cuda_array_interface__ is for values on a GPU, of types that NumPy has; from_dlpack reads others"
             )
         read_checks(self)  # type: ignore[arg-type]
-        node.exposed, buffer = True, node.value
+        # Before the value is read: a call in another thread that was given the Array may write over it else.
+        node.exposed = True
+        buffer = node.value
+        if buffer is None:
+            return self.__cuda_array_interface__  # that call was faster: the Array is gone
         self._hold(buffer)
         described: dict[str, Any] = backend.cuda_array_interface(buffer)
         return described

@@ -139,8 +139,13 @@ def _lend_from_device(
     if not is_versioned:
         copy = _copy_for_old_consumers(copy)
     read_checks(array)
-    array._node.exposed = True
-    capsule = owner.to_dlpack(array._node.value, stream, max_version, copy)
+    node = array._node
+    # Before the value is read: a call in another thread that was given the Array may write over it else.
+    node.exposed = True
+    buffer = node.value
+    if buffer is None:
+        return _lend_from_device(array, owner, stream, max_version, copy)  # that call was faster
+    capsule = owner.to_dlpack(buffer, stream, max_version, copy)
     if array.dtype in _CODES:
         _tensor_of(capsule).code = _CODES[array.dtype]
     if is_versioned:
