@@ -73,7 +73,7 @@ class Driver(Protocol):
         """Bytes of which nothing is known."""
 
     def upload(self, address: int, array: HostArray) -> None:
-        """Copy an array in row-major order to the device."""
+        """Copy an array in row-major order to the device; it may be written to afterwards."""
 
     def download(self, array: HostArray, address: int) -> None:
         """Copy from the device to an array in row-major order, after all that was launched."""
@@ -291,8 +291,15 @@ class CupyDriver:
         )
 
     def upload(self, address: int, array: HostArray) -> None:
-        kind, stream = self._runtime.memcpyHostToDevice, self._cuda.get_current_stream().ptr
-        self._run(self._runtime.memcpyAsync, address, array.ctypes.data, array.nbytes, kind, stream)
+        kind, stream, source = (
+            self._runtime.memcpyHostToDevice,
+            self._cuda.get_current_stream(),
+            array.ctypes.data,
+        )
+        self._run(self._runtime.memcpyAsync, address, source, array.nbytes, kind, stream.ptr)
+        # CUDA has read pageable memory, of type 0, when it returns; other memory the caller may write to too early.
+        if self._runtime.pointerGetAttributes(source).type:
+            self._wait(stream)
 
     def download(self, array: HostArray, address: int) -> None:
         kind, stream = self._runtime.memcpyDeviceToHost, self._cuda.get_current_stream()

@@ -50,6 +50,21 @@ def test_a_stream_waits_for_the_one_before_and_is_waited_for(
     assert set(host.streams) <= {second.ptr}
 
 
+def test_pinned_memory_is_read_before_a_call_returns(host: HostDevice) -> None:
+    runtime, values = importlib.import_module("cupy").cuda.runtime, X.copy()
+    compiled = xarr.jit(lambda x: x + 1.0)
+    compiled(values)
+    host.synchronised.clear()
+    compiled(values)
+    assert not host.synchronised
+    runtime.hostRegister(values.ctypes.data, values.nbytes, 0)
+    try:
+        compiled(values)
+    finally:
+        runtime.hostUnregister(values.ctypes.data)
+    assert len(host.synchronised) == 1
+
+
 def test_on_one_stream_nothing_waits(host: HostDevice) -> None:
     (stream,) = streams(1)
     host.waits.clear()

@@ -92,6 +92,8 @@ class HostDevice:
         self.compiled: list[str] = []
         self._threads = threading.local()
         self._allocations: dict[int, Allocation] = {}
+        #: Memory of the host that copies may read later on, by its address.
+        self._pinned: dict[int, range] = {}
         #: The devices of streams and modules.
         self._devices_of: dict[int, int] = {}
         self._objects: dict[int, Any] = {}
@@ -219,15 +221,20 @@ class HostDevice:
         return 0 if allocation is None else allocation[0]
 
     def pointerGetAttributes(self, address: int) -> Any:
-        """Which device an address belongs to; of memory of the host, none."""
+        """Which device an address belongs to; of memory of the host none, and whether that is pinned."""
         from cupy_backends.cuda.api.runtime import PointerAttributes
 
         allocation = self._allocation_of(address)
-        return (
-            PointerAttributes(-2, 0, 0, 0)
-            if allocation is None
-            else PointerAttributes(allocation[1], address, 0, 2)
-        )
+        if allocation is not None:
+            return PointerAttributes(allocation[1], address, 0, 2)
+        is_pinned = any(address in each for each in self._pinned.values())
+        return PointerAttributes(-2, 0, address, 1) if is_pinned else PointerAttributes(-2, 0, 0, 0)
+
+    def hostRegister(self, address: int, nbytes: int, flags: int) -> None:
+        self._pinned[address] = range(address, address + nbytes)
+
+    def hostUnregister(self, address: int) -> None:
+        del self._pinned[address]
 
     def pointerGetMemoryType(self, address: int) -> int:
         return 0 if self._allocation_of(address) is None else 2
