@@ -90,6 +90,20 @@ def test_sets_of_addresses_are_bounded(host: HostDevice, monkeypatch: pytest.Mon
     assert len(graphs) == 4 and len(host._objects) > made
 
 
+@pytest.mark.parametrize(("sets", "most_captures"), [(16, 16), (40, 17)])
+def test_graphs_that_would_go_before_they_are_replayed_are_not_captured(
+    sets: int, most_captures: int
+) -> None:
+    graphs, captured = packed_launches.GraphCache(), []
+    for _ in range(6):
+        for k in range(sets):
+            graph = graphs.graph(bytes([k]), lambda k=k: captured.append(k) or f"graph {k}")
+            assert graph in (None, f"graph {k}")
+    assert len(captured) == most_captures
+    # Those that there are still serve.
+    assert graphs.graph(bytes([captured[-1]]), lambda: None) == f"graph {captured[-1]}"
+
+
 def test_what_cannot_be_captured_is_launched(host: HostDevice) -> None:
     host.uncaptured.add("xarr_0")
     try:

@@ -55,28 +55,35 @@ class PackedLaunches:
 class GraphCache:
     """CUDA graphs of one row of launches, by the addresses that they were captured with; the latest ones are kept.
 
-    `is_refused` - whether CUDA has refused to capture these launches.
+    `is_closed` - whether no more are captured: CUDA has refused it, or addresses come again only after so many others
+    that graphs go before they are replayed.
     """
 
     def __init__(self) -> None:
-        self.is_refused = False
+        self.is_closed = False
         self._graphs: OrderedDict[bytes, Any] = OrderedDict()
+        #: The addresses of graphs that have not been asked for again.
+        self._unused: set[bytes] = set()
         self._known: deque[bytes] = deque(maxlen=_MOST_KNOWN)
 
     def graph(self, addresses: bytes, capture: Callable[[], Any]) -> Any:
         """The graph for these addresses, captured now if they come for the second time; None if there is none."""
         graph = self._graphs.get(addresses)
-        if graph is not None or self.is_refused:
+        self._unused.discard(addresses)
+        if graph is not None or self.is_closed:
             return graph
         if addresses not in self._known:
             self._known.append(addresses)
             return None
         graph = capture()
         if graph is None:
-            self.is_refused = True
+            self.is_closed = True
             return None
         self._graphs[addresses] = graph
+        self._unused.add(addresses)
         if len(self._graphs) > MOST_GRAPHS:
             # What still runs of a graph that is destroyed goes on to its end.
-            self._graphs.popitem(last=False)
+            oldest, _ = self._graphs.popitem(last=False)
+            # To capture takes longer than to launch.
+            self.is_closed = oldest in self._unused
         return graph
