@@ -7,7 +7,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.schedule import Builder, Kind, Schedule
-from xarr.compiler.schedules.gpu import products, reductions, scans, scatters, sorts
+from xarr.compiler.schedules.gpu import products, reductions, scatters, sorts, windows
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.schedules.serial import builders
@@ -22,7 +22,7 @@ RULES: Final[Mapping[type[Op], Rule]] = {
     ops.Convolution: products.convolution,
     ops.DotGeneral: products.dot_general,
     ops.Reduce: reductions.reduce,
-    ops.ReduceWindow: scans.running_totals,
+    ops.ReduceWindow: windows.reduce_window,
     ops.Scatter: scatters.scatter,
     ops.Sort: sorts.sort,
 }

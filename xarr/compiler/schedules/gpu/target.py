@@ -41,6 +41,8 @@ class GpuTarget(Target):
     sorted_tile: int = 2**12
     #: Rows and columns of a tile, and those from which an array that is read across is read in tiles.
     min_tiled_side: int = 2**4
+    #: Elements of a window from which it is reduced axis by axis.
+    min_wide_window_elements: int = 2**5
     #: Threads of a block; rows and columns of which a thread has results of a product, terms that are read at once; and
     #: terms, rows and columns, and tiles of products from which tiles pay.
     block_threads: int = 2**8
