@@ -22,6 +22,7 @@ from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
+from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr_cupy import driver, interop, libraries
 from xarr_cupy.engine import DeviceProgram
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument
@@ -72,8 +73,9 @@ class CupyBackend(AbstractBackend):
         return self._devices[ordinal]
 
     def supports(self, op: type[Op]) -> bool:
-        # What has no kernel is computed where the table in host.py says.
-        return get("reference").supports(op)
+        # A cipher is one member of a group, and its rounds are registers of a thread.  What has no kernel is computed
+        # where the table in host.py says.
+        return op in (ThreefryBits, PhiloxPair) or get("reference").supports(op)
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         # A launch costs more than its kernel takes for most arrays, so all that can be one group is.

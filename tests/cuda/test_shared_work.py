@@ -15,7 +15,8 @@ import xarr
 from tests.compare import assert_same
 from tests.cuda.emulator.module import ORDERS, LaunchError
 from tests.cuda.test_cupy_backend import device
-from xarr import lax
+from xarr import lax, random
+from xarr.compiler.plan.program_plan import Launch
 from xarr_cupy import block_kernels, emitter
 from xarr_cupy.runtime import command_builder
 
@@ -354,3 +355,47 @@ def test_running_totals_of_narrow_types(dtype: str, cupy: Any) -> None:
     result = np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1))
     with xarr.use_backend("numpy"):
         assert_same(result, np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1)))
+
+
+BESIDE = "numbers beside many operations"
+#: Random numbers, of keys that are arguments, and a chain of more operations than a group may have.
+REGISTERS = {
+    **{
+        f"{name} by {impl}": (
+            lambda data, name=name, impl=impl: RANDOM[name](random.wrap_key_data(data, impl=impl)),
+            np.arange(7, 7 + words, dtype="uint32"),
+        )
+        for impl, words in (("threefry2x32", 2), ("philox4x32", 2))
+        for name in ("bits", "uniform", "normal")
+    },
+    BESIDE: (lambda x: numbers_beside(x), np.arange(300, dtype="uint32")),
+}
+RANDOM = {
+    "bits": lambda key: random.bits(key, (300,), "uint32"),
+    "uniform": lambda key: random.uniform(key, (300,), "float32"),
+    "normal": lambda key: random.normal(key, (300,), "float32"),
+}
+
+
+def numbers_beside(x: Any) -> Any:
+    """More operations than one group holds, each with an element of `x`."""
+    y = x
+    for k in range(160):
+        y = ((y + x[k]) * x[k + 1]) ^ x[k + 2]
+    return y
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_numbers_and_rounds_of_ciphers_are_registers(
+    name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, array = REGISTERS[name]
+    plan = xarr.jit(function).lower(xarr.asarray(array)).stage("plan")
+    # Nothing but the argument and what one launch leaves for the next lies in memory.
+    launches = [step for step in plan.steps if isinstance(step, Launch)]
+    assert len(launches) == len(plan.steps) and all(len(step.outputs) == 1 for step in launches)
+    assert all(len(step.inputs) <= 2 for step in launches)
+    assert (len(launches) > 1) == (name == BESIDE)
+    result = bits_in_each_order(function, [array], cupy, monkeypatch)
+    with xarr.use_backend("numpy"):
+        assert_same(result, np.asarray(xarr.jit(function)(xarr.asarray(array))))

@@ -159,9 +159,8 @@ class _Fuser:
         everywhere = True
         for group in groups:
             along = self._index_maps(node, group)
-            if len(group.along) < self.target.max_group_members and _reads_in_order(
-                node, along, group, self.target
-            ):
+            has_space = _is_one_element(node) or len(group.along) < self.target.max_group_members
+            if has_space and _reads_in_order(node, along, group, self.target):
                 group.along[node] = along
                 self.groups.setdefault(node, []).append(group)
             else:
@@ -366,6 +365,12 @@ class _Fuser:
                 break
             last = max(last, high)
         return last
+
+
+def _is_one_element(node: Node) -> bool:
+    """Whether what moves elements moves or repeats a single one, which any loops hold in a register."""
+    repeats = isinstance(node.op, ops.BroadcastInDim) and node.operands[0].tensor_type.size == 1
+    return repeats or node.tensor_type.size == 1
 
 
 def _scatters(node: Node, scatter: Node, target: Target) -> bool:
