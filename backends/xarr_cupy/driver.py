@@ -36,6 +36,8 @@ _MOST_SUSPECTS: Final = 8
 _HEAD: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
 
 HostArray = np.ndarray[Any, Any]
+#: The bit of `cublasMath_t` with which sums of parts of a product, too, are formed in float32, not in a shorter result.
+_FULL_PRECISION_REDUCTION: Final = 16
 
 
 class DeviceFaultError(BackendError):
@@ -384,7 +386,14 @@ class CupyDriver:
         with self.library_calls():
             from cupy_backends.cuda.libs import cublas
 
-            cublas.gemmStridedBatchedEx(self._cuda.Device().cublas_handle, *arguments)
+            # The handle is CuPy's, and so is its mode.
+            handle = self._cuda.Device().cublas_handle
+            mode = cublas.getMathMode(handle)
+            cublas.setMathMode(handle, mode | _FULL_PRECISION_REDUCTION)
+            try:
+                cublas.gemmStridedBatchedEx(handle, *arguments)
+            finally:
+                cublas.setMathMode(handle, mode)
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call CUDA.  BackendError if the device failed, by this call or by a kernel before."""

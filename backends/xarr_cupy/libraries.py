@@ -8,8 +8,9 @@ of this module runs without a GPU.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import prod
@@ -21,7 +22,7 @@ from xarr.compiler.sort_keys import order_of
 from xarr.dtypes import bfloat16
 from xarr.ir import ops
 from xarr.ir.computations import lexicographic
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType
 
@@ -97,6 +98,37 @@ def multiplies(node: Node) -> bool:
     is_counted = max(left.size, right.size, node.tensor_type.size) <= _MOST
     has_elements = left.size and right.size and node.tensor_type.size
     return left.dtype in DATA_TYPES and op.dtype in results and is_counted and bool(has_elements)
+
+
+def round_products(graph: Graph) -> Graph:
+    """`graph` with products of short floats that only a conversion to their type reads rounded by cuBLAS itself.
+
+    It sums up in float32 and rounds once either way.
+    """
+    return OncePerGraph(_round_products)(graph)
+
+
+def _round_products(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+    if not any(op is ops.DotGeneral or op.runs_graphs for op in graph.op_classes):
+        return graph
+    uses = Counter([operand for node in graph.nodes for operand in dict.fromkeys(node.operands)])
+    uses.update(graph.results)
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if isinstance(node.op, ops.Convert) and _is_rounded_to(node.operands[0], node.dtype):
+            (product,) = operands
+            assert isinstance(product.op, ops.DotGeneral)
+            if uses[node.operands[0]] == 1:
+                return product.rebuilt(product.operands, replace(product.op, dtype=node.dtype))
+        op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
+        return None if op is node.op else node.rebuilt(operands, op)
+
+    return rewritten(graph, rule)
+
+
+def _is_rounded_to(node: Node, dtype: DType) -> bool:
+    """Whether cuBLAS computes a node, of operands of a short type, and can round it to that type."""
+    return multiplies(node) and node.dtype == _F32 and node.operands[0].dtype == dtype
 
 
 @lru_cache(1024)

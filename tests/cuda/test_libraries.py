@@ -127,6 +127,63 @@ def test_short_floats_are_summed_up_in_float32(dtype: str, cupy: Any) -> None:
     assert device(cupy).products == 2
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_products_are_rounded_once_and_by_cublas(dtype: str, cupy: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, y = (rng.normal(size=shape) for shape in ((3, 20, 30), (3, 30, 10)))
+    # One is beyond float16, and rounded to infinity.
+    x[0, 0], y[0, :, 0] = 1e3, 1e3
+    x, y = (xarr.astype(xarr.asarray(each), dtype) for each in (x, y))
+    np.asarray(x), np.asarray(y)
+
+    def in_loop(x: Any, y: Any) -> Any:
+        return lax.while_loop(lambda k: k[0] < 2, lambda k: (k[0] + 1, x @ y), (0, xarr.zeros_like(x @ y)))[1]
+
+    for function, kernels in (
+        (lambda x, y: x @ y, 0),
+        (lambda x, y: xarr.maximum(x @ y, 0), 1),
+        (in_loop, None),
+    ):
+        before, products = device(cupy).launches, device(cupy).products
+        result = xarr.jit(function)(x, y)
+        assert device(cupy).products > products and result.dtype == x.dtype
+        assert kernels in (None, device(cupy).launches - before)
+        with xarr.use_backend("numpy"):
+            wanted = np.asarray(xarr.jit(function)(*[xarr.asarray(np.asarray(each)) for each in (x, y)]))
+        sums = np.matmul(*[np.asarray(each).astype("f4") for each in (x, y)])
+        with np.errstate(over="ignore"):
+            rounded = sums.astype(wanted.dtype)
+        np.testing.assert_array_equal(np.isinf(np.asarray(result)), np.isinf(wanted))
+        assert_same(np.asarray(result), np.maximum(rounded, 0) if kernels == 1 else rounded)
+
+
+def test_a_product_that_is_wanted_in_float32_too_is_rounded_by_a_kernel(cupy: Any) -> None:
+    x = xarr.astype(xarr.ones((4, 4)), "bfloat16")
+
+    def function(x: Any) -> Any:
+        wide = lax.dot_general(x, x, (((1,), (0,)), ((), ())), preferred_element_type="float32")
+        return wide, xarr.astype(wide, "bfloat16")
+
+    plan = xarr.jit(function).lower(x).stage("plan")
+    assert [str(plan.buffers[k].type.dtype) for k in plan.results] == ["float32", "bfloat16"]
+    before = device(cupy).products
+    for each in xarr.jit(function)(x):
+        assert (np.asarray(each) == 4).all()
+    assert device(cupy).products == before + 1
+
+
+def test_products_of_many_terms_are_not_computed_in_reductions(cupy: Any) -> None:
+    def nearest(x: Any) -> Any:
+        return xarr.min(x[:, :1] - 2 * (x @ x.T), axis=1)
+
+    for terms, products in ((8, 0), (9, 1)):
+        x = np.random.default_rng(0).normal(size=(256, terms)).astype("float32")
+        before = device(cupy).products
+        result = np.asarray(xarr.jit(nearest)(xarr.asarray(x)))
+        assert device(cupy).products == before + products
+        np.testing.assert_allclose(result, (x[:, :1] - 2 * x @ x.T).min(1), rtol=1e-5)
+
+
 @pytest.mark.parametrize(("dtype", "result"), [("int32", "int32"), ("float32", "float64"), ("int8", "int32")])
 def test_other_products_are_kernels(dtype: str, result: str, cupy: Any) -> None:
     x = xarr.astype(xarr.asarray(np.arange(12.0).reshape(3, 4)), dtype)

@@ -28,10 +28,18 @@ def is_installed() -> bool:
 def _cublas() -> ModuleType:
     """A stand-in for CuPy's module of cuBLAS, which cannot be imported without the library."""
     module = ModuleType("cupy_backends.cuda.libs.cublas")
+    modes: dict[int, int] = {}
+
+    def gemm(handle: int, *arguments: int) -> None:
+        assert modes[handle] & 16, "CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION was expected"
+        gemm_strided_batched_ex(handle, *arguments)
+
     module.__dict__.update(
         create=lambda: 1,
         destroy=lambda handle: None,
-        gemmStridedBatchedEx=gemm_strided_batched_ex,
+        getMathMode=lambda handle: modes.get(handle, 0),
+        setMathMode=modes.__setitem__,
+        gemmStridedBatchedEx=gemm,
         **CUBLAS,
     )
     return module

@@ -50,6 +50,9 @@ class GpuTarget(Target):
     min_product_terms: int = 2**3
     min_product_side: int = 2**4
     min_product_tiles: int = 2**5
+    #: Terms of products of floats that a reduction takes in.  An element that is stored is written and read in memory,
+    #: one that is not takes two loads from a cache for each term: with more terms cuBLAS and that memory are faster.
+    max_inner_terms: int = 2**3
 
 
 #: As for the serial schedule, there are no local buffers of a thread; a block has shared ones.  Groups are long, since
