@@ -262,16 +262,18 @@ class CupyDriver:
     @contextmanager
     def _order_after(self, stream: Any, others: Mapping[tuple[int, int], Any]) -> Iterator[None]:
         """A context in which a stream comes after others, which come after it in turn."""
-        for number, thread in others:
-            if number == _PER_THREAD and thread != get_ident():
-                # The stream of another thread, which this one cannot name.
-                self._run(self._runtime.deviceSynchronize)
         reachable = [each for (_, thread), each in others.items() if thread in (0, get_ident())]
+        # The stream of another thread, which this one cannot name.
+        is_whole = len(reachable) < len(others)
+        if is_whole:
+            self._run(self._runtime.deviceSynchronize)
         for each in reachable:
             self._wait_for(each, stream)
         try:
             yield
         finally:
+            if is_whole:
+                self._run(self._runtime.deviceSynchronize)
             for each in reachable:
                 self._wait_for(stream, each)
 
