@@ -165,7 +165,7 @@ class WarpPrinter(ThreadPrinter):
         self.names.update(zip(accumulator.results, names, strict=True))
 
     def read_lane(self, how: str, name: str, value: Value, distance: str) -> str:
-        """A variable of another lane's variable."""
+        """A variable with what another lane has in one."""
         other = self.new("other")
         self.line(f"const {type_name(value.dtype)} {other} = __shfl_{how}_sync({_ALL}, {name}, {distance});")
         return other

@@ -64,6 +64,11 @@ class CodeOptions(NamedTuple):
     has_kernels_alone: bool = False
 
 
+def scratch_nbytes(kernel: Kernel) -> int:
+    """Bytes of the scratch buffers of a loop program, as they lie one after the other."""
+    return sum(aligned_size(each.nbytes) for each in kernel.scratch)
+
+
 class StandaloneKernel:
     """A loop program that runs outside of a plan's buffers, with the types of its results."""
 
@@ -73,7 +78,7 @@ class StandaloneKernel:
     @property
     def scratch(self) -> int:
         """Bytes of its scratch buffers."""
-        return sum(aligned_size(each.nbytes) for each in self.program.scratch)
+        return scratch_nbytes(self.program)
 
 
 @lru_cache(1024)

@@ -16,7 +16,6 @@ import numpy as np
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan import program_plan
-from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu import point_loops
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
@@ -25,7 +24,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy.block_loops import NAME, emit_block_loop, shared_bytes
-from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory
+from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory, scratch_nbytes
 from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
@@ -316,7 +315,7 @@ class ProgramCommands(PlanCommands):
         kernel, count = point_loops.point_loop(loop, step.node.operands)
         scratch = self.memory.scratch()
         more = [] if count is not None else [scratch.operand(_BOOL)]
-        workspace = scratch.location(_scratch_of(kernel))
+        workspace = scratch.location(scratch_nbytes(kernel))
         state = _replace_arrays(inputs, step.carried, outputs)
         first, following = (
             self.launches_of(kernel, [*before, *outputs, *more], workspace) for before in (inputs, state)
@@ -338,7 +337,7 @@ class ProgramCommands(PlanCommands):
         own = _replace_arrays(inputs, step.carried, outputs)
         spares = [scratch.operand(each.type) for each in outputs]
         other = _replace_arrays(inputs, step.carried, spares)
-        states, workspace = (own, other), scratch.location(_scratch_of(group.kernel))
+        states, workspace = (own, other), scratch.location(scratch_nbytes(group.kernel))
         scalars = [step.node.operands[k] for k in group.scalar_indices]
         kernel, launches = point_loops.point_loop(group.scalars, scalars)
         if step.iterations is None or launches is None:
@@ -419,8 +418,3 @@ def _replace_arrays(arrays: Arrays, numbers: Iterable[int], others: Arrays) -> l
     for k, other in zip(numbers, others, strict=True):
         replaced[k] = other
     return replaced
-
-
-def _scratch_of(kernel: Kernel) -> int:
-    """Bytes of the scratch buffers of a loop program."""
-    return sum(aligned_size(each.nbytes) for each in kernel.scratch)

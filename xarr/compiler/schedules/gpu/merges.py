@@ -6,9 +6,8 @@
   finds where that begins in both operands, and a block merges it in shared memory.
 
 In a merge a thread has a part of the result.  Where it begins in both operands says a binary search along a diagonal of
-the merge matrix.  Whatever
-the comparator answers, searches end, and nothing outside of the operands is read; but merges by one that is no order
-would leave elements out and repeat others.
+the merge matrix.  Whatever the comparator answers, searches end, and nothing outside of the operands is read; but
+merges by one that is no order would leave elements out and repeat others.
 
 Source: O. Green, R. McColl, D. A. Bader, GPU Merge Path: a GPU merging algorithm, ICS 2012.
 """

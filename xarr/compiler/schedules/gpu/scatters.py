@@ -3,8 +3,8 @@
 * where no two updates go to one element, a thread for each update;
 * where only the last update of an element counts, a thread for each element, once the last one is known;
 * where the order of the updates does not matter, a thread for each update, atomically: integers and extremes, and sums
-  of floats unless results are to be deterministic;
-  Where they go to few elements, blocks combine their updates in tables of their own first;
+  of floats unless results are to be deterministic; where they go to few elements, blocks combine their updates in
+  tables of their own first;
 * else in the order of the updates, by a thread for each element, or a block where few elements have many: updates are
   sorted by the element that they go to, so that those of one are a segment.  The bits are those of the serial schedule.
 """
