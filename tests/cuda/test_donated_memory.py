@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import xarr
 from tests.compare import assert_same
 from tests.cuda.test_cupy_backend import device
 from xarr import lax
+from xarr.arrays import device_memory
 from xarr.errors import DonationError
+from xarr.runtime import dlpack
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -94,3 +97,26 @@ def test_a_loop_allocates_nothing_in_its_iterations(cupy: Any, monkeypatch: pyte
             wanted = np.cumsum(wanted) * 0.5
         assert_same(y, wanted)
         assert len(calls) <= 6
+
+
+@pytest.mark.parametrize(
+    ("module", "lent"),
+    [
+        (device_memory, lambda x: x.__cuda_array_interface__),
+        (dlpack, lambda x: x.__dlpack__(max_version=(1, 0))),
+    ],
+    ids=["interface", "dlpack"],
+)
+def test_an_array_that_is_given_away_meanwhile_is_not_lent(
+    module: Any, lent: Callable[[Any], Any], cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, read_checks = xarr.asarray(np.arange(10_000.0)) * 1.0, module.read_checks
+    increased = xarr.jit(lambda x: x + 1.0, donate_argnums=0)
+
+    def read_and_give_away(array: Any) -> None:
+        read_checks(array)
+        increased(array)  # as another thread may
+
+    monkeypatch.setattr(module, "read_checks", read_and_give_away)
+    with pytest.raises(DonationError):
+        lent(x)

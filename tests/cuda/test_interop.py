@@ -22,7 +22,7 @@ from tests.cuda.host_wheel.device import HostDevice
 from xarr import lax
 from xarr.arrays import device_memory
 from xarr.backend import get
-from xarr.errors import BackendError, DonationError, DTypeError
+from xarr.errors import BackendError, DTypeError
 from xarr.runtime import device_arrays, dlpack
 
 CUDA = 2
@@ -574,30 +574,6 @@ def test_memory_that_others_hold_is_not_written_over(lend: Any) -> None:
 
 
 # --- without a device ------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
-@pytest.mark.parametrize(
-    ("module", "lent"),
-    [
-        (device_memory, lambda x: x.__cuda_array_interface__),
-        (dlpack, lambda x: x.__dlpack__(max_version=(1, 0))),
-    ],
-    ids=["interface", "dlpack"],
-)
-def test_an_array_that_is_given_away_meanwhile_is_not_lent(
-    module: Any, lent: Callable[[Any], Any], cupy: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    x, read_checks = xarr.asarray(np.arange(10_000.0)) * 1.0, module.read_checks
-    increased = xarr.jit(lambda x: x + 1.0, donate_argnums=0)
-
-    def read_and_give_away(array: Any) -> None:
-        read_checks(array)
-        increased(array)  # as another thread may
-
-    monkeypatch.setattr(module, "read_checks", read_and_give_away)
-    with pytest.raises(DonationError):
-        lent(x)
 
 
 def test_a_gpu_that_xarr_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
