@@ -80,6 +80,13 @@ NARROW_CASES: dict[str, Callable[[Any, Any], Any]] = {
     },
 }
 
+#: Sums of products of two arrays of each narrow type, which the CPU accumulates in a wider one.
+NARROW_PRODUCTS: dict[str, Callable[[Any, Any], Any]] = {
+    "dot": lambda x, y: lax.dot(lax.reshape(x, (x.size // 4, 4)), lax.reshape(y, (4, y.size // 4))),
+    "wider dot": lambda x, y: lax.dot(x[:9], y[:9], preferred_element_type=np.float32),
+    "convolution": lambda x, y: lax.conv_general_dilated(x[None, None], y[None, None, :3], (1,), [(2, -1)]),
+}
+
 
 def call_on(backend: str, function: Callable[..., Any], *operands: Any) -> np.ndarray[Any, Any]:
     with xarr.use_backend(backend):
@@ -95,6 +102,19 @@ def test_elements_of_less_than_a_byte(function: Callable[[Any, Any], Any], cupy:
         result = call_on("cupy", function, *operands)
         assert not host.CALLS
         assert_same(result, call_on("reference", function, *operands))
+
+
+@pytest.mark.parametrize("function", NARROW_PRODUCTS.values(), ids=NARROW_PRODUCTS)
+def test_products_of_elements_of_less_than_a_byte(function: Callable[[Any, Any], Any], cupy: Any) -> None:
+    for name in NARROW:
+        x = np.arange(2 ** element_type(np.dtype(name)).bits, dtype=np.uint8).view(name)
+        operands = np.repeat(x, 4), np.tile(x, 4)
+        with xarr.config(fusion="off"):
+            wanted = call_on("numpy", function, *operands)
+        host.CALLS.clear()
+        for backend in ("cupy", "numpy"):
+            assert_same(call_on(backend, function, *operands), wanted)
+        assert not host.CALLS
 
 
 @pytest.mark.parametrize("name", NARROW)

@@ -14,7 +14,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir import elements
 from xarr.compiler.loop_ir.scalars import DType
-from xarr.dtypes import accumulator_dtype
+from xarr.dtypes import accumulator_dtype, widen_dtype
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, rewritten
 from xarr.ir.op import Op
@@ -63,8 +63,8 @@ def _holds(node: Node, *graphs: Graph) -> bool:
 
 
 def sum_dtype(operand: DType, result: DType) -> DType:
-    """In which products and sums are formed: the wider of the two, float32 for narrower floats."""
-    wide = [accumulator_dtype(dtype) for dtype in (operand, result)]
+    """In which products and sums are formed: the wider of the two, float32 for narrower floats, int8 for int4."""
+    wide = [accumulator_dtype(widen_dtype(dtype)) for dtype in (operand, result)]
     if all(dtype.kind in "iu" for dtype in wide):
         return max(wide, key=lambda dtype: dtype.itemsize)
     return np.promote_types(*wide)
