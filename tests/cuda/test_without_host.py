@@ -11,6 +11,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.cuda.test_interop import make_emulated
 from xarr import lax
 from xarr.dtypes import element_type
 from xarr_cupy import host
@@ -146,3 +147,16 @@ def test_bits_of_one_width_become_another_type(old: str, new: str, cupy: Any) ->
     assert not host.CALLS
     assert result.dtype == np.dtype(new)
     assert result.tobytes() == x.tobytes()
+
+
+@pytest.mark.parametrize("index", [[1, 0], [[1], [-1]], 1], ids=["vector", "matrix", "scalar"])
+def test_arrays_of_others_are_indices(index: Any, cupy: Any) -> None:
+    x = xarr.asarray(VALUES)
+    assert_same(x[make_emulated(index)], VALUES[np.array(index)])
+    wanted = VALUES.copy()
+    wanted[np.array(index)] = 7
+    assert_same(x.at[make_emulated(index)].set(make_emulated(7.0)), wanted)
+
+
+def test_arrays_of_others_are_masks(cupy: Any) -> None:
+    assert_same(xarr.asarray(VALUES)[make_emulated(VALUES > 2)], VALUES[VALUES > 2])

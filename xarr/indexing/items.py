@@ -18,6 +18,7 @@ from xarr.errors import IndexingError, IndexTypeError, InputError, TracedValueEr
 from xarr.ir.source import here
 from xarr.ir.types import Ints
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import values_at_hand
 
@@ -112,6 +113,8 @@ def _item(item: Any) -> Any:
         return _of_host(np.asarray(item), item)
     if isinstance(item, list | tuple | range):
         return _of_sequence(item)
+    if lies_on_device(item):
+        return _of_array(from_device_array(item, None))
     try:
         return operator.index(item)
     except TracedValueError:
