@@ -80,7 +80,7 @@ class CupyBackend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         # A launch costs more than its kernel takes for most arrays, so all that can be one group is.
         graph = with_selects(without_empty_operands(graph), computes)
-        return stage.fuse(libraries.round_products(graph), self.target, self.schedule, hot=True)
+        return stage.fuse(libraries.extend_products(graph), self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:
         return _SCHEDULES[config.deterministic]

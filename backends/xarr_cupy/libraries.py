@@ -100,15 +100,16 @@ def multiplies(node: Node) -> bool:
     return left.dtype in DATA_TYPES and op.dtype in results and is_counted and bool(has_elements)
 
 
-def round_products(graph: Graph) -> Graph:
-    """`graph` with products of short floats that only a conversion to their type reads rounded by cuBLAS itself.
+def extend_products(graph: Graph) -> Graph:
+    """`graph` with what cuBLAS does beside products as parts of them.
 
-    It sums up in float32 and rounds once either way.
+    * Transposes of operands.
+    * Roundings to the type of operands, short floats: it sums up in float32 and rounds once either way.
     """
-    return OncePerGraph(_round_products)(graph)
+    return OncePerGraph(_extend_products)(graph)
 
 
-def _round_products(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+def _extend_products(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
     if not any(op is ops.DotGeneral or op.runs_graphs for op in graph.op_classes):
         return graph
     uses = Counter([operand for node in graph.nodes for operand in dict.fromkeys(node.operands)])
@@ -120,10 +121,40 @@ def _round_products(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
             assert isinstance(product.op, ops.DotGeneral)
             if uses[node.operands[0]] == 1:
                 return product.rebuilt(product.operands, replace(product.op, dtype=node.dtype))
+        if isinstance(node.op, ops.DotGeneral) and multiplies(node):
+            return _multiply_transposed(node, operands)
         op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
         return None if op is node.op else node.rebuilt(operands, op)
 
     return rewritten(graph, rule)
+
+
+def _multiply_transposed(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    """A product of what its operands are transposes of, if the result's dimensions stay in their order."""
+    op, (lhs, rhs) = node.op, operands
+    assert isinstance(op, ops.DotGeneral)
+    left = _dims_below(lhs, op.lhs_batching_dimensions, op.lhs_contracting_dimensions)
+    if left is not None:
+        lhs = lhs.operands[0]
+        op = replace(op, lhs_batching_dimensions=left[0], lhs_contracting_dimensions=left[1])
+    right = _dims_below(rhs, op.rhs_batching_dimensions, op.rhs_contracting_dimensions)
+    if right is not None:
+        rhs = rhs.operands[0]
+        op = replace(op, rhs_batching_dimensions=right[0], rhs_contracting_dimensions=right[1])
+    return None if op is node.op else node.rebuilt((lhs, rhs), op)
+
+
+def _dims_below(node: Node, batching: Ints, contracting: Ints) -> tuple[Ints, Ints] | None:
+    """The dimensions of which a transpose's operand has these; None for others, or if free ones change their order."""
+    op = node.op
+    if not isinstance(op, ops.Transpose):
+        return None
+    below = (
+        tuple([op.permutation[axis] for axis in batching]),
+        tuple([op.permutation[axis] for axis in contracting]),
+    )
+    free = [axis for axis in op.permutation if axis not in (*below[0], *below[1])]
+    return below if free == sorted(free) else None
 
 
 def _is_rounded_to(node: Node, dtype: DType) -> bool:

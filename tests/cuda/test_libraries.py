@@ -127,6 +127,40 @@ def test_short_floats_are_summed_up_in_float32(dtype: str, cupy: Any) -> None:
     assert device(cupy).products == 2
 
 
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_transposes_are_parts_of_products(equation: str, cupy: Any) -> None:
+    """Whatever is transposed before a product, the result is that of NumPy."""
+    left, right, numbers = dims_of(equation)
+    x, y = operands(left, right, "float32")
+    for reverse in (slice(None, None, -1), slice(1, None)):
+        # The last axis first or all in reverse, and the other way for the product.
+        orders = [
+            tuple(np.roll(range(each.ndim), 1) if reverse.step is None else range(each.ndim)[::-1])
+            for each in (x, y)
+        ]
+        moved = [
+            np.transpose(np.asarray(each), np.argsort(order))
+            for each, order in zip((x, y), orders, strict=True)
+        ]
+
+        def function(x: Any, y: Any, orders: Any = orders) -> Any:
+            arrays = [
+                lax.transpose(each, tuple(map(int, order)))
+                for each, order in zip((x, y), orders, strict=True)
+            ]
+            return lax.dot_general(*arrays, numbers)
+
+        result = np.asarray(xarr.jit(function)(*map(xarr.asarray, moved)))
+        assert_same(result, np.asarray(lax.dot_general(x, y, numbers)))
+
+
+def test_a_transposed_operand_is_not_copied(cupy: Any) -> None:
+    x = xarr.asarray(np.arange(12, dtype="float32").reshape(3, 4))
+    before = device(cupy).launches
+    assert_same(np.asarray(xarr.jit(lambda x: x @ x.T)(x)), np.asarray(x) @ np.asarray(x).T)
+    assert device(cupy).launches == before
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_products_are_rounded_once_and_by_cublas(dtype: str, cupy: Any) -> None:
     rng = np.random.default_rng(0)

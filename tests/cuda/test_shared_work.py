@@ -222,6 +222,10 @@ PATTERNS = {
         lambda x: lax.add(lax.mul(x, x).at[np.array([3, 1, 2, 9])].get(mode="clip"), lax.exp(x)[:4]),
         (5, 300),
     ),
+    "gather of a smaller table with arithmetic": (
+        lambda x: lax.add(lax.mul(x, x).at[np.arange(40) % 5].get(mode="clip"), 1.0),
+        (5, 30),
+    ),
     "pooling with relu": (pool_with_relu, (20, 30)),
 }
 
@@ -239,6 +243,21 @@ def test_patterns_are_one_kernel_without_a_race(
     assert text.count("__global__") == 1
     with xarr.use_backend("numpy"):
         np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [lax.exp, lambda x: sum([x * k for k in range(2, 12)], x), lambda x: lax.cumsum(x, 1)],
+    ids=["costly", "many operations", "totals"],
+)
+def test_gathers_compute_what_takes_long_once(table: Any, cupy: Any) -> None:
+    x, i = normal(5, 30), np.arange(400) % 5
+    function = xarr.jit(lambda x: table(x).at[i].get(mode="clip"))
+    before = device(cupy).launches
+    result = np.asarray(function(xarr.asarray(x)))
+    assert device(cupy).launches - before == 2
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.asarray(table(xarr.asarray(x)))[i], rtol=1e-12)
 
 
 def test_rows_of_others_are_not_read_before_they_are_done(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,8 @@ class Target:
     max_kept_row: int = 2**14
     #: Cheap operations that are computed again for each window.
     max_repeated_operations: int = 4
+    #: Cheap operations that are computed again for each element that a gather picks, however often it picks one.
+    max_gather_operations: int = 0
 
     # --- reductions --------------------------------------------------------------------------------------
     #: Elements of the reduced dimensions that make a block of their own where there are few results, and rows of

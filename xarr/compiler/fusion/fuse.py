@@ -255,7 +255,8 @@ class _Fuser:
         if node.tensor_type.size >= prod(group.domain) // 2:
             return False
         users = [user for user in self.users[node] if user in group.along]
-        return any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
+        is_picked = any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
+        return is_picked and not _is_light(node, self.target.max_gather_operations)
 
     # --- groups over the same elements ---------------------------------------------------------------
 
@@ -365,6 +366,23 @@ class _Fuser:
                 break
             last = max(last, high)
         return last
+
+
+def _is_light(node: Node, most: int) -> bool:
+    """Whether an element is so many cheap operations, at most, away from arrays that are computed apart."""
+    stack, seen, count = [node], {node}, 0
+    while stack:
+        each = stack.pop()
+        if each.op.is_elementwise and each.op.cost <= INSTRUCTION:
+            count += 1
+        elif not each.op.moves:
+            continue
+        if count > most:
+            return False
+        new = [operand for operand in each.operands if operand not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return count > 0
 
 
 def _is_one_element(node: Node) -> bool:

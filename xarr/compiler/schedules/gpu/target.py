@@ -53,6 +53,8 @@ class GpuTarget(Target):
     #: Terms of products of floats that a reduction takes in.  An element that is stored is written and read in memory,
     #: one that is not takes two loads from a cache for each term: with more terms cuBLAS and that memory are faster.
     max_inner_terms: int = 2**3
+    #: A thread computes some while it waits for one load; a table of its own is a launch, and is written and read.
+    max_gather_operations: int = 2**3
 
 
 #: As for the serial schedule, there are no local buffers of a thread; a block has shared ones.  Groups are long, since
