@@ -4,6 +4,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -194,6 +195,14 @@ def unfused() -> Iterator[None]:
 
 #: Of each module's generators, by its name and theirs, as the module's import left them.
 _fresh: dict[str, dict[str, Any]] = {}
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt, also in a process that a shell started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -61,6 +61,7 @@ def test_of_several_failed_checks_the_first_is_told(call: str, cupy: Any) -> Non
             np.asarray(after)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_a_loop(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     device = emulated(cupy)
     launch = device.launch

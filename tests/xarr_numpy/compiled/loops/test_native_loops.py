@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -420,14 +420,6 @@ def test_a_bar_counts_on_in_machine_code(
     assert len(lines) < 50, "a chunk of many iterations is told at once"
     with xarr.config(fusion="off"):
         assert_same(tripled, lax.fori_loop(0, 500, lambda i, s: s * 3 + i, np.int64(1)))
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Ctrl-C raises KeyboardInterrupt, also in a process that a shell started in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
