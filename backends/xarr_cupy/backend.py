@@ -79,7 +79,12 @@ class CupyBackend(AbstractBackend):
 
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         # A launch costs more than its kernel takes for most arrays, so all that can be one group is.
-        graph = with_selects(without_empty_operands(graph), computes)
+        graph = with_selects(
+            without_empty_operands(graph),
+            computes,
+            TARGET.max_branch_operations,
+            TARGET.max_branch_elements,
+        )
         return stage.fuse(libraries.extend_products(graph), self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:

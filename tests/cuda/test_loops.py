@@ -21,6 +21,7 @@ from tests.cuda.test_gate import ARCHITECTURES, check
 from xarr import lax
 from xarr.compiler.plan.program_plan import LaunchLoop
 from xarr.compiler.schedules.gpu import point_loops
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr_cupy import host
 from xarr_cupy.block_loops import shared_bytes
@@ -189,8 +190,8 @@ def test_points_have_no_race(name: str, cupy: Any) -> None:
 def test_launches_of_few_steps_join(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     function, arrays, reads = POINTS[name]
     for launches in (1, 100):
-        monkeypatch.setattr(point_loops, "LAUNCH_OPERATIONS", 100)
-        monkeypatch.setattr(point_loops, "MOST_LAUNCHES", launches)
+        target = TARGET.replace(launch_operations=100, max_loop_launches=launches)
+        monkeypatch.setattr(point_loops, "TARGET", target)
         host.CALLS.clear()
         assert_as_on_the_cpu(function, arrays)
         assert launches == 1 or conditions_read() >= reads

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from xarr.arrays.numpy_protocols import HostMemory
 from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
+from xarr.ir.graph import Node
 from xarr.runtime.materialisation import device_of, read_checks
 
 #: `kDLCUDA` of DLPack.
@@ -16,10 +17,23 @@ _CUDA: Final = 2
 _lent: Final[dict[int, list[Any]]] = {}
 
 
+def has_cuda_interface(node: Node) -> bool:
+    """Whether the value of a node is, or will be, on a GPU, of a type that CUDA arrays have a code for."""
+    type = node.tensor_type
+    has_code = type.dtype not in EXTENDED_FLOAT and type.dtype not in SUB_BYTE and not type.dynamic
+    return not node.traced and has_code and device_of(node).backend.dlpack_device()[0] == _CUDA
+
+
 class CudaMemory(HostMemory):
     """Attributes by which other libraries read the value of an Array: on the host, and in the memory of a GPU."""
 
     __slots__ = ()
+
+    def __dir__(self) -> list[str]:
+        names = super().__dir__()
+        return [
+            name for name in names if name != "__cuda_array_interface__" or has_cuda_interface(self._node)
+        ]
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -29,9 +43,8 @@ class CudaMemory(HostMemory):
         traced function, or of elements that CUDA arrays have no code for.  Source: CUDA Array Interface, version 3.
         """
         node = self._node
-        type, backend = node.tensor_type, device_of(node).backend
-        has_code = type.dtype not in EXTENDED_FLOAT and type.dtype not in SUB_BYTE
-        if node.traced or type.dynamic or not has_code or backend.dlpack_device()[0] != _CUDA:
+        backend = device_of(node).backend
+        if not has_cuda_interface(node):
             raise AttributeError(
                 "__cuda_array_interface__ is for values on a GPU, of types that NumPy has; from_dlpack reads others"
             )

@@ -10,7 +10,6 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.compiler.passes import small_branches
 from xarr.compiler.passes.small_branches import with_selects
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -24,9 +23,11 @@ def graph_of(function: Any, *arrays: Any) -> Graph:
     return graph
 
 
-def control_of(graph: Graph, computes: Any = lambda node: True) -> list[str]:
+def control_of(
+    graph: Graph, computes: Any = lambda node: True, operations: int = 64, elements: int = 2**20
+) -> list[str]:
     """The branches that are left, inside of loops too."""
-    rewritten = with_selects(graph, computes)
+    rewritten = with_selects(graph, computes, operations, elements)
     nodes = [node for each in rewritten.walk() for node in each.nodes]
     return [node.op.lax_name for node in nodes if isinstance(node.op, ops.If | ops.Case)]
 
@@ -70,14 +71,11 @@ def test_other_branches_stay(branch: Any) -> None:
     assert control_of(graph_of(lambda x: lax.cond(x[0] > 0, branch, lambda x: x, x), np.ones(3))) != []
 
 
-def test_what_the_backend_does_not_compute_or_what_is_large_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_backend_does_not_compute_or_what_is_large_stays() -> None:
     graph = graph_of(choose, np.ones(3))
     assert control_of(graph, lambda node: not isinstance(node.op, ops.Negate)) != []
-    monkeypatch.setattr(small_branches, "MOST_ELEMENTS", 17)
-    assert control_of(graph) != []
-    monkeypatch.undo()
-    monkeypatch.setattr(small_branches, "MOST_OPERATIONS", 2)
-    assert control_of(graph) != []
+    assert control_of(graph, elements=17) != []
+    assert control_of(graph, operations=2) != []
 
 
 @pytest.mark.parametrize("number", [-1, 0, 1, 2, 3])

@@ -15,22 +15,22 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.types import TensorType
 
-#: Elements that all operations of all branches compute together, and operations, up to which all are computed.
-MOST_ELEMENTS: Final = 2**20
-MOST_OPERATIONS: Final = 64
 #: What a branch may do besides element-wise operations.
 _MOVES: Final = (ops.BroadcastInDim, ops.Constant, ops.Reshape, ops.Slice, ops.Transpose)
 
 
-def with_selects(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
-    """`graph` with selects in place of small branches, all of whose operations the backend `computes` by kernels."""
+def with_selects(graph: Graph, computes: Callable[[Node], bool], operations: int, elements: int) -> Graph:
+    """`graph` with selects in place of small branches, all of whose operations the backend `computes` by kernels.
+
+    operations, elements: how many all branches have together, and compute together, at most.
+    """
     if not any(op.runs_graphs for op in graph.op_classes):
         return graph
 
     def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
         def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
             op = map_graphs(node.op, inner)
-            if isinstance(op, ops.If | ops.Case) and _is_small(op.graphs, computes):
+            if isinstance(op, ops.If | ops.Case) and _is_small(op.graphs, computes, operations, elements):
                 return _select(op, operands)
             return None if op is node.op else node.rebuilt(operands, op)
 
@@ -39,15 +39,17 @@ def with_selects(graph: Graph, computes: Callable[[Node], bool]) -> Graph:
     return OncePerGraph(rewrite)(graph)
 
 
-def _is_small(branches: Sequence[Graph], computes: Callable[[Node], bool]) -> bool:
+def _is_small(
+    branches: Sequence[Graph], computes: Callable[[Node], bool], operations: int, elements: int
+) -> bool:
     nodes = [node for branch in branches for node in branch.nodes if node not in branch.parameters]
-    if len(nodes) > MOST_OPERATIONS:
+    if len(nodes) > operations:
         return False
     values = [*nodes, *[result for branch in branches for result in branch.results]]
     types = [node.type for node in values]
     if not all(isinstance(type, TensorType) and not type.dynamic and type.size for type in types):
         return False
-    if sum(node.tensor_type.size for node in values) > MOST_ELEMENTS:
+    if sum(node.tensor_type.size for node in values) > elements:
         return False
     return all(isinstance(each.op, ops.Constant) or (_is_plain(each) and computes(each)) for each in nodes)
 

@@ -36,15 +36,12 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 from xarr.compiler.loop_ir.verifier import verify
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import NativeLoop, Row, Write
 from xarr.ir.graph import Node
 from xarr.ir.ops.control import constant_integer
 
-#: Operations that a thread does in one launch at most: about a tenth of a second.
-LAUNCH_OPERATIONS: Final = 2**24
-#: Launches that follow one another without a look, where it is known that a loop needs no more of them.
-MOST_LAUNCHES: Final = 16
 _POINTS: Final = Runs.GRID | Runs.BLOCK
 
 
@@ -66,8 +63,8 @@ def point_loop(loop: NativeLoop, operands: Sequence[Node]) -> PointLoop:
     numbers = {k: constant_integer(node) for k, node in enumerate(operands)}
     known = {k: number for k, number in numbers.items() if number is not None}
     bound, unread = bound_of_steps(loop, known), unread_tables(loop, known)
-    steps = max(1, LAUNCH_OPERATIONS // max(1, loop.cost()))
-    if bound is None or bound > MOST_LAUNCHES * steps:
+    steps = max(1, TARGET.launch_operations // max(1, loop.cost()))
+    if bound is None or bound > TARGET.max_loop_launches * steps:
         return PointLoop(program(loop, steps, True, unread), None)
     least = max(1, min(bound, steps))
     return PointLoop(program(loop, least, False, unread), max(1, -(-bound // least)))

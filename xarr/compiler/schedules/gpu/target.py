@@ -55,6 +55,13 @@ class GpuTarget(Target):
     max_inner_terms: int = 2**3
     #: A thread computes some while it waits for one load; a table of its own is a launch, and is written and read.
     max_gather_operations: int = 2**3
+    #: Operations of a thread in one launch of a loop, at most: about a tenth of a second.  Launches of it that follow
+    #: one another without a look of the host, where it is known that no more are needed.
+    launch_operations: int = 2**24
+    max_loop_launches: int = 2**4
+    #: Operations of all branches, and elements that they compute together, up to which all branches are computed.
+    max_branch_operations: int = 2**6
+    max_branch_elements: int = 2**20
 
 
 #: As for the serial schedule, there are no local buffers of a thread; a block has shared ones.  Groups are long, since
