@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.dtypes import accumulator_dtype
+from xarr.dtypes import accumulator_dtype, widen_dtype
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -58,7 +58,7 @@ def terms(node: Node, n: int, o: int, windows: Ints) -> Iterator[tuple[Ints, Int
 
 def accumulator(operand: DType, result: DType) -> DType:
     """The wider of two element types, but float32 for narrower floats."""
-    wide = [accumulator_dtype(dtype) for dtype in (operand, result)]
+    wide = [accumulator_dtype(widen_dtype(dtype)) for dtype in (operand, result)]
     if all(dtype.kind in "iu" for dtype in wide):
         return max(wide, key=lambda dtype: dtype.itemsize)
     return np.promote_types(*wide)

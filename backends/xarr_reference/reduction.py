@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.dtypes import accumulator_dtype
+from xarr.dtypes import accumulator_dtype, widen_dtype
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
@@ -56,7 +56,7 @@ def dot_general(node: Node, lhs: Array, rhs: Array) -> Array:
     rank, middle = len(op.lhs_batching_dimensions), len(i_dims)
     contracted = _sizes(lhs.shape, op.lhs_contracting_dimensions)
     sums = op.sum_dtype(lhs.dtype)
-    dtype = accumulator_dtype(sums)
+    dtype = accumulator_dtype(widen_dtype(sums))
     for index in indices(result.shape):
         b, i, j = index[:rank], index[rank : rank + middle], index[rank + middle :]
         total = convert(np.False_, dtype)

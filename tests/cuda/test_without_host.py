@@ -113,7 +113,7 @@ def test_products_of_elements_of_less_than_a_byte(function: Callable[[Any, Any],
         with xarr.config(fusion="off"):
             wanted = call_on("numpy", function, *operands)
         host.CALLS.clear()
-        for backend in ("cupy", "numpy"):
+        for backend in ("cupy", "numpy", "reference"):
             assert_same(call_on(backend, function, *operands), wanted)
         assert not host.CALLS
 
