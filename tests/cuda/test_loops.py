@@ -23,7 +23,7 @@ from xarr.compiler.plan.program_plan import LaunchLoop
 from xarr.compiler.schedules.gpu import point_loops
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.native_loops import NativeLoop
-from xarr_cupy import host
+from xarr_cupy import engine, host
 from xarr_cupy.block_loops import shared_bytes
 from xarr_cupy.emitter import emit
 from xarr_cupy.kernel_calls import KernelCall
@@ -448,8 +448,35 @@ def test_a_loop_in_which_little_is_done_is_one_kernel_of_one_block(
     assert "__syncthreads();" in text
     monkeypatch.setattr(loop_commands, "MOST_TIMES", 10)
     assert count_launches(lambda x: recurrent(x)[1], np.ones((101, 3), int), cupy) == in_the_loop + 4
+    monkeypatch.setattr(loop_commands, "MOST_WORK", 1)
+    assert count_launches(lambda x: recurrent(x)[1], np.ones((101, 3), int), cupy) > in_the_loop + 40
     monkeypatch.setattr(loop_commands, "MOST_KERNELS", 1)
     assert count_launches(lambda x: recurrent(x)[1], np.ones((101, 3), int), cupy) > 300
+
+
+@pytest.mark.parametrize("times", [19, 20, 21, 41, 60])
+def test_loops_of_several_launches_do_each_iteration_once(
+    times: int, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_commands, "MOST_TIMES", 5)
+    assert_as_on_the_cpu(
+        lambda x: lax.fori_loop(0, times, lambda k, s: lax.sort(s * -1 + k), x), [np.arange(5)]
+    )
+
+
+def test_the_commands_of_a_loop_do_not_grow_with_its_iterations(
+    cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Recorded(Exception):
+        """In place of a run."""
+
+    def record(commands: Any, frame: Any) -> None:
+        raise Recorded(len(commands))
+
+    monkeypatch.setattr(engine, "run_all", record)
+    function = xarr.jit(lambda x: lax.fori_loop(0, 10**12, lambda k, s: lax.sort(s * -1), x))
+    with pytest.raises(Recorded, match=r"^\d$"):
+        function(xarr.asarray(np.arange(5.0)))
 
 
 def test_outside_of_jit_no_loop_is_compiled_for_its_shape(cupy: Any) -> None:

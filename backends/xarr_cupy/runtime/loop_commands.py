@@ -24,6 +24,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy.block_loops import NAME, emit_block_loop, shared_bytes
+from xarr_cupy.kernel_calls import KernelCall
 from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory, scratch_nbytes
 from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
 from xarr_cupy.runtime.device import LoadedDevice
@@ -35,8 +36,10 @@ _BOOLS: Final = TensorType((2,), np.dtype(np.bool_))
 #: Blocks of each kernel, and kernels, up to which a pair of iterations is a part of one kernel of one block.
 MOST_BLOCKS: Final = 4
 MOST_KERNELS: Final = 64
-#: Pairs of iterations of one launch at most.
+#: Pairs of iterations of one launch, at most, and blocks and kilobytes that they compute and take, one after the other:
+#: some tenths of a second, since nothing ends a launch.
 MOST_TIMES: Final = 2**14
+MOST_WORK: Final = 2**18
 _TRUE: Final = ops.Constant.of(np.ones(2, np.bool_))
 
 Arrays = Sequence[LocatedArray]
@@ -52,6 +55,11 @@ def kernels_of(step: program_plan.Step) -> Sequence[Kernel]:
         case program_plan.LaunchLoop(program=IteratedGroup() as loop):
             return [loop.kernel]
     return []
+
+
+def _work_of(calls: Sequence[KernelCall]) -> int:
+    """Blocks that kernels have together, and kilobytes of their buffers."""
+    return sum(call.blocks + sum(buffer.nbytes for buffer in call.buffers) // 2**10 for call in calls)
 
 
 class _HostNeeded(Exception):
@@ -151,9 +159,19 @@ class ProgramCommands(PlanCommands):
             for each, call in zip(launched.kernels, calls, strict=True)
         ]
         module = self.memory.device.driver.load(emit_block_loop(calls, parameters, len(pointers)))
-        for first in range(0, times, MOST_TIMES):
-            size = np.int64(min(MOST_TIMES, times - first))
-            self.out.launch(node, [KernelLaunch(module, NAME, 1, tuple(pointers.values()), (size,))])
+        most = max(1, min(MOST_TIMES, MOST_WORK // _work_of(calls)))
+        full, rest = (
+            KernelLaunch(module, NAME, 1, tuple(pointers.values()), (np.int64(count),))
+            for count in (most, times % most)
+        )
+        if times >= most:
+            repeated = self.part()
+            repeated.out.launch(node, [full])
+            self.out.add(
+                Repeating(self.node_to_blame(node), repeated.out.commands(), times // most, 2 * most)
+            )
+        if times % most:
+            self.out.launch(node, [rest])
         return True
 
     def add_step(self, step: program_plan.Step, workspace: Location) -> None:
