@@ -235,10 +235,10 @@ def test_a_node_lives_where_its_operands_do() -> None:
     assert binary(ops.Add(), listed, y).device is there
     assert Node(ops.Iota(VECTOR, 0), device=here).device is here
     with pytest.raises(
-        BackendError, match=r'two backends, numpy and numpy:1; move one, e\.g\. x\.to\("numpy"\)'
+        BackendError, match=r'two devices, numpy and numpy:1; move one, e\.g\. x\.to\("numpy"\)'
     ):
         binary(ops.Add(), x, y)
-    with pytest.raises(BackendError, match="two backends"):
+    with pytest.raises(BackendError, match="two devices"):
         Node(ops.Negate(), (x,), device=there)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.dtypes import INTEGER, PREDICATE
+from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
+from xarr.numpy_api.mathematics import elementwise
 from xarr.runtime.device_arrays import lies_on_device
 from xarr.runtime.handles import Handle
 from xarr.runtime.view_tracking import ALL
@@ -53,6 +54,21 @@ def compute(function: Callable[[Any, Any], R], left: Any, right: Any) -> R:
     except XarrError as error:
         shorten(error, "")
         raise
+
+
+def square_or_power(x1: Array, x2: ArrayLike) -> Array:
+    """x1 ** x2 for the operator: of complex numbers and the Python int 2 their square, as NumPy's operator has it.
+
+    The bits are those of x1 * x1, and not of `power`, whose product is not NumPy's.
+    """
+    return (
+        elementwise.square(x1)
+        if type(x2) is int and x2 == 2 and x1.dtype in COMPLEX
+        else elementwise.power(x1, x2)
+    )
+
+
+square_or_power.__name__ = "pow"  # as help of the operators has it
 
 
 def _name_method(method: Method, name: str, summary: str) -> Method:

@@ -227,17 +227,6 @@ _power = binary("pow", ops.Power(), power_type, "x1 ** x2.")
 pow = power
 
 
-def square_or_power(x1: Array, x2: ArrayLike) -> Array:
-    """x1 ** x2 for the operator: of complex numbers and the Python int 2 their square, as NumPy's operator has it.
-
-    The bits are those of x1 * x1, and not of `power`, whose product is not NumPy's.
-    """
-    return square(x1) if type(x2) is int and x2 == 2 and x1.dtype in COMPLEX else power(x1, x2)
-
-
-square_or_power.__name__ = "pow"  # as help of the operators has it
-
-
 @ufunc
 def expm1(x: ArrayLike, /) -> Array:
     """exp(x) - 1, accurate near 0.
