@@ -53,6 +53,8 @@ _PHRASES = re.compile(
     re.IGNORECASE,
 )
 
+_RETIRED_TEXT = re.compile(rf"\b({'|'.join(RETIRED_TEXT)})\b", re.IGNORECASE)
+
 _OPENING = re.compile(r"(The same\b|What\b|Whoever\b|How\b)")
 
 _ALONE = frozenset(
@@ -92,7 +94,7 @@ def odd_openings(paths: Iterable[Path]) -> list[str]:
     return [
         f"{path}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
         for path in paths
-        for node in ast.walk(_parse(path))
+        for node in _nodes(path)
         if isinstance(node, _Definition)
         and (docstring := ast.get_docstring(node)) is not None
         and _OPENING.match(docstring)
@@ -108,9 +110,8 @@ def names_without_verb(paths: Iterable[Path]) -> list[str]:
     return [
         f"{path}:{node.lineno} {node.name}: wanted a verb, or a noun"
         for path in paths
-        for tree in [_parse(path)]
-        for public in [{*_exports(tree), *_METHODS, *dir(operator), *np.__all__}]
-        for node in ast.walk(tree)
+        for public in [{*_exports(_parse(path)), *_METHODS, *dir(operator), *np.__all__}]
+        for node in _nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and node.name not in public
         and not node.name.startswith("__")
@@ -139,9 +140,8 @@ def _exports(tree: ast.Module) -> Iterator[str]:
 
 
 def _names_in(path: Path) -> Iterator[str]:
-    tree = _parse(path)
-    public = set(_exports(tree))
-    for node in ast.walk(tree):
+    public = set(_exports(_parse(path)))
+    for node in _nodes(path):
         name = _bound_name(node)
         if name is None or name in public:
             continue
@@ -162,6 +162,9 @@ def _bound_name(node: ast.AST) -> str | None:
 
 
 def _text_in(path: Path) -> Iterator[str]:
+    # Most files have none of the words, so they need not be cut in tokens, which takes longest.
+    if not _RETIRED_TEXT.search(_PHRASES.sub("", path.read_text(encoding="utf-8"))):
+        return
     for line, text in [*_comments(path), *_docstrings(path)]:
         text = _PHRASES.sub("", text)
         for word, advice in RETIRED_TEXT.items():
@@ -177,7 +180,7 @@ def _comments(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(_parse(path)):
+    for node in _nodes(path):
         if isinstance(node, _Definition | ast.Module) and (text := ast.get_docstring(node)) is not None:
             yield node.body[0].lineno, text
 
@@ -185,3 +188,8 @@ def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
 @lru_cache(maxsize=1)
 def _parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@lru_cache(maxsize=1)
+def _nodes(path: Path) -> list[ast.AST]:
+    return list(ast.walk(_parse(path)))
