@@ -19,13 +19,11 @@ import numpy as np
 from xarr.errors import BackendError, TooLargeError
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
+from xarr_cupy.codegen.kernel_calls import BLOCK
 from xarr_cupy.machine_code import load_text
 from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table
 from xarr_cupy.runtime.packed_launches import LEAST_CAPTURED, PackedLaunches
 
-#: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
-BLOCK: Final = 256
-MOST_BLOCKS: Final = 2**16
 _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
 #: The packages of CuPy, of which there may be one.
 _WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")

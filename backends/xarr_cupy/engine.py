@@ -22,8 +22,8 @@ from xarr.errors import BackendError
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy import libraries
-from xarr_cupy.emitter import emit
-from xarr_cupy.kernel_calls import KernelSource
+from xarr_cupy.codegen.emitter import emit
+from xarr_cupy.codegen.kernel_calls import KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
 from xarr_cupy.runtime.command_builder import (
     ARENA,

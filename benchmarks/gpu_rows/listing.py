@@ -19,7 +19,7 @@ from xarr.base.configuration import current as config
 from xarr.compiler.loop_ir.loops import Loop, Runs, loads_of
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr_cupy import driver
-from xarr_cupy.emitter import KernelSource
+from xarr_cupy.codegen.emitter import KernelSource
 from xarr_cupy.runtime.commands import (
     Branching,
     Checking,

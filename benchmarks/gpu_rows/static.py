@@ -13,7 +13,7 @@ from gpu_rows.listing import Work, least_bytes, no_device, work_of
 from gpu_rows.occupancy import occupancy
 from gpu_rows.row import Row
 from tests.cuda import nvrtc
-from xarr_cupy.driver import BLOCK
+from xarr_cupy.codegen.kernel_calls import BLOCK
 from xarr_cupy.machine_code import OPTIONS
 
 ARCHITECTURES: Final = ("sm_80", "sm_90")

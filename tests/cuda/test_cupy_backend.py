@@ -31,7 +31,8 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
 from xarr.ir.types import TensorType
-from xarr_cupy import driver, emitter, host, spelling, thread_kernels
+from xarr_cupy import driver, host
+from xarr_cupy.codegen import emitter, spelling, thread_kernels
 from xarr_cupy.runtime.arrays import DeviceArray
 from xarr_cupy.runtime.command_builder import CommandList, launches_of
 from xarr_cupy.runtime.commands import Frame, LocatedArray, run_all

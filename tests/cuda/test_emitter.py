@@ -27,7 +27,7 @@ from xarr.compiler.loop_ir.scalars import Values
 from xarr.compiler.schedules.gpu.builders import program_of
 from xarr.compiler.schedules.gpu.grid_loops import POINTS
 from xarr.compiler.schedules.serial import builders as serial
-from xarr_cupy.emitter import emit
+from xarr_cupy.codegen.emitter import emit
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

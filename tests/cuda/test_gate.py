@@ -17,7 +17,7 @@ from tests.cuda.test_shared_work import layer_norm, softmax
 from xarr import lax
 from xarr.compiler.schedules.gpu.builders import program_of
 from xarr.compiler.schedules.gpu.target import TARGET
-from xarr_cupy.emitter import emit
+from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.machine_code import OPTIONS
 
 pytestmark = pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")

@@ -24,9 +24,9 @@ from xarr.compiler.schedules.gpu import point_loops
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr_cupy import engine, host
-from xarr_cupy.block_loops import shared_bytes
-from xarr_cupy.emitter import emit
-from xarr_cupy.kernel_calls import KernelCall
+from xarr_cupy.codegen.block_loops import shared_bytes
+from xarr_cupy.codegen.emitter import emit
+from xarr_cupy.codegen.kernel_calls import KernelCall
 from xarr_cupy.runtime import loop_commands
 
 pytestmark = [

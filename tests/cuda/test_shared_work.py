@@ -17,7 +17,7 @@ from tests.cuda.emulator.module import ORDERS, LaunchError
 from tests.cuda.test_cupy_backend import device
 from xarr import lax, random
 from xarr.compiler.plan.program_plan import Launch
-from xarr_cupy import block_kernels, emitter
+from xarr_cupy.codegen import block_kernels, emitter
 from xarr_cupy.runtime import command_builder
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")

@@ -13,8 +13,8 @@ from tests.compare import assert_same
 from tests.cuda.test_cupy_backend import device
 from xarr import lax
 from xarr.compiler.schedules.gpu.builders import program_of
-from xarr_cupy import sizes
-from xarr_cupy.emitter import emit
+from xarr_cupy.codegen import sizes
+from xarr_cupy.codegen.emitter import emit
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 

@@ -24,9 +24,9 @@ from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, TensorType, Type
 from xarr_cupy import libraries
+from xarr_cupy.codegen.emitter import emit
+from xarr_cupy.codegen.kernel_calls import KernelSource
 from xarr_cupy.driver import Driver
-from xarr_cupy.emitter import emit
-from xarr_cupy.kernel_calls import KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, flatten_types
 from xarr_cupy.runtime.commands import (
     Branching,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from xarr_cupy.kernel_calls import KernelCall
+from xarr_cupy.codegen.kernel_calls import KernelCall
 
 #: The slot of the table whose address is 0: a number is an offset there.
 NUMBER: Final = 0

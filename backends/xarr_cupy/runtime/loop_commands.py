@@ -23,8 +23,8 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_cupy.block_loops import NAME, emit_block_loop, shared_bytes
-from xarr_cupy.kernel_calls import KernelCall
+from xarr_cupy.codegen.block_loops import NAME, emit_block_loop, shared_bytes
+from xarr_cupy.codegen.kernel_calls import KernelCall
 from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory, scratch_nbytes
 from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
 from xarr_cupy.runtime.device import LoadedDevice

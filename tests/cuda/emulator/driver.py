@@ -19,7 +19,8 @@ from tests.cuda.emulator.module import Module
 from tests.cuda.libraries import ARRAYS, gemm_strided_batched_ex
 from xarr.ir.types import TensorType
 from xarr.runtime import dlpack
-from xarr_cupy.driver import BLOCK, Driver, HostArray
+from xarr_cupy.codegen.kernel_calls import BLOCK
+from xarr_cupy.driver import Driver, HostArray
 from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table, address_of
 
 _ALIGNMENT = 256

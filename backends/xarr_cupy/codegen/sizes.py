@@ -14,7 +14,7 @@ import numpy as np
 
 from xarr.compiler.loop_ir.loops import Buffer, Loop, Memory
 from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, constant_of
-from xarr_cupy.spelling import type_name
+from xarr_cupy.codegen.spelling import type_name
 
 #: Operations on int64 that may be computed as int where operands and result fit.
 INDEX_OPERATIONS: Final = frozenset({"add", "sub", "mul", "div", "rem", "neg", "select", "rarely", "convert"})

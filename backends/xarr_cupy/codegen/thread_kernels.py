@@ -32,9 +32,9 @@ from xarr.compiler.loop_ir.loops import (
     offset_of,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
-from xarr_cupy.driver import BLOCK, MOST_BLOCKS
-from xarr_cupy.sizes import INDEX_OPERATIONS, Sizes
-from xarr_cupy.spelling import INFIX, choose, enclose, expression, infix, literal, type_name
+from xarr_cupy.codegen.kernel_calls import BLOCK, MOST_BLOCKS
+from xarr_cupy.codegen.sizes import INDEX_OPERATIONS, Sizes
+from xarr_cupy.codegen.spelling import INFIX, choose, enclose, expression, infix, literal, type_name
 
 #: Names that are no variables of values: by how often they are in use.
 _RESERVED: Final = dict.fromkeys(("i", "lanes", "behind", "warp"), 1)

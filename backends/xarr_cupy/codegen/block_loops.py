@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from xarr_cupy.kernel_calls import KernelCall
-from xarr_cupy.spelling import helpers_of, type_name
+from xarr_cupy.codegen.kernel_calls import KernelCall
+from xarr_cupy.codegen.spelling import helpers_of, type_name
 
 #: The name of the kernel.
 NAME: Final = "xarr_loop"

@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, LoopError, Memory, Runs, copied_buffers
-from xarr_cupy.block_kernels import BlockPrinter, WarpPrinter
-from xarr_cupy.kernel_calls import DECLARATION, KernelCall, KernelSource
-from xarr_cupy.sizes import Sizes
-from xarr_cupy.spelling import helpers_of
-from xarr_cupy.thread_kernels import ThreadPrinter
+from xarr_cupy.codegen.block_kernels import BlockPrinter, WarpPrinter
+from xarr_cupy.codegen.kernel_calls import DECLARATION, KernelCall, KernelSource
+from xarr_cupy.codegen.sizes import Sizes
+from xarr_cupy.codegen.spelling import helpers_of
+from xarr_cupy.codegen.thread_kernels import ThreadPrinter
 
 #: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
 _MANY: Final = 3

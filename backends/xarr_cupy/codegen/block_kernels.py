@@ -26,10 +26,10 @@ from xarr.compiler.loop_ir.loops import (
     Store,
 )
 from xarr.compiler.loop_ir.scalars import Value
-from xarr_cupy.driver import BLOCK, MOST_BLOCKS
-from xarr_cupy.sizes import Sizes
-from xarr_cupy.spelling import type_name
-from xarr_cupy.thread_kernels import MOST_NARROW, ThreadPrinter
+from xarr_cupy.codegen.kernel_calls import BLOCK, MOST_BLOCKS
+from xarr_cupy.codegen.sizes import Sizes
+from xarr_cupy.codegen.spelling import type_name
+from xarr_cupy.codegen.thread_kernels import MOST_NARROW, ThreadPrinter
 
 WARP: Final = 32
 _ALL: Final = "0xffffffffu"

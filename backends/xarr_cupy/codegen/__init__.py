@@ -1,0 +1,1 @@
+"""Loop programs as CUDA C++: kernels, and the calls that run them."""
