@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -38,3 +38,15 @@ def device(request: pytest.FixtureRequest) -> Iterator[str]:
         request.getfixturevalue("host")
     with importlib.import_module("xarr.backend").use_backend("cupy"):
         yield request.param
+
+
+@pytest.fixture
+def lend(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """Make an array of another library, for which `lies_on_device` holds, of these values."""
+    arrays = importlib.import_module("tests.cuda.gpu_arrays")
+    if request.param == "gpu":
+        with importlib.import_module("xarr.backend").use_backend("cupy"):
+            yield arrays.make_by_cupy
+    else:
+        request.getfixturevalue(request.param)
+        yield arrays.make_by_cupy if request.param == "host" else arrays.make_emulated

@@ -11,7 +11,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from tests.cuda.test_interop import make_emulated
+from tests.cuda.gpu_arrays import make_emulated
 from xarr import lax
 from xarr.dtypes import element_type
 from xarr_cupy import host

@@ -1,4 +1,4 @@
-"""Memory of GPUs that goes from library to library: DLPack and `__cuda_array_interface__`, in and out.
+"""Memory of GPUs that other libraries lend: DLPack and `__cuda_array_interface__`.
 
 On the emulator, beside a library that a test makes, and by CuPy's own code on memory of the host, beside CuPy.
 """
@@ -7,118 +7,31 @@ from __future__ import annotations
 
 import gc
 import importlib
-import shutil
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.cuda.gpu_arrays import (
+    DTYPES,
+    VALUES,
+    Described,
+    GpuArray,
+    OldGpuArray,
+    Passed,
+    address_of,
+    fill,
+    on_each_device,
+)
 from tests.cuda.host_wheel.device import HostDevice
 from xarr import lax
-from xarr.arrays import device_memory
 from xarr.backend import get
 from xarr.errors import BackendError, DTypeError
 from xarr.runtime import device_arrays, dlpack
-
-CUDA = 2
-VALUES = np.arange(6, dtype=np.float32).reshape(2, 3)
-#: Types that NumPy's DLPack has.
-DTYPES = ("bool", "int8", "uint16", "int64", "float16", "float32", "float64", "complex64", "complex128")
-NARROW = ("bfloat16", "float8_e5m2", "float8_e4m3fn")
-
-on_each_device = pytest.mark.parametrize(
-    "lend",
-    [
-        pytest.param("cupy", marks=pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")),
-        "host",
-        pytest.param("gpu", marks=pytest.mark.gpu),
-    ],
-    indirect=True,
-)
-
-
-class GpuArray:
-    """An array of a library that computes on the emulated device, which can be told from none on the CPU."""
-
-    def __init__(self, array: np.ndarray[Any, Any], ordinal: int = 0) -> None:
-        self.array, self.ordinal = array, ordinal
-        self.calls: list[dict[str, Any]] = []
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return (CUDA, self.ordinal)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        self.calls.append(options)
-        capsule = self.array.__dlpack__(max_version=options.get("max_version"))
-        tensor = dlpack._tensor_of(capsule)
-        tensor.device_type, tensor.device_id = CUDA, self.ordinal
-        return capsule
-
-    def __getitem__(self, index: Any) -> GpuArray:
-        return GpuArray(self.array[index], self.ordinal)
-
-    @property
-    def T(self) -> GpuArray:
-        return GpuArray(self.array.T, self.ordinal)
-
-
-class OldGpuArray(GpuArray):
-    """As before DLPack 1.0: no argument but the stream, and no versioned capsule."""
-
-    def __dlpack__(self, stream: Any = None) -> Any:
-        return super().__dlpack__(stream=stream)
-
-
-class Described:
-    """An array that has `__cuda_array_interface__` alone."""
-
-    def __init__(self, holder: Any, **changes: Any) -> None:
-        array = getattr(holder, "array", None)
-        own = holder.__cuda_array_interface__ if array is None else {**array.__array_interface__, "stream": 1}
-        self.holder, self.__cuda_array_interface__ = holder, {**own, **changes}
-
-
-@pytest.fixture
-def lend(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """Make an array of another library, for which `lies_on_device` holds, of these values."""
-    if request.param == "gpu":
-        with xarr.use_backend("cupy"):
-            yield make_by_cupy
-    else:
-        request.getfixturevalue(request.param)
-        yield make_by_cupy if request.param == "host" else make_emulated
-
-
-def make_emulated(values: Any, ordinal: int = 0) -> GpuArray:
-    return GpuArray(np.array(values), ordinal)
-
-
-def make_by_cupy(values: Any, ordinal: int = 0) -> Any:
-    cupy = importlib.import_module("cupy")
-    if ordinal >= cupy.cuda.runtime.getDeviceCount():
-        pytest.skip("needs two GPUs")
-    with cupy.cuda.Device(ordinal):
-        result = cupy.ndarray(np.shape(values), np.asarray(values).dtype)
-        result.set(np.asarray(values, order="C"))
-    return result
-
-
-def address_of(x: Any) -> int:
-    """The address of an array of either library."""
-    return int(x.array.ctypes.data) if isinstance(x, GpuArray) else int(x.data.ptr)
-
-
-def fill(x: Any, value: float) -> None:
-    """Write to an array of either library."""
-    if isinstance(x, GpuArray):
-        x.array[...] = value
-    else:
-        x.set(np.full(x.shape, value, x.dtype))
 
 
 @on_each_device
@@ -137,9 +50,6 @@ def test_only_arrays_of_others_on_a_gpu_lie_there(lend: Any) -> None:
         xarr.asarray(VALUES),
     ):
         assert not device_arrays.lies_on_device(x)
-
-
-# --- in --------------------------------------------------------------------------------------------------
 
 
 @on_each_device
@@ -219,30 +129,6 @@ def test_shapes_at_the_edge_go_in_and_out(lend: Any, shape: tuple[int, ...]) -> 
         result = xarr.asarray(lend(values), copy=copy)
         assert_same(result, values)
         assert_same(xarr.from_dlpack(Passed(result)), values)
-
-
-class Passed:
-    """An Array as any other object with `__dlpack__`."""
-
-    def __init__(self, array: Any) -> None:
-        self.array = array
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        device: tuple[int, int] = self.array.__dlpack_device__()
-        return device
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self.array.__dlpack__(**options)
-
-
-@on_each_device
-@pytest.mark.parametrize("dtype", NARROW)
-def test_floats_that_numpy_lacks_go_out_and_in(lend: Any, dtype: str) -> None:
-    values = VALUES.astype(getattr(ml_dtypes, dtype))
-    result = xarr.from_dlpack(Passed(xarr.asarray(values)))
-    assert result.device == "cupy"
-    assert_same(result, values)
-    assert_same(result + result, values + values)
 
 
 @on_each_device
@@ -374,7 +260,7 @@ def test_capsules_that_xarr_cannot_read_are_refused(cupy: Any) -> None:
             xarr.asarray(x)
 
 
-# --- streams ---------------------------------------------------------------------------------------------
+# --- streams -------------------------------------------------------------------------------------------------
 
 
 def test_producers_get_the_stream_of_the_caller_ready(host: HostDevice) -> None:
@@ -412,115 +298,7 @@ def test_a_copy_is_done_before_the_producer_may_write_again(host: HostDevice) ->
         assert host.synchronised == []
 
 
-def test_consumers_wait_for_the_stream_that_computes(host: HostDevice) -> None:
-    cupy = importlib.import_module("cupy")
-    stream, consumer = cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(non_blocking=True)
-    with stream:
-        y = xarr.asarray(VALUES) + 1
-        host.waits.clear()
-        y.__dlpack__(stream=consumer.ptr, max_version=(1, 0))
-        y.__dlpack__(stream=-1, max_version=(1, 0))
-        y.__dlpack__(stream=stream.ptr, max_version=(1, 0))
-        assert host.waits == [(consumer.ptr, stream.ptr)]
-        assert y.__cuda_array_interface__["stream"] == stream.ptr
-    host.waits.clear()
-    # The legacy default stream is the caller's own now.
-    for number in (None, 0, 1):
-        y.__dlpack__(stream=number, max_version=(1, 0))
-    # It comes after what computed the values, and the other way round.
-    assert set(host.waits) == {(0, stream.ptr), (stream.ptr, 0)}
-
-
-@on_each_device
-def test_streams_that_are_none_are_refused(lend: Any) -> None:
-    for stream in (-2, "1", 1.5):
-        with pytest.raises(
-            BufferError, match="wanted stream=None, -1, 1, 2 or the address of a stream of cupy, got"
-        ):
-            xarr.asarray(VALUES).__dlpack__(stream=stream)
-
-
-# --- out -------------------------------------------------------------------------------------------------
-
-
-def test_cupy_reads_arrays_without_a_copy(host: HostDevice) -> None:
-    cupy = importlib.import_module("cupy")
-    x = xarr.asarray(VALUES) + 1
-    for read in (cupy.asarray, cupy.from_dlpack, lambda x: cupy.array(x, copy=None)):
-        result = read(x)
-        assert type(result) is cupy.ndarray
-        assert result.data.ptr == x._node.value.address
-        assert_same(result.get(), VALUES + 1)
-    with cupy.cuda.Device(1):
-        there = xarr.asarray(VALUES, device="cuda:1")
-        assert cupy.from_dlpack(there).device.id == cupy.asarray(there).device.id == 1
-    assert there.__dlpack_device__() == (CUDA, 1)
-
-
-@on_each_device
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_every_element_type_goes_out_and_in(lend: Any, dtype: str) -> None:
-    x = xarr.asarray(VALUES.astype(dtype))
-    shared = xarr.from_dlpack(Passed(x), copy=False)
-    assert shared._node.value.address == x._node.value.address
-    assert_same(shared, x)
-    described = xarr.asarray(Described(x), copy=False)
-    assert described._node.value.address == x._node.value.address
-    assert_same(described, x)
-
-
-@on_each_device
-def test_lent_memory_is_read_only_and_old_consumers_get_a_copy(lend: Any) -> None:
-    x = xarr.asarray(VALUES)
-
-    def tensor_of(**options: Any) -> tuple[Any, Any]:
-        capsule = x.__dlpack__(**options)
-        return capsule, dlpack._tensor_of(capsule).data
-
-    address = x._node.value.address
-    for copy, flags in ((None, 1), (False, 1), (True, 2)):
-        capsule, data = tensor_of(max_version=(1, 0), copy=copy)
-        managed = dlpack._Versioned.from_address(dlpack._pointer(capsule, b"dltensor_versioned"))
-        assert managed.flags & 3 == flags
-        assert (data == address) == (copy is not True)
-    assert tensor_of()[1] != address
-    with pytest.raises(BufferError, match=r"copy=False is not possible; wanted max_version=\(1, 0\)"):
-        x.__dlpack__(copy=False)
-    assert x.__cuda_array_interface__["data"] == (address, True)
-
-
-@on_each_device
-def test_the_host_gets_a_copy(lend: Any) -> None:
-    x = xarr.asarray(VALUES)
-    assert_same(np.asarray(x), VALUES)
-    assert_same(np.from_dlpack(x, device="cpu"), VALUES)
-    with pytest.raises(BufferError, match="copy=False is not possible from backend 'cupy' to the CPU"):
-        x.__dlpack__(dl_device=(1, 0), copy=False)
-    with pytest.raises(
-        BufferError, match=r"wanted dl_device=\(2, 0\), that of backend 'cupy', \(1, 0\), the CPU"
-    ):
-        x.__dlpack__(dl_device=(2, 1))
-
-
-@on_each_device
-def test_what_has_no_interface_says_so_without_computing(lend: Any) -> None:
-    x = xarr.asarray(VALUES) + 1
-    assert x.__dlpack_device__() == (CUDA, 0)
-    assert not x.is_evaluated
-    arrays = [xarr.ones(3, device="cpu"), xarr.ones(3, dtype="bfloat16"), xarr.ones(3, dtype="int4")]
-    for x in arrays:
-        assert not hasattr(x, "__cuda_array_interface__")
-        assert not x.is_evaluated
-    with pytest.raises(
-        BufferError, match=r'got int4, whose elements DLPack packs; x\.astype\("int8"\) has bytes'
-    ):
-        arrays[2].__dlpack__(max_version=(1, 0))
-    seen: list[bool] = []
-    xarr.jit(lambda x: seen.append(hasattr(x, "__cuda_array_interface__")) or x)(xarr.ones(3))
-    assert seen == [False]
-
-
-# --- lifetimes -------------------------------------------------------------------------------------------
+# --- lifetimes -----------------------------------------------------------------------------------------------
 
 
 @on_each_device
@@ -535,25 +313,6 @@ def test_borrowed_memory_lives_as_long_as_the_array(lend: Any) -> None:
     del result
     gc.collect()
     assert owner() is None
-
-
-def test_lent_memory_lives_as_long_as_the_consumer(host: HostDevice) -> None:
-    cupy = importlib.import_module("cupy")
-    pool = cupy.get_default_memory_pool()
-    for read in (cupy.from_dlpack, cupy.asarray):
-        x = (xarr.asarray(VALUES) + 1).evaluate()
-        result = read(x)
-        x += 1  # shows another value from now on
-        x.evaluate()
-        used = pool.used_bytes()
-        del x
-        gc.collect()
-        others = [(xarr.asarray(VALUES) * 0).evaluate() for _ in range(3)]
-        assert_same(result.get(), VALUES + 1)
-        del result, others
-        gc.collect()
-        assert pool.used_bytes() < used
-    assert not device_memory._lent
 
 
 @on_each_device
@@ -573,7 +332,7 @@ def test_memory_that_others_hold_is_not_written_over(lend: Any) -> None:
     assert_same(described, VALUES)
 
 
-# --- without a device ------------------------------------------------------------------------------------
+# --- without a device ----------------------------------------------------------------------------------------
 
 
 def test_a_gpu_that_xarr_cannot_use(monkeypatch: pytest.MonkeyPatch) -> None:
