@@ -89,3 +89,12 @@ def test_what_depends_on_other_operands_stays() -> None:
         lambda e: [lax.gather(e, xarr.zeros((2, 2), "int64"), numbers, (0, 0), mode="clip")], type_of(EMPTY)
     )
     assert without_empty_operands(before) is before
+
+
+def test_updates_of_empty_indices_go_to_the_beginning() -> None:
+    numbers = ScatterDimensionNumbers((), (), ())
+    before = graph(
+        lambda x, i, u: [lax.scatter_add(x, i, u, numbers)],
+        *map(type_of, (np.float64(1), np.zeros((3, 0), int), np.ones(3))),
+    )
+    assert without_empty_operands(before) is before

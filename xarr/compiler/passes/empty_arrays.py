@@ -49,7 +49,8 @@ def _results(node: Node, operands: tuple[Node, ...]) -> Sequence[Node] | None:
         case ops.DotGeneral() | ops.Convolution():
             zero = Node(ops.Constant.of(np.zeros((), types[0].dtype)))
             return [_spread(zero, types[0])]
-        case ops.Scatter():
+        # Where indices alone are empty, no index says where the updates go: each goes to the beginning.
+        case ops.Scatter() if _is_empty(operands[-1].type):
             return operands[: len(types)]
         case ops.DynamicUpdateSlice():
             return operands[:1]
