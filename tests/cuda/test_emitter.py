@@ -59,6 +59,12 @@ def test_indices_are_long_where_an_offset_does_not_fit() -> None:
     assert "int i = blockIdx.x" in moved and "in0[65536ll * i" in moved
 
 
+def test_an_index_of_one_number_does_not_hide_another() -> None:
+    groups = {"dimension_numbers": ("CN", "OI", "NC"), "batch_group_count": 2}
+    convolution = text(lambda x, y: lax.conv_general_dilated(x, y, (), [], **groups), "f32[1,2]", "f32[4,1]")
+    assert "in0[i / 2]" in convolution and "in1[i]" in convolution
+
+
 def test_special_constants_keep_their_bits() -> None:
     result = text(lambda x: lax.select(x > 0, x * np.float32(-0.0), lax.full_like(x, np.nan)), "f32[3]")
     assert "-0.0f" in result and "bits<float>(0x7fc00000u)" in result

@@ -303,10 +303,9 @@ class ThreadPrinter:
         bound = abs(offset.constant) + sum(abs(f) * self.most(value) for value, _, f in terms)
         # Numbers that are not known to fit are long already, and make the sum long.
         is_wide = bound >= 2**31
+        terms = [term for term in terms if term[1] != "0"]
         parts = []
         for value, name, factor in terms:
-            if name == "0":
-                continue
             if factor != 1:
                 parts.append(infix("*", self.stride_in(buffer, factor, name, is_wide), name))
             else:
