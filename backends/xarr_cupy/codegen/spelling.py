@@ -47,14 +47,15 @@ template <class To, class From> __device__ To saturated(From x, To low, To high)
     return x != x ? (To)0 : x <= (From)low ? low : x >= (From)high ? high : (To)x;
 }
 """,
+    # Of two zeros the sum is -0 if both are.
     "maximum(": """\
 template <class T> __device__ T maximum(T x, T y) {
-    return x != x ? x : y != y ? y : x > y || (x == y && copysign(1.0, (double)x) > 0.0) ? x : y;
+    return x > y || x != x ? x : x == y && x == 0 ? x + y : y;
 }
 """,
     "minimum(": """\
 template <class T> __device__ T minimum(T x, T y) {
-    return x != x ? x : y != y ? y : x < y || (x == y && copysign(1.0, (double)x) < 0.0) ? x : y;
+    return x < y || x != x ? x : x == y && x == 0 ? -(-x - y) : y;
 }
 """,
     "add_parts(": """\
