@@ -16,7 +16,7 @@ from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of,
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
-from xarr.ir.windows import Window, WindowDimension
+from xarr.ir.windows import Window, WindowDimension, dilate_size
 
 #: What a window that has no element chooses.
 NOTHING = -1
@@ -110,11 +110,19 @@ def _position(
     if dimension.window_reversal:
         element = element * -1 + (dimension.size - 1)
     position = window * dimension.stride + element * dimension.window_dilation + -dimension.padding_low
-    if dimension.is_trivial:
+    if dimension.base_dilation == 1 and lies_inside(dimension, size):
         return position, predicate
     extent = (size - 1) * dimension.base_dilation + 1
     exists = loops.elements.is_inside(position, 0, extent, predicate)
     return remove_holes(loops, position, dimension.base_dilation, exists)
+
+
+def lies_inside(dimension: WindowDimension, size: int) -> bool:
+    """Whether no window along a dimension of so many elements sticks out of these."""
+    last = (dimension.output_size(size) - 1) * dimension.stride + dimension.dilated_size - 1
+    return dimension.padding_low <= 0 and last - dimension.padding_low < dilate_size(
+        size, dimension.base_dilation
+    )
 
 
 def remove_holes(loops: SerialLoops, position: Affine, step: int, exists: Value) -> tuple[Affine, Value]:
