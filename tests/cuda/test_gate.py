@@ -182,6 +182,27 @@ def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
         check(text_of(function, xarr.ones(shape, dtype="float32")))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "complex128"])
+@pytest.mark.parametrize("window", [(1, 3, 3, 1), (1, 9, 9, 1)])
+def test_gradients_of_poolings_compile(window: tuple[int, ...], dtype: str) -> None:
+    def gradient(x: Any, source: Any) -> Any:
+        zero = xarr.zeros((), dtype=dtype)
+        return lax.select_and_scatter(
+            x,
+            lambda a, b: lax.ge(lax.real(a), lax.real(b)) if dtype.startswith("c") else lax.ge(a, b),
+            window,
+            (1, 2, 2, 1),
+            "SAME",
+            source,
+            zero,
+            lax.add,
+        )
+
+    arrays = xarr.ones((2, 20, 19, 5), dtype=dtype), xarr.ones((2, 10, 10, 5), dtype=dtype)
+    check(text_of(gradient, *arrays))
+    check(emit(program_of(graph_of(gradient, *arrays)), any_sizes=True).text, ARCHITECTURES[-1:])
+
+
 def test_what_cuda_has_not_is_refused() -> None:
     text = text_of(move, xarr.ones((3, 4)))
     with pytest.raises(nvrtc.CompileError, match="wchar_of"):

@@ -7,7 +7,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.schedule import Builder, Kind, Schedule
-from xarr.compiler.schedules.gpu import products, reductions, scatters, sorts, windows
+from xarr.compiler.schedules.gpu import products, reductions, scatters, select_and_scatter, sorts, windows
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.schedules.serial import builders
@@ -24,6 +24,7 @@ RULES: Final[Mapping[type[Op], Rule]] = {
     ops.Reduce: reductions.reduce,
     ops.ReduceWindow: windows.reduce_window,
     ops.Scatter: scatters.scatter,
+    ops.SelectAndScatter: select_and_scatter.add_phases,
     ops.Sort: sorts.sort,
 }
 

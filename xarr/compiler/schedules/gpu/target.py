@@ -42,6 +42,10 @@ class GpuTarget(Target):
     min_tiled_side: int = 2**4
     #: Elements of a window from which it is reduced axis by axis.
     min_wide_window_elements: int = 2**5
+    #: Results that a thread has because they need the same elements, and elements of a window, up to which no loops go
+    #: through these, but each has its own line.
+    max_thread_results: int = 2**4
+    max_unrolled_terms: int = 2**6
     #: Threads of a block; rows and columns of which a thread has results of a product, terms that are read at once; and
     #: terms, rows and columns, and tiles of products from which tiles pay.
     block_threads: int = 2**8
