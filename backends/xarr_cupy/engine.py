@@ -23,7 +23,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy import libraries
 from xarr_cupy.codegen.emitter import emit
-from xarr_cupy.codegen.kernel_calls import KernelSource
+from xarr_cupy.codegen.kernel_calls import VECTOR_NBYTES, KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
 from xarr_cupy.runtime.command_builder import (
     ARENA,
@@ -132,6 +132,7 @@ class LoadedProgram:
         self, plan: Plan, device: LoadedDevice, options: CodeOptions, progress: ProgressCallback | None
     ) -> None:
         self.device, self._memory = device, ProgramMemory(plan, device)
+        self._plan, self._options = plan, options
         self._progress, self._step_count = progress, plan.step_count
         memory, out = self._memory, CommandList(device)
         own = {buffer.number: memory.result(index) for index, buffer in enumerate(memory.results)}
@@ -160,8 +161,16 @@ class LoadedProgram:
         """The results for these arguments."""
         memory, device = self._memory, self.device
         arguments = self._arrays_of(values)
+        if memory.has_vectors and any(each.address % VECTOR_NBYTES for each in arguments):
+            return self._without_vectors.run([*arguments])
         with device.driver.order_streams([each.memory for each in (*arguments, *memory.constants)]):
             return self._run(arguments)
+
+    @cached_property
+    def _without_vectors(self) -> LoadedProgram:
+        """The program for arguments that other libraries lend from an address of any element on."""
+        options = self._options._replace(has_vectors=False)
+        return LoadedProgram(self._plan, self.device, options, self._progress)
 
     def _run(self, arguments: list[DeviceArray]) -> list[DeviceArray]:
         memory, device = self._memory, self.device

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 #: Set it to the `site-packages` of another environment.
 DIRECTORY = "NVRTC_DIRECTORY"
@@ -49,21 +50,39 @@ def library() -> ctypes.CDLL | None:
 
 def usage_of(text: str, architecture: str, options: Sequence[str]) -> list[Usage]:
     """Compile a text for an architecture, `sm_90`: what each kernel takes.  CompileError with the compiler's log."""
+    log, _ = _compile(text, [f"-arch={architecture}", "--ptxas-options=-v", *options])
+    return _usages(log)
+
+
+def ptx_of(text: str, options: Sequence[str]) -> str:
+    """The instructions of a text for an architecture that no machine has.  CompileError with the compiler's log."""
+    return _compile(text, ["-arch=compute_90", *options])[1]
+
+
+def _compile(text: str, flags: Sequence[str]) -> tuple[str, str]:
+    """The compiler's log, and PTX."""
     nvrtc, program = library(), ctypes.c_void_p()
     assert nvrtc is not None, "needs nvidia-cuda-nvrtc"
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
-    flags = [f"-arch={architecture}", "--ptxas-options=-v", *options]
     error = nvrtc.nvrtcCompileProgram(
         program, len(flags), (ctypes.c_char_p * len(flags))(*map(str.encode, flags))
     )
-    size = ctypes.c_size_t()
-    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
-    log = ctypes.create_string_buffer(size.value)
-    nvrtc.nvrtcGetProgramLog(program, log)
-    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    log = _read(program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
     if error:
-        raise CompileError(f"{nvrtc.nvrtcGetErrorString(error).decode()}\n{log.value.decode()}")
-    return _usages(log.value.decode())
+        nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+        raise CompileError(f"{nvrtc.nvrtcGetErrorString(error).decode()}\n{log}")
+    ptx = _read(program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return log, ptx
+
+
+def _read(program: ctypes.c_void_p, size_of: Any, read: Any) -> str:
+    """A text of a program that NVRTC has compiled."""
+    size = ctypes.c_size_t()
+    size_of(program, ctypes.byref(size))
+    text = ctypes.create_string_buffer(size.value)
+    read(program, text)
+    return text.value.decode()
 
 
 def _usages(log: str) -> list[Usage]:

@@ -54,9 +54,10 @@ void xarr_0(const float *in0, const float *in1, float *out0) {
 
 
 def test_indices_are_long_where_an_offset_does_not_fit() -> None:
-    assert "int64 i = (int64)blockIdx.x" in text(lambda x: x + 1, "f32[65536,65536]")
+    assert "int64 i = (int64)blockIdx.x" in text(lambda x: x + 1, "f32[65535,65537]")
+    assert "vectors<4>(out0)[i]" in text(lambda x: x + 1, "f32[65535,65536]")
     moved = text(lambda x: lax.slice(x, (0, 0), (65536, 2)), "f32[65536,65536]")
-    assert "int i = blockIdx.x" in moved and "in0[65536ll * i" in moved
+    assert "int i = blockIdx.x" in moved and "vectors<2>(in0)[32768ll * i" in moved
 
 
 def test_an_index_of_one_number_does_not_hide_another() -> None:

@@ -11,35 +11,52 @@ from collections import Counter
 from functools import lru_cache
 from typing import Final
 
-from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, LoopError, Memory, Runs, copied_buffers
+from xarr.compiler.loop_ir.loops import (
+    Buffer,
+    Kernel,
+    Loop,
+    LoopError,
+    Memory,
+    Runs,
+    copied_buffers,
+    grid_loops,
+)
 from xarr_cupy.codegen.block_kernels import BlockPrinter, WarpPrinter
 from xarr_cupy.codegen.kernel_calls import DECLARATION, KernelCall, KernelSource
 from xarr_cupy.codegen.sizes import Sizes
 from xarr_cupy.codegen.spelling import helpers_of
 from xarr_cupy.codegen.thread_kernels import ThreadPrinter
+from xarr_cupy.codegen.vector_kernels import VectorPrinter
 
 #: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
 _MANY: Final = 3
 
 
 @lru_cache(1024)
-def emit(kernel: Kernel, any_sizes: bool = False, conditions: int = 0) -> KernelSource:
+def emit(
+    kernel: Kernel, any_sizes: bool = False, conditions: int = 0, has_vectors: bool = True
+) -> KernelSource:
     """The CUDA C++ of a loop program.  LoopError where it asks for what is not known here.
 
     any_sizes: what depends on the sizes of arrays is passed as an argument, so that programs of other shapes have the
     same text; else it is written as a literal, by which a device divides faster.
     conditions: how many bools, of an array that each kernel takes first, are to be true, or the kernels do nothing.
+    has_vectors: whether all arrays lie at multiples of 16 bytes, so that neighbouring elements may be loaded and stored
+    together.  They are where sizes are literals: whether there are vectors depends on sizes.
     """
     for buffer in kernel.locals:
         if buffer.memory is not Memory.SHARED:
             raise LoopError(f"a thread has no local buffers, wanted {buffer.name}")
     names: dict[str, str] = {}
     calls = []
-    for number, (printer, definition) in enumerate(_print_phases(kernel, any_sizes)):
+    for number, (printer, definition) in enumerate(_print_phases(kernel, any_sizes, has_vectors)):
         name = names.setdefault(definition, f"xarr_{len(names)}")
         arguments, copied = tuple(printer.sizes.arguments.values()), _copied_scratch(kernel, number)
         label = kernel.phases[number].label
-        calls.append(KernelCall(name, printer.buffers, printer.blocks, copied, arguments, definition, label))
+        is_wide = isinstance(printer, VectorPrinter)
+        calls.append(
+            KernelCall(name, printer.buffers, printer.blocks, copied, arguments, definition, label, is_wide)
+        )
     names = {_under_conditions(rest, conditions): name for rest, name in names.items()}
     body = "\n".join([f"{DECLARATION} {name}{rest}" for rest, name in names.items()])
     return KernelSource(f"{helpers_of(body)}\n{body}", tuple(calls))
@@ -54,28 +71,36 @@ def _under_conditions(definition: str, conditions: int) -> str:
     return f"(const bool *going, {parameters.removeprefix('(')} {{\n    if (!({text})) return;\n{body}"
 
 
-def _print_phases(kernel: Kernel, any_sizes: bool) -> list[tuple[ThreadPrinter, str]]:
+def _print_phases(kernel: Kernel, any_sizes: bool, has_vectors: bool) -> list[tuple[ThreadPrinter, str]]:
     """The kernel of each phase, from behind its name on."""
-    if any_sizes or len(kernel.phases) < _MANY:
-        return [_print_phase(kernel, phase, any_sizes) for phase in kernel.phases]
-    of_any = _print_phases(kernel, True)
+    if any_sizes:
+        return [_print_phase(kernel, phase, _printer_of(phase), True) for phase in kernel.phases]
+    printers = [_printer_of(phase, has_vectors) for phase in kernel.phases]
+    rows = list(zip(kernel.phases, printers, strict=True))
+    if len(kernel.phases) < _MANY:
+        return [_print_phase(kernel, phase, printer, False) for phase, printer in rows]
+    of_any = _print_phases(kernel, True, False)
     counts = Counter(definition for _, definition in of_any)
     return [
-        each if counts[each[1]] >= _MANY else _print_phase(kernel, phase, False)
-        for phase, each in zip(kernel.phases, of_any, strict=True)
+        each if counts[each[1]] >= _MANY else _print_phase(kernel, *row, False)
+        for row, each in zip(rows, of_any, strict=True)
     ]
 
 
-def _print_phase(kernel: Kernel, phase: Loop, any_sizes: bool) -> tuple[ThreadPrinter, str]:
-    printer = _printer_of(phase)(kernel, phase, Sizes(any_sizes))
+def _print_phase(
+    kernel: Kernel, phase: Loop, printer_type: type[ThreadPrinter], any_sizes: bool
+) -> tuple[ThreadPrinter, str]:
+    printer = printer_type(kernel, phase, Sizes(any_sizes))
     return printer, printer.definition()
 
 
-def _printer_of(phase: Loop) -> type[ThreadPrinter]:
-    """Whether a thread, a warp or a block has a point."""
+def _printer_of(phase: Loop, has_vectors: bool = False) -> type[ThreadPrinter]:
+    """Whether a thread, a warp or a block has a point, or a thread several points."""
     if phase.runs == Runs.GRID:
         return BlockPrinter
-    return WarpPrinter if any(Runs.WARP in loop.runs for loop in phase.walk()) else ThreadPrinter
+    if any(Runs.WARP in loop.runs for loop in phase.walk()):
+        return WarpPrinter
+    return VectorPrinter if has_vectors and grid_loops(phase)[-1].width > 1 else ThreadPrinter
 
 
 def _copied_scratch(kernel: Kernel, number: int) -> Buffer | None:

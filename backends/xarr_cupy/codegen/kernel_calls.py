@@ -15,6 +15,9 @@ MOST_BLOCKS: Final = 2**16
 #: What stands before the name of a kernel.
 DECLARATION: Final = 'extern "C" __global__ void'
 
+#: Bytes of the longest vector: arrays of kernels with vectors lie at multiples of that.
+VECTOR_NBYTES: Final = 16
+
 
 @dataclass(frozen=True)
 class KernelCall:
@@ -26,7 +29,8 @@ class KernelCall:
     * `copied` - the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
       may be left out where the output has the memory of the scratch buffer,
     * `definition` - the text of the kernel from behind its name on,
-    * `label` - the operations that it computes, for comments.
+    * `label` - the operations that it computes, for comments,
+    * `has_vectors` - whether its buffers must lie at multiples of `VECTOR_NBYTES`.
     """
 
     name: str
@@ -36,6 +40,7 @@ class KernelCall:
     sizes: tuple[np.generic, ...] = ()
     definition: str = ""
     label: str = ""
+    has_vectors: bool = False
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,14 @@ __device__ float16 half(int64 x) { uint16 y; asm("cvt.rn.f16.s64 %0, %1;" : "=h"
 __device__ float16 half(uint64 x) { uint16 y; asm("cvt.rn.f16.u64 %0, %1;" : "=h"(y) : "l"(x)); return {y}; }
 #endif
 """,
+    # Neighbouring elements as one, which is loaded and stored at once.
+    "vectors<": """\
+#ifndef XARR_EMULATED
+template <class T, int n> struct alignas(n * sizeof(T)) vector { T at[n]; };
+template <int n, class T> __device__ vector<T, n> *vectors(T *x) { return (vector<T, n> *)x; }
+template <int n, class T> __device__ const vector<T, n> *vectors(const T *x) { return (const vector<T, n> *)x; }
+#endif
+""",
     # The least and the greatest number as floats, rounded away from 0 where the type has more digits.
     "saturated<": """\
 template <class To, class From> __device__ To saturated(From x, To low, To high) {

@@ -55,13 +55,15 @@ class CodeOptions(NamedTuple):
     * `target` - for which machine they are,
     * `any_sizes` - whether they take the sizes of arrays as arguments,
     * `conditions` - bools without which they do nothing,
-    * `has_kernels_alone` - whether copies are kernels too.
+    * `has_kernels_alone` - whether copies are kernels too,
+    * `has_vectors` - whether arguments lie at multiples of 16 bytes, as all else does.
     """
 
     target: GpuTarget
     any_sizes: bool = False
     conditions: Argument | None = None
     has_kernels_alone: bool = False
+    has_vectors: bool = True
 
 
 def scratch_nbytes(kernel: Kernel) -> int:
@@ -106,7 +108,8 @@ class ProgramMemory:
     """The slots of a program's table, and what of them is the same in each run.
 
     * `arguments`, `results` - how many slots those have, `constants` - those that are on the device to stay,
-    * `nbytes` - bytes of the arena, with those behind the plan's.
+    * `nbytes` - bytes of the arena, with those behind the plan's,
+    * `has_vectors` - whether a kernel takes arrays to lie at multiples of 16 bytes.
     """
 
     def __init__(self, plan: Plan, device: LoadedDevice) -> None:
@@ -114,6 +117,7 @@ class ProgramMemory:
         self.constants: list[DeviceArray] = []
         self._arena = aligned_size(plan.layout.arena)
         self.nbytes = self._arena
+        self.has_vectors = False
         self.arguments = [Location(_FIRST_ARGUMENT + k) for k in range(len(plan.parameters))]
         #: The buffers that are results with memory of their own, by their slots.
         self.results = [
@@ -293,8 +297,10 @@ class PlanCommands(ABC):
     ) -> list[KernelLaunch]:
         """The launches of a loop program; its scratch buffers lie one after the other in the workspace."""
         conditions = self.options.conditions
-        source = emit(kernel, self.options.any_sizes, conditions.nbytes if conditions else 0)
+        count = conditions.nbytes if conditions else 0
+        source = emit(kernel, self.options.any_sizes, count, self.options.has_vectors)
         launches = launches_of(self.memory.device.driver, kernel, source, arrays, workspace)
+        self.memory.has_vectors |= any(call.has_vectors for call in source.calls)
         if conditions is None:
             return launches
         return [each._replace(arguments=(conditions, *each.arguments)) for each in launches]

@@ -1,6 +1,8 @@
-"""The rules of loops that a grid runs as one: L8 and L10, with the tests of the others in test_verifier.py."""
+"""The rules of loops that a grid runs as one: L8, L10 and L12, with the tests of the others in test_verifier.py."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from xarr.compiler.loop_ir.loops import (
     index_value,
 )
 from xarr.compiler.loop_ir.scalars import Values
+from xarr.compiler.loop_ir.vector_accesses import VectorAccesses, vector_accesses
 from xarr.compiler.loop_ir.verifier import verify
 
 POINTS = Runs.GRID | Runs.BLOCK
@@ -65,3 +68,30 @@ def test_l8_points_write_to_elements_of_their_own(factors: tuple[int, int], othe
         verify(program.kernel)
     getattr(program, other).extent = 1
     verify(program.kernel)
+
+
+@pytest.mark.parametrize("width", [2, 4])
+def test_l12_neighbours_of_the_innermost_axis_are_taken_together(width: int) -> None:
+    program = Filled()
+    program.columns.width = width
+    assert f"for i1 < 4 by {width}:" in str(verify(program.kernel))
+    assert vector_accesses(program.rows, width) == VectorAccesses((), frozenset())
+
+
+@pytest.mark.parametrize("spoil", ["another axis", "an odd size", "an odd offset", "its number"])
+def test_l12_iterations_that_cannot_be_taken_together(spoil: str) -> None:
+    program = Filled()
+    (store,) = program.columns.stores()
+    loop, width = program.columns, 2
+    if spoil == "another axis":
+        loop = program.rows
+    elif spoil == "an odd size":
+        width = 3
+    elif spoil == "an odd offset":
+        store = replace(store, offset=Affine(((program.rows.index, 3), (loop.index, 1))))
+    else:
+        store = replace(store, value=loop.index.convert(np.float32))
+    program.columns.body[:] = [store]
+    loop.width = width
+    with pytest.raises(LoopError, match=rf"^L12: {width} iterations of a loop cannot be taken together"):
+        verify(program.kernel)

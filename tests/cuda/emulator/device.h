@@ -97,20 +97,36 @@ static void note_write(void *address, const char *name, long long index, bool is
   check_access(shadow.other, "reads", now, "writes", address, name, index);
   shadow.write = now;
 }
+#else
+#define LINE(number)
+#endif
 
+// Neighbouring elements as one: each of them is an element to look at.
+template <class T, int n> struct alignas(n * sizeof(T)) vector { T at[n]; };
+template <class T> struct Parts { static const int count = 1; };
+template <class T, int n> struct Parts<vector<T, n>> { static const int count = n; };
+template <class T, int n> struct Parts<const vector<T, n>> { static const int count = n; };
+
+#ifdef FIND_RACES
+template <class T> static void note_reads(T *at, const char *name, long long index) {
+  const int count = Parts<T>::count;
+  for (int k = 0; k < count; k++) note_read((char *)at + k * (sizeof(T) / count), name, index * count + k);
+}
+template <class T> static void note_writes(T *at, const char *name, long long index, bool is_atomic) {
+  const int count = Parts<T>::count;
+  for (int k = 0; k < count; k++) note_write((char *)at + k * (sizeof(T) / count), name, index * count + k, is_atomic);
+}
 // An element that tells reads from writes.  Its address is what atomics take.
 template <class T> struct Reference {
   T *at;
   const char *name;
   long long index;
-  operator T() const { note_read((void *)at, name, index); return *at; }
-  T operator=(T value) const { note_write((void *)at, name, index, false); return *at = value; }
+  operator T() const { note_reads(at, name, index); return *at; }
+  T operator=(T value) const { note_writes(at, name, index, false); return *at = value; }
   T operator=(const Reference &other) const { return *this = (T)other; }
   template <class U> T operator+=(U value) const { return *this = (T)*this + value; }
-  T *operator&() const { note_write((void *)at, name, index, true); return at; }
+  T *operator&() const { note_writes(at, name, index, true); return at; }
 };
-#else
-#define LINE(number)
 #endif
 
 template <class T> struct Span {
@@ -132,6 +148,17 @@ template <class T> struct Span {
 template <class T> static Span<T> span(Argument argument, const char *name) {
   if ((unsigned long long)argument.start % sizeof(T)) fault("%s is not aligned to %d bytes", name, (int)sizeof(T));
   return {(T *)argument.start, argument.nbytes / (long long)sizeof(T), name};
+}
+
+// The elements of a span, so many at once.
+template <class V, class T> static Span<V> spans(Span<T> span) {
+  if ((unsigned long long)span.start % sizeof(V))
+    fault("%s is not aligned to the %d bytes of a vector", span.name, (int)sizeof(V));
+  return {(V *)span.start, span.size * (long long)sizeof(T) / (long long)sizeof(V), span.name};
+}
+template <int n, class T> static Span<vector<T, n>> vectors(Span<T> span) { return spans<vector<T, n>>(span); }
+template <int n, class T> static Span<const vector<T, n>> vectors(Span<const T> span) {
+  return spans<const vector<T, n>>(span);
 }
 
 // What a block shares.  No element has a value before a thread writes it.

@@ -240,6 +240,8 @@ class Loop:
     and whose end, one behind the last, the bounds are.  Where it `repeats`, each range costs so much by itself that
     two are no faster than one.
     `is_of_tile` says that its extent is the schedule's own, that of a tile, which no shape changes.
+    The innermost loop of a grid may have a `width`: a thread may take so many neighbouring iterations together, whose
+    loads and stores are vectors (`loop_ir.vector_accesses`).
     `label`, of an outermost loop, names the operations that the phase computes; nothing but comments depends on it.
     A serial loop may have a `condition` of what an iteration finds: the first in which it does not hold is not run, nor
     are those behind it.  All that an iteration of such a loop carries on is computed before it stores anything.
@@ -256,6 +258,7 @@ class Loop:
     bounds: tuple[Value, ...] = ()
     repeats: bool = False
     is_of_tile: bool = False
+    width: int = 1
     label: str = ""
     condition: Value | None = None
 
@@ -455,7 +458,8 @@ class _LoopPrinter:
             first, end = (self.name(value, f"i{len(self.names)}") for value in loop.bounds)
             self.lines.append(f"{indent}{words}ranges {first} … {end} of {extent}:")
         else:
-            self.lines.append(f"{indent}{words}for {name} < {extent}:")
+            together = f" by {loop.width}" if loop.width > 1 else ""
+            self.lines.append(f"{indent}{words}for {name} < {extent}{together}:")
         inner = indent + "    "
         for carry, number in zip(loop.carries, initial, strict=True):
             self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {number}")

@@ -24,6 +24,7 @@ L10 Threads run an outermost loop alone; a grid one too, or some that hold nothi
 L11 Local buffers, and those that a block shares in a phase, take no more memory than the target has for them
     (`Target.local_bytes`): `Schedule.build`
     sees to it for each program.
+L12 A loop with a width is the innermost one of a grid, and so many of its iterations can be taken together.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from xarr.compiler.loop_ir.loops import (
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, in_order
 from xarr.compiler.loop_ir.value_rules import LEAVES, problem
+from xarr.compiler.loop_ir.vector_accesses import vector_accesses
 
 
 def verify(kernel: Kernel) -> Kernel:
@@ -155,6 +157,7 @@ class _Checker:
         self.loop(phase, None)
         self.written = {buffer for buffer in self.written if buffer.memory is Memory.GLOBAL}
         _check_shared(phase)
+        _check_widths(phase)
 
     def loop(self, loop: Loop, lanes: Loop | None) -> None:
         """Check a loop, in lanes of the loop `lanes` if that is one."""
@@ -339,6 +342,14 @@ def _check_shared(phase: Loop) -> None:
         known = in_order(*(value for value, _ in store.offset.terms))
         own = all(index in known for index in indices)
         _demand("L8", own, f"all iterations of an outermost loop write to one element of {store.buffer.name}")
+
+
+def _check_widths(phase: Loop) -> None:
+    """Whether the iterations that a thread may take together load and store vectors (L12)."""
+    last = grid_loops(phase)[-1]
+    for loop in phase.walk():
+        fits = loop.width == 1 or (loop is last and vector_accesses(phase, loop.width) is not None)
+        _demand("L12", fits, f"{loop.width} iterations of a loop cannot be taken together")
 
 
 class _Bounds:

@@ -26,6 +26,7 @@ from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.gpu.rows import merge_phases
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.gpu.tiles import read_in_tiles
+from xarr.compiler.schedules.gpu.vectors import widen
 from xarr.compiler.schedules.serial.serial_loops import (
     Body,
     Finish,
@@ -52,11 +53,12 @@ class GridLoops(SerialLoops):
         self.shared: list[Buffer] = []
 
     def kernel(self) -> Kernel:
-        """The program, with phases over the same rows as one, and arrays that are read across read in tiles."""
+        """The program: phases over the same rows are one, arrays are read in tiles, or in vectors, where that pays."""
         kernel = super().kernel()
         least = self.target.min_tiled_side
         merged = merge_phases(kernel, self.values)
         phases = [read_in_tiles(each, self.values, least, self.new_shared) or each for each in merged]
+        phases = [widen(each, self.values, self.target) for each in phases]
         return replace(kernel, phases=phases, locals=tuple(self.shared))
 
     def new_shared(self, dtype: DType, size: int) -> Scratch:

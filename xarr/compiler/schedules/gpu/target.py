@@ -21,6 +21,10 @@ class GpuTarget(Target):
     part_terms: int = 2**12
     busy_blocks: int = 2**10
     busy_threads: int = 2**16
+    #: Bytes that a thread loads or stores at once, at most, and values that it computes for all elements of them: more
+    #: would take its registers.
+    vector_bytes: int = 2**4
+    max_vector_values: int = 2**8
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 
