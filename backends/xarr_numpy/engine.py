@@ -21,6 +21,7 @@ from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel
+    from xarr.compiler.plan.program_plan import LoopStep
     from xarr.compiler.schedule import Schedule
     from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from xarr_numpy.compiled.kernel import CompiledKernel
     from xarr_numpy.compiled.loops.iterated_kernel import IteratedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
+    from xarr_numpy.compiled.plans.native_step import NativeLoopStep
 
 #: Kernels that are kept.
 KEPT: Final = 1024
@@ -123,6 +125,18 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | IteratedKernel, Ch
 
     form = checked_form(loop, PROCESSOR)
     return form and (loop_kernel(form[0]), form[1])
+
+
+@lru_cache(KEPT)
+def native_loop_step(step: LoopStep) -> NativeLoopStep | str:
+    """A loop of a plan, with all that is inside, as a function of arrays; else the step without code, and why."""
+    from xarr_numpy.compiled.plans.native_step import NativeLoopStep
+    from xarr_numpy.compiled.plans.plan_code import NotNative
+
+    try:
+        return NativeLoopStep(step, schedule())
+    except NotNative as error:
+        return str(error)
 
 
 @lru_cache(KEPT)

@@ -14,7 +14,7 @@ from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.threads import costs
-from xarr_numpy.compiled.threads.phases import Phase
+from xarr_numpy.compiled.threads.phases import shared_phase
 from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR
 
@@ -60,7 +60,7 @@ class CompiledKernel:
         self._code = llvm_jit.compile_module(self.text, names)
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in names[: len(phases)]]
-        self._phases = [_shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
+        self._phases = [shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copy_of(phase) for phase in self.program.phases]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
@@ -137,10 +137,3 @@ def _extent(phase: Loop) -> int:
 
 def _work(phase: Loop) -> float:
     return _extent(phase) * costs.iteration(phase)
-
-
-def _shared_phase(address: int, phase: Loop) -> Phase:
-    """A phase for threads to share: with bounds one range each, where ranges repeat work not among two."""
-    return Phase(
-        address, _extent(phase), costs.iteration(phase), bool(phase.bounds), threads=3 if phase.repeats else 2
-    )

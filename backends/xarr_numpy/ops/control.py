@@ -186,14 +186,28 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.LoopStep) and isinstance(step.op, ops.While)
+    if not emitter.lanes and engine.active_engine() == "compiled":
+        native = engine.native_loop_step(step)
+        if isinstance(native, str):
+            line = _loop_in_python(
+                emitter, step, names, "while_loop_then(" + emitter.constant(step.op) + ", "
+            )
+            return f"{line}  # in Python, since {native}"
+        name = emitter.constant(native.call, "k")
+        emitter.show(name, native)
+        reused = tuple([operand for _, operand in emitter.in_place_pairs(step)])
+        return _counted_loop(emitter, step, names, step.state, f"{name}({reused}")
+    return _loop_in_python(emitter, step, names, "while_loop(")
+
+
+def _loop_in_python(
+    emitter: Emitter, step: program_plan.LoopStep, names: Sequence[str], function: str
+) -> str:
     functions = f"{emitter.function(step.cond)}, {emitter.function(step.body)}"
     if emitter.lanes and step.inputs:
         call = f"while_lanes({functions}, {emitter.values(step.inputs)})"
         return _next_state(emitter, step, names, step.state, call)
-    loop = f"while_loop({functions}"
-    if engine.active_engine() == "compiled":
-        loop = f"while_loop_then({emitter.constant(step.op)}, {functions}"
-    return _counted_loop(emitter, step, names, step.state, loop)
+    return _counted_loop(emitter, step, names, step.state, f"{function}{functions}")
 
 
 def _plan_call(emitter: Emitter, step: Step, names: Sequence[str]) -> str:

@@ -101,6 +101,31 @@ def repeat(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     return list(lax.fori_loop(0, count, lambda i, state: step(i, *state), tuple(arrays)))
 
 
+def several(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    """Loops of several groups: rows, sums, products, loops, branches, and carries that change their names."""
+    bodies: tuple[Callable[[Any, Any, Any, Any], tuple[Any, ...]], ...] = (
+        lambda i, x, y, z: (lax.dynamic_update_slice(x, small(x[:1] - y[i]), (i + 1, 0)), y, x),
+        lambda i, x, y, z: (small(x + xarr.sum(y)), small(y - xarr.sum(x, axis=0)), z),
+        lambda i, x, y, z: (small(xarr.matmul(x, xarr.matmul(y[:5].T, z[:5]))), z, y),
+        lambda i, x, y, z: (z, small(x + xarr.sum(z)), small(y - xarr.max(x))),
+        lambda i, x, y, z: (lax.dynamic_update_slice(x, z[2:5, :9], (i, i)), small(y + x[1:2] * z), z[::-1]),
+        lambda i, x, y, z: (lax.cond(xarr.sum(x) > i, lambda: small(x - xarr.sum(y)), lambda: z), z, y),
+        lambda i, x, y, z: (x, *lax.fori_loop(0, i, lambda j, s: (small(s[1] + xarr.sum(x)), s[0]), (y, z))),
+        lambda i, x, y, z: (small(x + xarr.cumsum(y, axis=1)), y, xarr.concatenate([z[3:], y[:3]])),
+    )
+    body, outer = random.choice(bodies), random.choice(bodies)
+    if random.random() < 0.3:
+        return list(
+            lax.fori_loop(
+                0,
+                2,
+                lambda i, s: outer(i, *lax.fori_loop(0, count, lambda j, t: body(j, *t), s)),
+                tuple(arrays),
+            )
+        )
+    return list(lax.fori_loop(0, count, lambda i, state: body(i, *state), tuple(arrays)))
+
+
 STEPS: tuple[Step, ...] = (
     element_wise,
     row_sums,
@@ -112,6 +137,8 @@ STEPS: tuple[Step, ...] = (
     points,
     repeat,
     repeat,
+    several,
+    several,
 )
 
 

@@ -35,7 +35,7 @@ def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if not (_is_short(node, target) and _is_reduced(node, users, results, target)):
             return None
-        apart = _split_product(node, operands)
+        apart = split_product(node, operands)
         shapes.add(apart.operands[0].shape)
         return apart
 
@@ -83,7 +83,7 @@ def _is_reduced(node: Node, users: dict[Node, list[Node]], results: Counter[Node
     return is_reached and sum(isinstance(user.op, ops.Reduce) for each in seen for user in users[each]) == 1
 
 
-def _split_product(node: Node, operands: tuple[Node, ...]) -> Node:
+def split_product(node: Node, operands: tuple[Node, ...]) -> Node:
     """Sum of products, as a reduction of a product of repeated arrays."""
     op = node.op
     assert isinstance(op, ops.DotGeneral)

@@ -7,10 +7,40 @@ is masked, so that no element is computed by other code than its neighbours.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from xarr.compiler.loop_ir.loops import Carry, Kernel, Loop, LoopError, Memory, Runs, Store
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, register_type
 from xarr_numpy.compiled.codegen.scan_loops import ScanLoops
+
+
+@dataclass
+class Functions:
+    """Functions of one module: lines that declare what they call, helpers by name, their own texts."""
+
+    declarations: set[str] = field(default_factory=set)
+    helpers: dict[str, str] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, kernel: Kernel, prefix: str = "phase") -> list[str]:
+        """Write the functions of a kernel's phases; their names begin with `prefix`.
+
+        Raises LoopError for loops, buffers and stores that only other machines have.
+        """
+        names = []
+        for number, phase in enumerate(kernel.phases):
+            _refuse_others(phase)
+            function = _PhaseIR(kernel, phase, f"{prefix}{number}")
+            self.texts.append(function.text())
+            self.declarations |= function.declarations
+            self.helpers |= function.helpers
+            names.append(function.name)
+        return names
+
+    def module(self) -> str:
+        """The text of the module."""
+        return "\n".join([*sorted(self.declarations), *self.helpers.values(), *self.texts]) + "\n"
 
 
 def emit(kernel: Kernel) -> tuple[str, list[str]]:
@@ -18,13 +48,9 @@ def emit(kernel: Kernel) -> tuple[str, list[str]]:
 
     Raises LoopError for loops, buffers and stores that only other machines have.
     """
-    for phase in kernel.phases:
-        _refuse_others(phase)
-    functions = [_PhaseIR(kernel, phase, f"phase{number}") for number, phase in enumerate(kernel.phases)]
-    texts = [function.text() for function in functions]
-    declared = sorted({line for function in functions for line in function.declarations})
-    helpers = {name: text for function in functions for name, text in function.helpers.items()}
-    return "\n".join([*declared, *helpers.values(), *texts]) + "\n", [each.name for each in functions]
+    functions = Functions()
+    names = functions.add(kernel)
+    return functions.module(), names
 
 
 def _refuse_others(phase: Loop) -> None:

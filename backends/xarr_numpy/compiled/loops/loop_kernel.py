@@ -83,7 +83,7 @@ class LoopKernel:
             if steps < most:
                 return run.results()
             run.go_on()
-            most = _adapt_chunk(most, time.perf_counter() - started)
+            most = adapt_chunk(most, time.perf_counter() - started)
 
     def _chunk(self, run: _LoopCall, most: int) -> int:
         """Take up to `most` steps; how many were taken."""
@@ -102,7 +102,8 @@ class LoopKernel:
         return str(self.loop)
 
 
-def _adapt_chunk(most: int, seconds: float) -> int:
+def adapt_chunk(most: int, seconds: float) -> int:
+    """The number of iterations of the chunk after one of `most` that took so long."""
     if seconds < SHORT_SECONDS:
         return min(4 * most, MOST_STEPS)
     return max(1, most // 2) if seconds > LONG_SECONDS else most

@@ -18,9 +18,10 @@ import time
 from functools import cache
 from typing import Any, Final
 
+from xarr.compiler.loop_ir.loops import Loop
 from xarr_numpy import workers
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.threads import work_sharing as code
+from xarr_numpy.compiled.threads import costs, work_sharing as code
 from xarr_numpy.processor import PROCESSOR
 
 #: Elements, as xarr_numpy.workers counts them, in a nanosecond.
@@ -74,6 +75,12 @@ class Phase:
                 PROCESSOR.max_uninterrupted_nanoseconds,
             )
 
+    def plan_in_threads(self) -> tuple[int, int, int] | None:
+        """As `_plan` for the threads that there are; None too where the phase is little work."""
+        if self.work < PROCESSOR.min_shared_nanoseconds or self.extent < 2 or not works():
+            return None
+        return self._plan(_present().threads)
+
     def _plan(self, number: int) -> tuple[int, int, int] | None:
         """Arguments of `share`: the least range, the parts into which the rest is cut, and the threads to wake.
 
@@ -92,6 +99,18 @@ class Phase:
             else 0
         )
         return least, parts, wake
+
+
+def shared_phase(address: int, phase: Loop) -> Phase:
+    """A phase for threads to share: with bounds one range each, where ranges repeat work not among two."""
+    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
+    threads = 3 if phase.repeats else 2
+    return Phase(address, phase.extent, costs.iteration(phase), bool(phase.bounds), threads)
+
+
+def shared_addresses() -> tuple[int, int]:
+    """The addresses of the pool of threads and of the function `share`, for machine code that shares phases."""
+    return _present().address, _functions()["share"]
 
 
 class _ThreadPool:

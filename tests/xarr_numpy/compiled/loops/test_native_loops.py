@@ -377,7 +377,7 @@ def test_chunks_of_steps_join(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.compiled.loops import loop_kernel
 
     monkeypatch.setattr(loop_kernel, "PROCESSOR", PROCESSOR.replace(first_chunk_operations=1))
-    monkeypatch.setattr(loop_kernel, "_adapt_chunk", lambda most, seconds: most % 3 + 1)
+    monkeypatch.setattr(loop_kernel, "adapt_chunk", lambda most, seconds: most % 3 + 1)
     real, imaginary = (RNG.uniform(-2, 2, 300) for _ in range(2))
     agree(escape(41), real, imaginary)
     test_the_whole_loop_ends_with_its_last_point()

@@ -53,7 +53,7 @@ def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
     return [source]
 
 
-def _starts(loops: SerialLoops, starts: Sequence[Node], lasts: Sequence[int]) -> list[Affine]:
+def clamped_starts(loops: SerialLoops, starts: Sequence[Node], lasts: Sequence[int]) -> list[Affine]:
     """Start indices, brought to where the window fits; `lasts` are the greatest of these."""
     return [
         Affine(((clamp_index(loops.at(start, ()), last), 1),)) if last else Affine()
@@ -67,7 +67,7 @@ def dynamic_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
     lasts = [whole - size for whole, size in zip(operand.shape, node.shape, strict=True)]
 
     def source(index: Index, predicate: Value | None) -> Value:
-        rows = zip(index, _starts(loops, starts, lasts), strict=True)
+        rows = zip(index, clamped_starts(loops, starts, lasts), strict=True)
         return loops.at(operand, tuple(own + start for own, start in rows), predicate)
 
     return [source]
@@ -79,7 +79,7 @@ def dynamic_update_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
     lasts = [whole - size for whole, size in zip(array.shape, update.shape, strict=True)]
 
     def source(index: Index, predicate: Value | None) -> Value:
-        rows = zip(index, _starts(loops, starts, lasts), strict=True)
+        rows = zip(index, clamped_starts(loops, starts, lasts), strict=True)
         own = tuple(at + start * -1 for at, start in rows)
         inside = predicate
         for at, size, last in zip(own, update.shape, lasts, strict=True):

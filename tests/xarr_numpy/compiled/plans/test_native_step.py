@@ -1,0 +1,253 @@
+"""Loops of several groups, products, updates, branches and loops, as one function of machine code."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+from xarr_numpy.processor import PROCESSOR
+
+pytest.importorskip("llvmlite")
+
+RNG = np.random.default_rng(19)
+
+
+def whole(*shape: int) -> np.ndarray[Any, Any]:
+    """Small whole numbers, whose sums are exact in any order."""
+    return RNG.integers(-9, 9, shape).astype(np.float64)
+
+
+def is_native(function: Callable[..., Any], *arguments: Any) -> bool:
+    """Whether no loop of a function is stepped in Python."""
+    with xarr.config(fusion="compiled"):
+        text = str(xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("program"))
+    return "while_loop_then(" not in text
+
+
+def agree(function: Callable[..., Any], *arguments: Any, native: bool = True, **options: Any) -> None:
+    """Compare with separate operations, bit by bit, twice."""
+    assert is_native(function, *arguments) == native
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(*map(xarr.asarray, arguments))
+    with xarr.config(fusion="compiled"):
+        compiled = xarr.jit(function, **options)
+        for _ in range(2):
+            inputs = [(xarr.asarray(each) * 1).evaluate() for each in arguments]
+            results = compiled(*inputs)
+            one, other = (each if isinstance(each, tuple) else (each,) for each in (results, wanted))
+            for result, value in zip(one, other, strict=True):
+                assert_same(result, value)
+            if not options:
+                for each, argument in zip(inputs, arguments, strict=True):
+                    assert_same(each, argument)
+
+
+def small(x: Any) -> Any:
+    return lax.rem(x, 64.0)
+
+
+def repeat(step: Callable[..., Any], steps: int = 5) -> Callable[..., Any]:
+    return lambda *state: lax.fori_loop(0, steps, lambda i, s: step(i, *s), state)
+
+
+def rows(i: Any, x: Any, y: Any) -> Any:
+    """Each row of the sum of its neighbours, of which one is new."""
+    above, below = (lax.dynamic_slice(x, (i + k, 0), (1, x.shape[1])) for k in (0, 2))
+    return lax.dynamic_update_slice(x, small(above + below - y[i]), (i + 1, 0)), y
+
+
+def sums(i: Any, x: Any, y: Any) -> Any:
+    """A sum of all of one array, which changes the other one."""
+    total = xarr.sum(x)
+    return small(x + y), small(y - xarr.sum(small(y + total), axis=0))
+
+
+def products(i: Any, x: Any, y: Any) -> Any:
+    return small(xarr.matmul(x, y)), small(xarr.matmul(y.T, x[0])[:, None] + y)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5])
+@pytest.mark.parametrize("step", [rows, sums, products])
+def test_the_results_are_those_of_separate_operations(step: Callable[..., Any], steps: int) -> None:
+    agree(repeat(step, steps), whole(7, 7), whole(7, 7))
+
+
+def test_values_that_change_their_names_are_copied() -> None:
+    agree(repeat(lambda i, x, y, z: (y, small(x + xarr.sum(z)), x)), whole(6), whole(6), whole(6))
+    agree(repeat(lambda i, x, y: (y, x), 3), whole(6), whole(6))
+    agree(repeat(lambda i, x, y: (x[::-1], small(y + xarr.sum(x))), 3), whole(6), whole(6))
+    agree(repeat(lambda i, x, y: (y[1:3], small(y + xarr.sum(x))), 3), whole(2), whole(6))
+
+
+def views(i: Any, x: Any, y: Any) -> Any:
+    """Views of an array that is written over, and of one that was."""
+    inner = lax.dynamic_update_slice(x, small(x[:3, 1:4] + xarr.sum(y)), (i, 1))
+    return lax.dynamic_update_slice(inner, inner[2:5, :2].T[:, :3], (1, 2)), small(y + inner.reshape(-1)[3:8])
+
+
+def test_views_show_what_they_showed() -> None:
+    agree(repeat(views), whole(6, 6), whole(5))
+
+
+def test_updates_read_the_old_value_first() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        return lax.dynamic_update_slice(x, x[1:], (0,)), small(y + xarr.sum(x))
+
+    agree(repeat(step), whole(9), whole(3))
+
+
+def test_scatters_write_in_place_and_keep_the_argument() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        indices = lax.clamp(0, xarr.astype(xarr.abs(y), "int64"), 8)
+        return small(x.at[indices].add(y, mode="clip")), small(y * 2 - xarr.sum(x))
+
+    agree(repeat(step), whole(9), whole(4))
+
+
+def nest_loops(depth: int) -> Callable[..., Any]:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        x = small(x + xarr.sum(y))
+        if depth:
+            return lax.fori_loop(0, i, lambda j, s: nest_loops(depth - 1)(j, *s), (x, y))
+        return x, small(xarr.cumsum(y) - x[0])
+
+    return step
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_loops_inside_of_loops(depth: int) -> None:
+    agree(repeat(nest_loops(depth), 4), whole(4), whole(6))
+
+
+def test_inner_loops_of_a_length_that_data_says() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        def going(state: Any) -> Any:
+            return (xarr.sum(state[0]) < 100) & (state[1] < 9)
+
+        z, count = lax.while_loop(going, lambda s: (s[0] + xarr.abs(y), s[1] + 1), (xarr.abs(x), 0 * i))
+        return small(z), small(y + count)
+
+    agree(repeat(step), whole(4), whole(4))
+
+
+def test_branches() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        x = lax.cond(xarr.sum(x) > 0, lambda: small(x - xarr.sum(y)), lambda: x)
+        y = lax.switch(i, [lambda: y, lambda: small(y + xarr.sum(x)), lambda: xarr.flip(x)])
+        return x, y
+
+    agree(repeat(step, 6), whole(5), whole(5))
+
+
+def test_functions_that_are_called() -> None:
+    @xarr.jit
+    def call(x: Any, y: Any) -> Any:
+        return y, small(x + xarr.sum(y))
+
+    agree(repeat(lambda i, x, y: call(*call(x, y))), whole(5), whole(5))
+
+
+def test_a_condition_that_is_not_a_number_ends_the_loop() -> None:
+    def function(x: Any) -> Any:
+        return lax.while_loop(lambda s: xarr.sum(s[0]) < 10, lambda s: (s[0] / s[1], xarr.sqrt(s[1] - 1)), x)
+
+    with xarr.config(fusion="compiled"):
+        x, y = xarr.jit(lambda a, b: function((a, b)))(xarr.asarray([2.0, 1.0]), xarr.asarray([1.0, 0.5]))
+    assert np.isnan(np.asarray(x)).any()
+    assert np.isnan(np.asarray(y)).any()
+
+
+def test_arrays_without_elements() -> None:
+    def step(i: Any, x: Any, empty: Any) -> Any:
+        return small(x + xarr.sum(x)), lax.dynamic_update_slice(empty, empty[:1], (i, 0))
+
+    agree(repeat(step), whole(4), whole(3, 0))
+
+
+def test_broadcast_and_transposed_arguments() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return repeat(sums, 3)(xarr.broadcast_to(x, (5, 5)), y.T)
+
+    agree(function, whole(5), whole(5, 5))
+
+
+def test_donated_arguments_are_used() -> None:
+    agree(repeat(rows), whole(90, 90), whole(90, 90), donate_argnums=(0,))
+
+
+def test_arrays_that_threads_share() -> None:
+    x = whole(700, 700)
+    agree(repeat(sums, 3), x, x)
+
+
+def test_functions_of_python_keep_the_loop_in_python() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        called = xarr.pure_callback(lambda z: np.asarray(z) + 1, y, y)
+        return small(x + xarr.sum(y)), small(called)
+
+    agree(repeat(step), whole(3), whole(3), native=False)
+
+
+def test_a_bar_counts_the_iterations(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xarr.base import progress
+
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_LOG", 0.0)
+
+    def function(x: Any, y: Any) -> Any:
+        return lax.fori_loop(0, 1234, lambda i, s: sums(i, *s), (x, y), progress="summing")
+
+    agree(function, whole(3, 3), whole(3, 3))
+    assert "1,234/1,234" in capsys.readouterr().err
+
+
+def test_chunks_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy.compiled.plans import native_step
+
+    monkeypatch.setattr(native_step, "MOST_STEPS", 1)
+    monkeypatch.setattr(native_step, "adapt_chunk", lambda most, seconds: most % 3 + 1)
+    for steps in range(6):
+        agree(repeat(sums, steps), whole(3, 3), whole(3, 3))
+
+
+def without_end(x: Any, y: Any) -> Any:
+    return lax.while_loop(lambda s: xarr.sum(s[0]) < 100, lambda s: sums(0, *s), (x, y))
+
+
+def inner_without_end(x: Any, y: Any) -> Any:
+    return repeat(lambda i, x, y: without_end(xarr.sum(y) * 0 + x, y))(x, y)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
+@pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize("function", [without_end, inner_without_end])
+def test_a_loop_without_end_is_interrupted(function: Callable[..., Any]) -> None:
+    zero = xarr.zeros((3, 3)).evaluate()
+    assert is_native(function, zero, zero)
+    with xarr.config(fusion="compiled"):
+        compiled = xarr.jit(function)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            xarr.evaluate(*compiled(zero, zero))
+        full = compiled(xarr.full((3, 3), 100.0), zero)
+    assert_same(full[0], np.full((3, 3), 100.0))
+
+
+def test_large_products_stay_with_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy.compiled.plans import plan_code
+
+    assert is_native(repeat(products), whole(7, 7), whole(7, 7))
+    monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=7**3 - 1))
+    assert not is_native(repeat(lambda i, x, y: products(i, x, y)), whole(7, 7), whole(7, 7))

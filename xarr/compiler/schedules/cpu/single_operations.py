@@ -1,0 +1,119 @@
+"""Loop programs of single operations, for programs that no library is to be called from.
+
+They are those of the serial schedule, which knows most operations, with neighbouring results in lanes; products are
+made by the builders of groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from xarr.compiler.fusion.window_work import free_dimensions
+from xarr.compiler.loop_ir.elements import row_major
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Runs, Store, in_threads
+from xarr.compiler.loop_ir.scalars import in_order
+from xarr.compiler.passes.inner_products import split_product
+from xarr.compiler.schedule import Kind, Schedule
+from xarr.compiler.schedules.serial import movement
+from xarr.compiler.schedules.serial.builders import RULES, computes
+from xarr.compiler.schedules.serial.serial_loops import Body, SerialLoops
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.op import Op
+from xarr.ir.types import Ints, Type
+
+#: Loop programs that are kept.
+_KEPT = 1024
+
+
+def program_of_operation(node: Node, schedule: Schedule) -> Kernel | None:
+    """The loop program of an operation, a function of its operands; None if there is none.
+
+    That of a `DynamicUpdateSlice` writes the update alone, to a result that holds the array already, and takes the
+    other operands.  One object for equal operations.
+    """
+    return _program(node.op, tuple([operand.type for operand in node.operands]), schedule)
+
+
+@lru_cache(_KEPT)
+def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | None:
+    operands = [parameter(type) for type in types]
+    node = Node(op, tuple(operands))
+    if isinstance(op, ops.Fusion | ops.Call) or not computes(node):
+        return None
+    if isinstance(op, ops.DynamicUpdateSlice):
+        return _update(node)
+    graph = Graph(operands, [node])
+    if isinstance(op, ops.DotGeneral):
+        fusion = _fused_product(node, graph, schedule)
+        if fusion is not None:
+            return schedule.build(fusion)
+    loops = _LaneLoops(graph, RULES)
+    kernel = loops.kernel()
+    in_threads(kernel.phases)
+    return kernel
+
+
+def _fused_product(node: Node, graph: Graph, schedule: Schedule) -> ops.Fusion | None:
+    """A product as a group: around it, where columns lie side by side, or of a reduction, where terms do."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = node.operands
+    if not left.dtype == right.dtype == node.dtype or node.dtype.kind != "f" or node.dtype.itemsize < 4:
+        return None
+    _, columns = free_dimensions(node)
+    if columns and columns[-1] == right.tensor_type.rank - 1 and right.shape[-1] > 1:
+        return ops.Fusion(graph, node.shape) if schedule.builds(Kind.PRODUCT) else None
+    ends = [(op.lhs_contracting_dimensions, left), (op.rhs_contracting_dimensions, right)]
+    if any(not dims or dims[-1] != array.tensor_type.rank - 1 for dims, array in ends):
+        return None
+    whole = Graph(graph.parameters, [split_product(node, graph.parameters)])
+    rank = len(node.shape)
+    domain = (*node.shape, *[left.shape[axis] for axis in op.lhs_contracting_dimensions])
+    return ops.Fusion(whole, domain, tuple(range(rank, len(domain))))
+
+
+def _update(node: Node) -> Kernel:
+    """Store the update where it lies in the result."""
+    array, update, *starts = node.operands
+    loops = _LaneLoops(Graph([update, *starts], [update, *starts]), RULES)
+    out = Buffer("out0", loops.inputs[0].dtype, array.tensor_type.size, "out")
+    lasts = [whole - size for whole, size in zip(array.shape, update.shape, strict=True)]
+
+    def store(index: tuple[Affine, ...]) -> Sequence[Store]:
+        rows = zip(index, movement.clamped_starts(loops, starts, lasts), strict=True)
+        offset = row_major(array.shape, tuple(own + start for own, start in rows))
+        return [Store(out, offset, loops.at(update, index))]
+
+    loops.label = node.op.called
+    loops.phase(update.shape, store)
+    in_threads(loops.phases)
+    return Kernel(tuple(loops.inputs), (out,), (), (), loops.phases)
+
+
+class _LaneLoops(SerialLoops):
+    """Serial loops, in lanes along the last axis of what they store, if the elements of that lie side by side."""
+
+    def phase(self, shape: Ints, body: Body, ordered: Sequence[int] = ()) -> None:
+        count = len(self.phases)
+        super().phase(shape, body, ordered)
+        for phase in self.phases[count:]:
+            loops = [loop for loop in list(phase.walk())[: len(shape) - len(ordered)] if loop.extent != 1]
+            if loops and _stores_neighbours(loops[-1]):
+                loops[-1].runs |= Runs.LANES
+
+
+def _stores_neighbours(loop: Loop) -> bool:
+    """Whether neighbouring iterations of a loop store neighbouring elements, and all run the same inner loops."""
+    inner = list(loop.walk())
+    return all(isinstance(each.extent, int) for each in inner) and all(
+        _steps_by_one(store.offset, loop) for each in inner for store in each.stores()
+    )
+
+
+def _steps_by_one(offset: Affine, loop: Loop) -> bool:
+    return all(
+        factor == 1 if value is loop.index else loop.index not in in_order(value)
+        for value, factor in offset.terms
+    ) and any(value is loop.index for value, _ in offset.terms)
