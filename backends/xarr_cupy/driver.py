@@ -5,13 +5,12 @@ Nothing else in this package imports CuPy.  This module has never run on a GPU: 
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from importlib import metadata
 from importlib.util import find_spec
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -21,8 +20,15 @@ from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
 from xarr_cupy.codegen.kernel_calls import BLOCK
 from xarr_cupy.machine_code import load_text
+from xarr_cupy.modules import CupyModule, LoadedModules
+from xarr_cupy.runtime.launch_queue import LAUNCH_SECONDS, LaunchQueue
 from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table
-from xarr_cupy.runtime.packed_launches import LEAST_CAPTURED, PackedLaunches
+from xarr_cupy.runtime.packed_launches import (
+    LEAST_CAPTURED,
+    CaptureRefusedError,
+    GraphMemory,
+    PackedLaunches,
+)
 
 _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of CUDA 12"
 #: The packages of CuPy, of which there may be one.
@@ -31,7 +37,12 @@ _WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
 _PER_THREAD: Final = 2
 #: Launches that the error for a fault lists at most.
 _MOST_SUSPECTS: Final = 8
-_HEAD: Final = re.compile(r'extern "C" __global__ void (\w+)\(([^)]*)\)')
+#: What CUDA answers where launches cannot be captured: cudaErrorNotPermitted, cudaErrorNotSupported, and those of
+#: captures.
+_NOT_CAPTURED: Final = (800, 801, *range(900, 909))
+_OUT_OF_MEMORY: Final = 2
+#: Of products, for an estimate.
+_OPERATIONS_PER_SECOND: Final = 5e13
 
 HostArray = np.ndarray[Any, Any]
 #: The bit of `cublasMath_t` with which sums of parts of a product, too, are formed in float32, not in a shorter result.
@@ -209,6 +220,12 @@ class CupyMemory:
         self.owner = (stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0)
 
 
+def _seconds_of_product(arguments: Sequence[int]) -> float:
+    """A rough lower bound of the time that a call of cublasGemmStridedBatchedEx takes."""
+    columns, rows, terms, batch = *arguments[2:5], arguments[-3]
+    return LAUNCH_SECONDS + 2 * columns * rows * terms * batch / _OPERATIONS_PER_SECOND
+
+
 class CupyDriver:
     """A GPU by CuPy, on its current stream.  Kernels are compiled by NVRTC: CuPy itself would flush subnormals.
 
@@ -222,7 +239,9 @@ class CupyDriver:
         self.count: int = self._runtime.getDeviceCount()
         self._device = self._cuda.Device(ordinal)
         self._default_pool = cupy.get_default_memory_pool
-        self._modules: dict[str, CupyModule] = {}
+        self._modules = LoadedModules(self._load_text, self._wait_for_all)
+        self._graphs, self._capturing = GraphMemory(), Lock()
+        self._queue = LaunchQueue(self._record, self._wait_for_event, self._cuda.get_elapsed_time)
         self._errors = (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError)
         self._suspects: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
         self._launched = 0
@@ -269,17 +288,30 @@ class CupyDriver:
             self._wait_for(each, stream)
         try:
             yield
-        finally:
-            if is_whole:
-                self._run(self._runtime.deviceSynchronize)
-            for each in reachable:
-                self._wait_for(stream, each)
+        except BaseException as error:
+            try:
+                self._order_before(stream, reachable, is_whole)
+            except DeviceFaultError as fault:
+                error.add_note(f"and then: {fault}")
+            raise
+        self._order_before(stream, reachable, is_whole)
+
+    def _order_before(self, stream: Any, others: Iterable[Any], is_whole: bool) -> None:
+        """Let other streams come after one, and with `is_whole` all that is asked for from now on."""
+        if is_whole:
+            self._run(self._runtime.deviceSynchronize)
+        for each in others:
+            self._wait_for(stream, each)
 
     def _wait_for(self, earlier: Any, later: Any) -> None:
         """Let a stream wait for all that was asked for on another one."""
+        self._run(later.wait_event, self._recorded(earlier))
+
+    def _recorded(self, stream: Any) -> Any:
+        """An event behind all that was asked for on a stream."""
         event = self._cuda.Event(disable_timing=True)
-        self._run(event.record, earlier)
-        self._run(later.wait_event, event)
+        self._run(event.record, stream)
+        return event
 
     def _memory_report(self, wanted: int) -> str:
         """Say how much was wanted, and who holds the memory of the device."""
@@ -316,6 +348,20 @@ class CupyDriver:
         self._suspects.clear()
         self._launched = 0
 
+    def _wait_for_all(self) -> None:
+        # A stream that captures cannot be waited for.
+        with self._capturing:
+            self._run(self._runtime.deviceSynchronize)
+
+    def _record(self) -> Any:
+        """An event with timing behind all that was asked for on the caller's stream."""
+        event = self._cuda.Event()
+        self._run(event.record, self._cuda.get_current_stream())
+        return event
+
+    def _wait_for_event(self, event: Any) -> None:
+        self._run(event.synchronize)
+
     def copy(self, target: int, source: int, nbytes: int) -> None:
         kind, stream = self._runtime.memcpyDeviceToDevice, self._cuda.get_current_stream().ptr
         self._run(self._runtime.memcpyAsync, target, source, nbytes, kind, stream)
@@ -324,17 +370,17 @@ class CupyDriver:
         # CUDA goes by way of the host where the two devices cannot reach each other.
         with origin.active():
             other = self._cuda.get_current_stream()
-            computed = other.record()
+            computed = self._recorded(other)
         stream = self._cuda.get_current_stream()
-        stream.wait_event(computed)
+        self._run(stream.wait_event, computed)
         self._run(
             self._runtime.memcpyPeerAsync,
             *(target, self.ordinal, source, origin.ordinal, nbytes, stream.ptr),
         )
-        copied = stream.record()
+        copied = self._recorded(stream)
         # Memory that is freed there now may be written to only after the copy.
         with origin.active():
-            other.wait_event(copied)
+            self._run(other.wait_event, copied)
 
     def view(self, memory: DeviceMemory, offset: int, type: TensorType) -> Any:
         assert isinstance(memory, CupyMemory)
@@ -376,6 +422,8 @@ class CupyDriver:
         try:
             with cupyx.errstate(linalg="raise"):
                 yield
+        except self._errors as error:
+            raise self._fault(error) from error
         except (RuntimeError, ImportError) as error:
             said = str(error).partition("\n")[0]
             raise BackendError(
@@ -394,6 +442,7 @@ class CupyDriver:
                 cublas.gemmStridedBatchedEx(handle, *arguments)
             finally:
                 cublas.setMathMode(handle, mode)
+        self._queue.add(_seconds_of_product(arguments))
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call CUDA.  BackendError if the device failed, by this call or by a kernel before."""
@@ -416,10 +465,10 @@ class CupyDriver:
         return fault
 
     def load(self, text: str) -> CupyModule:
-        if text not in self._modules:
-            module = load_text(text, self._architecture, self._cuda.nvrtc, self._load)
-            self._modules[text] = CupyModule(text, module)
-        return self._modules[text]
+        return self._modules.module(text)
+
+    def _load_text(self, text: str) -> Any:
+        return load_text(text, self._architecture, self._cuda.nvrtc, self._load)
 
     def _load(self, code: bytes) -> Any:
         """The module of machine code.  BackendError for what is none for this device."""
@@ -438,6 +487,7 @@ class CupyDriver:
         pointers = tuple([np.uint64(address) for address, _ in arguments])
         self._remember(module, name)
         self._run(module.function(name), (blocks,), (BLOCK,), (*pointers, *sizes))
+        self._queue.add(LAUNCH_SECONDS)
 
     def _remember(self, module: CupyModule, name: str) -> None:
         """Note that a kernel is launched now."""
@@ -445,19 +495,21 @@ class CupyDriver:
         self._launched += 1
 
     def prepare(self, launches: Launches) -> PackedLaunches:
-        return PackedLaunches(launches)
+        return PackedLaunches(launches, self._graphs)
 
     def submit(self, prepared: PackedLaunches, table: Table) -> None:
         values, pointers = prepared.fill(table)
         stream = self._cuda.get_current_stream()
         self._suspects.extend(prepared.kernels[-_MOST_SUSPECTS:])
         self._launched += len(prepared.kernels)
+        graph = None
         if len(prepared.calls) >= LEAST_CAPTURED:
             graph = prepared.graphs.graph(values.tobytes(), lambda: self._capture(prepared, values, pointers))
-            if graph is not None:
-                self._run(graph.launch, stream)
-                return
-        self._run(self._launch_all, prepared, values, pointers, stream.ptr)
+        if graph is not None:
+            self._run(graph.launch, stream)
+        else:
+            self._run(self._launch_all, prepared, values, pointers, stream.ptr)
+        self._queue.add(prepared.seconds)
 
     def _launch_all(
         self, prepared: PackedLaunches, values: HostArray, pointers: HostArray, stream: int
@@ -473,37 +525,26 @@ class CupyDriver:
                 launch(function, each.blocks, 1, 1, BLOCK, 1, 1, 0, stream, here, 0)
 
     def _capture(self, prepared: PackedLaunches, values: HostArray, pointers: HostArray) -> Any:
-        """The launches as a CUDA graph, which does not run yet; None if CUDA refuses to capture them."""
+        """The launches as a CUDA graph, which does not run yet.
+
+        CaptureRefusedError where CUDA cannot capture them, DeviceFaultError where the device failed before.
+        """
         # Not the caller's stream, which may be the default one, of which nothing can be captured.
         stream = self._cuda.Stream(non_blocking=True)
         try:
-            stream.begin_capture()
-            try:
-                self._launch_all(prepared, values, pointers, stream.ptr)
-            finally:
-                graph = stream.end_capture()
-        except self._errors:
-            return None
-        return graph
-
-
-class CupyModule:
-    """The kernels of a text on a GPU.
-
-    * `text` - the CUDA C++,
-    * `heads` - the declaration of each kernel, by its name.
-    """
-
-    def __init__(self, text: str, module: Any) -> None:
-        self.text = text
-        self._module = module
-        self._functions: dict[str, Any] = {}
-        self.heads: dict[str, str] = {
-            name: f"{name}({parameters})" for name, parameters in _HEAD.findall(text)
-        }
-
-    def function(self, name: str) -> Any:
-        """A kernel, looked up once."""
-        if name not in self._functions:
-            self._functions[name] = self._module.get_function(name)
-        return self._functions[name]
+            with self._capturing:
+                stream.begin_capture()
+                try:
+                    self._launch_all(prepared, values, pointers, stream.ptr)
+                except BaseException:
+                    # The first error counts: of what was captured until then CUDA says only that it is not valid.
+                    with suppress(*self._errors):
+                        stream.end_capture()
+                    raise
+                return stream.end_capture()
+        except self._errors as error:
+            if error.status in _NOT_CAPTURED:
+                raise CaptureRefusedError(is_lasting=True) from error
+            if error.status == _OUT_OF_MEMORY:
+                raise CaptureRefusedError(is_lasting=False) from error
+            raise self._fault(error) from error

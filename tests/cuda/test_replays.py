@@ -12,6 +12,8 @@ import xarr
 from tests.compare import assert_same
 from tests.cuda.host_wheel.device import HostDevice
 from xarr import lax
+from xarr.backend import get
+from xarr_cupy.driver import CupyDriver
 from xarr_cupy.runtime import packed_launches
 
 
@@ -90,11 +92,48 @@ def test_sets_of_addresses_are_bounded(host: HostDevice, monkeypatch: pytest.Mon
     assert len(graphs) == 4 and len(host._objects) > made
 
 
+def test_graphs_of_all_programs_are_bounded_together(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = xarr.asarray(X)
+    before = len(graphs_on(host))
+    for k in range(6):
+        compiled = xarr.jit(lambda x, k=k: five_kernels(x, 1.0 + k))
+        for _ in range(4):
+            assert_same(compiled(x), compute_expected(X, 1.0 + k))
+        if k == 0:
+            memory = get("cupy")._engine.driver._graphs
+            monkeypatch.setattr(packed_launches, "MOST_CAPTURED", 2 * memory.launches)
+    # A graph and what is launched of it, for each program.
+    assert memory.launches <= packed_launches.MOST_CAPTURED
+    assert len(graphs_on(host)) - before <= 2 * 4
+
+
+def graphs_on(host: HostDevice) -> list[Any]:
+    """The graphs on a device, each twice: what was captured, and what is launched of it."""
+    return [each for each in host._objects.values() if isinstance(each, list)]
+
+
+def test_graphs_that_are_replayed_stay() -> None:
+    memory = packed_launches.GraphMemory()
+    rows = [packed_launches.GraphCache(memory, packed_launches.MOST_CAPTURED // 4) for _ in range(8)]
+    for row in rows:
+        for _ in range(2):
+            row.graph(b"0", lambda row=row: f"graph {rows.index(row)}")
+        assert rows[0].graph(b"0", lambda: pytest.fail("it was dropped")) == "graph 0"
+    assert memory.launches == packed_launches.MOST_CAPTURED
+    assert rows[1].graph(b"0", lambda: "anew") is None
+    # To capture it in vain again takes longer than to launch.
+    assert rows[1].is_closed and not rows[0].is_closed
+    del rows[1:], row
+    assert memory.launches == packed_launches.MOST_CAPTURED // 4
+
+
 @pytest.mark.parametrize(("sets", "most_captures"), [(16, 16), (40, 17)])
 def test_graphs_that_would_go_before_they_are_replayed_are_not_captured(
     sets: int, most_captures: int
 ) -> None:
-    graphs, captured = packed_launches.GraphCache(), []
+    graphs, captured = packed_launches.GraphCache(packed_launches.GraphMemory(), 5), []
     for _ in range(6):
         for k in range(sets):
             graph = graphs.graph(bytes([k]), lambda k=k: captured.append(k) or f"graph {k}")
@@ -114,6 +153,47 @@ def test_what_cannot_be_captured_is_launched(host: HostDevice) -> None:
         assert host.replays == before
     finally:
         host.uncaptured.clear()
+
+
+@pytest.mark.parametrize(("status", "is_tried_again"), [(2, True), (900, False), (801, False)])
+def test_a_capture_without_memory_is_tried_again(status: int, is_tried_again: bool, host: HostDevice) -> None:
+    host.capture_status = status
+    compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+    before = host.replays
+    for _ in range(4):
+        assert_same(compiled(x), compute_expected(X))
+    assert host.replays == before
+    host.capture_status = None
+    for _ in range(6):
+        assert_same(compiled(x), compute_expected(X))
+    assert (host.replays > before) == is_tried_again
+
+
+def test_a_fault_of_the_device_in_a_capture_is_told(host: HostDevice) -> None:
+    compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+    compiled(x).block_until_ready()
+    host.capture_status = 700
+    with pytest.raises(xarr.errors.BackendError, match=r"the device failed, cudaErrorIllegalAddress.*xarr_"):
+        for _ in range(4):
+            compiled(x)
+
+
+def test_the_first_error_of_a_capture_counts(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
+    compiled(x).block_until_ready()
+    launch = CupyDriver._launch_all
+
+    def fail(self: Any, prepared: Any, values: Any, pointers: Any, stream: int) -> None:
+        launch(self, prepared, values, pointers, stream)
+        if host.streamIsCapturing(stream):
+            host.capture_status = 901
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(CupyDriver, "_launch_all", fail)
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(4):
+            compiled(x)
+    assert not host._captures
 
 
 def test_graphs_are_cut_at_products(host: HostDevice) -> None:

@@ -14,6 +14,7 @@ import xarr
 from tests.compare import assert_same
 from tests.cuda.host_wheel.device import HostDevice
 from xarr import lax
+from xarr.backend import get
 
 X = np.arange(5.0)
 
@@ -48,6 +49,27 @@ def test_a_stream_waits_for_the_one_before_and_is_waited_for(
     assert host.waits[:2] == [(second.ptr, first.ptr), (first.ptr, second.ptr)]
     assert len(set(host.waits)) == 2
     assert set(host.streams) <= {second.ptr}
+
+
+def test_an_error_is_not_hidden_by_one_of_the_order_of_streams(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = streams(2)
+    with first:
+        x = (xarr.asarray(X) - 1.0).evaluate()
+    gpu, memory = get("cupy")._engine.driver, x._node.value.memory
+    with second, pytest.raises(KeyboardInterrupt) as caught, gpu.order_streams([memory]):
+        monkeypatch.setattr(host, "streamWaitEvent", lambda *arguments: host._raise(700))
+        raise KeyboardInterrupt
+    assert [note[:60] for note in caught.value.__notes__] == [
+        "and then: backend 'cupy': the device failed, cudaErrorIllegal"[:60]
+    ]
+    with (
+        second,
+        pytest.raises(xarr.errors.BackendError, match="the device failed"),
+        gpu.order_streams([memory]),
+    ):
+        pass
 
 
 def test_pinned_memory_is_read_before_a_call_returns(host: HostDevice) -> None:

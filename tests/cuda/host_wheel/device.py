@@ -26,6 +26,7 @@ _OUT_OF_MEMORY, _INVALID_VALUE, _ILLEGAL_ADDRESS = 2, 1, 700
 _INVALID_DEVICE, _INVALID_HANDLE = 101, 400
 _INVALID_IMAGE, _NOT_FOUND = 200, 500
 _CAPTURE_UNSUPPORTED, _CAPTURE_INVALIDATED = 900, 901
+_NOT_READY = 600
 #: The kind of a copy inside of a device.
 _INSIDE: Final = 3
 _NAMES: Final = {
@@ -73,13 +74,23 @@ class HostDevice:
       stream captures counts whenever its graph is replayed,
     * `streams` - the stream of each thing done, `waits` - which stream waits for what was done on which,
     * `synchronised` - the streams that the host waited for,
+    * `launch_seconds` - how long a launch takes, as events tell it, while the host goes on; `most_ahead` - how many
+      seconds of work had been launched and had not run, at most; `event_waits` - how often the host waited for one,
+    * `early_unloads` - modules that were unloaded while a launch of theirs may have been running,
     * `order` - that of the threads of kernels, `blocks` - a bound of their grids.
     """
 
     def __init__(self, limit: int = 1 << 30) -> None:
         self.limit, self.order, self.blocks = limit, "forward", 2
         self.mallocs = self.launches = self.copies = self.replays = self.peer_copies = 0
-        self.device_waits = 0
+        self.device_waits = self.event_waits = self.early_unloads = 0
+        self.launch_seconds = self.most_ahead = 0.0
+        #: The times at which what was launched has run, and up to which the host knows that it has.
+        self._launched_until = self._known_until = 0.0
+        #: Modules of which something may run.
+        self._running: set[Module] = set()
+        #: What the next capture fails with, in tests.
+        self.capture_status: int | None = None
         #: Kernels that cannot be captured, in tests.
         self.uncaptured: set[str] = set()
         #: What was asked for of each stream that captures; None for what cannot be captured.
@@ -88,6 +99,7 @@ class HostDevice:
         self.synchronised: list[int] = []
         self.waits: list[tuple[int, int]] = []
         self._recorded: dict[int, int] = {}
+        self._times: dict[int, float] = {}
         #: Texts that NVRTC has compiled in this process.
         self.compiled: list[str] = []
         self._threads = threading.local()
@@ -122,8 +134,9 @@ class HostDevice:
         self._fault = "a fault that a test made"
 
     def reset(self) -> None:
-        """Forget a fault; on a device that takes a new process."""
+        """Forget a fault, which takes a new process on a device, and what tests have set."""
         self._fault, self._is_told = None, False
+        self.launch_seconds, self.capture_status = 0.0, None
 
     def _raise(self, status: int) -> Any:
         from cupy_backends.cuda.api.runtime import CUDARuntimeError
@@ -135,7 +148,7 @@ class HostDevice:
 
         # Its constructor asks the driver for the name of the status.
         error = CUDADriverError.__new__(CUDADriverError, status)
-        error.args = (_NAMES[status],)
+        error.args, error.status = (_NAMES[status],), status
         raise error
 
     def _wait(self) -> None:
@@ -175,6 +188,8 @@ class HostDevice:
 
     def deviceSynchronize(self) -> None:
         self.device_waits += 1
+        self._running.clear()
+        self._known_until = self._launched_until
         self._wait()
 
     def ctxGetCurrent(self) -> int:
@@ -314,6 +329,7 @@ class HostDevice:
             self._raise(_CAPTURE_UNSUPPORTED)
         self.streams.append(stream)
         self.synchronised.append(stream)
+        self._known_until = self._launched_until
         self._wait()
 
     # --- graphs ------------------------------------------------------------------------------------------
@@ -330,6 +346,8 @@ class HostDevice:
     def streamEndCapture(self, stream: int) -> int:
         """The graph of what was asked for on a stream; error 901 if something could not be captured."""
         steps = self._captures.pop(stream)
+        if self.capture_status is not None:
+            self._raise(self.capture_status)
         if None in steps:
             self._raise(_CAPTURE_INVALIDATED)
         handle = self._new_handle()
@@ -372,9 +390,22 @@ class HostDevice:
         self._check_device(event)
         self._check_device(stream)
         self._recorded[event] = stream
+        self._times[event] = self._launched_until
+
+    def eventQuery(self, event: int) -> int:
+        """0 if the host may know that all before an event has run."""
+        return 0 if self._times[event] <= self._known_until else _NOT_READY
 
     def eventSynchronize(self, event: int) -> None:
+        self.event_waits += 1
+        self._known_until = max(self._known_until, self._times[event])
         self._wait()
+
+    def eventElapsedTime(self, start: int, end: int) -> float:
+        """Milliseconds between two events that have come."""
+        if max(self._times[start], self._times[end]) > self._known_until:
+            self._raise(_NOT_READY)
+        return (self._times[end] - self._times[start]) * 1000
 
     # --- modules and kernels -----------------------------------------------------------------------------
 
@@ -388,6 +419,7 @@ class HostDevice:
         return handle
 
     def moduleUnload(self, module: int) -> None:
+        self.early_unloads += self._objects[module] in self._running
         del self._objects[module]
 
     def moduleGetFunction(self, module: int, name: str) -> int:
@@ -434,6 +466,11 @@ class HostDevice:
     ) -> None:
         """Run a kernel of pointers, and of numbers, whose memory `numbers` hold."""
         self.launches += 1
+        self._running.add(module)
+        self._launched_until += self.launch_seconds
+        if not self.launch_seconds:
+            self._known_until = self._launched_until
+        self.most_ahead = max(self.most_ahead, self._launched_until - self._known_until)
         for address, is_pointer in arguments:
             allocation = self._allocation_of(address) if is_pointer else None
             if allocation is not None and allocation[1] != self.current_device:
