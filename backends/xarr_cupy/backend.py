@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
@@ -15,12 +16,14 @@ from xarr.base.progress import ProgressCallback
 from xarr.compiler.fusion import stage
 from xarr.compiler.passes.empty_arrays import without_empty_operands
 from xarr.compiler.passes.small_branches import with_selects
+from xarr.compiler.passes.sorted_updates import sort_updates
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.schedule import Kind
 from xarr.compiler.schedules.gpu.builders import SCHEDULES, computes
+from xarr.compiler.schedules.gpu.scatters import needs_order
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr_cupy import driver, interop, libraries
@@ -42,6 +45,12 @@ _SCHEDULES: Final = {
     )
     for is_deterministic, schedule in SCHEDULES.items()
 }
+
+
+def _sorts_updates(node: Node, is_deterministic: bool) -> bool:
+    """Whether CUB sorts the updates of a scatter first."""
+    many = node.operands[1].tensor_type.size >= libraries.MIN_SORTED
+    return many and computes(node) and needs_order(node, is_deterministic)
 
 
 class CupyBackend(AbstractBackend):
@@ -85,7 +94,9 @@ class CupyBackend(AbstractBackend):
             TARGET.max_branch_operations,
             TARGET.max_branch_elements,
         )
-        return stage.fuse(libraries.extend_products(graph), self.target, self.schedule, hot=True)
+        is_sorted = partial(_sorts_updates, is_deterministic=config.deterministic)
+        graph = sort_updates(libraries.extend_products(graph), is_sorted)
+        return stage.fuse(graph, self.target, self.schedule, hot=True)
 
     def schedule(self) -> Schedule:
         return _SCHEDULES[config.deterministic]

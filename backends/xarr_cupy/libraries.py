@@ -48,7 +48,7 @@ _SCALARS: Final = {
 #: cuBLAS counts in int32.
 _MOST: Final = 2**31 - 1
 #: Elements from which CUB sorts them faster than the own merges: before that a block or a few sort them.  A guess.
-_MIN_SORTED: Final = 2**16
+MIN_SORTED: Final = 2**16
 #: The element types of cuFFT and cuSOLVER.
 _DTYPES: Final = (_F32, _F64, _C64, _C128)
 
@@ -444,7 +444,7 @@ def sorts(node: Node) -> bool:
     if not isinstance(op, ops.Sort) or len(node.operands) != 1:
         return False
     type = node.operands[0].tensor_type
-    is_row = type.shape[op.dimension] == type.size and _MIN_SORTED <= type.size <= _MOST
+    is_row = type.shape[op.dimension] == type.size and MIN_SORTED <= type.size <= _MOST
     if not is_row or type.dtype in (_F32, _F64):
         return is_row and op.comparator == lexicographic([type.dtype], 1)
     order = order_of(op.comparator)

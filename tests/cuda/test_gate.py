@@ -15,6 +15,7 @@ from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda import nvrtc
 from tests.cuda.test_shared_work import layer_norm, softmax
 from xarr import lax
+from xarr.compiler.passes.sorted_updates import sort_updates
 from xarr.compiler.schedules.gpu.builders import program_of
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr_cupy.codegen.emitter import emit
@@ -113,6 +114,14 @@ def test_folds_by_blocks_compile(dtype: str) -> None:
     x, i = xarr.zeros(8, dtype=dtype), np.zeros(4000, int)
     text = text_of(lambda x, i, u: x.at[i].add(u, mode="drop"), x, i, xarr.ones(4000, dtype=dtype))
     check(text, ARCHITECTURES[-2:])
+
+
+@pytest.mark.parametrize("count", [100, 4000])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "complex128"])
+def test_folds_of_sorted_updates_compile(dtype: str, count: int) -> None:
+    arrays = xarr.zeros((8, 3), dtype=dtype), np.zeros(count, int), xarr.ones((count, 3), dtype=dtype)
+    graph = graph_of(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays)
+    check(emit(program_of(sort_updates(graph, lambda node: True))).text, ARCHITECTURES[-2:])
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int64"])

@@ -17,6 +17,7 @@ from tests.cuda.emulator.module import ORDERS, LaunchError
 from tests.cuda.test_cupy_backend import device
 from xarr import lax, random
 from xarr.compiler.plan.program_plan import Launch
+from xarr_cupy import libraries
 from xarr_cupy.codegen import block_kernels, emitter
 from xarr_cupy.runtime import command_builder
 
@@ -418,3 +419,50 @@ def test_numbers_and_rounds_of_ciphers_are_registers(
     result = bits_in_each_order(function, [array], cupy, monkeypatch)
     with xarr.use_backend("numpy"):
         assert_same(result, np.asarray(xarr.jit(function)(xarr.asarray(array))))
+
+
+#: Scatters whose updates a library sorts, and how many kernels they take beside it: keys, a copy, and folds.
+LIBRARY_SCATTERS = {
+    "elements": (lambda x, i, u: x.at[i].add(u[:, 0], mode="drop"), (40,)),
+    "rows": (lambda x, i, u: x.at[i].add(u, mode="drop"), (40, 3)),
+    "few elements": (lambda x, i, u: x.at[i].multiply(u[:, 0], mode="drop"), (2,)),
+    "elements of both axes": (lambda x, i, u: x.at[i, i % 3].add(u[:, 0], mode="drop"), (40, 3)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex128"])
+@pytest.mark.parametrize("name", LIBRARY_SCATTERS)
+def test_updates_that_a_library_sorts_have_the_bits_of_the_cpu(
+    name: str, dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
+    function, shape = LIBRARY_SCATTERS[name]
+    rng = np.random.default_rng(3)
+    arrays = (rng.normal(size=shape), rng.integers(-2, shape[0] + 2, 900), rng.normal(size=(900, 3)))
+
+    def program(x: Any, i: Any, u: Any) -> Any:
+        return function(xarr.astype(x, dtype), i, xarr.astype(u, dtype))
+
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(xarr.jit(program)(*map(xarr.asarray, arrays)))
+    device(cupy).races = True
+    compiled = xarr.jit(program)
+    for order in ORDERS:
+        monkeypatch.setattr(device(cupy), "order", order)
+        before = device(cupy).launches
+        result = np.asarray(compiled(*map(xarr.asarray, arrays)))
+        assert result.tobytes() == wanted.tobytes(), order
+        assert device(cupy).launches - before == 3
+
+
+def test_updates_in_loops_are_sorted_by_a_library(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
+    rng = np.random.default_rng(4)
+    arrays = rng.normal(size=9), rng.integers(-2, 11, 100), rng.normal(size=100)
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda k, x: x.at[i].add(u, mode="drop"), x)
+
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+    assert np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays))).tobytes() == wanted.tobytes()

@@ -6,7 +6,8 @@
   of floats unless results are to be deterministic; where they go to few elements, blocks combine their updates in
   tables of their own first;
 * else in the order of the updates, by a thread for each element, or a block where few elements have many: updates are
-  sorted by the element that they go to, so that those of one are a segment.  The bits are those of the serial schedule.
+  sorted by the element that they go to, here or by a library before, so that those of one are a segment.  The bits are
+  those of the serial schedule.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
         _combine_in_tables(loops, updates, results, atomics)
     elif atomics is not None:
         _combine_atomically(updates, results, atomics)
-    elif segments.has_keys:
+    elif updates.op.indices_are_sorted or segments.has_keys:
         segments.combine()
     else:
         combine_in_place(updates, results, range(len(updates.extents)))
@@ -118,19 +119,42 @@ def _atomics_of(updates: Updates, deterministic: bool) -> Sequence[Atomic | Exch
     return None if None in atomics else [each for each in atomics if each is not None]
 
 
+def needs_order(node: Node, deterministic: bool) -> bool:
+    """Whether a scatter of one array folds the updates of an element in their order, several of them."""
+    op, (operand, indices, updates) = node.op, [each.tensor_type for each in node.operands]
+    assert isinstance(op, ops.Scatter)
+    windows = op.windows(operand, indices, updates)
+    replaces = op.update_computation.results == op.update_computation.parameters[1:]
+    if replaces or op.unique_indices or prod(windows.batch_shape) == 1:
+        return False
+    combiners = monoids(op.update_computation)
+    return combiners is None or _has_order(combiners[0], operand.dtype, deterministic)
+
+
+def _has_order(combiner: type[ops.Binary], dtype: DType, deterministic: bool) -> bool:
+    """Whether the order in which elements of a type are combined matters, or nothing combines them atomically."""
+    is_extreme = combiner in (ops.Maximum, ops.Minimum) and dtype.kind != "c"
+    is_exact = dtype in INTEGER or dtype == np.bool_
+    if deterministic and not (is_exact or is_extreme):
+        return True
+    return _native(combiner, dtype) is None and dtype.itemsize > 8
+
+
+def _native(combiner: type[ops.Binary], dtype: DType) -> Atomic | None:
+    """The combination that GPUs have an instruction for."""
+    atomic = _ATOMICS.get(combiner)
+    is_known = dtype in INTEGER or (atomic is Atomic.ADD and dtype.name in _ADDED)
+    return atomic if is_known else None
+
+
 def _atomic(
     updates: Updates, combiner: type[ops.Binary], dtype: DType, deterministic: bool
 ) -> Atomic | Exchange | None:
     """The combination of an element of a type with an update; None where the order matters."""
-    is_extreme = combiner in (ops.Maximum, ops.Minimum) and dtype.kind != "c"
-    is_exact = dtype in INTEGER or dtype == np.bool_
-    if deterministic and not (is_exact or is_extreme):
+    if _has_order(combiner, dtype, deterministic):
         return None
-    atomic = _ATOMICS.get(combiner)
-    if atomic is not None and (dtype in INTEGER or (atomic is Atomic.ADD and dtype.name in _ADDED)):
+    if (atomic := _native(combiner, dtype)) is not None:
         return atomic
-    if dtype.itemsize > 8:
-        return None
     values, register = updates.loops.values, register_dtype(dtype)
     old, new = (values.make("argument", (), register, name, unique=True) for name in ("old", "new"))
     return Exchange(old, new, updates.loops.apply(combiner(), dtype, old, new))
@@ -255,6 +279,7 @@ class _Segments:
     """Updates, or whole windows where two are the same or apart, sorted by their targets.
 
     The key of the update of a number is `target * count + number`; of one that goes nowhere the target is behind all.
+    Where the updates come sorted, as `sort_updates` has them, there are no keys.
     """
 
     def __init__(self, loops: GridLoops, updates: Updates, results: Sequence[Scratch]) -> None:
@@ -266,6 +291,7 @@ class _Segments:
         self.shape = windows.batch_shape if are_apart else updates.extents
         self.inner: Ints = windows.sizes if are_apart else ()
         self.count = prod(self.shape)
+        self.keys: Scratch | None = None
 
     @property
     def has_keys(self) -> bool:
@@ -277,67 +303,73 @@ class _Segments:
 
         By a thread for each, that of its first update; or by a block, where few elements have many updates.
         """
-        operands = SortOperands([INT64], (), self.count)
-        (keys,) = merge_sort(self.loops, operands, self._keys, lambda left, right: left[0].lt(right[0]))
+        if not self.updates.op.indices_are_sorted:
+            operands = SortOperands([INT64], (), self.count)
+            (self.keys,) = merge_sort(
+                self.loops, operands, self._keys, lambda left, right: left[0].lt(right[0])
+            )
         size, target = self.results[0].buffer.size, self.loops.target
         if (
             self.count >= target.min_block_folds * size
             and size * prod(self.inner) <= target.max_block_results
         ):
-            self.loops.blocks((size, *self.inner), lambda index: self._fold_by_block(keys, index))
+            self.loops.blocks((size, *self.inner), self._fold_by_block)
         else:
-            self.loops.phase((self.count, *self.inner), lambda index: self._fold(keys, index))
+            self.loops.phase((self.count, *self.inner), self._fold)
 
     def _keys(self, _: Index, position: Affine) -> list[Value]:
         """The key of the update of a number."""
-        index = split_number(position.value(self.loops.values), self.shape)
-        own = index + (Affine(),) * len(self.inner)
-        target, fits = self.updates.target(own)
-        number = row_major(self.results[0].shape, target).value(self.loops.values)
-        if fits is not None:
-            number = fits.select(number, self.results[0].buffer.size)
+        number = self._target_of_update(position.value(self.loops.values))
         return [number * self.count + position.value(self.loops.values)]
 
-    def _fold(self, keys: Scratch, index: Index) -> Sequence[Loop | Store]:
+    def _target_of_update(self, number: Value) -> Value:
+        """The number of the element that an update of a number goes to, the first one of its window."""
+        own = split_number(number, self.shape) + (Affine(),) * len(self.inner)
+        target, fits = self.updates.target(own)
+        size = self.results[0].buffer.size
+        element = row_major(self.results[0].shape, target).value(self.loops.values)
+        return element if fits is None else fits.select(element, size)
+
+    def _target(self, position: Value) -> Value:
+        """The target of the update at a position of the sorted ones."""
+        if self.keys is None:
+            return self._target_of_update(position)
+        return self.keys.load((_offset(position),)) / self.count
+
+    def _number(self, position: Value) -> Value:
+        """The number of the update at a position of the sorted ones."""
+        return position if self.keys is None else self.keys.load((_offset(position),)).rem(self.count)
+
+    def _fold(self, index: Index) -> Sequence[Loop | Store]:
         """Combine an element with all updates of the segment that begins at a position, if one does."""
         loops, count = self.loops, self.count
         position, window = index[0].value(loops.values), index[1:]
-        target = keys.load((index[0],)) / count
-        before = keys.load((index[0] + -1,), position.gt(0)) / count
+        target = self._target(position)
+        before = self._target(position.gt(0).select(position - 1, 0))
         begins = position.eq(0) | before.ne(target)
         inside = begins & target.lt(self.results[0].buffer.size)
-        searching, end = self._begin_of(keys, target + 1, position)
-        length = end - position
-        offset = row_major(self.results[0].shape, window) if window else Affine()
-        at = Affine(((target, 1),)) + offset
-        parts = self._run(keys, position, length.lt(count).select(length, count), window, at)
-        return loops.only_if(inside, [*searching, *parts])
-
-    def _run(
-        self, keys: Scratch, position: Value, length: Value, window: Index, target: Affine
-    ) -> Sequence[Loop | Store]:
-        """The loop over the updates of a segment, and the stores of what it leaves."""
-        loops, count = self.loops, self.count
         flat = [Scratch(loops.values, each.buffer, (each.buffer.size,)) for each in self.results]
+        own = (_offset(target) + (row_major(self.results[0].shape, window) if window else Affine()),)
+
+        def at(term: Value) -> Value:
+            return _least(position + term, count - 1)
 
         def step(term: Value, held: Sequence[Value]) -> Sequence[Value]:
-            own = position + term
-            own = own.lt(count).select(own, count - 1)
-            number = keys.load((Affine(((own, 1),)),)).rem(count)
-            return self.updates.combine(held, (*split_number(number, self.shape), *window))
+            return self.updates.combine(held, (*split_number(self._number(at(term)), self.shape), *window))
 
-        loop, totals = loops.carry(length, [each.load((target,)) for each in flat], step)
-        return [loop, *store_all(flat, (target,), totals)]
+        loop, totals = loops.carry(_least(count - position, count), [each.load(own) for each in flat], step)
+        loop.condition = self._target(at(loop.index)).eq(target)
+        return loops.only_if(inside, [loop, *store_all(flat, own, totals)])
 
-    def _fold_by_block(self, keys: Scratch, index: Index) -> Sequence[Loop | Store]:
+    def _fold_by_block(self, index: Index) -> Sequence[Loop | Store]:
         """Combine an element with the updates of its segment, in their order.
 
         The threads read the next ones together, and then each of them folds them: the same, so one result is stored.
         """
         loops, values, size = self.loops, self.loops.values, self.results[0].buffer.size
         target, window, most = index[0].value(values), index[1:], loops.target.block_folds
-        first, begin = self._begin_of(keys, target, values.constant(0, INT64))
-        second, end = self._begin_of(keys, target + 1, begin)
+        first, begin = self._begin_of(target, values.constant(0, INT64))
+        second, end = self._begin_of(target + 1, begin)
         length, offset = end - begin, row_major(self.results[0].shape, window) if window else Affine()
         at = (index[0] + offset).value(values)
         # Where a window would stick out none begins.
@@ -350,7 +382,7 @@ class _Segments:
         def read(half: Affine, start: Value, at: Index) -> Sequence[Store]:
             here = start + at[0].value(values)
             # At the end some are read that are not folded.
-            number = keys.load((Affine(((here, 1),)),), here.lt(end)).rem(self.count)
+            number = self._number(_least(here, self.count - 1))
             return store_all(
                 shared, (at[0] + half,), self.updates.elements((*split_number(number, self.shape), *window))
             )
@@ -372,14 +404,18 @@ class _Segments:
         stores = store_all(flat, (own,), [result for _, result in names])
         return [*first, *second, outer, *loops.only_if(length.gt(0), stores)]
 
-    def _begin_of(self, keys: Scratch, target: Value, low: Value) -> tuple[list[Loop], Value]:
-        """A loop that finds the first key at a position from `low` on of a target or one behind, and its position."""
+    def _begin_of(self, target: Value, low: Value) -> tuple[list[Loop], Value]:
+        """A loop that finds the first update from position `low` on of a target or one behind, and its position."""
 
         def is_before(at: Value, is_open: Value) -> Value:
-            return keys.load((Affine(((at, 1),)),), is_open).lt(target * self.count)
+            return self._target(_least(at, self.count - 1)).lt(target)
 
         high = self.loops.values.constant(self.count, INT64)
         return search(self.loops, low, high, self.count.bit_length(), is_before)
+
+
+def _offset(value: Value) -> Affine:
+    return Affine(((value, 1),))
 
 
 def _least(value: Value, most: int) -> Value:
