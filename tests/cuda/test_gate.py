@@ -13,6 +13,7 @@ import pytest
 import xarr
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda import nvrtc
+from tests.cuda.test_product_tiles import REDUCED
 from tests.cuda.test_shared_work import layer_norm, softmax
 from xarr import lax
 from xarr.compiler.passes.sorted_updates import sort_updates
@@ -183,6 +184,24 @@ def test_products_by_tiles_compile(dtype: str) -> None:
         text = text_of(lambda x, y: lax.conv_general_dilated(x, y, (1, 1), "SAME"), x, y)
         assert "__shared__" in text
         check(text)
+
+
+#: Reductions of tiles: each of one element type, and one of several others.
+TILES = [
+    *[(name, "float32") for name in REDUCED],
+    *[("the nearest", x) for x in ("int8", "bfloat16", "float64")],
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), TILES)
+def test_reduced_tiles_compile(name: str, dtype: str) -> None:
+    x, y = xarr.ones((70, 19), dtype=dtype), xarr.ones((1030, 19), dtype=dtype)
+    with xarr.config(broadcasting="numpy"):
+        graph = graph_of(REDUCED[name], x, y)
+    for any_sizes in (False, True):
+        text = emit(program_of(graph), any_sizes).text
+        assert "__shared__" in text
+        check(text, ["sm_90"])
 
 
 @pytest.mark.parametrize("shape", [(5, 300), (20, 64)])

@@ -7,7 +7,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.schedule import Builder, Kind, Schedule
-from xarr.compiler.schedules.gpu import products, reductions, scatters, select_and_scatter, sorts, windows
+from xarr.compiler.schedules.gpu import products, scatters, select_and_scatter, sorts, windows
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.schedules.serial import builders
@@ -21,7 +21,7 @@ RULES: Final[Mapping[type[Op], Rule]] = {
     **builders.RULES,
     ops.Convolution: products.convolution,
     ops.DotGeneral: products.dot_general,
-    ops.Reduce: reductions.reduce,
+    ops.Reduce: products.reduce,
     ops.ReduceWindow: windows.reduce_window,
     ops.Scatter: scatters.scatter,
     ops.SelectAndScatter: select_and_scatter.add_phases,

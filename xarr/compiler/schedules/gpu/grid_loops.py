@@ -5,12 +5,13 @@ The rules of operations are those of the serial schedule: only who runs the iter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 
 from xarr.compiler.functions import register_dtype
-from xarr.compiler.loop_ir.elements import Index, strides
+from xarr.compiler.loop_ir.elements import Index, Source, constant_source, strides
 from xarr.compiler.loop_ir.loops import (
     Affine,
     Buffer,
@@ -36,7 +37,7 @@ from xarr.compiler.schedules.serial.serial_loops import (
     Step,
     store_all,
 )
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import Ints
 
@@ -51,6 +52,14 @@ class GridLoops(SerialLoops):
         super().__init__(graph, rules)
         self.target = target
         self.shared: list[Buffer] = []
+        self.users: dict[Node, list[Node]] = {}
+        for node in graph.nodes:
+            for operand in dict.fromkeys(node.operands):
+                self.users.setdefault(operand, []).append(node)
+        #: What adds the phases of a node, and of those before it whose rules have left that to its own.
+        self.deferred: dict[Node, Callable[[], Sequence[Source]]] = {}
+        #: For results of the graph what adds their phases, of the array in which they are stored.
+        self.deferred_outputs: dict[Node, Callable[[Scratch], None]] = {}
 
     def kernel(self) -> Kernel:
         """The program: phases over the same rows are one, arrays are read in tiles, or in vectors, where that pays."""
@@ -60,6 +69,25 @@ class GridLoops(SerialLoops):
         phases = [read_in_tiles(each, self.values, least, self.new_shared) or each for each in merged]
         phases = [widen(each, self.values, self.target) for each in phases]
         return replace(kernel, phases=phases, locals=tuple(self.shared))
+
+    def add_output(self, node: Node, out: Scratch, source: Source) -> None:
+        """As for serial loops, unless a rule has left it to store the results of a node."""
+        if node in self.deferred_outputs:
+            self.deferred_outputs[node](out)
+        else:
+            super().add_output(node, out, source)
+
+    @contextmanager
+    def elements_known(self, known: Mapping[Node, Value]) -> Iterator[None]:
+        """Let each of these nodes have one element, whatever the index; afterwards its own again."""
+        before = {node: self.sources[node] for node in known if node in self.sources}
+        self.sources.update({node: constant_source(value) for node, value in known.items()})
+        try:
+            yield
+        finally:
+            for node in known:
+                del self.sources[node]
+            self.sources.update(before)
 
     def new_shared(self, dtype: DType, size: int) -> Scratch:
         """An array that the threads of a block share while it has a point."""

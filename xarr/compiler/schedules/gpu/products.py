@@ -1,33 +1,34 @@
-"""Products and convolutions by tiles: a block computes some rows and columns of the result, a thread 4 of either.
+"""Products, convolutions and reductions of terms of two operands by tiles, with what follows in the same loops.
 
-Of both operands the block reads the elements that some terms need into shared memory, and each thread adds their
-products to the sums in its registers; then come the next terms.  So an element is read once for each tile of the
-result, and not for each element of it.  A convolution is a product too: its rows are windows, its columns output
-features, and its terms the elements of a window, which are found where the tile is read.
+Results of which each has a row of one operand and a column of another are computed by tiles of rows and columns
+(`product_tiles`): products of matrices; convolutions, whose rows are windows, columns output features, and terms the
+elements of a window, which are read from where they lie; and any reduction of terms that are computed of one array
+which is repeated along columns and of another one which is repeated along rows, as distances are.
 
-The terms of an element are added one after the other, so the bits are the same in each run.
+What follows element by element is computed where a tile is stored, and a reduction along one side of a tile from its
+elements, without an array of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import isqrt, prod
+from functools import partial
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
-from xarr.compiler.loop_ir.elements import Index, Source, strides
-from xarr.compiler.loop_ir.loops import Access, Affine, Carry, Loop, Runs, Store, index_value, new_carry
-from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
-from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
+from xarr.compiler.loop_ir.accumulators import Combination, combination
+from xarr.compiler.loop_ir.elements import Index, Source
+from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.schedules.gpu import reductions
+from xarr.compiler.schedules.gpu.grid_loops import GridLoops
+from xarr.compiler.schedules.gpu.product_tiles import Factor, Output, PairFold, PairTiles, Read, ReducedTiles
 from xarr.compiler.schedules.serial import products
 from xarr.compiler.schedules.serial.products import Factors, add_product
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of
-from xarr.compiler.schedules.serial.windows import select_if
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, TensorType
 
 
 def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
@@ -36,251 +37,298 @@ def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
     first = len(node.op.lhs_batching_dimensions)
     second = first + len(free_dimensions(node)[0])
     sides = (tuple(range(first, second)), tuple(range(second, len(node.shape))))
-    tiled = _TiledSums(loops, node, sides, *products.terms_of_product(node))
-    return tiled.add_phase() if tiled.pays() else products.dot_general(loops, node)
+    fold = _sums_of_products(loops, node, sides, *products.terms_of_product(node))
+    tiled = _add_tiles(loops, node, fold)
+    return products.dot_general(loops, node) if tiled is None else tiled
 
 
 def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """As for products; convolutions of groups of features are those of the serial schedule."""
     assert isinstance(loops, GridLoops) and isinstance(node.op, ops.Convolution)
+    if max(node.op.feature_group_count, node.op.batch_group_count) > 1:
+        return products.convolution(loops, node)
     feature = node.op.out_spec[1]
     sides = (tuple(axis for axis in range(len(node.shape)) if axis != feature), (feature,))
-    tiled = _TiledSums(loops, node, sides, *products.terms_of_convolution(loops, node))
-    has_groups = max(node.op.feature_group_count, node.op.batch_group_count) > 1
-    return tiled.add_phase() if tiled.pays() and not has_groups else products.convolution(loops, node)
+    fold = _sums_of_products(loops, node, sides, *products.terms_of_convolution(loops, node))
+    tiled = _add_tiles(loops, node, fold)
+    return products.convolution(loops, node) if tiled is None else tiled
+
+
+def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """A reduction of tiles, or one whose terms have two operands, by tiles; others as `reductions` has them."""
+    assert isinstance(loops, GridLoops)
+    if node in loops.deferred:
+        return loops.deferred[node]()
+    fold = _pair_fold(loops, node)
+    tiled = None if fold is None else _add_tiles(loops, node, fold)
+    return reductions.reduce(loops, node) if tiled is None else tiled
+
+
+def _add_tiles(loops: GridLoops, node: Node, fold: PairFold) -> Sequence[Source] | None:
+    """The phase of a node by tiles, now, or with what follows; None where tiles do not pay."""
+    followers = _followers(loops, node)
+    if followers.reduction is not None and _defer_reduction(loops, node, fold, followers.reduction):
+        return ()
+    tiles = PairTiles(loops, fold)
+    if not tiles.pays(loops.target.min_product_terms):
+        return None
+    if followers.results and not loops.deferred_outputs:
+        _defer_outputs(loops, node, tiles, followers.results)
+        return ()
+    results = loops.results_of(node)
+    tiles.add_outputs([Output(each, _part(k)) for k, each in enumerate(results)])
+    return sources_of(results)
+
+
+def _part(number: int) -> Callable[[Index, Sequence[Value]], Value]:
+    """The result of a number, of several that a fold has."""
+    return lambda index, held: held[number]
+
+
+# --- folds ---------------------------------------------------------------------------------------------------
+
+
+def _sums_of_products(
+    loops: GridLoops, node: Node, sides: tuple[Ints, Ints], terms: Ints, factors: Factors
+) -> PairFold:
+    """Sums of products, of which an operand each has a side of the result."""
+    dtype = sum_dtype(node.operands[0].dtype, node.dtype)
+
+    def factor(number: int) -> Factor:
+        operand = node.operands[number]
+
+        def locate(index: Index, term: Index) -> tuple[Value | None, Read]:
+            *at, exists = factors(index, term)
+
+            def read(predicate: Value | None) -> Value:
+                return loops.convert(loops.at(operand, at[number], predicate), operand.dtype, dtype)
+
+            return (None if number else exists), read
+
+        return Factor(number, register_dtype(dtype), locate)
+
+    def step(index: Index, term: Index, held: Sequence[Value], elements: Sequence[Value]) -> list[Value]:
+        return [add_product(loops, dtype, *elements, *held)]
+
+    return PairFold(
+        node.shape,
+        sides,
+        terms,
+        [factor(0), factor(1)],
+        [dtype],
+        [loops.values.constant(0, register_dtype(dtype))],
+        step,
+        lambda held: [loops.convert(held[0], dtype, node.dtype)],
+        ignores_zeros=True,
+    )
+
+
+def _pair_fold(loops: GridLoops, node: Node) -> PairFold | None:
+    """A reduction whose terms are computed of rows and of columns; None of any other."""
+    assert isinstance(node.op, ops.Reduce)
+    combiner = combination(node)
+    shape, dimensions = combiner.arrays[0].shape, sorted(node.op.dimensions)
+    if combiner.in_order or not dimensions:
+        return None
+    remaining = [axis for axis in range(len(shape)) if axis not in dimensions]
+    parts = _parts_of_pairs(combiner, remaining)
+    if parts is None:
+        return None
+    sides, leaves = parts
+    initial = [loops.at(each, ()) for each in node.operands[len(combiner.arrays) :]]
+
+    def whole(index: Index, term: Index) -> Index:
+        at = dict(zip((*remaining, *dimensions), (*index, *term), strict=True))
+        return tuple(at[axis] for axis in range(len(shape)))
+
+    def factor(leaf: Node, side: int) -> Factor:
+        def locate(index: Index, term: Index) -> tuple[None, Read]:
+            return None, lambda predicate: loops.at(leaf, whole(index, term), predicate)
+
+        return Factor(side, register_dtype(leaf.dtype), locate)
+
+    def step(index: Index, term: Index, held: Sequence[Value], elements: Sequence[Value]) -> Sequence[Value]:
+        at = whole(index, term)
+        with loops.elements_known(dict(zip(leaves, elements, strict=True))):
+            return combiner.next(held, [loops.at(array, at) for array in combiner.arrays])
+
+    axes = {axis: k for k, axis in enumerate(remaining)}
+    return PairFold(
+        tuple(shape[axis] for axis in remaining),
+        (tuple(axes[axis] for axis in sides[0]), tuple(axes[axis] for axis in sides[1])),
+        tuple(shape[axis] for axis in dimensions),
+        [factor(leaf, side) for leaf, side in leaves.items()],
+        combiner.held,
+        combiner.starts(loops.values, initial),
+        step,
+        lambda held: combiner.finish(initial, held),
+    )
+
+
+def _parts_of_pairs(
+    combiner: Combination, remaining: Sequence[int]
+) -> tuple[tuple[Ints, Ints], dict[Node, int]] | None:
+    """The axes of rows and of columns of what a reduction reads, and arrays that depend on one of them, with which."""
+    varying = _VaryingAxes(combiner.arrays[0].shape)
+    origins = [
+        varying.axes_among(each, remaining) for array in combiner.arrays for each in varying.origins(array)
+    ]
+    own = [axes for axes in origins if axes]
+    if not own:
+        return None
+    batch = frozenset.intersection(*own)
+    columns: frozenset[int] = frozenset()
+    # The columns are all axes along which something varies together with the last one.
+    last = max((axis for axes in own for axis in axes - batch), default=None)
+    if last is None:
+        return None
+    columns = frozenset([last])
+    for _ in own:
+        columns = columns.union(*(axes - batch for axes in own if axes & columns))
+    rows = frozenset().union(*own) - batch - columns
+    if not rows:
+        return None
+    leaves: dict[Node, int] = {}
+    stack = list(combiner.arrays)
+    while stack:
+        node = stack.pop()
+        axes = varying.axes_among(node, remaining) - batch
+        if node in leaves or not varying.of(node):
+            continue
+        if axes <= columns or axes <= rows:
+            leaves[node] = int(axes <= columns)
+        else:
+            stack += node.operands
+    return (tuple(sorted(rows)), tuple(sorted(columns))), leaves
+
+
+class _VaryingAxes:
+    """Along which axes of a shape the elements of arrays vary of which those of an array are computed."""
+
+    def __init__(self, shape: Ints) -> None:
+        self.shape = shape
+        self._known: dict[Node, frozenset[int]] = {}
+
+    def axes_among(self, node: Node, axes: Sequence[int]) -> frozenset[int]:
+        return self.of(node).intersection(axes)
+
+    def of(self, root: Node) -> frozenset[int]:
+        """The axes along which an array of the shape varies."""
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            missing = [each for each in self._operands(node) if each not in self._known]
+            if not missing or node in self._known:
+                self._known.setdefault(node, self._own(node))
+                stack.pop()
+            stack += missing
+        return self._known[root]
+
+    def _operands(self, node: Node) -> Sequence[Node]:
+        """The arrays of the shape of which one is computed element by element."""
+        is_computed = node.op.is_elementwise and all(each.shape == self.shape for each in node.operands)
+        return node.operands if is_computed else ()
+
+    def _own(self, node: Node) -> frozenset[int]:
+        operands, op = self._operands(node), node.op
+        if operands:
+            return frozenset().union(*(self._known[each] for each in operands))
+        if isinstance(op, ops.Constant):
+            return frozenset()
+        if isinstance(op, ops.Iota):
+            return frozenset([op.dimension])
+        if isinstance(op, ops.BroadcastInDim):
+            rows = zip(op.broadcast_dimensions, node.operands[0].shape, strict=True)
+            return frozenset(axis for axis, size in rows if size != 1)
+        return frozenset(axis for axis, size in enumerate(self.shape) if size != 1)
+
+    def origins(self, root: Node) -> list[Node]:
+        """The arrays of the shape of which one is computed, which are not computed themselves."""
+        origins: dict[Node, None] = {}
+        stack, seen = [root], {root}
+        while stack:
+            node = stack.pop()
+            operands = self._operands(node)
+            if not operands:
+                origins[node] = None
+            new = [each for each in dict.fromkeys(operands) if each not in seen]
+            seen.update(new)
+            stack += new
+        return list(origins)
+
+
+# --- what follows --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Side:
-    """The rows of a tile, or its columns, with the operand on which they depend.
+class _Followers:
+    """All that uses what a node has element by element: one reduction, or all results of the graph, or neither."""
 
-    * `operand` - the number of that,
-    * `axes` - those of the result that the lines of this side go along,
-    * `tile` - its elements in shared memory, term by term.
-    """
-
-    operand: int
-    axes: Ints
-    lines: int
-    tile: Scratch
+    reduction: Node | None = None
+    results: Sequence[Node] = ()
 
 
-class _TiledSums:
-    """Sums of products, of which an operand each has a side of the result's tiles; axes of neither are batches."""
+def _followers(loops: GridLoops, node: Node) -> _Followers:
+    if not isinstance(node.type, TensorType):
+        return _Followers()
+    reductions, members = set(), [node]
+    for each in members:
+        for user in loops.users.get(each, ()):
+            if isinstance(user.op, ops.Reduce):
+                reductions.add(user)
+            elif not (user.op.is_elementwise and user.shape == node.shape):
+                return _Followers()
+            elif user not in members:
+                members.append(user)
+    results = loops.graph.results
+    if not reductions:
+        # A result that is none of them might be written over what they read.
+        return _Followers(results=results) if results and set(results) <= set(members) else _Followers()
+    is_one = len(reductions) == 1 and set(results).isdisjoint(members)
+    return _Followers(reductions.pop()) if is_one else _Followers()
 
-    def __init__(
-        self, loops: GridLoops, node: Node, axes: tuple[Ints, Ints], terms: Ints, factors: Factors
-    ) -> None:
-        self.loops, self.values, self.target, self.node = loops, loops.values, loops.target, node
-        self.axes, self.terms, self.factors = axes, terms, factors
-        self.dtype: DType = sum_dtype(node.operands[0].dtype, node.dtype)
-        self.held = register_dtype(self.dtype)
-        #: Threads along either side of a tile, results along it that a thread has, and all of them.
-        self.threads = isqrt(self.target.block_threads)
-        self.own = self.target.product_side if self.held.itemsize <= 8 and self.held.kind != "c" else 2
-        self.side = self.threads * self.own
-        self.count = prod(terms)
-        self.batch = tuple(axis for axis in range(len(node.shape)) if axis not in (*axes[0], *axes[1]))
 
-    def pays(self) -> bool:
-        """Whether there are terms and lines that fill tiles, and tiles for all processors."""
-        lines = [prod(self._sizes(axes)) for axes in self.axes]
-        tiles = prod([*self._sizes(self.batch), *[-(-each // self.side) for each in lines]])
-        return (
-            self.count >= self.target.min_product_terms
-            and min(lines) >= self.target.min_product_side
-            and tiles >= self.target.min_product_tiles
-        )
+def _defer_reduction(loops: GridLoops, node: Node, fold: PairFold, user: Node) -> bool:
+    """Let the rule of a reduction add the tiles of a fold that it reduces, if it goes along a side, and they pay."""
+    assert isinstance(user.op, ops.Reduce)
+    combiner, dimensions = combination(user), set(user.op.dimensions)
+    if combiner.in_order or combiner.arrays[0].shape != node.shape or user in loops.deferred:
+        return False
+    for columns in (1, 0):
+        side, others = set(fold.sides[columns]), set(fold.sides[1 - columns])
+        if side <= dimensions and dimensions - side in (set(), others):
+            tiles = PairTiles(loops, fold, columns)
+            if tiles.pays(1):
+                loops.deferred[user] = partial(_add_reduction, loops, node, tiles, user)
+                return True
+    return False
 
-    def _sizes(self, axes: Ints) -> Ints:
-        return tuple(self.node.shape[axis] for axis in axes)
 
-    def add_phase(self) -> Sequence[Source]:
-        """A phase with a block for each tile of the result."""
-        results = self.loops.results_of(self.node)
-        # Neighbouring threads have neighbouring columns, along the last axis of the result.
-        last = len(self.node.shape) - 1
-        order = (0, 1) if last in self.axes[1] else (1, 0)
-        size = self.target.product_terms * (self.side + 1)
-        rows, columns = (
-            _Side(k, self.axes[k], prod(self._sizes(self.axes[k])), self.loops.new_shared(self.held, size))
-            for k in order
-        )
-        tiles = [-(-each.lines // self.side) for each in (rows, columns)]
+def _add_reduction(loops: GridLoops, node: Node, tiles: PairTiles, user: Node) -> Sequence[Source]:
+    """The phases of tiles and of the reduction of what is computed of them element by element."""
+    results, reduction = loops.results_of(user), reductions.SharedReduction(loops, user)
 
-        def body(index: Index) -> Sequence[Loop | Store]:
-            *batch, row, column = index
-            return [self._tile(results[0], (rows, columns), tuple(batch), (row, column))]
+    def elements(index: Index, held: Sequence[Value], predicate: Value | None) -> Sequence[Value]:
+        with loops.elements_known({node: held[0]}):
+            return [loops.at(each, index, predicate) for each in reduction.combiner.arrays]
 
-        self.loops.blocks((*self._sizes(self.batch), *tiles), body)
-        return sources_of(results)
+    loops.label = f"{node.op.called}, {loops.label}"
+    ReducedTiles(tiles, reduction, elements).add_phases(results)
+    return sources_of(results)
 
-    # --- indices -----------------------------------------------------------------------------------------
 
-    def _index(self, batch: Index, parts: dict[int, Affine]) -> Index:
-        """The index in the result: 0 along the axes that nothing says anything of."""
-        known = {**dict(zip(self.batch, batch, strict=True)), **parts}
-        return tuple(known.get(axis, Affine()) for axis in range(len(self.node.shape)))
+def _defer_outputs(loops: GridLoops, node: Node, tiles: PairTiles, results: Sequence[Node]) -> None:
+    """Let the last of the graph's results add the tiles of which all are computed element by element."""
+    outputs: list[Output] = []
 
-    @cached_property
-    def _nearest(self) -> tuple[tuple[bool, int], tuple[bool, int]]:
-        """Along which axis neighbours of each operand lie side by side: whether it is one of terms, and its number."""
-        names = [index_value(self.values, "axis") for _ in (*self.node.shape, *self.terms)]
-        index = [Affine(((name, 1),)) for name in names]
-        rank = len(self.node.shape)
-        left, right, _ = self.factors(tuple(index[:rank]), tuple(index[rank:]))
-        first, second = (
-            self._nearest_of(self.loops.at(operand, at), names)
-            for operand, at in zip(self.node.operands[:2], (left, right), strict=True)
-        )
-        return (first >= rank, first - rank), (second >= rank, second - rank)
+    def add_output(result: Node, array: Scratch) -> None:
+        def element(index: Index, held: Sequence[Value]) -> Value:
+            with loops.elements_known({node: held[0]}):
+                return loops.at(result, index)
 
-    def _nearest_of(self, value: Value, names: Sequence[Value]) -> int:
-        """The number of the index by which the offset of a load changes least: that of the last one if none does."""
-        steps: dict[int, int] = {}
-        for load in (each for each in in_order(value) if each.op == "load"):
-            access: Access = load.attribute
-            for operand, factor in zip(load.operands, access.factors, strict=False):
-                if operand in names:
-                    steps.setdefault(names.index(operand), abs(factor))
-        return min(steps, key=lambda each: steps[each], default=len(names) - 1)
+        outputs.append(Output(array, element))
+        if len(outputs) == len(results):
+            loops.label = ", ".join(dict.fromkeys((node.op.called, loops.label)))
+            tiles.add_outputs(outputs)
 
-    @cached_property
-    def _term_order(self) -> Ints:
-        """The axes of terms, last the one along which neighbours of the left operand lie side by side."""
-        of_terms, axis = self._nearest[0]
-        rest = [each for each in range(len(self.terms)) if not of_terms or each != axis]
-        return (*rest, axis) if of_terms else tuple(rest)
-
-    def _term(self, number: Value) -> Index:
-        """The index of the term of a number."""
-        order = self._term_order
-        if not order:
-            return ()
-        parts = dict(zip(order, split_number(number, tuple(self.terms[k] for k in order)), strict=True))
-        return tuple(parts[axis] for axis in range(len(order)))
-
-    # --- tiles -------------------------------------------------------------------------------------------
-
-    def _tile(
-        self, result: Scratch, sides: tuple[_Side, _Side], batch: Index, tiles: tuple[Affine, Affine]
-    ) -> Loop:
-        """A loop of all threads in lockstep: sums of all terms, some at a time, and their stores."""
-        thread = Loop(
-            index_value(self.values, "thread"), self.target.block_threads, Runs.LOCKSTEP, is_of_tile=True
-        )
-        depth = self.target.product_terms
-        chunk = Loop(index_value(self.values, "chunk"), -(-self.count // depth))
-        term = Loop(index_value(self.values, "term"), depth, is_of_tile=True)
-        mask = self._mask(sides, batch)
-        chunk.body += [self._fill(sides, mask, batch, tiles, chunk.index), term]
-        own = [thread.index / self.threads, thread.index.rem(self.threads)]
-        rows, columns = ([Affine(((each, 1),), self.threads * k) for k in range(self.own)] for each in own)
-
-        def load(tile: Scratch, line: Affine) -> Value:
-            return tile.load((Affine(((term.index, self.side + 1),)) + line,))
-
-        zero = self.values.constant(0, self.held)
-        sums = []
-        for row in rows:
-            for column in columns:
-                outer, inner = (new_carry(self.values, self.held) for _ in range(2))
-                x, y = (load(side.tile, line) for side, line in zip(sides, (row, column), strict=True))
-                total = add_product(self.loops, self.dtype, x, y, inner[0])
-                if mask is not None:
-                    line = row if sides[0].operand == 0 else column
-                    total = select_if(load(mask, line), total, inner[0])
-                term.carries.append(Carry(outer[0], inner[0], total, inner[1]))
-                chunk.carries.append(Carry(zero, outer[0], inner[1], outer[1]))
-                sums.append(outer[1])
-        thread.body.append(chunk)
-        lines = [(row, column) for row in rows for column in columns]
-        for (row, column), total in zip(lines, sums, strict=True):
-            numbers = [tiles[0] * self.side + row, tiles[1] * self.side + column]
-            thread.body += self._store(result, sides, batch, numbers, total)
-        return thread
-
-    def _mask(self, sides: tuple[_Side, _Side], batch: Index) -> Scratch | None:
-        """Shared memory for which elements of the left operand exist, where the others times infinity would count."""
-        index = self._index(batch, {})
-        names = [Affine(((index_value(self.values, "axis"), 1),)) for _ in self.terms]
-        *_, exists = self.factors(index, tuple(names))
-        if exists is None or self.dtype.kind not in "fc":
-            return None
-        return self.loops.new_shared(BOOL, self.target.product_terms * (self.side + 1))
-
-    def _fill(
-        self,
-        sides: tuple[_Side, _Side],
-        mask: Scratch | None,
-        batch: Index,
-        tiles: tuple[Affine, Affine],
-        chunk: Value,
-    ) -> Loop:
-        """A loop of the block that reads what both sides of a tile need for some terms."""
-        depth = self.target.product_terms
-        loop = Loop(index_value(self.values, "element"), self.side * depth, Runs.BLOCK, is_of_tile=True)
-        for side, tile in zip(sides, tiles, strict=True):
-            number = loop.index
-            # Neighbouring threads read neighbours.
-            along_terms = self._nearest[side.operand][0]
-            line, term = (
-                (number / depth, number.rem(depth))
-                if along_terms
-                else (number.rem(self.side), number / self.side)
-            )
-            at = (Affine(((term, self.side + 1), (line, 1))),)
-            value, exists = self._element(
-                side, batch, (tile * self.side + Affine(((line, 1),))), chunk * depth + term
-            )
-            loop.body.append(side.tile.store(at, value))
-            if mask is not None and side.operand == 0:
-                loop.body.append(
-                    mask.store(at, self.values.constant(True, BOOL) if exists is None else exists)
-                )
-        return loop
-
-    def _element(self, side: _Side, batch: Index, line: Affine, term: Value) -> tuple[Value, Value | None]:
-        """An element of an operand, 0 where it does not exist, and whether it does."""
-        number = line.value(self.values)
-        parts = dict(zip(side.axes, split_number(number, self._sizes(side.axes)), strict=True))
-        *at, exists = self.factors(self._index(batch, parts), self._term(term))
-        conditions = [number.lt(side.lines)] if side.lines % self.side else []
-        conditions += [term.lt(self.count)] if self.count % self.target.product_terms else []
-        conditions += [exists] if exists is not None and side.operand == 0 else []
-        predicate = None
-        for condition in conditions:
-            predicate = condition if predicate is None else predicate & condition
-        operand = self.node.operands[side.operand]
-        value = self.loops.convert(
-            self.loops.at(operand, at[side.operand], predicate), operand.dtype, self.dtype
-        )
-        zero = self.values.constant(0, self.held)
-        return (value if predicate is None else predicate.select(value, zero)), predicate
-
-    def _store(
-        self,
-        result: Scratch,
-        sides: tuple[_Side, _Side],
-        batch: Index,
-        numbers: Sequence[Affine],
-        total: Value,
-    ) -> Sequence[Loop | Store]:
-        """Store a result, where a tile does not stick out of the array."""
-        steps = strides(self.node.shape)
-        offset = Affine()
-        for axis, at in zip(self.batch, batch, strict=True):
-            offset += at * steps[axis]
-        condition = None
-        for side, number in zip(sides, numbers, strict=True):
-            value = number.value(self.values)
-            if side.lines % self.side:
-                inside = value.lt(side.lines)
-                condition = inside if condition is None else condition & inside
-            if side.axes == tuple(range(side.axes[0], side.axes[-1] + 1)):
-                offset += number * steps[side.axes[-1]]
-                continue
-            for axis, at in zip(side.axes, split_number(value, self._sizes(side.axes)), strict=True):
-                offset += at * steps[axis]
-        store = Store(result.buffer, offset, self.loops.convert(total, self.dtype, self.node.dtype))
-        return [store] if condition is None else self.loops.only_if(condition, [store])
+    loops.deferred_outputs.update({result: partial(add_output, result) for result in results})

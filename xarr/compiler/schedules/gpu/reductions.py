@@ -22,12 +22,13 @@ from xarr.compiler.schedules.serial import reductions
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of, store_all
 from xarr.ir import ops
 from xarr.ir.graph import Node
+from xarr.ir.types import Ints
 
 
 def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """One phase that fills the results, or two: parts, and the results of them."""
     assert isinstance(loops, GridLoops)
-    reduction = _SharedReduction(loops, node)
+    reduction = SharedReduction(loops, node)
     target, rows, terms = loops.target, prod(reduction.rows), prod(reduction.terms)
     if reduction.combiner.in_order or terms < target.min_warp_terms:
         return reductions.reduce(loops, node)
@@ -41,7 +42,7 @@ def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:
     return reduction.of_rows(Runs.BLOCK if by_blocks else Runs.WARP)
 
 
-class _SharedReduction:
+class SharedReduction:
     """A reduction, whose terms have numbers in row-major order."""
 
     def __init__(self, loops: GridLoops, node: Node) -> None:
@@ -89,12 +90,27 @@ class _SharedReduction:
             loop.accumulators.append(self.combiner.accumulator_of_terms(terms, self.initial))
             return [loop, *store_all(partial_results, index, loop.accumulators[0].results)]
 
-        def accumulator(own: Index, part: Affine) -> Accumulator:
-            terms = [each.load((*own, part)) for each in partial_results]
+        self.loops.blocks((*self.rows, parts), body)
+        return self.of_partial_results(Runs.BLOCK, partial_results, (parts,))
+
+    def of_partial_results(
+        self,
+        word: Runs,
+        partial_results: Sequence[Scratch],
+        parts: Ints,
+        results: Sequence[Scratch] = (),
+    ) -> Sequence[Source]:
+        """One phase: a block or a warp for each result, of arrays that have its partial results behind its index.
+
+        results: where they are stored; in arrays of their own by default.
+        """
+
+        def accumulator(own: Index, number: Affine) -> Accumulator:
+            part = (number,) if len(parts) == 1 else split_number(number.value(self.loops.values), parts)
+            terms = [each.load((*own, *part)) for each in partial_results]
             return self.combiner.accumulator_of_terms(terms, self.initial)
 
-        self.loops.blocks((*self.rows, parts), body)
-        return self._finish(Runs.BLOCK, parts, accumulator)
+        return self._finish(word, prod(parts), accumulator, results)
 
     def of_columns(self, parts: int) -> Sequence[Source]:
         """Two phases: a thread for each part of a result, and one for each result."""
@@ -144,10 +160,14 @@ class _SharedReduction:
         return length, terms
 
     def _finish(
-        self, word: Runs, count: int, accumulator: Callable[[Index, Affine], Accumulator]
+        self,
+        word: Runs,
+        count: int,
+        accumulator: Callable[[Index, Affine], Accumulator],
+        arrays: Sequence[Scratch] = (),
     ) -> Sequence[Source]:
         """A phase in which a block or a warp accumulates so many terms of each result, and finishes it."""
-        results: list[Scratch] = self.loops.results_of(self.node)
+        results = arrays or self.loops.results_of(self.node)
 
         def body(own: Index) -> Sequence[Loop | Store]:
             loop = Loop(index_value(self.loops.values, "term"), count, word)

@@ -72,9 +72,12 @@ class SerialLoops:
         for number, (node, type, source) in enumerate(parts):
             self.label = node.op.called
             outputs.append(Buffer(f"out{number}", register_dtype(type.dtype), type.size, "out"))
-            out = Scratch(self.values, outputs[-1], type.shape)
-            self.phase(type.shape, partial(_copy, out, source))
+            self.add_output(node, Scratch(self.values, outputs[-1], type.shape), source)
         return Kernel(tuple(self.inputs), tuple(outputs), tuple(self.scratch), (), self.phases)
+
+    def add_output(self, node: Node, out: Scratch, source: Source) -> None:
+        """Add a phase that stores a result of the graph, or a part of one, in the array `out`."""
+        self.phase(out.shape, partial(_copy, out, source))
 
     def _parts(self, node: Node) -> list[tuple[TensorType, Source]]:
         """The results of a node one by one: their types and elements."""

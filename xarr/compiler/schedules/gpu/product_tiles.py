@@ -1,0 +1,506 @@
+"""Loops of tiles: a block computes some rows and columns of a result, each thread a few of either.
+
+Of what a term has of a row, and of a column, the block reads some terms into shared memory, and each thread accumulates
+these in registers; then come the next terms.  So an element is read once for each tile of the result, and not for each
+element of it.  What follows is computed of a tile where it is: results element by element, or a reduction along its
+columns, of which only a part for each block is stored.
+
+The terms of an element are accumulated one after the other, and the parts of a result in an order that shapes fix, so
+the bits are the same in each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isqrt, prod
+from typing import TypeAlias
+
+from xarr.compiler.functions import register_dtype
+from xarr.compiler.loop_ir.elements import Index, strides
+from xarr.compiler.loop_ir.loops import Access, Affine, Carry, Loop, Runs, Store, index_value, new_carry
+from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
+from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
+from xarr.compiler.schedules.gpu.reductions import SharedReduction
+from xarr.compiler.schedules.serial.serial_loops import Scratch, store_all
+from xarr.compiler.schedules.serial.windows import select_if
+from xarr.ir.types import Ints
+
+#: The element where a predicate holds.
+Read: TypeAlias = Callable[["Value | None"], Value]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One of the arrays of which a term is computed: it depends on rows of the result, or on columns.
+
+    * `side` - 0 of rows, 1 of columns,
+    * `dtype` - of its elements in shared memory,
+    * `locate` - of an index in the result and that of a term: whether there is an element, and how it is read.
+    """
+
+    side: int
+    dtype: DType
+    locate: Callable[[Index, Index], tuple[Value | None, Read]]
+
+
+@dataclass(frozen=True)
+class PairFold:
+    """Results each of which folds terms that are computed of its row and of its column.
+
+    * `shape` - of the results; `sides` - the axes of rows and those of columns; those of neither are batches,
+    * `terms` - the sizes of the axes of terms,
+    * `held` - the types of what a result holds from term to term,
+    * `starts`, `step` - what it begins with; of the index, that of a term, what is held, and an element of each factor,
+      what is held then,
+    * `finish` - of what is held after the last term, the result,
+    * `ignores_zeros` - whether a term of zeros changes nothing.
+    """
+
+    shape: Ints
+    sides: tuple[Ints, Ints]
+    terms: Ints
+    factors: Sequence[Factor]
+    held: Sequence[DType]
+    starts: Sequence[Value]
+    step: Callable[[Index, Index, Sequence[Value], Sequence[Value]], Sequence[Value]]
+    finish: Callable[[Sequence[Value]], Sequence[Value]]
+    ignores_zeros: bool = False
+
+    @property
+    def batch(self) -> Ints:
+        """The axes of neither side."""
+        return tuple(axis for axis in range(len(self.shape)) if axis not in (*self.sides[0], *self.sides[1]))
+
+    def sizes(self, axes: Ints) -> Ints:
+        return tuple(self.shape[axis] for axis in axes)
+
+
+@dataclass(frozen=True)
+class Output:
+    """An array with an element for each result, which is computed of the index and of what the fold has there."""
+
+    array: Scratch
+    element: Callable[[Index, Sequence[Value]], Value]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The rows of a tile, or its columns.
+
+    * `number` - that in `PairFold.sides`, `axes` - of the result,
+    * `lines` - of all tiles, `own` - of a thread, `size` - of a tile,
+    * `is_together` - whether those of a thread lie side by side, and not those of neighbouring threads.
+    """
+
+    number: int
+    axes: Ints
+    lines: int
+    own: int
+    size: int
+    is_together: bool
+
+    @property
+    def stride(self) -> int:
+        """Elements of shared memory from one term to the next.
+
+        Lines of a thread are read 16 bytes at once; else neighbouring terms lie in different banks.
+        """
+        return self.size + (4 if self.is_together else 1)
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.lines // self.size)
+
+    def lines_of(self, thread: Value, threads: int) -> list[Affine]:
+        """The lines in a tile that a thread of this number has."""
+        step, offset = (self.own, 1) if self.is_together else (1, threads)
+        return [Affine(((thread, step),), offset * k) for k in range(self.own)]
+
+
+@dataclass
+class _Tile:
+    """Where a tile lies: the index of a batch, and the numbers of rows and of columns of tiles."""
+
+    batch: Index
+    numbers: tuple[Affine, Affine]
+    #: The elements of factors in shared memory, and which of the first one's exist, if any does not.
+    factors: Sequence[Scratch] = field(default_factory=list)
+    mask: Scratch | None = None
+
+
+class PairTiles:
+    """The phases that compute the results of a fold, of which each thread has some rows and columns in registers."""
+
+    def __init__(self, loops: GridLoops, fold: PairFold, columns: int | None = None) -> None:
+        """columns: the side whose lines neighbouring threads have; that along which results lie by default."""
+        self.loops, self.values, self.target, self.fold = loops, loops.values, loops.target, fold
+        # Neighbouring threads have neighbouring columns, along the last axis of the result.
+        last = int(len(fold.shape) - 1 in fold.sides[1]) if columns is None else columns
+        self.threads = isqrt(self.target.block_threads)
+        is_small = sum(register_dtype(each).itemsize for each in fold.held) <= 8
+        is_real = all(each.dtype.kind != "c" for each in fold.factors)
+        own = self.target.product_side if is_small and is_real else 2
+        self.sides = tuple(
+            _Side(k, fold.sides[k], prod(fold.sizes(fold.sides[k])), own, own * self.threads, k != last)
+            for k in (1 - last, last)
+        )
+        self.count, depth = prod(fold.terms), 1
+        while depth < min(self.count, self.target.product_terms):
+            depth *= 2
+        self.depth = depth
+
+    def pays(self, min_terms: int) -> bool:
+        """Whether there are terms and lines that fill tiles, tiles for all processors, and memory for them."""
+        tiles = prod([*self.fold.sizes(self.fold.batch), *[each.tiles for each in self.sides]])
+        nbytes = sum(register_dtype(each.dtype).itemsize for each in self.fold.factors) + 1
+        return (
+            self.count >= min_terms
+            and min(each.lines for each in self.sides) >= self.target.min_product_side
+            and tiles >= self.target.min_product_tiles
+            and 2 * nbytes * self.depth * max(each.stride for each in self.sides) <= self.target.local_bytes
+        )
+
+    def add_outputs(self, outputs: Sequence[Output]) -> None:
+        """Add a phase with a block for each tile, which stores elements of outputs."""
+        grid = (*self.fold.sizes(self.fold.batch), *[each.tiles for each in self.sides])
+
+        def body(index: Index) -> Sequence[Loop | Store]:
+            *batch, row, column = index
+            tile = self._new_tile(tuple(batch), (row, column))
+            thread, lines = self._new_thread()
+            chunk, results = self._accumulate(tile, lines)
+            thread.body.append(chunk)
+            for line, held in results:
+                thread.body += self._store(tile, line, held, outputs)
+            return [thread]
+
+        self.loops.blocks(grid, body)
+
+    # --- indices -----------------------------------------------------------------------------------------
+
+    def _index(self, batch: Index, parts: dict[int, Affine]) -> Index:
+        """The index in the result: 0 along the axes that nothing says anything of."""
+        known = {**dict(zip(self.fold.batch, batch, strict=True)), **parts}
+        return tuple(known.get(axis, Affine()) for axis in range(len(self.fold.shape)))
+
+    def _split(self, side: _Side, number: Affine) -> dict[int, Affine]:
+        """The index along the axes of a side, of the number of a line."""
+        if len(side.axes) == 1:
+            return {side.axes[0]: number}
+        sizes = self.fold.sizes(side.axes)
+        return dict(zip(side.axes, split_number(number.value(self.values), sizes), strict=True))
+
+    @cached_property
+    def _nearest(self) -> list[int | None]:
+        """The axis of terms along which neighbours of each factor lie side by side; None if another one is that."""
+        fold = self.fold
+        names = [index_value(self.values, "axis") for _ in (*fold.shape, *fold.terms)]
+        index, rank = [Affine(((name, 1),)) for name in names], len(fold.shape)
+        nearest = []
+        for factor in fold.factors:
+            _, read = factor.locate(tuple(index[:rank]), tuple(index[rank:]))
+            axis = _nearest_of(read(None), names) - rank
+            nearest.append(axis if axis >= 0 else None)
+        return nearest
+
+    @cached_property
+    def _term_order(self) -> Ints:
+        """The axes of terms, last the one along which neighbours of the first factor lie side by side."""
+        axis = next((each for each in self._nearest if each is not None), None)
+        return tuple(sorted(range(len(self.fold.terms)), key=lambda each: each == axis))
+
+    def _term(self, number: Value) -> Index:
+        """The index of the term of a number."""
+        order, terms = self._term_order, self.fold.terms
+        if not order:
+            return ()
+        parts = dict(zip(order, split_number(number, tuple(terms[k] for k in order)), strict=True))
+        return tuple(parts[axis] for axis in range(len(order)))
+
+    # --- tiles -------------------------------------------------------------------------------------------
+
+    def _side_of(self, factor: Factor) -> int:
+        """The number of a factor's side: 0 where a thread's lines are rows."""
+        return int(factor.side != self.sides[0].number)
+
+    def _new_tile(self, batch: Index, numbers: tuple[Affine, Affine]) -> _Tile:
+        factors = self.fold.factors
+        sides = [self.sides[self._side_of(each)] for each in factors]
+        arrays = [
+            self.loops.new_shared(each.dtype, self.depth * side.stride)
+            for each, side in zip(factors, sides, strict=True)
+        ]
+        mask = self.loops.new_shared(BOOL, self.depth * sides[0].stride) if self._has_mask else None
+        return _Tile(batch, numbers, arrays, mask)
+
+    @cached_property
+    def _has_mask(self) -> bool:
+        """Whether elements of the first factor may not exist, of which the others times infinity would count."""
+        index = tuple(Affine(((index_value(self.values, "axis"), 1),)) for _ in self.fold.shape)
+        term = tuple(Affine(((index_value(self.values, "axis"), 1),)) for _ in self.fold.terms)
+        exists, _ = self.fold.factors[0].locate(index, term)
+        return exists is not None and self.fold.factors[0].dtype.kind in "fc"
+
+    def _new_thread(self) -> tuple[Loop, tuple[list[Affine], list[Affine]]]:
+        """A loop of all threads in lockstep, and the lines in a tile that a thread has."""
+        index, count = index_value(self.values, "thread"), self.target.block_threads
+        thread = Loop(index, count, Runs.LOCKSTEP, is_of_tile=True)
+        rows, columns = self.sides
+        own = (index / self.threads, index.rem(self.threads))
+        return thread, (rows.lines_of(own[0], self.threads), columns.lines_of(own[1], self.threads))
+
+    def _accumulate(
+        self, tile: _Tile, lines: tuple[list[Affine], list[Affine]]
+    ) -> tuple[Loop, list[tuple[tuple[Affine, Affine], list[Value]]]]:
+        """A loop over all terms, some at a time, and what it leaves for each row and column of a thread."""
+        depth, fold = self.depth, self.fold
+        chunk = Loop(index_value(self.values, "chunk"), -(-self.count // depth))
+        extent: int | Value = depth
+        if self.count % depth and not fold.ignores_zeros:
+            extent = self._part_of(Affine(((chunk.index, 1),)), depth, self.count)
+        term = Loop(index_value(self.values, "term"), extent, is_of_tile=True)
+        chunk.body += [*self._fill(tile, chunk.index), term]
+        number = Affine(((chunk.index, depth), (term.index, 1)))
+        results = []
+        for line in [(row, column) for row in lines[0] for column in lines[1]]:
+            outer, inner = ([new_carry(self.values, each.dtype) for each in fold.starts] for _ in range(2))
+            following = self._step(tile, line, (term.index, number), [argument for argument, _ in inner])
+            for k, start in enumerate(fold.starts):
+                term.carries.append(Carry(outer[k][0], inner[k][0], following[k], inner[k][1]))
+                chunk.carries.append(Carry(start, outer[k][0], inner[k][1], outer[k][1]))
+            results.append((line, [result for _, result in outer]))
+        return chunk, results
+
+    def _part_of(self, number: Affine, size: int, count: int) -> Value:
+        """The size of a part of a number, where `count` is cut into parts of a size, and the last one is shorter."""
+        rest = (number * -size + count).value(self.values)
+        return rest.lt(size).select(rest, size)
+
+    def _step(
+        self, tile: _Tile, line: tuple[Affine, Affine], term: tuple[Value, Affine], held: Sequence[Value]
+    ) -> Sequence[Value]:
+        """The values that a result holds after one more term; `term` is its number in the chunk, and among all."""
+
+        def load(array: Scratch, side: int) -> Value:
+            return array.load((Affine(((term[0], self.sides[side].stride),)) + line[side],))
+
+        pairs = zip(self.fold.factors, tile.factors, strict=True)
+        elements = [load(array, self._side_of(factor)) for factor, array in pairs]
+        index, number = self._result_index(tile, line), term[1].value(self.values)
+        new = self.fold.step(index, self._term(number), held, elements)
+        if tile.mask is None:
+            return new
+        exists = load(tile.mask, self._side_of(self.fold.factors[0]))
+        return [select_if(exists, after, before) for after, before in zip(new, held, strict=True)]
+
+    def _numbers(self, tile: _Tile, line: tuple[Affine, Affine]) -> list[Affine]:
+        """The numbers of a row and a column of the result."""
+        rows = zip(self.sides, tile.numbers, line, strict=True)
+        return [number * side.size + own for side, number, own in rows]
+
+    def _result_index(self, tile: _Tile, line: tuple[Affine, Affine]) -> Index:
+        parts: dict[int, Affine] = {}
+        for side, number in zip(self.sides, self._numbers(tile, line), strict=True):
+            parts |= self._split(side, number)
+        return self._index(tile.batch, parts)
+
+    def _fill(self, tile: _Tile, chunk: Value) -> list[Loop]:
+        """Loops of the block that read what all factors of a tile need for some terms, one for each size of side."""
+        loops: dict[int, Loop] = {}
+        for number, (factor, array) in enumerate(zip(self.fold.factors, tile.factors, strict=True)):
+            side = self.sides[self._side_of(factor)]
+            count = side.size * self.depth
+            new = Loop(index_value(self.values, "element"), count, Runs.BLOCK, is_of_tile=True)
+            loop = loops.setdefault(count, new)
+            # Neighbouring threads read neighbours.
+            line, term = (
+                (loop.index.rem(side.size), loop.index / side.size)
+                if self._nearest[number] is None
+                else (loop.index / self.depth, loop.index.rem(self.depth))
+            )
+            at = (Affine(((term, side.stride), (line, 1))),)
+            own = tile.numbers[self._side_of(factor)] * side.size + Affine(((line, 1),))
+            value, exists = self._element(factor, side, tile.batch, own, chunk * self.depth + term)
+            loop.body.append(array.store(at, value))
+            if tile.mask is not None and number == 0:
+                is_there = self.values.constant(True, BOOL) if exists is None else exists
+                loop.body.append(tile.mask.store(at, is_there))
+        return list(loops.values())
+
+    def _element(
+        self, factor: Factor, side: _Side, batch: Index, line: Affine, term: Value
+    ) -> tuple[Value, Value | None]:
+        """An element of a factor, 0 where it does not exist, and whether it does."""
+        number = line.value(self.values)
+        exists, read = factor.locate(self._index(batch, self._split(side, line)), self._term(term))
+        conditions = [number.lt(side.lines)] if side.lines % side.size else []
+        conditions += [term.lt(self.count)] if self.count % self.depth else []
+        conditions += [exists] if exists is not None else []
+        predicate = None
+        for condition in conditions:
+            predicate = condition if predicate is None else predicate & condition
+        value, zero = read(predicate), self.values.constant(0, register_dtype(factor.dtype))
+        return (value if predicate is None else predicate.select(value, zero)), predicate
+
+    # --- what becomes of results ---------------------------------------------------------------------------
+
+    def _is_inside(self, tile: _Tile, line: tuple[Affine, Affine], sides: Sequence[int]) -> Value | None:
+        """Whether a row and a column exist, of those sides whose tiles may stick out of the result."""
+        condition = None
+        for k, number in enumerate(self._numbers(tile, line)):
+            side = self.sides[k]
+            if k in sides and side.lines % side.size:
+                inside = number.value(self.values).lt(side.lines)
+                condition = inside if condition is None else condition & inside
+        return condition
+
+    def _store(
+        self, tile: _Tile, line: tuple[Affine, Affine], held: Sequence[Value], outputs: Sequence[Output]
+    ) -> Sequence[Loop | Store]:
+        """Store a result, where a tile does not stick out of the array."""
+        steps, offset = strides(self.fold.shape), Affine()
+        for axis, at in zip(self.fold.batch, tile.batch, strict=True):
+            offset += at * steps[axis]
+        for side, number in zip(self.sides, self._numbers(tile, line), strict=True):
+            if side.axes == tuple(range(side.axes[0], side.axes[-1] + 1)):
+                offset += number * steps[side.axes[-1]]
+            else:
+                for axis, at in self._split(side, number).items():
+                    offset += at * steps[axis]
+        index, results = self._result_index(tile, line), self.fold.finish(held)
+        stores = [Store(each.array.buffer, offset, each.element(index, results)) for each in outputs]
+        condition = self._is_inside(tile, line, (0, 1))
+        return stores if condition is None else self.loops.only_if(condition, stores)
+
+
+class ReducedTiles:
+    """Tiles of which only a reduction along their columns is stored: a block has all columns of some rows, or a part.
+
+    Each thread reduces its columns of all tiles of the part, then a thread of each row those of 16 threads; parts are
+    reduced by a phase of their own.
+    """
+
+    def __init__(
+        self,
+        tiles: PairTiles,
+        reduction: SharedReduction,
+        elements: Callable[[Index, Sequence[Value], Value | None], Sequence[Value]],
+    ) -> None:
+        """elements: of an index that exists where a predicate holds, and what the fold has there, what is reduced."""
+        self.tiles, self.loops, self.values = tiles, tiles.loops, tiles.values
+        self.reduction, self.combiner, self.elements = reduction, reduction.combiner, elements
+        fold, target = tiles.fold, tiles.target
+        self.rows, self.columns = tiles.sides
+        self.grid = (*fold.sizes(fold.batch), self.rows.tiles)
+        parts = min(self.columns.tiles, max(1, target.busy_blocks // prod(self.grid)))
+        #: Tiles of a part, and parts.
+        self.length = -(-self.columns.tiles // parts)
+        self.parts = -(-self.columns.tiles // self.length)
+        #: Axes of rows that are reduced too.
+        self.extra = tuple(axis for axis in self.rows.axes if axis in self.reduction.dimensions)
+
+    def add_phases(self, results: Sequence[Scratch]) -> None:
+        """Add a phase with a block for each part, and one that reduces parts if there are several."""
+        counts = (*self.tiles.fold.sizes(self.extra), self.parts)
+        is_one = prod(counts) == 1
+        shape = (*self.reduction.rows, *counts)
+        arrays = results if is_one else [self.loops.new(dtype, shape) for dtype in self.combiner.held]
+        self.loops.blocks((*self.grid, self.parts), lambda index: self._body(index, arrays, is_one))
+        if not is_one:
+            is_long = prod(counts) >= self.tiles.target.min_block_terms
+            self.reduction.of_partial_results(Runs.BLOCK if is_long else Runs.WARP, arrays, counts, results)
+
+    def _body(self, index: Index, arrays: Sequence[Scratch], is_one: bool) -> Sequence[Loop | Store]:
+        *batch, row, part = index
+        tiles, threads = self.tiles, self.tiles.threads
+        thread, lines = tiles._new_thread()
+        extent: int | Value = self.length
+        if self.parts * self.length != self.columns.tiles:
+            extent = tiles._part_of(part, self.length, self.columns.tiles)
+        step = Loop(index_value(self.values, "tile"), extent)
+        tile = tiles._new_tile(tuple(batch), (row, part * self.length + Affine(((step.index, 1),))))
+        chunk, results = tiles._accumulate(tile, lines)
+        step.body.append(chunk)
+        starts = self.combiner.starts(self.values, self.reduction.initial)
+        totals = [self._reduce_row(step, starts, tile, own, results) for own in lines[0]]
+        thread.body.append(step)
+        stride = threads + 1
+        partial = [self.loops.new_shared(each.dtype, self.rows.size * stride) for each in starts]
+        column = Affine(((thread.index.rem(threads), 1),))
+        for own, held in zip(lines[0], totals, strict=True):
+            thread.body += store_all(partial, (own * stride + column,), held)
+        return [thread, self._combine(tile, partial, stride, (*index,), arrays, is_one)]
+
+    def _reduce_row(
+        self,
+        step: Loop,
+        starts: Sequence[Value],
+        tile: _Tile,
+        row: Affine,
+        results: Sequence[tuple[tuple[Affine, Affine], list[Value]]],
+    ) -> Sequence[Value]:
+        """Let the loop over tiles carry what the columns of a row give; what it leaves."""
+        tiles = self.tiles
+        names = [new_carry(self.values, each.dtype) for each in starts]
+        held: Sequence[Value] = [argument for argument, _ in names]
+        for line, folded in results:
+            if line[0] is not row:
+                continue
+            index, results_there = tiles._result_index(tile, line), tiles.fold.finish(folded)
+            elements = self.elements(index, results_there, tiles._is_inside(tile, line, (0, 1)))
+            new = self.combiner.next(held, elements)
+            inside = tiles._is_inside(tile, line, (1,))
+            if inside is not None:
+                new = tuple([inside.select(*pair) for pair in zip(new, held, strict=True)])
+            held = new
+        for start, (argument, result), following in zip(starts, names, held, strict=True):
+            step.carries.append(Carry(start, argument, following, result))
+        return [result for _, result in names]
+
+    def _combine(
+        self,
+        tile: _Tile,
+        partial: Sequence[Scratch],
+        stride: int,
+        index: Index,
+        arrays: Sequence[Scratch],
+        is_one: bool,
+    ) -> Loop:
+        """A loop of the block over the rows of a tile, each of which combines what its threads have."""
+        loop = Loop(index_value(self.values, "row"), self.rows.size, Runs.BLOCK, is_of_tile=True)
+        line = Affine(((loop.index, 1),))
+
+        def load(column: Affine) -> list[Value]:
+            return [each.load((line * stride + column,)) for each in partial]
+
+        inner, totals = self.loops.carry(
+            self.tiles.threads - 1,
+            load(Affine()),
+            lambda number, held: self.combiner.combine(held, load(Affine(((number, 1),), 1))),
+        )
+        inner.is_of_tile = True
+        number = tile.numbers[0] * self.rows.size + line
+        whole = self.tiles._index(tile.batch, self.tiles._split(self.rows, number))
+        own = tuple(whole[axis] for axis in self.reduction.remaining)
+        at = own if is_one else (*own, *(whole[axis] for axis in self.extra), index[-1])
+        finished = self.combiner.finish(self.reduction.initial, totals) if is_one else totals
+        parts: list[Loop | Store] = [inner, *store_all(arrays, at, finished)]
+        if self.rows.lines % self.rows.size:
+            inside = number.value(self.values).lt(self.rows.lines)
+            loop.body += self.loops.only_if(inside, parts)
+        else:
+            loop.body += parts
+        return loop
+
+
+def _nearest_of(value: Value, names: Sequence[Value]) -> int:
+    """The number of the index by which the offset of a load changes least: that of the last one if none does."""
+    steps: dict[int, int] = {}
+    for load in (each for each in in_order(value) if each.op == "load"):
+        access: Access = load.attribute
+        for operand, factor in zip(load.operands, access.factors, strict=False):
+            if operand in names:
+                steps.setdefault(names.index(operand), abs(factor))
+    return min(steps, key=lambda each: steps[each], default=len(names) - 1)
