@@ -213,7 +213,8 @@ def _accesses(program: Any) -> dict[Any, int]:
 
 def _note_accesses(phases: Sequence[Loop], source: KernelSource, accesses: dict[Any, int]) -> None:
     for phase, call in zip(phases, source.calls, strict=True):
-        if all(isinstance(loop.extent, int) for loop in phase.walk()):
+        # What runs once or not at all, such as the edges of tiles, counts as once.
+        if all(isinstance(loop.extent, int) or loop.max_iterations == 1 for loop in phase.walk()):
             accesses[source.text, call.name, call.sizes] = accessed_bytes(phase)
 
 

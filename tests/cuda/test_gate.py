@@ -210,6 +210,17 @@ def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
         check(text_of(function, xarr.ones(shape, dtype="float32")))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int8", "uint64"])
+@pytest.mark.parametrize("window", [(1, 31, 31), (9, 5, 1), (1, 1, 100)])
+def test_wide_windows_compile(window: tuple[int, ...], dtype: str) -> None:
+    def reduce(x: Any) -> Any:
+        return lax.reduce_window(x, xarr.zeros((), dtype=dtype), lax.add, window, (1, 1, 1), "SAME")
+
+    x = xarr.ones((20, 40, 300), dtype=dtype)
+    check(text_of(reduce, x), ARCHITECTURES[1:])
+    check(emit(program_of(graph_of(reduce, x)), any_sizes=True).text, ARCHITECTURES[-1:])
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "complex128"])
 @pytest.mark.parametrize("window", [(1, 3, 3, 1), (1, 9, 9, 1)])
 def test_gradients_of_poolings_compile(window: tuple[int, ...], dtype: str) -> None:

@@ -46,6 +46,8 @@ class GpuTarget(Target):
     min_tiled_side: int = 2**4
     #: Elements of a window from which it is reduced axis by axis.
     min_wide_window_elements: int = 2**5
+    #: Neighbouring windows of a thread, whose partial results are all in registers.
+    thread_windows: int = 2**4
     #: Results that a thread has because they need the same elements, and elements of a window, up to which no loops go
     #: through these, but each has its own line.
     max_thread_results: int = 2**4
