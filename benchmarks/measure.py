@@ -29,6 +29,8 @@ Medians = dict[str, dict[str, float]]
 #: The least that one sample takes; shorter calls are repeated within it.
 SAMPLE_SECONDS = 1e-3
 FEWEST_ROUNDS, MOST_ROUNDS = 3, 31
+#: Blocks of calls of each contender.
+BLOCKS = 3
 
 
 #: What is timed: seconds that pass, unless a benchmark says otherwise.
@@ -87,6 +89,36 @@ def time_case(
     return {name: of_samples(values) for name, values in samples.items()}
 
 
+def time_blocks(
+    contenders: Contenders,
+    budget: float,
+    pause: float,
+    of_samples: Callable[[list[float]], float] = statistics.median,
+) -> dict[str, float]:
+    """Seconds per call of each contender, which are called in blocks, with `pause` seconds before each block.
+
+    After the pause the threads of the contender before sleep; the first call of a block wakes its own, and
+    counts only where no other fits into the part of `budget` seconds that is the block's.
+    """
+    gc.disable()
+    samples: dict[str, list[float]] = {name: [] for name in contenders}
+    share = budget / BLOCKS / max(1, len(contenders))
+    ways = (list(contenders.items()), list(contenders.items())[::-1])
+    for block in range(BLOCKS):
+        for name, call in ways[block % 2]:
+            time.sleep(pause)
+            once = _sample(call, 1)
+            repeats = max(1, round(SAMPLE_SECONDS / once))
+            rounds = min(MOST_ROUNDS, round(share / (once * repeats)))
+            samples[name] += [_sample(call, repeats) for _ in range(rounds)] if rounds else [once]
+            if once > share * BLOCKS and block == 0:  # It would take the time of all others.
+                contenders = {key: value for key, value in contenders.items() if key != name}
+        ways = (list(contenders.items()), list(contenders.items())[::-1])
+    gc.enable()
+    gc.collect()
+    return {name: of_samples(values) for name, values in samples.items()}
+
+
 def _sample(call: Call, calls: int) -> float:
     started = clock()
     for _ in range(calls):
@@ -103,15 +135,25 @@ def check(
     units in the last place of the greatest magnitude of the result; of others, the part `unequal` may differ.
     Raises WrongResult.
     """
-    wanted = _arrays(contenders[base]())
+    wanted = contenders[base]()
     for name in [name for name in contenders if name != base]:
-        got = _arrays(contenders[name]())
-        if len(got) != len(wanted):
-            raise WrongResult(f"{name} gives {len(got)} results, {base} gives {len(wanted)}")
-        for left, right in zip(got, wanted, strict=True):
-            problem = _difference(left, right, dtype, tolerance, unequal)
-            if problem:
-                raise WrongResult(f"{name} differs from {base}: {problem}")
+        problem = difference(contenders[name](), wanted, tolerance, unequal, dtype)
+        if problem:
+            raise WrongResult(f"{name} differs from {base}: {problem}")
+
+
+def difference(
+    got: object, wanted: object, tolerance: float, unequal: float = 0, dtype: np.dtype | None = None
+) -> str:
+    """The way in which a result, or one of several, differs from what is wanted; empty if it does not.
+
+    `tolerance` and `unequal` are those of `check`; without `dtype`, results have the dtype of what is wanted.
+    """
+    left, right = _arrays(got), _arrays(wanted)
+    if len(left) != len(right):
+        return f"{len(left)} results, wanted {len(right)}"
+    pairs = zip(left, right, strict=True)
+    return next(filter(None, (_difference(a, b, dtype or b.dtype, tolerance, unequal) for a, b in pairs)), "")
 
 
 def _arrays(result: object) -> list[np.ndarray]:
@@ -126,6 +168,7 @@ def _difference(
     if got.shape != wanted.shape:
         return f"shape {got.shape}, wanted {wanted.shape}"
     if wanted.dtype.kind == got.dtype.kind == "c":
+        dtype = wanted.real.dtype if dtype.kind == "c" else dtype
         parts = (np.stack([each.real, each.imag]) for each in (got, wanted))
         return _difference(*parts, dtype, tolerance, unequal)
     if wanted.dtype.kind != "f":

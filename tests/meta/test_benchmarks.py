@@ -103,7 +103,7 @@ RIGHT = np.array([1, 2, np.nan, np.inf], np.float32)
         (RIGHT[:3], r"shape \(3,\), wanted \(4,\)"),
         (RIGHT + np.float32(1e-3), "by up to 0.001"),
         (np.array([1, 2, 3, np.inf], np.float32), "other differs from numpy"),
-        ((RIGHT, RIGHT), "other gives 2 results, numpy gives 1"),
+        ((RIGHT, RIGHT), "other differs from numpy: 2 results, wanted 1"),
     ],
     ids=["dtype", "shape", "value", "nan", "count"],
 )
