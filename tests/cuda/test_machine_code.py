@@ -18,6 +18,7 @@ from tests.support.checkout import CHECKOUT
 from xarr import doctor, lax
 from xarr.base.configuration import current as config
 from xarr.compiler.object_cache import ObjectCache
+from xarr.errors import BackendError
 from xarr.runtime import evaluation
 from xarr_cupy import driver, machine_code
 
@@ -38,6 +39,59 @@ def compute() -> None:
     xarr.backend.get("cupy")._engine.driver._modules.clear()
     assert_same(np.asarray(xarr.asarray(x) * xarr.asarray(x)), x * x)
     assert_same(np.asarray(lax.rev(xarr.asarray(x), (0,))), x[::-1])
+
+
+class CountingNvrtc:
+    """As much of CuPy's module `nvrtc` as `machine_code` calls; machine code is the text with the options."""
+
+    class NVRTCError(Exception): ...
+
+    def __init__(self) -> None:
+        self.compiled: list[str] = []
+        self.destroyed = 0
+
+    def getVersion(self) -> tuple[int, int]:
+        return 13, 0
+
+    def createProgram(
+        self, text: str, name: str, headers: tuple[str, ...], names: tuple[str, ...]
+    ) -> list[str]:
+        return [text]
+
+    def compileProgram(self, program: list[str], options: tuple[str, ...]) -> None:
+        if "error" in program[0]:
+            raise self.NVRTCError("NVRTC_ERROR_COMPILATION")
+        self.compiled.append(program[0])
+        program.append(" ".join(options))
+
+    def getCUBIN(self, program: list[str]) -> bytes:
+        return "\n".join(program).encode()
+
+    def getProgramLog(self, program: list[str]) -> str:
+        return "xarr.cu(1): error: this is no kernel"
+
+    def destroyProgram(self, program: list[str]) -> None:
+        self.destroyed += 1
+
+
+def test_without_cupy_a_text_is_compiled_once_for_each_architecture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XARR_CACHE_DIR", str(tmp_path))
+    nvrtc = CountingNvrtc()
+
+    def load(code: bytes) -> bytes:
+        return code
+
+    with config(kernel_cache="on"):
+        first = machine_code.load_text("kernel", "sm_90", nvrtc, load)
+        assert machine_code.load_text("kernel", "sm_90", nvrtc, load) == first
+        assert first.endswith(b"-arch=sm_90") and nvrtc.compiled == ["kernel"]
+        assert machine_code.load_text("kernel", "sm_80", nvrtc, load).endswith(b"-arch=sm_80")
+        with pytest.raises(BackendError, match="this is no kernel"):
+            machine_code.load_text("error", "sm_90", nvrtc, load)
+    assert nvrtc.compiled == ["kernel"] * 2 and nvrtc.destroyed == 3
+    assert len(list(tmp_path.rglob("*.kernel"))) == 2
 
 
 def test_a_text_is_compiled_once(files: ObjectCache, host: HostDevice) -> None:
