@@ -13,7 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -384,3 +384,37 @@ def test_the_page_names_all_that_leaves_the_device() -> None:
     named = {*host.OPERATIONS.values(), *host.CONTROL.values()}
     named |= {host.EMPTY, host.COMPUTATION, host.FORMULA}
     assert [reason for reason in sorted(named) if f"| {reason} |" not in page] == []
+
+
+LEAST = -(2**31)
+QUOTIENTS: dict[str, Callable[[Any, Any], Any]] = {
+    "divide": lax.div,
+    "remainder": lax.rem,
+    "floor": lambda x, y: x // y,
+    "modulo": lambda x, y: x % y,
+    "by a constant": lambda x, y: lax.div(x, lax.full_like(x, -1)) + lax.rem(x, lax.full_like(x, -1)),
+    # Numbers of 64 bits that are computed as int: their quotient is not one.
+    "of wide numbers": lambda x, y: lax.div(x.astype("int64"), y.astype("int64")),
+    "of clamped numbers": lambda x, y: lax.div(
+        lax.clamp(np.int64(LEAST), x.astype("int64"), np.int64(-1)),
+        lax.clamp(np.int64(-1), y.astype("int64"), np.int64(1)),
+    ),
+    "of indices": lambda x, y: lax.div(lax.iota("int64", 9) + LEAST, lax.iota("int64", 9) - 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("name", QUOTIENTS)
+def test_the_least_integer_divided_by_minus_one(name: str, dtype: str, cupy: Any) -> None:
+    least, greatest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    x = np.array([least, least, least, least + 1, greatest, greatest, 0, -7, least], dtype)
+    y = np.array([-1, 0, 1, -1, -1, 0, 0, -2, least], dtype)
+    function = QUOTIENTS[name]
+    with xarr.use_backend("reference"):
+        wanted = np.asarray(function(xarr.asarray(x), xarr.asarray(y)))
+    if name == "divide":
+        assert wanted[0] == least
+    if name == "remainder":
+        assert wanted[0] == 0
+    for call in (function, xarr.jit(function)):
+        assert_same(call(xarr.asarray(x), xarr.asarray(y)), wanted)

@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.cuda.test_cupy_backend import device
 from xarr import lax
 from xarr.arrays import device_memory
-from xarr.errors import DonationError
+from xarr.errors import BroadcastError, DonationError, TooLargeError
 from xarr.runtime import dlpack
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -71,17 +71,39 @@ def test_donated_memory_serves_temporaries(cupy: Any, monkeypatch: pytest.Monkey
         return allocate(nbytes)
 
     def function(x: Any) -> Any:
-        return lax.reduce_sum(lax.rev(x * 2, (0,)) * x, (0,))
+        return lax.dot(x * 2, xarr.ones((100, 2)))
 
     monkeypatch.setattr(device(cupy), "allocate", count)
-    total = []
+    total, square = [], LARGE.reshape(100, 100)
     for donated in ((), (0,)):
-        compiled, x = xarr.jit(function, donate_argnums=donated), xarr.asarray(LARGE)
-        x.evaluate()
+        compiled, x = xarr.jit(function, donate_argnums=donated), (xarr.asarray(square) * 1.0).evaluate()
         sizes.clear()
-        assert_same(compiled(x), np.sum((LARGE * 2)[::-1] * LARGE))
+        assert_same(compiled(x), square * 2 @ np.ones((100, 2)))
         total.append(sum(sizes))
-    assert total[1] <= total[0]
+    # The doubled array lies where the argument was.
+    assert total[0] - total[1] >= square.nbytes
+
+
+@pytest.mark.parametrize("calls_before", [0, 3])
+def test_a_call_without_memory_says_that_what_was_donated_is_gone(
+    calls_before: int, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(nbytes: int) -> Any:
+        raise TooLargeError("no memory")
+
+    compiled = xarr.jit(lambda x: lax.cumsum(x * 2), donate_argnums=0)
+    for _ in range(calls_before):
+        compiled((xarr.asarray(LARGE) * 1.0).evaluate())
+    x, refused = (xarr.asarray(LARGE) * 1.0).evaluate(), xarr.asarray(LARGE[:7]).evaluate()
+    with pytest.raises(BroadcastError):
+        xarr.jit(lambda x, y: x + y, donate_argnums=0)(x, refused)
+    assert_same(x, LARGE)
+    monkeypatch.setattr(device(cupy), "allocate", refuse)
+    with pytest.raises(TooLargeError) as caught:
+        compiled(x)
+    assert "the Arrays that were donated to this call are gone, although it failed" in caught.value.__notes__
+    with pytest.raises(DonationError):
+        np.asarray(x)
 
 
 def test_a_loop_allocates_nothing_in_its_iterations(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,11 +84,11 @@ def test_texts_of_each_kind_compile(name: str) -> None:
     assert list(Module(source.text).kernels) == list(dict.fromkeys(call.name for call in source.calls))
 
 
-def fill(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) -> Kernel:
-    """A program that fills a buffer of float32."""
+def fill(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None, count: int = 3) -> Kernel:
+    """A program that fills a buffer of float32, of so many rows."""
     values = Values()
-    out = Buffer("out0", np.dtype(np.float32), 12, "out")
-    rows, columns = Loop(index_value(values, "i"), 3, runs), Loop(index_value(values, "j"), 4, inner)
+    out = Buffer("out0", np.dtype(np.float32), 4 * count, "out")
+    rows, columns = Loop(index_value(values, "i"), count, runs), Loop(index_value(values, "j"), 4, inner)
     at = Affine(((rows.index, 4), (columns.index, 1)))
     columns.body.append(Store(out, at, values.constant(1, out.dtype), atomic))
     rows.body.append(columns)
@@ -108,6 +108,22 @@ def fill(runs: Runs, inner: Runs = Runs.SERIAL, atomic: Atomic | None = None) ->
 def test_words_that_it_does_not_know_are_refused(runs: Runs, inner: Runs, message: str) -> None:
     with pytest.raises(LoopError, match=message):
         emit(fill(runs, inner))
+
+
+@pytest.mark.parametrize("any_sizes", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "head"),
+    [
+        (2**30, "for (int i = blockIdx.x; "),
+        (2**31 - 1, "for (int64 i = blockIdx.x; "),
+        (2**35, "for (int64 i = blockIdx.x; "),
+    ],
+)
+def test_rows_of_blocks_are_counted_in_long_where_they_are_many(
+    rows: int, head: str, any_sizes: bool
+) -> None:
+    texts = emit(fill(Runs.GRID, Runs.BLOCK, count=rows), any_sizes).text
+    assert head in texts and texts.count("i += gridDim.x") == 1
 
 
 def test_atomics_of_floats_and_local_buffers_are_refused() -> None:

@@ -299,6 +299,60 @@ def test_a_callback_cannot_look_at_what_was_given_away() -> None:
         assert_same(step(x), np.full(SIZE, 3.0))
 
 
+def refuse_large(number: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Fail as a callback may."""
+    if number > 5:
+        raise ValueError("too large")
+    return number
+
+
+def fail_later(x: Any, number: Any) -> Any:
+    shape = xarr.ShapeDtypeStruct((), np.float64)
+    return x * 2 + xarr.pure_callback(refuse_large, shape, number)
+
+
+@pytest.mark.parametrize("calls_before", [0, 1, 4])
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+def test_a_call_that_fails_when_it_runs_has_taken_its_arguments(backend: str, calls_before: int) -> None:
+    compiled = xarr.jit(fail_later, donate_argnums=0)
+    with xarr.use_backend(backend):
+        for _ in range(calls_before):
+            compiled(xarr.ones(1000).evaluate(), 1.0)
+        x = xarr.ones(1000).evaluate()
+        with pytest.raises(ValueError, match="too large") as caught:
+            compiled(x, 9.0)
+        assert caught.value.__notes__.count(LOST) == 1
+        with pytest.raises(xarr.errors.DonationError, match="It was donated to fail_later"):
+            np.asarray(x)
+        with pytest.raises(xarr.errors.DonationError) as again:
+            compiled(x, 1.0)
+        assert LOST not in getattr(again.value, "__notes__", [])
+
+
+LOST = "the Arrays that were donated to this call are gone, although it failed"
+REFUSED: dict[str, Callable[[Any, Any], Any]] = {
+    "no second argument": lambda compiled, x: compiled(x),
+    "a shape that does not fit": lambda compiled, x: compiled(x, xarr.ones(7)),
+    "an argument without a value": lambda compiled, x: compiled(x, xarr.ones(3)[xarr.asarray(9)]),
+}
+
+
+@pytest.mark.parametrize("calls_before", [0, 1, 4])
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
+def test_a_call_that_is_refused_takes_nothing(call: Any, backend: str, calls_before: int) -> None:
+    compiled = xarr.jit(lambda x, y: x * y, donate_argnums=0)
+    with xarr.use_backend(backend):
+        for _ in range(calls_before):
+            compiled(xarr.ones(1000).evaluate(), 1.0)
+            compiled(xarr.ones(1000).evaluate(), xarr.asarray(1.0))
+        x = xarr.ones(1000).evaluate()
+        with pytest.raises((xarr.errors.XarrError, TypeError)) as caught:
+            np.asarray(call(compiled, x))
+        assert LOST not in getattr(caught.value, "__notes__", [])
+        assert np.all(np.asarray(x) == 1)
+
+
 def test_a_callback_keeps_what_it_was_shown() -> None:
     step = xarr.jit(lambda x: x * 2 + 1 + xarr.pure_callback(_keep, NUMBER, x), donate_argnums=0)
     for _ in range(ROUNDS):

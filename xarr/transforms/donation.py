@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from xarr.base import python_build
+from xarr.errors import DonationError
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Node
 from xarr.runtime.handles import Handle, compute
@@ -35,6 +36,12 @@ def give_away(arrays: Iterable[tuple[Handle, Node]], taker: str) -> None:
             # Another thread may have written to it, so that it shows another value: that one was not read.
             if array._node is node:
                 array._give_away(taker)
+
+
+def note_loss(error: BaseException) -> None:
+    """Let the error of a call that had begun to run say that its donated Arrays are gone."""
+    if not isinstance(error, DonationError):  # another call was given them
+        error.add_note("the Arrays that were donated to this call are gone, although it failed")
 
 
 def claim(node: Node, device: Device, taker: str) -> None:

@@ -28,13 +28,14 @@ from xarr.backend import AbstractBackend
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import scalar
 from xarr.calls.operands import observers
+from xarr.compiler.programs import CompiledGraph
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
 from xarr.ir.graph import Leaf, data_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles, trace_stack
 from xarr.runtime.check_flags import attach_results, flags_of, unread
 from xarr.runtime.evaluation import explain
-from xarr.transforms.donation import claim, give_away
+from xarr.transforms.donation import claim, give_away, note_loss
 from xarr.transforms.signature import BoundCall, Static, TracedArgument, exact
 from xarr.transforms.traced import Converted, Traced
 from xarr.tree import Structure, flatten, unflatten
@@ -77,7 +78,7 @@ def replay(traced: Traced, call: BoundCall) -> tuple[Replay, str]:
     compiled = traced.compile()
     values = {
         "program": compiled.program,
-        "explain": lambda error: explain(error, compiled),
+        "explain": partial(_explain_loss if traced.donation.leaves else explain, compiled=compiled),
         "device": traced.owner,
         "backend": traced.owner.backend,
         "settings": settings,
@@ -85,6 +86,16 @@ def replay(traced: Traced, call: BoundCall) -> tuple[Replay, str]:
         **constants,
     }
     return _maker(text)(**values), text
+
+
+def _explain_loss(error: BaseException, compiled: CompiledGraph) -> None:
+    """Do what `explain` does, and add that what was donated is gone."""
+    try:
+        explain(error, compiled)
+    except MemoryError as other:
+        note_loss(other)
+        raise
+    note_loss(error)
 
 
 #: A name within this package, so that the line of a user who calls it counts as the caller.

@@ -21,7 +21,7 @@ from xarr.runtime import handles, materialisation
 from xarr.runtime.check_flags import flags_of, unread
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
-from xarr.transforms.donation import claim, give_away
+from xarr.transforms.donation import claim, give_away, note_loss
 from xarr.transforms.signature import Signature
 from xarr.transforms.weak_numbers import Definitions, compute, define
 from xarr.tree import Structure
@@ -138,7 +138,12 @@ class Traced:
                 give_away([(leaves[index], read[index]) for index in donated], self.donation.taker)
             for index in donated:
                 claim(read[index], owner, self.donation.taker)
-            values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
+            try:
+                values = execute(compiled, (*buffers, *numbers, *compiled.hidden))
+            except BaseException as error:
+                if donated:
+                    note_loss(error)
+                raise
         finally:
             for node in read.values():
                 handles.release(node)

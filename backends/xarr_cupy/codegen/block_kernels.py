@@ -200,7 +200,8 @@ class BlockPrinter(WarpPrinter):
         return min(self.points, MOST_BLOCKS)
 
     def head(self) -> str:
-        return f"for (int i = blockIdx.x; i < {self.grid_size()}; i += gridDim.x) {{"
+        number = "int" if self.points <= MOST_NARROW else "int64"
+        return f"for ({number} i = blockIdx.x; i < {self.grid_size()}; i += gridDim.x) {{"
 
     def loop(self, loop: Loop) -> None:
         if loop.runs == Runs.LOCKSTEP:
