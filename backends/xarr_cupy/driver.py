@@ -241,7 +241,7 @@ class CupyDriver:
         self._default_pool = cupy.get_default_memory_pool
         self._modules = LoadedModules(self._load_text, self._wait_for_all)
         self._graphs, self._capturing = GraphMemory(), Lock()
-        self._queue = LaunchQueue(self._record, self._wait_for_event, self._cuda.get_elapsed_time)
+        self._queue = LaunchQueue(self._record_time, self._wait_for_event, self._cuda.get_elapsed_time)
         self._errors = (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError)
         self._suspects: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
         self._launched = 0
@@ -305,11 +305,11 @@ class CupyDriver:
 
     def _wait_for(self, earlier: Any, later: Any) -> None:
         """Let a stream wait for all that was asked for on another one."""
-        self._run(later.wait_event, self._recorded(earlier))
+        self._run(later.wait_event, self._record_event(earlier))
 
-    def _recorded(self, stream: Any) -> Any:
+    def _record_event(self, stream: Any, has_time: bool = False) -> Any:
         """An event behind all that was asked for on a stream."""
-        event = self._cuda.Event(disable_timing=True)
+        event = self._cuda.Event(disable_timing=not has_time)
         self._run(event.record, stream)
         return event
 
@@ -353,11 +353,8 @@ class CupyDriver:
         with self._capturing:
             self._run(self._runtime.deviceSynchronize)
 
-    def _record(self) -> Any:
-        """An event with timing behind all that was asked for on the caller's stream."""
-        event = self._cuda.Event()
-        self._run(event.record, self._cuda.get_current_stream())
-        return event
+    def _record_time(self) -> Any:
+        return self._record_event(self._cuda.get_current_stream(), has_time=True)
 
     def _wait_for_event(self, event: Any) -> None:
         self._run(event.synchronize)
@@ -370,14 +367,14 @@ class CupyDriver:
         # CUDA goes by way of the host where the two devices cannot reach each other.
         with origin.active():
             other = self._cuda.get_current_stream()
-            computed = self._recorded(other)
+            computed = self._record_event(other)
         stream = self._cuda.get_current_stream()
         self._run(stream.wait_event, computed)
         self._run(
             self._runtime.memcpyPeerAsync,
             *(target, self.ordinal, source, origin.ordinal, nbytes, stream.ptr),
         )
-        copied = self._recorded(stream)
+        copied = self._record_event(stream)
         # Memory that is freed there now may be written to only after the copy.
         with origin.active():
             self._run(other.wait_event, copied)

@@ -19,7 +19,7 @@ KERNEL = """extern "C" __global__ void add(double *x) {
 
 
 def launch_many(host: HostDevice, seconds: float, count: int) -> tuple[float, int]:
-    """How much work was not done at most, and how often the host waited, in launches that take so long."""
+    """Launch kernels that take so long: seconds of work that had not run, at most, and waits of the host."""
     gpu = driver.connect_cupy()
     module, x = gpu.load(KERNEL), gpu.allocate(8)
     gpu.wait()

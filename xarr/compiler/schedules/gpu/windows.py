@@ -108,7 +108,7 @@ class _AxisWindows:
 
     @cached_property
     def neutral(self) -> Value:
-        """What changes no partial result."""
+        """A value that changes no partial result."""
         return self.values.constant(self.monoid.identity(self.held), register_dtype(self.held))
 
     def finish(self, result: Value, is_last: bool) -> Value:
