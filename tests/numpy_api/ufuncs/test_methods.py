@@ -183,6 +183,15 @@ def test_reduceat(name: str) -> None:
         beside_numpy(theirs, own, array, indices, **options)
 
 
+@pytest.mark.usefixtures("fused")
+def test_the_loops_of_reduceat_grow_with_the_logarithm_of_the_rows() -> None:
+    def count_lines(rows: int) -> int:
+        lowered = xarr.jit(xarr.add.reduceat).lower(f"f64[{rows}]", "s64[9]")
+        return str(lowered.stage("loops")).count("\n")
+
+    assert count_lines(1024) < 2 * count_lines(64)
+
+
 @pytest.mark.parametrize("name", BINARY)
 def test_outer(name: str) -> None:
     theirs, own = UFUNCS[name].outer, getattr(xarr, name).outer

@@ -145,7 +145,9 @@ def segments(function: Any, rows: Array, starts: Array) -> Array:
         positions = lax.select(takes, lax.add(positions, width), positions)
         count = rows.shape[0] - width
         if count > 0:
-            rows = function(lax.slice_in_dim(rows, 0, count), lax.slice_in_dim(rows, width, width + count))
+            halves = lax.slice_in_dim(rows, 0, count), lax.slice_in_dim(rows, width, width + count)
+            # Each is read twice: one group of all of them would fold every window from single rows.
+            rows = lax.optimization_barrier(function(*halves))
         width *= 2
     return folds
 
