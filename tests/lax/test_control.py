@@ -482,6 +482,7 @@ def test_map_graphs_changes_every_graph_and_nothing_else() -> None:
     assert map_graphs(ops.Sine(), lambda graph: branches[0]) == ops.Sine()
 
 
+@pytest.mark.usefixtures("unfused")
 def test_program_text_shows_the_carried_programs() -> None:
     program: Any = make_program(loop_graph(lambda c: lax.map_elements(lax.exp, c)), get("numpy")).program
     assert re.search(r"while_loop\w*\((c0, )?f0, f1, a0\)", program.text)

@@ -98,6 +98,17 @@ class Checks:
         return [check.outermost.source for check in self.checks]
 
 
+def flag_check(node: Node) -> tuple[Graph, FlaggedCheck]:
+    """A graph of a check's operands: its result, and, if it can fail, whether it has, and the value it failed for."""
+    operands = [parameter(operand.tensor_type) for operand in node.operands]
+    flagger = _Flagger()
+    new, states = flagger.rewritten(Graph(operands, [check := node.rebuilt(tuple(operands))]))
+    results = [new[check]]
+    for number, value in states.values():
+        results += [(number >= 0).node, value.node]
+    return Graph(operands, results), FlaggedCheck(node, node)
+
+
 def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Checks | None]:
     """The graph as `backend` runs it: with flags where a check cannot raise, which it does on the host alone."""
     if backend.is_on_host:

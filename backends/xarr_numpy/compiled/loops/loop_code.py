@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, in_order
 from xarr.compiler.while_loops.native_loops import NativeLoop, Write
+from xarr_numpy.compiled.codegen.emitter import Functions
 from xarr_numpy.compiled.codegen.instructions import (
     ATTRIBUTES,
     Block,
@@ -45,11 +46,18 @@ def width_of(loop: NativeLoop) -> int:
 
 def emit(loop: NativeLoop) -> str:
     """The module of a loop: `points` only if it has some."""
+    functions = Functions()
+    add_functions(functions, loop)
+    return functions.module()
+
+
+def add_functions(functions: Functions, loop: NativeLoop, prefix: str = "") -> None:
+    """Write the functions of a loop to a module; their names begin with `prefix`."""
     writers: list[_Scalars | _Points] = [_Scalars(loop), *([_Points(loop)] if loop.has_points() else [])]
-    texts = [writer.text() for writer in writers]
-    declared = sorted({line for writer in writers for line in writer.declarations})
-    helpers = {name: text for writer in writers for name, text in writer.helpers.items()}
-    return "\n".join([*declared, *helpers.values(), *texts]) + "\n"
+    for writer in writers:
+        functions.texts.append(writer.text(prefix))
+        functions.declarations |= writer.declarations
+        functions.helpers |= writer.helpers
 
 
 class _FunctionWriter(CodeLines):
@@ -204,7 +212,7 @@ class _Scalars(_FunctionWriter):
     def __init__(self, loop: NativeLoop) -> None:
         super().__init__(loop, 1)
 
-    def text(self) -> str:
+    def text(self, prefix: str = "") -> str:
         loop = self.loop
         numbers = loop.scalars()
         self.load_pointers()
@@ -245,7 +253,7 @@ class _Scalars(_FunctionWriter):
         self.write("br label %end")
         self.label("end")
         self.write("ret i64 %n")
-        return self.function_text("i64 @scalars(ptr %buffers, i64 %most, i64 %write)")
+        return self.function_text(f"i64 @{prefix}scalars(ptr %buffers, i64 %most, i64 %write)")
 
     def _store_writes(self, writes: list[Write]) -> None:
         if writes:
@@ -265,7 +273,7 @@ class _Points(_FunctionWriter):
     def __init__(self, loop: NativeLoop) -> None:
         super().__init__(loop, width_of(loop))
 
-    def text(self) -> str:
+    def text(self, prefix: str = "") -> str:
         self.load_pointers()
         for name, slot in (("steps", STEPS), ("more", MORE)):
             self.write(f"%{name} = add i64 {self.control(slot)}, 0")
@@ -283,7 +291,7 @@ class _Points(_FunctionWriter):
         self.leave(outside)
         self.label("exit")
         self.write("ret void")
-        return self.function_text("void @points(ptr %buffers, i64 %begin, i64 %end)")
+        return self.function_text(f"void @{prefix}points(ptr %buffers, i64 %begin, i64 %end)")
 
     def _mask(self) -> None:
         """The lanes that are points."""

@@ -15,6 +15,7 @@ from xarr.compiler.schedule import Schedule
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
+from xarr_numpy.compiled.plans.function_code import Slot
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.memory import pool
 
@@ -36,6 +37,8 @@ class NativeLoopStep:
         self.text = code.text
         self._slots = code.slots
         self._arena = code.arena
+        self._checks = code.checks
+        self._failure = code.failure
         self._code = llvm_jit.compile_module(code.text, ["run"])
         self._run = _RUN(self._code.addresses["run"])
         self._table = ctypes.c_void_p * len(code.slots)
@@ -62,6 +65,9 @@ class NativeLoopStep:
         while True:
             started = time.perf_counter()
             iterations = self._run(address, most)
+            if iterations < 0:
+                value = arrays[0][self._failure :][:8]
+                self._checks[-2 - iterations].fail(int(value.view(np.int64)[0]))
             if count is not None and iterations:
                 count(iterations)
             if iterations < most:
@@ -79,7 +85,7 @@ class NativeLoopStep:
                 state[slot.number] = own.get((slot.number, table[number]), state[slot.number])
         return tuple(state)
 
-    def _array(self, slot: plan_code.Slot, state: list[Array], free: Sequence[int]) -> Any:
+    def _array(self, slot: Slot, state: list[Array], free: Sequence[int]) -> Any:
         """The array of a slot, or the address that stands there."""
         match slot.kind:
             case "arena":

@@ -3,7 +3,8 @@
     i64 run(ptr table, i64 most)
 
 runs up to `most` iterations of the outermost loop, without Python's lock, and gives the number of those that were run;
-less than `most` if the condition no longer holds, -1 if Python is to raise what a handler of a signal raised.
+less than `most` if the condition no longer holds, -1 if Python is to raise what a handler of a signal raised, -2, -3 …
+if a check failed.
 
 The kernels are functions of the same module.  Buffers lie where the plan says: at offsets of one arena, or in arrays
 whose addresses the table holds (`Slot`).  Views are other addresses, or copies where the elements of a view do not lie
@@ -16,43 +17,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Final, Literal
+from typing import Literal
 
-from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
-from xarr.compiler.plan import program_plan
+from xarr.compiler.fusion.form_groups import form_groups
+from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.passes.checks import FlaggedCheck, flag_check
+from xarr.compiler.plan import planner, program_plan
 from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.native_steps import carries_in_place, view_offset
 from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.schedules.cpu.single_operations import program_of_operation
+from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.ir import ops
-from xarr_numpy.compiled.codegen.emitter import Functions
+from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
-from xarr_numpy.compiled.threads import costs
-from xarr_numpy.compiled.threads.phases import shared_phase
+from xarr_numpy.compiled.plans import point_loops
+from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Slot, work
 from xarr_numpy.processor import PROCESSOR
-
-#: Functions of Python's C API, and one that lets Python handle signals.
-_HELPERS: Final = """
-declare ptr @PyEval_SaveThread()
-declare void @PyEval_RestoreThread(ptr)
-declare i32 @PyErr_CheckSignals()
-
-define internal i1 @interrupted(ptr %thread) noinline nounwind {
-  call void @PyEval_RestoreThread(ptr %thread)
-  %status = call i32 @PyErr_CheckSignals()
-  %same = call ptr @PyEval_SaveThread()
-  %raised = icmp ne i32 %status, 0
-  ret i1 %raised
-}
-
-define i64 @run(ptr %table, i64 %most) nounwind {
-  %thread = call ptr @PyEval_SaveThread()
-  %count = call i64 @steps(ptr %table, i64 %most, ptr %thread)
-  call void @PyEval_RestoreThread(ptr %thread)
-  ret i64 %count
-}
-"""
 
 
 class NotNative(Exception):
@@ -63,27 +45,19 @@ class NotNative(Exception):
 
 
 @dataclass(frozen=True)
-class Slot:
-    """The array whose address stands in the table.
-
-    * "arena" - the arena, "pool", "share" - the threads and the function by which they share a phase,
-    * "fixed" - carried value `number`, which no iteration changes; "in place" - its only array,
-    * "state", "next", "spare" - the array that it is in, that of the next iteration, and that of the one after it,
-    * "constant" - the elements of `constant`.
-    """
-
-    kind: Literal["arena", "pool", "share", "fixed", "in place", "state", "next", "spare", "constant"]
-    number: int = 0
-    constant: ops.Constant | None = None
-
-
-@dataclass(frozen=True)
 class LoopCode:
-    """The module of a loop, what the table holds, and the bytes of the arena."""
+    """The module of a loop.
+
+    * `slots` - what the table holds, `arena` - the bytes of the arena,
+    * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
+      for which it did, an int64.
+    """
 
     text: str
     slots: tuple[Slot, ...]
     arena: int
+    checks: tuple[FlaggedCheck, ...]
+    failure: int
 
 
 def emit(step: program_plan.LoopStep, schedule: Schedule) -> LoopCode:
@@ -103,98 +77,14 @@ class _Frame:
         return self.plan.buffers[number].type.nbytes
 
 
-class _PlanCode:
-    """Writes the function.  Registers of the entry are those that do not change while it runs."""
+class _PlanCode(FunctionCode):
+    """Writes the function of a loop."""
 
     def __init__(self, schedule: Schedule) -> None:
+        super().__init__()
         self.schedule = schedule
-        self.functions = Functions()
-        self.slots: list[Slot] = []
-        self.entry: list[str] = []
-        self.lines: list[str] = []
-        self.label = "begin"
-        #: Bytes of the arena that are in use.
-        self.arena = 0
-        #: Nanoseconds of what has been written since the loop around it began.
-        self.cost = 0.0
-        #: The addresses of the pool of threads and of the function by which they share a phase, if any is shared.
-        self.threads: tuple[str, ...] = ()
-        self._count = 0
-        self._at: dict[int, str] = {}
-        self._fixed: set[str] = set()
-        self._constants: dict[int, str] = {}
-        self._kernels: dict[Kernel, list[tuple[str, Loop]]] = {}
-
-    # --- lines ---------------------------------------------------------------------------------------------
-
-    def line(self, instruction: str) -> str:
-        """Write an instruction with a result; its register."""
-        self._count += 1
-        register = f"%r{self._count}"
-        self.lines.append(f"{register} = {instruction}")
-        return register
-
-    def write(self, instruction: str) -> None:
-        self.lines.append(instruction)
-
-    def first(self, instruction: str) -> str:
-        """Write an instruction of the entry; its register."""
-        self._count += 1
-        register = f"%e{self._count}"
-        self.entry.append(f"{register} = {instruction}")
-        self._fixed.add(register)
-        return register
-
-    def labels(self, *names: str) -> list[str]:
-        self._count += 1
-        return [f"{name}{self._count}" for name in names]
-
-    def begin(self, label: str) -> None:
-        self.lines.append(f"{label}:")
-        self.label = label
-
-    def jump(self, label: str) -> None:
-        self.write(f"br label %{label}")
-
-    # --- addresses -----------------------------------------------------------------------------------------
-
-    def slot(self, slot: Slot) -> str:
-        """The address that a new slot of the table holds when the function begins."""
-        self.slots.append(slot)
-        return self.first(f"load ptr, ptr {self.slot_address(len(self.slots) - 1)}, align 8")
-
-    def slot_address(self, number: int) -> str:
-        return self.first(f"getelementptr ptr, ptr %table, i64 {number}")
-
-    def at(self, offset: int) -> str:
-        """The address of a byte of the arena."""
-        if offset not in self._at:
-            self._at[offset] = self.first(f"getelementptr i8, ptr %arena, i64 {offset}")
-        return self._at[offset]
-
-    def allocate(self, nbytes: int) -> str:
-        """The address of bytes behind all that is in use."""
-        offset = self.arena
-        self.arena += aligned_size(nbytes)
-        return self.at(offset)
-
-    def constant(self, op: ops.Constant) -> str:
-        if id(op) not in self._constants:
-            self._constants[id(op)] = self.slot(Slot("constant", constant=op))
-        return self._constants[id(op)]
-
-    def advance(self, pointer: str, nbytes: int) -> str:
-        """An address so many bytes behind another one."""
-        if not nbytes:
-            return pointer
-        instruction = f"getelementptr i8, ptr {pointer}, i64 {nbytes}"
-        return self.first(instruction) if pointer in self._fixed else self.line(instruction)
-
-    def copy(self, target: str, source: str, nbytes: int) -> None:
-        if target != source and nbytes:
-            self.cost += nbytes * PROCESSOR.byte_time
-            self.functions.declarations.add("declare ptr @memcpy(ptr, ptr, i64)")
-            self.line(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {nbytes})")
+        self.checks: list[FlaggedCheck] = []
+        self.failure = 0
 
     # --- the function --------------------------------------------------------------------------------------
 
@@ -202,6 +92,8 @@ class _PlanCode:
         self.slot(Slot("arena"))
         self.entry[-1] = "%arena" + self.entry[-1][self.entry[-1].index(" ") :]
         self.arena = aligned_size(max(step.cond.layout.arena, step.body.layout.arena))
+        self.failure = self.arena
+        self.arena += aligned_size(8)
         self._outermost(step)
         body = "\n".join(
             each if each.endswith(":") else f"  {each}"
@@ -213,7 +105,13 @@ class _PlanCode:
             f"  store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8\n{body}\n"
             "raise:\n  ret i64 -1\n}\n"
         )
-        return LoopCode(self.functions.module() + _HELPERS + text, tuple(self.slots), self.arena)
+        return LoopCode(
+            self.functions.module() + HELPERS + text,
+            tuple(self.slots),
+            self.arena,
+            tuple(self.checks),
+            self.failure,
+        )
 
     def _outermost(self, step: program_plan.LoopStep) -> None:
         """The loop whose arrays stand in the table."""
@@ -261,11 +159,11 @@ class _PlanCode:
             self.begin(test)
         present = [each[0] for each in now]
         (condition,) = self.plan(step.cond, present, [None], start)
-        self.write(f"br i1 {self._holds(condition)}, label %{body}, label %{done}")
+        self.write(f"br i1 {self.holds(condition)}, label %{body}, label %{done}")
         self.begin(body)
         targets = [each[1] if len(each) > 1 else each[0] for each in now]
         self.plan(step.body, present, targets, start)
-        self._poll()
+        self.poll(self.cost)
         count = self.line(f"add i64 %{head}.n, 1")
         last = self.label
         self.jump(head)
@@ -281,25 +179,6 @@ class _PlanCode:
         self.begin(done)
         self.cost = outer_cost
         return now, f"%{head}.n"
-
-    def _holds(self, pointer: str) -> str:
-        byte = self.line(f"load i8, ptr {pointer}, align 1")
-        return self.line(f"icmp ne i8 {byte}, 0")
-
-    def _poll(self) -> None:
-        """Let Python handle signals from time to time."""
-        poll, reset, on = self.labels("poll", "reset", "on")
-        left = self.line("load i64, ptr %budget, align 8")
-        left = self.line(f"sub i64 {left}, {int(self.cost) + 2}")
-        self.write(f"store i64 {left}, ptr %budget, align 8")
-        self.write(f"br i1 {self.line(f'icmp slt i64 {left}, 0')}, label %{poll}, label %{on}")
-        self.begin(poll)
-        raised = self.line("call i1 @interrupted(ptr %thread)")
-        self.write(f"br i1 {raised}, label %raise, label %{reset}")
-        self.begin(reset)
-        self.write(f"store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8")
-        self.jump(on)
-        self.begin(on)
 
     # --- plans ---------------------------------------------------------------------------------------------
 
@@ -373,20 +252,24 @@ class _PlanCode:
         match step:
             case program_plan.Launch():
                 assert step.program is not None, "the plan was made with a schedule"
-                self._launch(step.program, [*inputs, *outputs], start)
+                self.launch(step.program, [*inputs, *outputs], start)
             case program_plan.Copy():
                 self.copy(outputs[0], inputs[0], step.nbytes)
             case program_plan.Update():
                 self.copy(outputs[0], inputs[0], frame.nbytes(step.inputs[0]))
-                self._launch(self._program(step), [*inputs[1:], *outputs], None)
+                self.launch(self._program(step), [*inputs[1:], *outputs], None)
             case program_plan.LibraryCall():
-                self._launch(self._program(step), [*inputs, *outputs], None)
+                self.launch(self._program(step), [*inputs, *outputs], None)
             case program_plan.PlanCall():
                 self.plan(step.plan, inputs, outputs, start)
             case program_plan.Branch():
                 self._branch(frame, step, inputs, outputs, start)
             case program_plan.LoopStep():
                 self._loop(frame, step, inputs, start)
+            case program_plan.LaunchLoop():
+                self._launch_loop(frame, step, inputs, outputs)
+            case program_plan.CheckStep():
+                self._check(frame, step, inputs, outputs)
             case _:
                 raise NotNative(step, "has no machine code")
 
@@ -395,7 +278,7 @@ class _PlanCode:
         if offset is not None:
             return self.advance(source, offset)
         target = self.allocate(step.node.tensor_type.nbytes)
-        self._launch(self._program(step), [source, target], None)
+        self.launch(self._program(step), [source, target], None)
         return target
 
     def _program(self, step: Step) -> Kernel:
@@ -410,62 +293,9 @@ class _PlanCode:
         program = program_of_operation(step.node, self.schedule)
         if program is None:
             raise NotNative(step, "has no loop program")
-        if sum(_work(phase) for phase in program.phases) > PROCESSOR.max_native_nanoseconds:
+        if sum(work(phase) for phase in program.phases) > PROCESSOR.max_native_nanoseconds:
             raise NotNative(step, "is much work")
         return program
-
-    def _launch(self, kernel: Kernel, pointers: list[str], start: int | None) -> None:
-        """Call the functions of a kernel's phases; its scratch buffers lie at `start`, or behind all."""
-        for buffer in kernel.scratch:
-            if start is None:
-                pointers.append(self.allocate(buffer.nbytes))
-            else:
-                pointers.append(self.at(start))
-                start += aligned_size(buffer.nbytes)
-        if kernel not in self._kernels:
-            names = self.functions.add(kernel, f"k{len(self._kernels)}.")
-            self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
-        table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
-        for number, pointer in enumerate(pointers):
-            slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
-            lines = self.entry if pointer in self._fixed else self.lines
-            lines.append(f"store ptr {pointer}, ptr {slot}, align 8")
-        addresses = dict(zip((*kernel.inputs, *kernel.outputs, *kernel.scratch), pointers, strict=True))
-        for name, phase in self._kernels[kernel]:
-            copied = copied_buffers(phase)
-            if copied is None or addresses[copied[0]] != addresses[copied[1]]:
-                self._phase(name, phase, table)
-
-    def _phase(self, name: str, phase: Loop, table: str) -> None:
-        """Call the function of a phase, or let threads share it."""
-        shared = shared_phase(0, phase)
-        numbers = shared.plan_in_threads()
-        if numbers is None:
-            self.cost += shared.work
-            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent})")
-            return
-        if not self.threads:
-            self.threads = (self.slot(Slot("pool")), self.slot(Slot("share")))
-        pool, share = self.threads
-        part, again, done = self.labels("part", "again", "done")
-        before = self.label
-        self.jump(part)
-        self.begin(part)
-        arguments = ", ".join(f"i64 {number}" for number in numbers)
-        self.write(f"%{part}.i = phi i64 [ 0, %{before} ], [ %{part}.next, %{again}.on ]")
-        self.write(
-            f"%{part}.next = call i64 {share}(ptr {pool}, ptr @{name}, ptr {table}, i64 %{part}.i, "
-            f"i64 {shared.extent}, {arguments}, i64 {PROCESSOR.max_unpolled_nanoseconds})"
-        )
-        self.write(f"%{part}.left = icmp slt i64 %{part}.next, {shared.extent}")
-        self.write(f"br i1 %{part}.left, label %{again}, label %{done}")
-        self.begin(again)
-        raised = self.line("call i1 @interrupted(ptr %thread)")
-        self.write(f"br i1 {raised}, label %raise, label %{again}.on")
-        self.begin(f"{again}.on")
-        self.jump(part)
-        self.begin(done)
-        self.cost += shared.work
 
     def _branch(
         self,
@@ -479,7 +309,7 @@ class _PlanCode:
         labels = self.labels(*[f"branch.{k}." for k in range(len(step.branches))], "joined")
         *branches, joined = labels
         if isinstance(step.op, ops.If):
-            self.write(f"br i1 {self._holds(inputs[0])}, label %{branches[0]}, label %{branches[1]}")
+            self.write(f"br i1 {self.holds(inputs[0])}, label %{branches[0]}, label %{branches[1]}")
         else:
             kind = f"i{8 * number.dtype.itemsize}"
             index = self.line(f"load {kind}, ptr {inputs[0]}, align {number.dtype.itemsize}")
@@ -512,10 +342,59 @@ class _PlanCode:
             if len(each) > 1:
                 self.copy(self._pointer(frame, number), each[0], frame.nbytes(number))
 
+    def _launch_loop(
+        self, frame: _Frame, step: program_plan.LaunchLoop, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> None:
+        """A loop that has machine code of its own, or the loop of an iterated group as its plan says."""
+        assert isinstance(step.op, ops.NativeWhile) and step.program is not None
+        after: list[str | None] = [None] * len(inputs)
+        for k, pointer in zip(step.carried, outputs, strict=True):
+            after[k] = pointer
+        if not isinstance(step.program, IteratedGroup):
+            if point_loops.are_shared(step.program, step.iterations):
+                raise NotNative(step, "is shared by threads")
+            wanted = [
+                k for k, number in zip(step.carried, step.outputs, strict=True) if frame.plan.is_used(number)
+            ]
+            point_loops.write(self, step.program, inputs, after, wanted)
+            return
+        operands = [parameter(frame.plan.buffers[number].type) for number in step.inputs]
+        loop = map_graphs(ops.While(step.op.cond, step.op.body), self._group)
+        node = Node(loop, tuple(operands))
+        count = len(operands)
+        results = [node] if count == 1 else [Node(ops.GetTupleElement(k), (node,)) for k in range(count)]
+        self._run_graph(Graph(operands, results), inputs, after)
 
-def _work(phase: Loop) -> float:
-    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
-    return phase.extent * costs.iteration(phase)
+    def _check(
+        self, frame: _Frame, step: program_plan.CheckStep, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> None:
+        """A check that ends the function if it fails."""
+        node = step.node
+        if step.call is not None and not step.outputs:
+            node = Node(step.call, (parameter(frame.plan.buffers[step.inputs[0]].type),))
+        graph, check = flag_check(node)
+        targets: list[str | None] = [None] * len(graph.results)
+        targets[: len(outputs)] = outputs
+        flags = self._run_graph(self._group(graph), inputs, targets)[1:]
+        if not flags:
+            return
+        failed, on = self.labels("failed", "on")
+        self.write(f"br i1 {self.holds(flags[0])}, label %{failed}, label %{on}")
+        self.begin(failed)
+        self.copy(self.at(self.failure), flags[1], 8)
+        self.checks.append(check)
+        self.write(f"ret i64 {-1 - len(self.checks)}")
+        self.begin(on)
+
+    def _group(self, graph: Graph) -> Graph:
+        return form_groups(graph, self.schedule, lambda domain, cost: True)
+
+    def _run_graph(self, graph: Graph, inputs: Sequence[str], targets: Sequence[str | None]) -> list[str]:
+        """Run a graph of groups, whose arena lies behind all that is in use."""
+        made = planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR)
+        start = self.arena
+        self.arena += aligned_size(made.layout.arena)
+        return self.plan(made, inputs, targets, start)
 
 
 def _is_fixed(step: program_plan.LoopStep, number: int) -> bool:

@@ -1,4 +1,4 @@
-"""Loops of several groups, products, updates, branches and loops, as one function of machine code."""
+"""Loops of several groups, products, updates, branches and loops: their kernels, in one function of machine code."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
+from xarr.lax.lapack import check
 from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")
@@ -126,6 +127,65 @@ def nest_loops(depth: int) -> Callable[..., Any]:
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_loops_inside_of_loops(depth: int) -> None:
     agree(repeat(nest_loops(depth), 4), whole(4), whole(6))
+
+
+def running_totals(i: Any, x: Any, y: Any) -> Any:
+    """A loop over points that fills a table, behind a sum."""
+    last, table = lax.scan(
+        lambda c, row: (small(c + row), c), y, xarr.broadcast_to(small(x + xarr.sum(y)), (4, 5))
+    )
+    return small(x + xarr.sum(table)), last
+
+
+def until_small(i: Any, x: Any, y: Any) -> Any:
+    """A loop whose points end one after the other."""
+    z = lax.while_loop(lambda z: (z > 3).any(), lambda z: xarr.where(z > 3, z - 2, z), xarr.abs(x + i))
+    return small(z * 3 + xarr.sum(y)), small(y - xarr.sum(z))
+
+
+def repeated_group(i: Any, x: Any, y: Any) -> Any:
+    """A loop over one group, behind a sum."""
+    x, y = small(x + xarr.sum(y)), small(y + i)
+    return lax.fori_loop(0, 3, lambda j, z: small(z - xarr.sum(z) + j), x), y
+
+
+@pytest.mark.parametrize("step", [running_totals, until_small, repeated_group])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_inner_loops_with_machine_code_of_their_own(step: Callable[..., Any], steps: int) -> None:
+    agree(repeat(step, steps), whole(5), whole(5))
+
+
+def pick(i: Any, x: Any, y: Any) -> Any:
+    """Elements at indices that the loop computes."""
+    indices = xarr.astype(lax.rem(y + i, 5.0), "int64")
+    return small(x + x[indices] + x[xarr.astype(lax.rem(x[0] + i, 3.0), "int64")]), small(y + xarr.sum(x))
+
+
+def test_indices_are_checked() -> None:
+    agree(repeat(pick), whole(5), whole(5))
+
+    def read_outside(i: Any, x: Any, y: Any) -> Any:
+        return small(x[xarr.astype(y + i, "int64")] + xarr.sum(x)), y
+
+    agree(repeat(read_outside, 3), whole(5), np.array([0.0, -5, 2, -1, 1]))
+    assert is_native(repeat(read_outside, 4), whole(5), whole(5))
+    errors = []
+    for fusion in ("off", "compiled"):
+        with xarr.config(fusion=fusion), pytest.raises(IndexError) as caught:
+            xarr.evaluate(*xarr.jit(repeat(read_outside, 4))(whole(5), np.array([0.0, -5, 2, -1, 1])))
+        errors.append(str(caught.value))
+    assert "index 5 is out of bounds for axis 0 with size 5" in errors[0]
+    assert errors[0] == errors[1]
+
+
+def test_checks_of_values() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        y = check(y, (xarr.sum(x) < 9) | (y > i), "wanted more")
+        return x + xarr.sum(y), y
+
+    agree(repeat(step, 2), np.zeros(3), np.full(3, 5.0))
+    with xarr.config(fusion="compiled"), pytest.raises(xarr.linalg.LinAlgError, match=r"wanted more.*2"):
+        xarr.evaluate(*xarr.jit(repeat(step, 9))(np.ones(3), np.array([9.0, 9.0, 2.0])))
 
 
 def test_inner_loops_of_a_length_that_data_says() -> None:

@@ -1,0 +1,222 @@
+"""The function of a plan while it is written: its lines and registers, what it calls, and where arrays lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
+from xarr.compiler.plan.arena import aligned_size
+from xarr.ir import ops
+from xarr_numpy.compiled.codegen.emitter import Functions
+from xarr_numpy.compiled.threads import costs
+from xarr_numpy.compiled.threads.phases import shared_phase
+from xarr_numpy.processor import PROCESSOR
+
+#: Functions of Python's C API, and one that lets Python handle signals.
+HELPERS: Final = """
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i32 @PyErr_CheckSignals()
+
+define internal i1 @interrupted(ptr %thread) noinline nounwind {
+  call void @PyEval_RestoreThread(ptr %thread)
+  %status = call i32 @PyErr_CheckSignals()
+  %same = call ptr @PyEval_SaveThread()
+  %raised = icmp ne i32 %status, 0
+  ret i1 %raised
+}
+
+define i64 @run(ptr %table, i64 %most) nounwind {
+  %thread = call ptr @PyEval_SaveThread()
+  %count = call i64 @steps(ptr %table, i64 %most, ptr %thread)
+  call void @PyEval_RestoreThread(ptr %thread)
+  ret i64 %count
+}
+"""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The array whose address stands in the table.
+
+    * "arena" - the arena, "pool", "share" - the threads and the function by which they share a phase,
+    * "fixed" - carried value `number`, which no iteration changes; "in place" - its only array,
+    * "state", "next", "spare" - the array that it is in, that of the next iteration, and that of the one after it,
+    * "constant" - the elements of `constant`.
+    """
+
+    kind: Literal["arena", "pool", "share", "fixed", "in place", "state", "next", "spare", "constant"]
+    number: int = 0
+    constant: ops.Constant | None = None
+
+
+class FunctionCode:
+    """Writes the function.  Registers of the entry are those that do not change while it runs."""
+
+    def __init__(self) -> None:
+        self.functions = Functions()
+        self.slots: list[Slot] = []
+        self.entry: list[str] = []
+        self.lines: list[str] = []
+        self.label = "begin"
+        #: Bytes of the arena that are in use.
+        self.arena = 0
+        #: Nanoseconds of what has been written since the loop around it began.
+        self.cost = 0.0
+        #: The addresses of the pool of threads and of the function by which they share a phase, if any is shared.
+        self.threads: tuple[str, ...] = ()
+        self._count = 0
+        self._at: dict[int, str] = {}
+        self._fixed: set[str] = set()
+        self._constants: dict[int, str] = {}
+        self._kernels: dict[Kernel, list[tuple[str, Loop]]] = {}
+
+    # --- lines ---------------------------------------------------------------------------------------------
+
+    def line(self, instruction: str) -> str:
+        """Write an instruction with a result; its register."""
+        self._count += 1
+        register = f"%r{self._count}"
+        self.lines.append(f"{register} = {instruction}")
+        return register
+
+    def write(self, instruction: str) -> None:
+        self.lines.append(instruction)
+
+    def first(self, instruction: str) -> str:
+        """Write an instruction of the entry; its register."""
+        self._count += 1
+        register = f"%e{self._count}"
+        self.entry.append(f"{register} = {instruction}")
+        self._fixed.add(register)
+        return register
+
+    def labels(self, *names: str) -> list[str]:
+        self._count += 1
+        return [f"{name}{self._count}" for name in names]
+
+    def begin(self, label: str) -> None:
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        self.write(f"br label %{label}")
+
+    # --- addresses -----------------------------------------------------------------------------------------
+
+    def slot(self, slot: Slot) -> str:
+        """The address that a new slot of the table holds when the function begins."""
+        self.slots.append(slot)
+        return self.first(f"load ptr, ptr {self.slot_address(len(self.slots) - 1)}, align 8")
+
+    def slot_address(self, number: int) -> str:
+        return self.first(f"getelementptr ptr, ptr %table, i64 {number}")
+
+    def at(self, offset: int) -> str:
+        """The address of a byte of the arena."""
+        if offset not in self._at:
+            self._at[offset] = self.first(f"getelementptr i8, ptr %arena, i64 {offset}")
+        return self._at[offset]
+
+    def allocate(self, nbytes: int) -> str:
+        """The address of bytes behind all that is in use."""
+        offset = self.arena
+        self.arena += aligned_size(nbytes)
+        return self.at(offset)
+
+    def constant(self, op: ops.Constant) -> str:
+        if id(op) not in self._constants:
+            self._constants[id(op)] = self.slot(Slot("constant", constant=op))
+        return self._constants[id(op)]
+
+    def advance(self, pointer: str, nbytes: int) -> str:
+        """An address so many bytes behind another one."""
+        if not nbytes:
+            return pointer
+        instruction = f"getelementptr i8, ptr {pointer}, i64 {nbytes}"
+        return self.first(instruction) if pointer in self._fixed else self.line(instruction)
+
+    def copy(self, target: str, source: str, nbytes: int) -> None:
+        if target != source and nbytes:
+            self.cost += nbytes * PROCESSOR.byte_time
+            self.functions.declarations.add("declare ptr @memcpy(ptr, ptr, i64)")
+            self.line(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {nbytes})")
+
+    def holds(self, pointer: str) -> str:
+        byte = self.line(f"load i8, ptr {pointer}, align 1")
+        return self.line(f"icmp ne i8 {byte}, 0")
+
+    def poll(self, nanoseconds: float) -> None:
+        """Let Python handle signals from time to time; `nanoseconds` have passed."""
+        poll, reset, on = self.labels("poll", "reset", "on")
+        left = self.line("load i64, ptr %budget, align 8")
+        left = self.line(f"sub i64 {left}, {int(nanoseconds) + 2}")
+        self.write(f"store i64 {left}, ptr %budget, align 8")
+        self.write(f"br i1 {self.line(f'icmp slt i64 {left}, 0')}, label %{poll}, label %{on}")
+        self.begin(poll)
+        raised = self.line("call i1 @interrupted(ptr %thread)")
+        self.write(f"br i1 {raised}, label %raise, label %{reset}")
+        self.begin(reset)
+        self.write(f"store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8")
+        self.jump(on)
+        self.begin(on)
+
+    def launch(self, kernel: Kernel, pointers: list[str], start: int | None) -> None:
+        """Call the functions of a kernel's phases; its scratch buffers lie at `start`, or behind all."""
+        for buffer in kernel.scratch:
+            if start is None:
+                pointers.append(self.allocate(buffer.nbytes))
+            else:
+                pointers.append(self.at(start))
+                start += aligned_size(buffer.nbytes)
+        if kernel not in self._kernels:
+            names = self.functions.add(kernel, f"k{len(self._kernels)}.")
+            self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
+        table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
+        for number, pointer in enumerate(pointers):
+            slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
+            lines = self.entry if pointer in self._fixed else self.lines
+            lines.append(f"store ptr {pointer}, ptr {slot}, align 8")
+        addresses = dict(zip((*kernel.inputs, *kernel.outputs, *kernel.scratch), pointers, strict=True))
+        for name, phase in self._kernels[kernel]:
+            copied = copied_buffers(phase)
+            if copied is None or addresses[copied[0]] != addresses[copied[1]]:
+                self.phase(name, phase, table)
+
+    def phase(self, name: str, phase: Loop, table: str) -> None:
+        """Call the function of a phase, or let threads share it."""
+        shared = shared_phase(0, phase)
+        numbers = shared.plan_in_threads()
+        if numbers is None:
+            self.cost += shared.work
+            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent})")
+            return
+        if not self.threads:
+            self.threads = (self.slot(Slot("pool")), self.slot(Slot("share")))
+        pool, share = self.threads
+        part, again, done = self.labels("part", "again", "done")
+        before = self.label
+        self.jump(part)
+        self.begin(part)
+        arguments = ", ".join(f"i64 {number}" for number in numbers)
+        self.write(f"%{part}.i = phi i64 [ 0, %{before} ], [ %{part}.next, %{again}.on ]")
+        self.write(
+            f"%{part}.next = call i64 {share}(ptr {pool}, ptr @{name}, ptr {table}, i64 %{part}.i, "
+            f"i64 {shared.extent}, {arguments}, i64 {PROCESSOR.max_unpolled_nanoseconds})"
+        )
+        self.write(f"%{part}.left = icmp slt i64 %{part}.next, {shared.extent}")
+        self.write(f"br i1 %{part}.left, label %{again}, label %{done}")
+        self.begin(again)
+        raised = self.line("call i1 @interrupted(ptr %thread)")
+        self.write(f"br i1 {raised}, label %raise, label %{again}.on")
+        self.begin(f"{again}.on")
+        self.jump(part)
+        self.begin(done)
+        self.cost += shared.work
+
+
+def work(phase: Loop) -> float:
+    """Nanoseconds of a phase, about."""
+    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
+    return phase.extent * costs.iteration(phase)

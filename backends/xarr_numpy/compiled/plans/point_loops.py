@@ -1,0 +1,95 @@
+"""Loops over points inside of other code: calls of the functions of `loop_code`, chunk after chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from xarr.compiler.loop_ir.scalars import in_order
+from xarr.compiler.while_loops.native_loops import NativeLoop
+from xarr_numpy.compiled.loops import loop_code
+from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
+from xarr_numpy.compiled.plans.function_code import FunctionCode
+from xarr_numpy.compiled.threads import costs
+from xarr_numpy.processor import PROCESSOR
+
+#: Iterations of a loop of which that is not known.
+_USUAL_ITERATIONS = 100
+
+
+def are_shared(loop: NativeLoop, iterations: int | None) -> bool:
+    """Whether the points of a loop are so much work that threads are woken for it."""
+    count = _USUAL_ITERATIONS if iterations is None else iterations
+    return loop.has_points() and count * _step_time(loop) >= PROCESSOR.min_waking_nanoseconds
+
+
+def write(
+    code: FunctionCode,
+    loop: NativeLoop,
+    before: Sequence[str],
+    after: Sequence[str | None],
+    wanted: Collection[int],
+) -> None:
+    """Run a loop; the addresses of its carried values before and after, and those of which the results are used."""
+    carried, prefix = loop.carried, f"loop{len(code.functions.texts)}."
+    loop_code.add_functions(code.functions, loop, prefix)
+    count = len(carried)
+    table = code.first(f"alloca [{2 * count + 2} x ptr], align 8")
+    ones = _numbers(code, [1] * count)
+    control = _numbers(code, [0] * WANTED + [int(k in wanted) for k in range(count)])
+    slots = [code.first(f"getelementptr ptr, ptr {table}, i64 {k}") for k in range(2 * count + 2)]
+    for slot, pointer in zip(slots[2 * count :], (ones, control), strict=True):
+        code.entry.append(f"store ptr {pointer}, ptr {slot}, align 8")
+    for k, (old, new, each) in enumerate(zip(before, after, carried, strict=True)):
+        if new is not None:
+            code.write(f"store ptr {new}, ptr {slots[count + k]}, align 8")
+            if each.kind == "table":  # it is read where it is written
+                code.copy(new, old, each.size * each.dtype.itemsize)
+                old = new
+        code.write(f"store ptr {old}, ptr {slots[k]}, align 8")
+    most = max(1, int(PROCESSOR.max_unpolled_nanoseconds / _step_time(loop)))
+    chunk, on, done = code.labels("chunk", "on", "done")
+    code.jump(chunk)
+    code.begin(chunk)
+    steps = _chunk(code, loop, prefix, table, control, most)
+    code.write(f"br i1 {code.line(f'icmp slt i64 {steps}, {most}')}, label %{done}, label %{on}")
+    code.begin(on)
+    for k, new in enumerate(after):
+        if new is not None:
+            code.write(f"store ptr {new}, ptr {slots[k]}, align 8")
+    code.poll(PROCESSOR.max_unpolled_nanoseconds)
+    code.jump(chunk)
+    code.begin(done)
+
+
+def _chunk(code: FunctionCode, loop: NativeLoop, prefix: str, table: str, control: str, most: int) -> str:
+    """Take up to `most` steps; how many were taken."""
+    scalars = f"call i64 @{prefix}scalars(ptr {table}, i64 "
+    if not loop.has_points():
+        return code.line(f"{scalars}{most}, i64 1)")
+    steps = code.line(f"{scalars}{most}, i64 0)")
+    more = code.line(f"zext i1 {code.line(f'icmp eq i64 {steps}, {most}')} to i64")
+    for number, value in ((STEPS, steps), (MORE, more), (LONGEST, "0")):
+        where = code.first(f"getelementptr i64, ptr {control}, i64 {number}")
+        code.write(f"store i64 {value}, ptr {where}, align 8")
+    tiles = -(-loop.count // loop_code.width_of(loop))
+    code.write(f"call void @{prefix}points(ptr {table}, i64 0, i64 {tiles})")
+    if loop.alive is not None:
+        where = code.first(f"getelementptr i64, ptr {control}, i64 {LONGEST}")
+        steps = code.line(f"load i64, ptr {where}, align 8")
+    return code.line(f"{scalars}{steps}, i64 1)")
+
+
+def _numbers(code: FunctionCode, numbers: Sequence[int]) -> str:
+    """The address of integers that are there from the beginning."""
+    address = code.first(f"alloca [{len(numbers)} x i64], align 8")
+    for k, number in enumerate(numbers):
+        where = code.first(f"getelementptr i64, ptr {address}, i64 {k}")
+        code.entry.append(f"store i64 {number}, ptr {where}, align 8")
+    return address
+
+
+def _step_time(loop: NativeLoop) -> float:
+    """Nanoseconds of a step of all points, or of the scalars if there are no points."""
+    has_points = loop.has_points()
+    time = 1 + costs.operations(in_order(*loop.roots()), in_lanes=has_points)
+    return time * (max(1, loop.count) if has_points else 1)
