@@ -1,4 +1,4 @@
-"""The function of a plan while it is written: its lines and registers, what it calls, and where arrays lie."""
+"""The function of a plan while it is written: lines, registers, the kernels that it calls, and where arrays lie."""
 
 from __future__ import annotations
 
