@@ -68,10 +68,10 @@ class DeviceProgram:
     @cached_property
     def _kernels(self) -> dict[Kernel, Node]:
         """The loop programs of its groups, each once, with the first node that it computes."""
-        steps = [step for plan in self.plan.walk() for step in plan.steps]
+        steps = [(plan, step) for plan in self.plan.walk() for step in plan.steps]
         kernels: dict[Kernel, Node] = {}
-        for step in steps:
-            for kernel in kernels_of(step):
+        for plan, step in steps:
+            for kernel in kernels_of(plan, step):
                 kernels.setdefault(kernel, step.node)
         return kernels
 

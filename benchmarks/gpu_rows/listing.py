@@ -204,8 +204,8 @@ def _work_of_launches(launches: Sequence[KernelLaunch | MemoryCopy], accesses: d
 def _accesses(program: Any) -> dict[Any, int]:
     """Bytes that kernels of the groups of a program ask for, by text, name and sizes."""
     accesses: dict[Any, int] = {}
-    steps = [step for plan in program.plan.walk() for step in plan.steps]
-    kernels = dict.fromkeys(kernel for step in steps for kernel in kernels_of(step))
+    steps = [(plan, step) for plan in program.plan.walk() for step in plan.steps]
+    kernels = dict.fromkeys(kernel for each in steps for kernel in kernels_of(*each))
     for kernel, source in zip(kernels, program.sources, strict=True):
         _note_accesses(kernel.phases, source, accesses)
     return accesses
@@ -233,6 +233,11 @@ def accessed_bytes(phase: Loop) -> int:
         if threads > 1 and Runs.BLOCK in loop.runs:  # Once for all threads, and not for each.
             outer = {each: count // threads if count >= times else count for each, count in outer.items()}
             times, threads = times // threads, 1
+        for value in in_order(*[carry.initial for carry in loop.carries]):
+            if value.op == "load":
+                counts[value] = max(
+                    counts.get(value, 1), *[outer[x] for x in in_order(value) if x in outer], 1
+                )
         times *= int(loop.max_iterations)
         inside = {**outer, loop.index: times}
         for carry in loop.carries:

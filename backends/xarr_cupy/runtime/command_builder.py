@@ -243,12 +243,24 @@ class PlanCommands(ABC):
     # --- steps -------------------------------------------------------------------------------------------
 
     def add_all(self) -> None:
-        """Add the commands of all steps."""
+        """Add the commands of all steps, but for constants in arrays that no kernel reads."""
+        read = {number for step in self.plan.steps for number in self._inputs_read(step)}
+        read.update(self.plan.results)
         for index, step in enumerate(self.plan.steps):
             space = self.plan.layout.workspaces[index]
-            self.add_step(step, self.arena.plus(space.offset if space else 0))
+            if not isinstance(step.node.op, ops.BroadcastInDim) or not read.isdisjoint(step.outputs):
+                self.add_step(step, self.arena.plus(space.offset if space else 0))
             if self.counts:
                 self.out.add(CountingStep(self.node_to_blame(step.node)))
+
+    def _inputs_read(self, step: Step) -> list[int]:
+        """The buffers that a step reads."""
+        unread = self.unread_inputs(step)
+        return [number for k, number in enumerate(step.inputs) if k not in unread]
+
+    def unread_inputs(self, step: Step) -> set[int]:
+        """The inputs of a step, by their positions, that its kernels do not read."""
+        return set()
 
     def add_step(self, step: Step, workspace: Location) -> None:
         """Add the commands of a step."""

@@ -45,16 +45,22 @@ _TRUE: Final = ops.Constant.of(np.ones(2, np.bool_))
 Arrays = Sequence[LocatedArray]
 
 
-def kernels_of(step: program_plan.Step) -> Sequence[Kernel]:
-    """The loop programs that a plan says a step runs."""
+def kernels_of(plan: Plan, step: program_plan.Step) -> Sequence[Kernel]:
+    """The loop programs that a plan says a step of it runs."""
     match step:
         case program_plan.Launch(program=kernel) if kernel is not None:
             return [kernel]
         case program_plan.LaunchLoop(program=NativeLoop() as loop):
-            return [point_loops.point_loop(loop, step.node.operands).kernel]
+            return [point_loops.point_loop(loop, step.node.operands, wanted_results(plan, step)).kernel]
         case program_plan.LaunchLoop(program=IteratedGroup() as loop):
             return [loop.kernel]
     return []
+
+
+def wanted_results(plan: Plan, step: program_plan.LaunchLoop) -> frozenset[int]:
+    """The carried values of a loop whose results a later step reads, or that are results of the plan."""
+    outputs = [plan.buffers[number] for number in step.outputs]
+    return frozenset([k for k, each in zip(step.carried, outputs, strict=True) if each.end > each.start])
 
 
 def _work_of(calls: Sequence[KernelCall]) -> int:
@@ -319,6 +325,13 @@ class ProgramCommands(PlanCommands):
 
     # --- native loops ------------------------------------------------------------------------------------
 
+    def unread_inputs(self, step: program_plan.Step) -> set[int]:
+        if not isinstance(step, program_plan.LaunchLoop) or not isinstance(step.program, NativeLoop):
+            return set()
+        wanted = wanted_results(self.plan, step)
+        loop = point_loops.point_loop(step.program, step.node.operands, wanted)
+        return point_loops.unread_inputs(loop)
+
     def launch_loop(self, step: program_plan.LaunchLoop, inputs: Arrays, outputs: Arrays) -> None:
         if isinstance(step.program, NativeLoop):
             self._loop_over_points(step, step.program, inputs, outputs)
@@ -330,11 +343,14 @@ class ProgramCommands(PlanCommands):
         self, step: program_plan.LaunchLoop, loop: NativeLoop, inputs: Arrays, outputs: Arrays
     ) -> None:
         """Add a loop of independent points: one launch takes many steps, and the next one goes on in the outputs."""
-        kernel, count = point_loops.point_loop(loop, step.node.operands)
+        wanted = wanted_results(self.plan, step)
+        kernel, count, results = point_loops.point_loop(loop, step.node.operands, wanted)
         scratch = self.memory.scratch()
         more = [] if count is not None else [scratch.operand(_BOOL)]
         workspace = scratch.location(scratch_nbytes(kernel))
         state = _replace_arrays(inputs, step.carried, outputs)
+        by_number = dict(zip(step.carried, outputs, strict=True))
+        outputs = [by_number[k] for k in results]
         first, following = (
             self.launches_of(kernel, [*before, *outputs, *more], workspace) for before in (inputs, state)
         )
@@ -357,13 +373,18 @@ class ProgramCommands(PlanCommands):
         other = _replace_arrays(inputs, step.carried, spares)
         states, workspace = (own, other), scratch.location(scratch_nbytes(group.kernel))
         scalars = [step.node.operands[k] for k in group.scalar_indices]
-        kernel, launches = point_loops.point_loop(group.scalars, scalars)
+        changing = group.changing_scalars()
+        every = frozenset(range(len(scalars)))
+        kernel, launches, _ = point_loops.point_loop(group.scalars, scalars, every)
         if step.iterations is None or launches is None:
             self._group_in_batches(step, group, inputs, states, scratch, workspace)
             return
-        before = [inputs[k] for k in group.scalar_indices]
-        after = [own[k] for k in group.changing_scalars()]
-        self.out.launch(step.node, self.launches_of(kernel, [*before, *after], workspace) * launches)
+        if not wanted_results(self.plan, step).isdisjoint(changing):
+            before, after = (
+                [those[k] for k in numbers]
+                for those, numbers in ((inputs, group.scalar_indices), (own, changing))
+            )
+            self.out.launch(step.node, self.launches_of(kernel, [*before, *after], workspace) * launches)
         self._counted_group(step, group, step.iterations, inputs, states, workspace)
 
     def _counted_group(

@@ -26,7 +26,7 @@ def overwrites(node: Node, free: set[int], min_bytes: int) -> Iterator[tuple[int
             yield 0, 0
     elif isinstance(op, ops.Fusion):
         left = set(free)
-        for number, operands in enumerate(_overwritable(op, min_bytes)):
+        for number, operands in enumerate(overwritable_operands(op, min_bytes)):
             fitting = left.intersection(operands)
             if fitting:
                 left.remove(min(fitting))
@@ -67,7 +67,7 @@ def _is_over(old: Node, new: Node, min_bytes: int) -> bool:
 
 
 @lru_cache(1024)
-def _overwritable(fusion: ops.Fusion, min_bytes: int) -> tuple[frozenset[int], ...]:
+def overwritable_operands(fusion: ops.Fusion, min_bytes: int) -> tuple[frozenset[int], ...]:
     """For each result of a group the operands over which it may be written.
 
     These are of its size and read nowhere but at the element that is written, and before it is.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Kernel
+from xarr.compiler.plan.overwriting import overwritable_operands
 from xarr.compiler.schedule import Builder, Kind, Schedule
 from xarr.compiler.schedules.gpu import products, scatters, select_and_scatter, sorts, windows
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
@@ -32,7 +33,8 @@ RULES: Final[Mapping[type[Op], Rule]] = {
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group, whatever its kind."""
     assert isinstance(target, GpuTarget)
-    return program_of(fusion.computation, target)
+    pairs = overwritable_operands(fusion, target.min_reused_bytes)
+    return GridLoops(fusion.computation, RULES, target, pairs).kernel()
 
 
 def program_of(graph: Graph, target: GpuTarget = TARGET) -> Kernel:

@@ -5,7 +5,7 @@ The rules of operations are those of the serial schedule: only who runs the iter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -46,11 +46,20 @@ POINTS = Runs.GRID | Runs.BLOCK
 
 
 class GridLoops(SerialLoops):
-    """The loop program of a graph for a grid of threads of a machine."""
+    """The loop program of a graph for a grid of threads of a machine.
 
-    def __init__(self, graph: Graph, rules: Mapping[type[Op], Rule], target: GpuTarget) -> None:
+    overwritable: for each result the numbers of the operands whose memory it may have; None for those of its size.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        rules: Mapping[type[Op], Rule],
+        target: GpuTarget,
+        overwritable: Sequence[Collection[int]] | None = None,
+    ) -> None:
         super().__init__(graph, rules)
-        self.target = target
+        self.target, self.overwritable = target, overwritable
         self.shared: list[Buffer] = []
         self.users: dict[Node, list[Node]] = {}
         for node in graph.nodes:
@@ -65,7 +74,7 @@ class GridLoops(SerialLoops):
         """The program: phases over the same rows are one, arrays are read in tiles, or in vectors, where that pays."""
         kernel = super().kernel()
         least = self.target.min_tiled_side
-        merged = merge_phases(kernel, self.values)
+        merged = merge_phases(kernel, self.values, self.overwritable)
         phases = [read_in_tiles(each, self.values, least, self.new_shared) or each for each in merged]
         phases = [widen(each, self.values, self.target) for each in phases]
         return replace(kernel, phases=phases, locals=tuple(self.shared))

@@ -1,7 +1,7 @@
 """Native loops for a grid of threads: a thread for each point, which takes all steps of it, and one for the scalars.
 
 A launch takes a number of steps at most, so that none holds the device for long: what it leaves is where the next one
-begins.  Its phases, one after the other:
+begins.  Where there is one launch it leaves what is wanted alone.  Its phases, one after the other:
 
 1. the tables that steps write are copied to their results,
 2. points: each thread carries its point, and the scalars beside it, from step to step in registers.  It ends with the
@@ -32,6 +32,7 @@ from xarr.compiler.loop_ir.loops import (
     Store,
     index_value,
     load,
+    loads_of,
     new_carry,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
@@ -39,6 +40,7 @@ from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.fully_written import fully_written_tables
 from xarr.compiler.while_loops.native_loops import NativeLoop, Row, Write
+from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.ops.control import constant_integer
 
@@ -51,32 +53,71 @@ class PointLoop(NamedTuple):
     * `kernel` - the loop program of one.  Its inputs are all carried values, its outputs those that change; where it is
       launched again, its inputs are what the launch before left, in place,
     * `launches` - how many there are at most.  None where the program has one output more, a bool: whether there may be
-      another one.
+      another one,
+    * `results` - the carried value that each output is.
     """
 
     kernel: Kernel
     launches: int | None
+    results: tuple[int, ...]
 
 
-def point_loop(loop: NativeLoop, operands: Sequence[Node]) -> PointLoop:
-    """The launches of a native loop over these nodes, whose constants may say how many steps it takes."""
+def point_loop(loop: NativeLoop, operands: Sequence[Node], wanted: frozenset[int]) -> PointLoop:
+    """The launches of a native loop over these nodes, whose constants may say how many steps it takes.
+
+    wanted: the carried values of which something reads the result.  Where one launch takes all steps, its outputs are
+    these and the tables, and what is a constant before the loop is no memory but a part of the text.
+    """
+    all_results = tuple([k for k, each in enumerate(loop.carried) if not each.is_fixed])
     numbers = {k: constant_integer(node) for k, node in enumerate(operands)}
     known = {k: number for k, number in numbers.items() if number is not None}
     bound, unread = bound_of_steps(loop, known), unread_tables(loop, known)
     steps = max(1, TARGET.launch_operations // max(1, loop.cost()))
     if bound is None or bound > TARGET.max_loop_launches * steps:
-        return PointLoop(program(loop, steps, True, unread), None)
+        return PointLoop(program(loop, steps, True, unread), None, all_results)
     least = max(1, min(bound, steps))
-    return PointLoop(program(loop, least, False, unread), max(1, -(-bound // least)))
+    launches = max(1, -(-bound // least))
+    if launches > 1 or not wanted:
+        return PointLoop(program(loop, least, False, unread), launches, all_results)
+    constants = {k: _repeated_constant(node) for k, node in enumerate(operands)}
+    initial = tuple([(k, raw) for k, raw in constants.items() if raw is not None])
+    wanted |= {write.number for write in loop.writes}
+    results = tuple([k for k in all_results if k in wanted])
+    return PointLoop(program(loop, least, False, unread, frozenset(results), initial), 1, results)
+
+
+def _repeated_constant(node: Node) -> bytes | None:
+    """The bytes of the constant that each element of an array is; None for other nodes."""
+    if isinstance(node.op, ops.BroadcastInDim):
+        (node,) = node.operands
+    is_one = isinstance(node.op, ops.Constant) and node.tensor_type.size == 1
+    return node.op.raw if is_one and isinstance(node.op, ops.Constant) else None
+
+
+def unread_inputs(loop: PointLoop) -> set[int]:
+    """The carried values whose memory no launch reads."""
+    if loop.launches != 1:
+        return set()
+    read = {value.attribute.buffer for phase in loop.kernel.phases for value in loads_of(phase)}
+    return {k for k, buffer in enumerate(loop.kernel.inputs) if buffer not in read}
 
 
 @lru_cache(1024)
-def program(loop: NativeLoop, most_steps: int, tells: bool, unread: frozenset[int] = frozenset()) -> Kernel:
+def program(
+    loop: NativeLoop,
+    most_steps: int,
+    tells: bool,
+    unread: frozenset[int] = frozenset(),
+    wanted: frozenset[int] | None = None,
+    initial: tuple[tuple[int, bytes], ...] = (),
+) -> Kernel:
     """The loop program of at most so many steps of a native loop.
 
-    tells: whether it has an output for whether there may be more; unread: tables of which each element is written.
+    tells: whether it has an output for whether there may be more; unread: tables of which each element is written;
+    wanted: the carried values that are outputs, tables among them, None for all that change; initial: the bytes of the
+    element that carried values begin with, where that is known.
     """
-    return verify(_Builder(loop, most_steps, tells, unread).kernel())
+    return verify(_Builder(loop, most_steps, tells, unread, wanted, dict(initial)).kernel())
 
 
 def unread_tables(loop: NativeLoop, known: Mapping[int, int]) -> frozenset[int]:
@@ -131,18 +172,32 @@ def _conjuncts(condition: Value) -> list[Value]:
 
 
 class _Builder:
-    def __init__(self, loop: NativeLoop, most_steps: int, tells: bool, unread: frozenset[int]) -> None:
+    def __init__(
+        self,
+        loop: NativeLoop,
+        most_steps: int,
+        tells: bool,
+        unread: frozenset[int],
+        wanted: frozenset[int] | None,
+        initial: Mapping[int, bytes],
+    ) -> None:
         self.loop, self.values = loop, loop.values
-        self.most_steps, self.unread = most_steps, unread
+        self.most_steps, self.unread, self.initial = most_steps, unread, initial
         dtypes = [register_dtype(each.dtype) for each in loop.carried]
         rows = list(enumerate(zip(dtypes, loop.carried, strict=True)))
         self.before = [Buffer(f"p{k}", dtype, each.size, "in") for k, (dtype, each) in rows]
         self.after = {
-            k: Buffer(f"q{k}", dtype, each.size, "out") for k, (dtype, each) in rows if not each.is_fixed
+            k: Buffer(f"q{k}", dtype, each.size, "out")
+            for k, (dtype, each) in rows
+            if not each.is_fixed and (wanted is None or k in wanted)
         }
+        self.points = [k for k in loop.points() if k in self.after]
+        self.scalars = [k for k in loop.scalars() if k in self.after]
         self.more = Buffer("more", BOOL, 1, "out") if tells else None
+        self.has_scalars = bool(self.scalars or self.more or not all(write.wide for write in loop.writes))
         #: The steps of the point that takes most.
-        self.longest = Buffer("longest", INT64, 1, "scratch") if loop.alive is not None else None
+        counts = loop.alive is not None and self.has_scalars
+        self.longest = Buffer("longest", INT64, 1, "scratch") if counts else None
 
     def kernel(self) -> Kernel:
         phases = [self._copy(write.number) for write in self.loop.writes if write.number not in self.unread]
@@ -150,9 +205,9 @@ class _Builder:
             zero = self.values.constant(0, INT64)
             begin = Store(self.longest, Affine(), zero)
             phases.append(self._grid(1, lambda _: [begin]))
-        if self.loop.has_points():
+        if self.points or self.longest or any(write.wide for write in self.loop.writes):
             phases.append(self._grid(self.loop.count, self._point))
-        if self.loop.scalars() or self.more or not all(write.wide for write in self.loop.writes):
+        if self.has_scalars:
             phases.append(self._grid(1, self._scalars))
         outputs = (*self.after.values(), *([self.more] if self.more else []))
         scratch = () if self.longest is None else (self.longest,)
@@ -187,8 +242,8 @@ class _Builder:
             moving = [mask if not end else ~mask for mask, end in loop.done.items()]
             condition = condition & reduce(Value.__or__, moving)
         writes = [write for write in loop.writes if write.wide]
-        steps = _StepLoop(self, point, condition, loop.points(), writes)
-        stores = [steps.store(self.after[k], Affine(((point, 1),)), k) for k in loop.points()]
+        steps = _StepLoop(self, point, condition, self.points, writes)
+        stores = [steps.store(self.after[k], Affine(((point, 1),)), k) for k in self.points]
         if self.longest is not None:
             stores.append(Store(self.longest, Affine(), steps.count(), Atomic.MAXIMUM))
         return [steps.loop, *stores]
@@ -198,12 +253,12 @@ class _Builder:
         loop, one = self.loop, Affine()
         assert loop.going is not None
         writes = [write for write in loop.writes if not write.wide]
-        steps = _StepLoop(self, point, loop.going, loop.scalars(), writes)
+        steps = _StepLoop(self, point, loop.going, self.scalars, writes)
         if self.longest is not None:
             longest = steps.carry(load(self.values, self.longest, one))
             assert steps.loop.condition is not None
             steps.loop.condition = steps.loop.index.lt(longest) & steps.loop.condition
-        stores = [steps.store(self.after[k], one, k) for k in loop.scalars()]
+        stores = [steps.store(self.after[k], one, k) for k in self.scalars]
         if self.more is not None:
             stores.append(Store(self.more, one, steps.count().eq(self.most_steps)))
         return [steps.loop, *stores]
@@ -236,7 +291,11 @@ class _StepLoop:
         for k, (argument, result) in names.items():
             following = native.following[k]
             assert following is not None
-            initial = load(self.values, builder.before[k], self._offset_of_own(k))
+            buffer, raw = builder.before[k], builder.initial.get(k)
+            if raw is not None and len(raw) == buffer.dtype.itemsize:
+                initial = self.values.constant_of_bytes(raw, buffer.dtype)
+            else:
+                initial = load(self.values, buffer, self._offset_of_own(k))
             self.loop.carries.append(Carry(initial, argument, self._move(following), result))
             self.results[k] = result
         self.loop.condition = self._move(condition)

@@ -8,7 +8,7 @@ stored so need not be loaded again, nor stored if nothing else loads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import prod
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
@@ -32,11 +32,17 @@ from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.ir.types import Ints
 
 
-def merge_phases(kernel: Kernel, values: Values) -> list[Loop]:
-    """The phases of a program, those that can follow one another in each row as one."""
+def merge_phases(
+    kernel: Kernel, values: Values, overwritable: Sequence[Collection[int]] | None = None
+) -> list[Loop]:
+    """The phases of a program, those that can follow one another in each row as one.
+
+    overwritable: for each output the numbers of the inputs that it may lie over; None for those of its size.
+    """
     merged: list[Loop] = []
+    in_place = _buffers_in_place(kernel, overwritable)
     for phase in kernel.phases:
-        pair = _Pair(kernel, values, merged[-1], phase) if merged else None
+        pair = _Pair(kernel, values, merged[-1], phase, in_place) if merged else None
         if pair is not None and pair.can_be_one():
             merged[-1] = pair.as_one()
         else:
@@ -51,6 +57,19 @@ def merge_phases(kernel: Kernel, values: Values) -> list[Loop]:
 def _is_needed(store: Store, loaded: set[Buffer]) -> bool:
     """Whether something is read that a store wrote."""
     return store.buffer.role != "scratch" or store.buffer in loaded
+
+
+def _buffers_in_place(kernel: Kernel, overwritable: Sequence[Collection[int]] | None) -> set[Buffer]:
+    """The outputs that may lie over an input, and these inputs."""
+    buffers: set[Buffer] = set()
+    for number, output in enumerate(kernel.outputs):
+        if overwritable is None:
+            inputs = [each for each in kernel.inputs if each.nbytes == output.nbytes]
+        else:
+            inputs = [kernel.inputs[k] for k in overwritable[number]]
+        if inputs:
+            buffers.update(inputs, (output,))
+    return buffers
 
 
 def _address(buffer: Buffer, offset: Affine) -> tuple[object, ...]:
@@ -72,8 +91,11 @@ def _extents(loops: Iterable[Loop]) -> Ints:
 class _Pair:
     """Two phases, one after the other."""
 
-    def __init__(self, kernel: Kernel, values: Values, first: Loop, second: Loop) -> None:
+    def __init__(
+        self, kernel: Kernel, values: Values, first: Loop, second: Loop, in_place: set[Buffer]
+    ) -> None:
         self.kernel, self.values, self.phases = kernel, values, (first, second)
+        self.in_place = in_place
         self.word = _word(first)
         self.rows, own = grid_loops(first), grid_loops(second)
         #: How many loops of the second phase are rows: none where there is one row.
@@ -127,14 +149,13 @@ class _Pair:
 
     def _may_overwrite(self) -> bool:
         """Whether an output may lie where an input does: each row reads and writes its own part of both."""
-        sizes = {each.nbytes for each in self.kernel.outputs}
         strides = set()
         for phase in self.phases:
             stores, loads = _accesses(phase)
             accesses = [(store.buffer, store.offset) for store in stores]
             accesses += [(load.attribute.buffer, offset_of(load)) for load in loads]
             for buffer, offset in accesses:
-                if buffer.role in ("in", "out") and buffer.nbytes in sizes:
+                if buffer in self.in_place:
                     strides.add(self._row_bytes(buffer, self._move_offset(offset)))
         return None not in strides and len(strides) <= 1
 
