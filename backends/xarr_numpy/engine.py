@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
+from xarr.compiler.plan.planner import plan
 from xarr.errors import BackendError
 from xarr.ir import ops
-from xarr.ir.graph import Graph
+from xarr.ir.graph import Graph, Node, parameter
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from xarr_numpy.compiled.kernel import CompiledKernel
     from xarr_numpy.compiled.loops.iterated_kernel import IteratedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
-    from xarr_numpy.compiled.plans.native_step import NativeLoopStep
+    from xarr_numpy.compiled.plans.native_step import NativeLoopStep, NativePlan
 
 #: Kernels that are kept.
 KEPT: Final = 1024
@@ -127,7 +128,6 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | IteratedKernel, Ch
     return form and (loop_kernel(form[0]), form[1])
 
 
-@lru_cache(KEPT)
 def native_loop_step(step: LoopStep) -> NativeLoopStep | str:
     """A loop of a plan, with all that is inside, as a function of arrays; else the step without code, and why."""
     from xarr_numpy.compiled.plans.native_step import NativeLoopStep
@@ -137,6 +137,22 @@ def native_loop_step(step: LoopStep) -> NativeLoopStep | str:
         return NativeLoopStep(step, schedule())
     except NotNative as error:
         return str(error)
+
+
+@lru_cache(KEPT)
+def native_loop_if_any(loop: ops.While) -> NativePlan | None:
+    """A loop whose operations are in no groups as a function of arrays; None if a step of it has no machine code."""
+    from xarr_numpy.compiled.plans.native_step import NativePlan
+    from xarr_numpy.compiled.plans.plan_code import NotNative
+
+    state = [parameter(node.type) for node in loop.body.parameters]
+    node, count = Node(ops.While(loop.cond, loop.body), tuple(state)), len(state)
+    results = [node] if count == 1 else [Node(ops.GetTupleElement(k), (node,)) for k in range(count)]
+    graph = stage.fuse(Graph(state, results), PROCESSOR, schedule, hot=True)
+    try:
+        return NativePlan(plan(graph, schedule=schedule, target=PROCESSOR), schedule())
+    except NotNative:
+        return None
 
 
 @lru_cache(KEPT)

@@ -55,7 +55,8 @@ def while_loop_then(
             count(1)
     native = engine.loop_kernel_if_any(loop)
     if native is None:
-        return while_loop(cond, body, *state, count=count)
+        program = None if count is not None else engine.native_loop_if_any(loop)
+        return while_loop(cond, body, *state, count=count) if program is None else program.call(*state)
     kernel, checked = native
     wanted = range(len(state))
     if checked is None:

@@ -43,10 +43,12 @@ class Slot:
     * "arena" - the arena, "pool", "share" - the threads and the function by which they share a phase,
     * "fixed" - carried value `number`, which no iteration changes; "in place" - its only array,
     * "state", "next", "spare" - the array that it is in, that of the next iteration, and that of the one after it,
-    * "constant" - the elements of `constant`.
+    * "constant" - the elements of `constant`, "result" - result `number` of a plan.
     """
 
-    kind: Literal["arena", "pool", "share", "fixed", "in place", "state", "next", "spare", "constant"]
+    kind: Literal[
+        "arena", "pool", "share", "fixed", "in place", "state", "next", "spare", "constant", "result"
+    ]
     number: int = 0
     constant: ops.Constant | None = None
 

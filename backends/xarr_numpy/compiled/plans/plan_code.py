@@ -45,8 +45,8 @@ class NotNative(Exception):
 
 
 @dataclass(frozen=True)
-class LoopCode:
-    """The module of a loop.
+class PlanCode:
+    """The module of a loop, or of a plan.
 
     * `slots` - what the table holds, `arena` - the bytes of the arena,
     * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
@@ -60,9 +60,14 @@ class LoopCode:
     failure: int
 
 
-def emit(step: program_plan.LoopStep, schedule: Schedule) -> LoopCode:
+def emit(step: program_plan.LoopStep, schedule: Schedule) -> PlanCode:
     """The module of a loop; raises NotNative if there is a step without machine code in it."""
-    return _PlanCode(schedule).loop_code(step)
+    return _PlanWriter(schedule).loop_code(step)
+
+
+def emit_plan(plan: Plan, schedule: Schedule) -> PlanCode:
+    """The module of a plan, of which `run` gives 0; raises NotNative as `emit`."""
+    return _PlanWriter(schedule).plan_code(plan)
 
 
 @dataclass(frozen=True)
@@ -77,7 +82,7 @@ class _Frame:
         return self.plan.buffers[number].type.nbytes
 
 
-class _PlanCode(FunctionCode):
+class _PlanWriter(FunctionCode):
     """Writes the function of a loop."""
 
     def __init__(self, schedule: Schedule) -> None:
@@ -88,13 +93,29 @@ class _PlanCode(FunctionCode):
 
     # --- the function --------------------------------------------------------------------------------------
 
-    def loop_code(self, step: program_plan.LoopStep) -> LoopCode:
+    def loop_code(self, step: program_plan.LoopStep) -> PlanCode:
+        self._begin(max(step.cond.layout.arena, step.body.layout.arena))
+        self._outermost(step)
+        return self._module()
+
+    def plan_code(self, plan: Plan) -> PlanCode:
+        self._begin(plan.layout.arena)
+        arguments = [self.slot(Slot("fixed", k)) for k in range(len(plan.parameters))]
+        targets = [
+            None if number in plan.parameters else self.slot(Slot("result", k))
+            for k, number in enumerate(plan.results)
+        ]
+        self.plan(plan, arguments, targets, 0)
+        self.write("ret i64 0")
+        return self._module()
+
+    def _begin(self, arena: int) -> None:
         self.slot(Slot("arena"))
         self.entry[-1] = "%arena" + self.entry[-1][self.entry[-1].index(" ") :]
-        self.arena = aligned_size(max(step.cond.layout.arena, step.body.layout.arena))
-        self.failure = self.arena
-        self.arena += aligned_size(8)
-        self._outermost(step)
+        self.failure = aligned_size(arena)
+        self.arena = self.failure + aligned_size(8)
+
+    def _module(self) -> PlanCode:
         body = "\n".join(
             each if each.endswith(":") else f"  {each}"
             for each in [*self.entry, "br label %begin", "begin:", *self.lines]
@@ -105,13 +126,8 @@ class _PlanCode(FunctionCode):
             f"  store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8\n{body}\n"
             "raise:\n  ret i64 -1\n}\n"
         )
-        return LoopCode(
-            self.functions.module() + HELPERS + text,
-            tuple(self.slots),
-            self.arena,
-            tuple(self.checks),
-            self.failure,
-        )
+        module = self.functions.module() + HELPERS + text
+        return PlanCode(module, tuple(self.slots), self.arena, tuple(self.checks), self.failure)
 
     def _outermost(self, step: program_plan.LoopStep) -> None:
         """The loop whose arrays stand in the table."""

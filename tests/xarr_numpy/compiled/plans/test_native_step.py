@@ -281,6 +281,44 @@ def test_chunks_join(monkeypatch: pytest.MonkeyPatch) -> None:
         agree(repeat(sums, steps), whole(3, 3), whole(3, 3))
 
 
+@pytest.mark.parametrize("step", [rows, sums, products, pick, until_small])
+def test_a_loop_that_python_began_goes_on_in_machine_code(
+    monkeypatch: pytest.MonkeyPatch, step: Callable[..., Any]
+) -> None:
+    from xarr_numpy import engine
+    from xarr_numpy.ops import control
+
+    monkeypatch.setattr(control, "PROCESSOR", PROCESSOR.replace(max_python_iterations=2))
+    made, compile_loop = [], engine.native_loop_if_any
+
+    def keep(op: Any) -> Any:
+        made.append(compile_loop(op))
+        return made[-1]
+
+    monkeypatch.setattr(engine, "native_loop_if_any", keep)
+
+    def function(steps: Any, x: Any, y: Any) -> Any:
+        state = lax.while_loop(
+            lambda s: s[0] < steps,
+            lambda s: (s[0] + 1, *step(lax.min(s[0], 4), s[1], s[2])),
+            (0 * steps, x, y),
+        )
+        return state[1:]
+
+    shape = (7, 7) if step in (rows, products, sums) else (5,)
+    x, y = whole(*shape), whole(*shape)
+    for steps in (0, 1, 2, 3, 7):
+        results = []
+        for fusion in ("off", "auto"):
+            with xarr.config(fusion=fusion):
+                arguments = [xarr.asarray(each) for each in (steps, x, y)]
+                results.append([np.asarray(each) for each in function(*arguments)])
+        for one, other in zip(*results, strict=True):
+            assert_same(one, other)
+    assert step is rows or made  # rows are points
+    assert all(each is not None for each in made)
+
+
 def without_end(x: Any, y: Any) -> Any:
     return lax.while_loop(lambda s: xarr.sum(s[0]) < 100, lambda s: sums(0, *s), (x, y))
 
