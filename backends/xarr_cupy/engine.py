@@ -16,7 +16,7 @@ import numpy as np
 
 from xarr.base.progress import ProgressCallback, StepCounter
 from xarr.compiler.loop_ir.loops import Kernel
-from xarr.compiler.plan.program_plan import LibraryCall, Plan
+from xarr.compiler.plan.program_plan import LibraryCall, Plan, Step, Update
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
 from xarr.ir.graph import Node
@@ -31,6 +31,7 @@ from xarr_cupy.runtime.command_builder import (
     CommandList,
     ProgramMemory,
     kernel_of_operation,
+    kernel_of_update,
     root_of,
 )
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
@@ -82,16 +83,28 @@ class DeviceProgram:
 
     def _standalone_kernels(self) -> dict[Kernel, Node]:
         """The loop programs of operations that are part of no group, each with the first node that it computes."""
-        nodes = [
-            step.node for plan in self.plan.walk() for step in plan.steps if isinstance(step, LibraryCall)
-        ]
         kernels: dict[Kernel, Node] = {}
-        for node in nodes:
-            types = tuple([operand.type for operand in node.operands])
-            kernel = kernel_of_operation(node.op, types, self._options.target)
-            if kernel is not None and not libraries.multiplies(node) and not libraries.computes(node):
-                kernels.setdefault(kernel.program, node)
+        for plan in self.plan.walk():
+            for step in plan.steps:
+                kernel = self._standalone_kernel(plan, step)
+                if kernel is not None:
+                    kernels.setdefault(kernel, step.node)
         return kernels
+
+    def _standalone_kernel(self, plan: Plan, step: Step) -> Kernel | None:
+        """The loop program of a step that is one operation, if it has one."""
+        node = step.node
+        if (
+            not isinstance(step, LibraryCall | Update)
+            or libraries.multiplies(node)
+            or libraries.computes(node)
+        ):
+            return None
+        types, target = tuple([operand.type for operand in node.operands]), self._options.target
+        if isinstance(step, Update) and plan.buffers[step.outputs[0]].base is not None:
+            return kernel_of_update(node.op, types, target)
+        kernel = kernel_of_operation(node.op, types, target)
+        return None if kernel is None else kernel.program
 
     @property
     def text(self) -> str:

@@ -17,7 +17,7 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.program_plan import Plan, Step
-from xarr.compiler.schedules.gpu.builders import computes, program_of
+from xarr.compiler.schedules.gpu.builders import computes, program_of, program_of_update
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -102,6 +102,12 @@ def kernel_of_operation(op: Op, types: tuple[Type, ...], target: GpuTarget) -> S
     operands = [parameter(type) for type in types]
     node = Node(op, tuple(operands))
     return kernel_of_graph(Graph(operands, [node]), target) if computes(node) else None
+
+
+@lru_cache(1024)
+def kernel_of_update(op: Op, types: tuple[Type, ...], target: GpuTarget) -> Kernel:
+    """The loop program that writes an update into the array that it changes; it takes the other operands."""
+    return program_of_update(Node(op, tuple([parameter(type) for type in types])), target)
 
 
 class ProgramMemory:
@@ -277,6 +283,9 @@ class PlanCommands(ABC):
             case program_plan.CheckStep() if not step.outputs:
                 assert step.call is not None
                 self.out.add(Checking(self.node_to_blame(step.node), step.call, inputs))
+            case program_plan.Update() if outputs[0].location == inputs[0].location:
+                kernel = self.kernel_of_update(step.node)
+                self.launch(step.node, kernel, [*inputs[1:], *outputs], workspace)
             case program_plan.PlanCall():
                 self.call(step, inputs, outputs, workspace)
             case program_plan.Branch():
@@ -338,6 +347,9 @@ class PlanCommands(ABC):
             self.launch_alone(node, kernel, inputs, outputs)
         elif any(type.size for type in flatten_types([node.type])):
             self.out.add(Computing(blamed, node, compute_by_host, inputs, targets))
+
+    def kernel_of_update(self, node: Node) -> Kernel:
+        return kernel_of_update(node.op, tuple([each.type for each in node.operands]), self.options.target)
 
     def _kernel_of(self, node: Node) -> StandaloneKernel | None:
         return kernel_of_operation(node.op, tuple([each.type for each in node.operands]), self.options.target)

@@ -49,7 +49,8 @@ class EmulatedDriver:
     """One of two devices, which runs the threads of a kernel one after the other, in one of three orders.
 
     `launches` counts kernels, `products` calls of cuBLAS, `copies` those from the other device, `waits` those of the
-    host without a copy; `blocks` bounds grids, so that threads have several points.
+    host without a copy, `copies_inside` those inside of the device; `blocks` bounds grids, so that threads have several
+    points.
     With `races` a kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
 
@@ -62,6 +63,7 @@ class EmulatedDriver:
     ) -> None:
         self.order, self.blocks, self.races, self.ordinal = order, blocks, races, ordinal
         self.texts: dict[str, None] = {}
+        self.copies_inside = 0
         self.launches = self.downloads = self.uploads = self.products = self.copies = self.waits = 0
 
     def at(self, ordinal: int) -> EmulatedDriver:
@@ -99,6 +101,7 @@ class EmulatedDriver:
         self.waits += 1
 
     def copy(self, target: int, source: int, nbytes: int) -> None:
+        self.copies_inside += 1
         ctypes.memmove(target, source, nbytes)
 
     def copy_from(self, target: int, origin: Driver, source: int, nbytes: int) -> None:

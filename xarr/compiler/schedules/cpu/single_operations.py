@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from xarr.compiler.fusion.window_work import free_dimensions
-from xarr.compiler.loop_ir.elements import row_major
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Runs, Store, in_threads
+from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.passes.inner_products import split_product
 from xarr.compiler.schedule import Kind, Schedule
@@ -76,20 +75,10 @@ def _fused_product(node: Node, graph: Graph, schedule: Schedule) -> ops.Fusion |
 
 def _update(node: Node) -> Kernel:
     """Store the update where it lies in the result."""
-    array, update, *starts = node.operands
-    loops = _LaneLoops(Graph([update, *starts], [update, *starts]), RULES)
-    out = Buffer("out0", loops.inputs[0].dtype, array.tensor_type.size, "out")
-    lasts = [whole - size for whole, size in zip(array.shape, update.shape, strict=True)]
-
-    def store(index: tuple[Affine, ...]) -> Sequence[Store]:
-        rows = zip(index, movement.clamped_starts(loops, starts, lasts), strict=True)
-        offset = row_major(array.shape, tuple(own + start for own, start in rows))
-        return [Store(out, offset, loops.at(update, index))]
-
-    loops.label = node.op.called
-    loops.phase(update.shape, store)
-    in_threads(loops.phases)
-    return Kernel(tuple(loops.inputs), (out,), (), (), loops.phases)
+    operands = node.operands[1:]
+    kernel = movement.update_in_place(_LaneLoops(Graph(operands, operands), RULES), node)
+    in_threads(kernel.phases)
+    return kernel
 
 
 class _LaneLoops(SerialLoops):

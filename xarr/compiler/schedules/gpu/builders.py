@@ -11,7 +11,7 @@ from xarr.compiler.schedule import Builder, Kind, Schedule
 from xarr.compiler.schedules.gpu import products, scatters, select_and_scatter, sorts, windows
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
-from xarr.compiler.schedules.serial import builders
+from xarr.compiler.schedules.serial import builders, movement
 from xarr.compiler.schedules.serial.serial_loops import Rule
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -40,6 +40,12 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
 def program_of(graph: Graph, target: GpuTarget = TARGET) -> Kernel:
     """The loop program of a graph of nodes each of which `computes` accepts."""
     return GridLoops(graph, RULES, target).kernel()
+
+
+def program_of_update(node: Node, target: GpuTarget) -> Kernel:
+    """The program of a `DynamicUpdateSlice` whose result holds the array already; it takes the other operands."""
+    operands = node.operands[1:]
+    return movement.update_in_place(GridLoops(Graph(operands, operands), RULES, target), node)
 
 
 def computes(node: Node) -> bool:

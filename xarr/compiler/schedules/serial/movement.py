@@ -10,7 +10,7 @@ from functools import partial
 
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major, split_axes, strides
-from xarr.compiler.loop_ir.loops import Affine
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
 from xarr.compiler.schedules.serial.windows import remove_holes
@@ -89,6 +89,25 @@ def dynamic_update_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
         return inside.select(loops.at(update, own, inside), loops.at(array, index, predicate))
 
     return [source]
+
+
+def update_in_place(loops: SerialLoops, node: Node) -> Kernel:
+    """The program that stores an update where it lies in a result that holds the array already.
+
+    loops: of the operands of the node but for the array, which the program does not read.
+    """
+    array, update, *starts = node.operands
+    out = Buffer("out0", loops.inputs[0].dtype, array.tensor_type.size, "out")
+    lasts = [whole - size for whole, size in zip(array.shape, update.shape, strict=True)]
+
+    def store(index: Index) -> Sequence[Store]:
+        rows = zip(index, clamped_starts(loops, starts, lasts), strict=True)
+        offset = row_major(array.shape, tuple(own + start for own, start in rows))
+        return [Store(out, offset, loops.at(update, index))]
+
+    loops.label = node.op.called
+    loops.phase(update.shape, store)
+    return Kernel(tuple(loops.inputs), (out,), (), (), loops.phases)
 
 
 def map_elements(loops: SerialLoops, node: Node) -> Sequence[Source]:
