@@ -21,9 +21,9 @@ from xarr.arrays.operators import (
     in_place,
     is_operand,
     operator,
+    raise_to_power,
     reflect,
     repeating,
-    square_or_power,
 )
 from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent_names import ABSENT, AbsentAttributes
@@ -422,13 +422,13 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
     __truediv__, __rtruediv__, __itruediv__ = arithmetic("/", elementwise.divide)
     __floordiv__, __rfloordiv__, __ifloordiv__ = arithmetic("//", division.floor_divide)
     __mod__, __rmod__, __imod__ = arithmetic("%", division.remainder)
-    __rpow__, __ipow__ = reflect("**", elementwise.pow), in_place("**", square_or_power)
+    __rpow__, __ipow__ = reflect("**", elementwise.pow), in_place("**", raise_to_power)
 
     def __pow__(self, other: ArrayLike, modulo: Any = None) -> Array:
         """self ** other, by `xarr.pow`; InputError for a modulo."""
         if modulo is not None:
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
-        return square_or_power(self, other) if is_operand(other) else NotImplemented
+        return raise_to_power(self, other) if is_operand(other) else NotImplemented
 
     __and__, __rand__, __iand__ = arithmetic("&", elementwise.bitwise_and)
     __or__, __ror__, __ior__ = arithmetic("|", elementwise.bitwise_or)

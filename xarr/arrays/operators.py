@@ -9,7 +9,7 @@ import numpy as np
 
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
+from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
@@ -56,19 +56,26 @@ def compute(function: Callable[[Any, Any], R], left: Any, right: Any) -> R:
         raise
 
 
-def square_or_power(x1: Array, x2: ArrayLike) -> Array:
-    """x1 ** x2 for the operator: of complex numbers and the Python int 2 their square, as NumPy's operator has it.
+def raise_to_power(x1: Array, x2: ArrayLike) -> Array:
+    """x1 ** x2 for the operator, which has functions of its own for some Python numbers, as NumPy's operator.
 
-    The bits are those of x1 * x1, and not of `power`, whose product is not NumPy's.
+    They give other results than `power` for infinities and -0.0, and other last bits: sqrt(-0.0) is -0.0.
+    Source: NumPy, `fast_scalar_power` in `number.c`.
     """
-    return (
-        elementwise.square(x1)
-        if type(x2) is int and x2 == 2 and x1.dtype in COMPLEX
-        else elementwise.power(x1, x2)
-    )
+    if type(x2) in (int, float) and x1.dtype.kind in "fc":
+        function = _POWERS.get((type(x2), x2))
+        if function is not None:
+            return function(x1)
+    return elementwise.power(x1, x2)
 
 
-square_or_power.__name__ = "pow"  # as help of the operators has it
+#: What the operator computes for these Python numbers, of floats and complex numbers.
+_POWERS: Final[dict[tuple[type, float], Callable[[Array], Array]]] = {
+    (int, 2): elementwise.square,
+    (int, -1): elementwise.reciprocal,
+    (float, 0.5): elementwise.sqrt,
+}
+raise_to_power.__name__ = "pow"  # as help of the operators has it
 
 
 def _name_method(method: Method, name: str, summary: str) -> Method:

@@ -464,3 +464,34 @@ def test_the_operator_multiplies_complex_numbers_by_themselves(dtype: str) -> No
         assert_same(xarr.jit(square)(z), xarr.jit(lambda z: z * z)(z))
 
     assert "stablehlo.power" in str(xarr.lower(lambda z: z**3, z))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+def test_the_operator_has_functions_of_its_own_for_roots_and_reciprocals_as_numpys(dtype: str) -> None:
+    part = np.finfo(dtype).dtype
+    special = [0.0, -0.0, 1.5, -2.0, np.inf, -np.inf, np.nan, np.finfo(part).max, -np.finfo(part).tiny]
+    values = np.array(special, part)
+    if dtype.startswith("complex"):
+        pairs = np.stack([each.ravel() for each in np.meshgrid(special, special)], -1).astype(part)
+        drawn = np.random.default_rng(5).normal(size=(1000, 2)).astype(part)
+        values = np.concatenate([pairs, drawn]).view(dtype).ravel()
+    x = xarr.asarray(values)
+    with np.errstate(all="ignore"):
+        inverses, roots = values**-1, values**0.5
+    for invert, root in (
+        (lambda x: x**-1, lambda x: x**0.5),
+        (lambda x: operator.ipow(x.copy(), -1), lambda x: operator.ipow(x.copy(), 0.5)),
+    ):
+        for call in (lambda function: function, xarr.jit):
+            assert_same(call(invert)(x), inverses)
+            assert_same(call(root)(x), call(xarr.sqrt)(x))
+            # Of finite complex numbers compiled loops round their last bits in another way.
+            result = np.asarray(call(root)(x))
+            for own, wanted in ((result.real, roots.real), (result.imag, roots.imag)):
+                is_exact = ~np.isfinite(roots) | (wanted == 0)
+                assert_same(own[is_exact], wanted[is_exact])
+    for power in (lambda x: x**0.5, lambda x: x**-1):
+        assert "stablehlo.power" not in str(xarr.lower(power, x))
+    # Numbers of other types are powers there too.
+    for power in (lambda x: x**-1.0, lambda x: x ** np.float64(0.5), lambda x: xarr.power(x, 0.5)):
+        assert "stablehlo.power" in str(xarr.lower(power, x))

@@ -288,10 +288,23 @@ def square(x: ArrayLike, /) -> Array:
 def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x; for integers the whole part of it, and -1 (all bits set) for 0.
 
+    Of complex numbers the bits are NumPy's: of 0 both parts are NaN, of infinities 0.
     Source: NumPy and Array API, `reciprocal`.
     """
     array = as_numbers(x)
+    if array.dtype in COMPLEX:
+        return _complex_reciprocal(array)
     return lax.div(1, array) if array.dtype in INTEGER else divide(1, array)
+
+
+def _complex_reciprocal(x: Array) -> Array:
+    """1 / x, without overflow where that fits.  Source: Smith, "Algorithm 116: Complex division", CACM 5:8 (1962)."""
+    real, imag = lax.real(x), lax.imag(x)
+    is_wide, one = lax.le(lax.abs(imag), lax.abs(real)), lax.full_like(real, 1)
+    ratio = lax.select(is_wide, lax.div(imag, real), lax.div(real, imag))
+    divisor = lax.select(is_wide, lax.add(real, lax.mul(imag, ratio)), lax.add(lax.mul(real, ratio), imag))
+    top, bottom = lax.select(is_wide, one, ratio), lax.select(is_wide, lax.neg(ratio), lax.neg(one))
+    return lax.complex(lax.div(top, divisor), lax.div(bottom, divisor))
 
 
 @ufunc
