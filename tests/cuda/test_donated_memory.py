@@ -11,11 +11,13 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.cuda.emulator.module import ORDERS
 from tests.cuda.test_cupy_backend import device
 from xarr import lax
 from xarr.arrays import device_memory
 from xarr.errors import BroadcastError, DonationError, TooLargeError
 from xarr.runtime import dlpack
+from xarr_cupy import libraries
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -99,6 +101,40 @@ def test_an_update_of_an_array_that_is_needed_copies_it_in_one_pass(cupy: Any) -
     assert (device(cupy).copies_inside, device(cupy).launches) == (before, launches + 1)
     assert_same(same, LARGE)
     assert_same(y, np.concatenate([LARGE[:5], np.zeros(3), LARGE[8:]]))
+
+
+#: Scatters into an array, and how many kernels they take where nothing needs that array any more.
+SCATTERS = {
+    "atomically": (lambda x, i, u: x.at[i].max(u, mode="drop"), 1),
+    "the last one": (lambda x, i, u: x.at[i].set(u, mode="drop"), 3),
+    "into what is computed": (lambda x, i, u: (x * 2).at[i].max(u, mode="drop"), 2),
+    "in their order, without merges": (lambda x, i, u: x.at[i].add(u, mode="drop"), 2),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("name", SCATTERS)
+def test_scatters_into_donated_memory_copy_nothing(
+    name: str, order: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, launches = SCATTERS[name]
+    monkeypatch.setattr(device(cupy), "order", order)
+    rng = np.random.default_rng(2)
+    updates = rng.integers(-9, LARGE.size + 9, 1000), rng.normal(size=1000)
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(function(*map(xarr.asarray, (LARGE, *updates))))
+    if "order" in name:
+        monkeypatch.setattr(libraries, "MIN_SORTED", 64)
+    device(cupy).races = True
+    compiled = xarr.jit(function, donate_argnums=0)
+    others = [xarr.asarray(each).evaluate() for each in updates]
+    for _ in range(2):
+        x = (xarr.asarray(LARGE) * 1.0).evaluate()
+        address, before = address_of(x), device(cupy).launches
+        result = compiled(x, *others).evaluate()
+        assert device(cupy).launches - before == launches
+        assert address_of(result) == address
+        assert_same(result, wanted)
 
 
 def test_what_others_see_is_not_written_over(cupy: Any) -> None:

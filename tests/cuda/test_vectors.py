@@ -141,6 +141,41 @@ def test_the_index_of_a_row_is_read_once_for_a_vector() -> None:
     assert "vectors<" not in emit(program_of(graph), any_sizes=True).text
 
 
+def take(x: Any, i: Any) -> Any:
+    return x.at[i].get(mode="clip")
+
+
+@pytest.mark.parametrize(
+    ("function", "types", "options", "wanted"),
+    [
+        (take, ["f32[200000000,16]", "s32[1000]"], {}, "in0[16ll * v"),
+        (take, ["f32[2000000000,16]", "s64[1000000]"], {}, "vectors<4>(in0)[4ll * v"),
+        (take, ["f32[2000000000,16]", "s64[1000000]"], {"has_vectors": False}, "in0[16ll * v"),
+        (take, ["f32[2000000000,16]", "s64[1000000]"], {"any_sizes": True}, "int64 stride"),
+        (take, ["f32[50,16]", "s32[300000000]"], {}, "for (int64 i = (int64)blockIdx.x"),
+        (take, ["f32[50,16]", "s32[300000000]"], {"any_sizes": True}, "for (int64 i = (int64)blockIdx.x"),
+        (take, ["f32[4000000000]", "s64[10]"], {}, "> 3999999999ll ? 3999999999ll : v"),
+        (
+            lambda x, i: lax.dynamic_slice(x, (i, 0), (1000, 16)),
+            ["f32[200000000,16]", "s32[]"],
+            {},
+            "in0[i + 16ll * v",
+        ),
+        (
+            lambda x, i: xarr.concatenate([x, x[: 2**20]], axis=0),
+            ["f32[2000000000,2]", "s32[]"],
+            {},
+            "for (int64 i = (int64)blockIdx.x",
+        ),
+    ],
+)
+def test_offsets_behind_2_to_the_31_are_long(
+    function: Any, types: list[str], options: dict[str, bool], wanted: str
+) -> None:
+    graph: Any = xarr.jit(function).lower(*types).stage("decomposed")
+    assert wanted in emit(program_of(graph), **options).text
+
+
 class LentMemory:
     """An array as another library shows it to CUDA."""
 

@@ -20,6 +20,8 @@ from xarr.compiler.loop_ir.loops import (
     Runs,
     copied_buffers,
     grid_loops,
+    loads_of,
+    offset_of,
 )
 from xarr_cupy.codegen.block_kernels import BlockPrinter, WarpPrinter
 from xarr_cupy.codegen.kernel_calls import DECLARATION, KernelCall, KernelSource
@@ -51,11 +53,20 @@ def emit(
     calls = []
     for number, (printer, definition) in enumerate(_print_phases(kernel, any_sizes, has_vectors)):
         name = names.setdefault(definition, f"xarr_{len(names)}")
-        arguments, copied = tuple(printer.sizes.arguments.values()), _copied_scratch(kernel, number)
-        label = kernel.phases[number].label
-        is_wide = isinstance(printer, VectorPrinter)
+        copied = _copied_scratch(kernel, number)
         calls.append(
-            KernelCall(name, printer.buffers, printer.blocks, copied, arguments, definition, label, is_wide)
+            KernelCall(
+                name,
+                printer.buffers,
+                printer.blocks,
+                copied,
+                tuple(printer.sizes.arguments.values()),
+                definition,
+                kernel.phases[number].label,
+                isinstance(printer, VectorPrinter),
+                frozenset() if copied is None else _inputs_before(kernel, copied),
+                copied_buffers(kernel.phases[number]),
+            )
         )
     names = {_under_conditions(rest, conditions): name for rest, name in names.items()}
     body = "\n".join([f"{DECLARATION} {name}{rest}" for rest, name in names.items()])
@@ -110,6 +121,31 @@ def _copied_scratch(kernel: Kernel, number: int) -> Buffer | None:
         return None
     later = kernel.phases[number + 1 :]
     copies = [copied_buffers(phase) for phase in later]
-    written = {store.buffer for phase in later for loop in phase.walk() for store in loop.stores()}
+    written = {buffer for phase in later for buffer in _written_by(phase)}
     is_again = any(other is not None and other[1] is pair[1] for other in copies)
     return None if is_again or pair[1] in written else pair[1]
+
+
+def _inputs_before(kernel: Kernel, scratch: Buffer) -> frozenset[Buffer]:
+    """The inputs that nothing reads once a scratch buffer is written, but its elements those that they become."""
+    number, first = next(
+        (number, phase) for number, phase in enumerate(kernel.phases) if scratch in _written_by(phase)
+    )
+    read = {load.attribute.buffer for phase in kernel.phases[number + 1 :] for load in loads_of(phase)}
+    # In a loop inside an element may be read again.
+    is_plain = list(first.walk()) == grid_loops(first) and _written_by(first) == {scratch}
+    offsets = [(store.offset.constant, dict(store.offset.terms)) for store in grid_loops(first)[-1].stores()]
+    for load in loads_of(first):
+        own = offset_of(load)
+        if not is_plain or any(each != (own.constant, dict(own.terms)) for each in offsets):
+            read.add(load.attribute.buffer)
+    alike = [
+        each
+        for each in kernel.inputs
+        if (each.size, each.dtype.itemsize) == (scratch.size, scratch.dtype.itemsize)
+    ]
+    return frozenset(alike) - read
+
+
+def _written_by(phase: Loop) -> set[Buffer]:
+    return {store.buffer for loop in phase.walk() for store in loop.stores()}

@@ -28,6 +28,8 @@ class KernelCall:
     * `blocks` - how many run it,
     * `copied` - the scratch buffer that it copies to an output, the first of its buffers, if it does nothing else.  It
       may be left out where the output has the memory of the scratch buffer,
+    * `over` - the inputs whose memory that scratch buffer may have: nothing reads them once it is written,
+    * `copies` - the buffer that it fills with another one, and that, if it does nothing else,
     * `definition` - the text of the kernel from behind its name on,
     * `label` - the operations that it computes, for comments,
     * `has_vectors` - whether its buffers must lie at multiples of `VECTOR_NBYTES`.
@@ -41,6 +43,8 @@ class KernelCall:
     definition: str = ""
     label: str = ""
     has_vectors: bool = False
+    over: frozenset[Buffer] = frozenset()
+    copies: tuple[Buffer, Buffer] | None = None
 
 
 @dataclass(frozen=True)

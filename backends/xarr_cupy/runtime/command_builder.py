@@ -476,11 +476,16 @@ def launches_of(
     for buffer in kernel.scratch:
         locations[buffer] = workspace
         workspace = workspace.plus(aligned_size(buffer.nbytes))
-    calls = source.calls
-    # Copies to an output are spared where what is copied can be computed there: not over an input.
-    if not {locations[each] for each in kernel.inputs} & {locations[each] for each in kernel.outputs}:
-        locations |= {each.copied: locations[each.buffers[0]] for each in calls if each.copied is not None}
-        calls = tuple([each for each in calls if each.copied is None])
+    calls = []
+    for call in source.calls:
+        # Copies to an output are spared where what is copied can be computed there.
+        if call.copied is not None:
+            output = locations[call.buffers[0]]
+            if call.over.issuperset([each for each in kernel.inputs if locations[each] == output]):
+                locations[call.copied] = output
+                continue
+        calls.append(call)
+    calls = [each for each in calls if each.copies is None or len({locations[x] for x in each.copies}) > 1]
     return [
         KernelLaunch(
             module,
