@@ -48,7 +48,9 @@ _SCHEDULES: Final = {
 
 
 def _sorts_updates(node: Node, is_deterministic: bool) -> bool:
-    """Whether CUB sorts the updates of a scatter first."""
+    """Whether CUB sorts the updates of a scatter of one array first."""
+    if len(node.operands) != 3:
+        return False
     many = node.operands[1].tensor_type.size >= libraries.MIN_SORTED
     return many and computes(node) and needs_order(node, is_deterministic)
 

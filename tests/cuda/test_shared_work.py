@@ -502,3 +502,19 @@ def test_results_over_operands_that_other_rows_read_are_not_joined(cupy: Any) ->
         device(cupy).order = order
         result = np.asarray(compiled(xarr.asarray(x) * 1.0, xarr.asarray(x)))
         np.testing.assert_allclose(result, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_updates_of_several_arrays_are_not_sorted_by_a_library(
+    cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "MIN_SORTED", 2)
+    dims = lax.ScatterDimensionNumbers((), (0,), (0,))
+    arrays = normal(9), np.arange(20)[:, None] % 11, normal(20)
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        return lax.scatter_with((x, x), i, (u, u), lambda a, b: (a[0] + b[0], a[1] * b[1]), dims)
+
+    with xarr.use_backend("numpy"):
+        wanted = [np.asarray(each) for each in function(*map(xarr.asarray, arrays))]
+    for each, other in zip(xarr.jit(function)(*map(xarr.asarray, arrays)), wanted, strict=True):
+        assert_same(np.asarray(each), other)
