@@ -204,6 +204,30 @@ def test_reduced_tiles_compile(name: str, dtype: str) -> None:
         check(text, ["sm_90"])
 
 
+@pytest.mark.parametrize("dtype", ["int32", "float32", "bfloat16"])
+def test_large_tiles_keep_half_of_the_threads(dtype: str) -> None:
+    """Tiles of 128 rows: four blocks of 256 threads fit into the registers of a multiprocessor."""
+    element = np.zeros((), "float32" if dtype == "bfloat16" else dtype)
+    x, y = (xarr.astype(np.broadcast_to(element, shape), dtype) for shape in ((2048, 2048), (2048, 2048)))
+    texts = [text_of(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), x, y)]
+    image, kernel = (
+        xarr.astype(np.broadcast_to(element, shape), dtype) for shape in ((8, 56, 56, 64), (3, 3, 64, 256))
+    )
+    layout = ("NHWC", "HWIO", "NHWC")
+    texts.append(
+        text_of(
+            lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=layout),
+            image,
+            kernel,
+        )
+    )
+    for text in texts:
+        for architecture in ("sm_80", "sm_90"):
+            usages = nvrtc.usage_of(text, architecture, OPTIONS)
+            assert max(each.registers for each in usages) <= 64
+            assert not any(each.stack or each.spills for each in usages)
+
+
 @pytest.mark.parametrize("shape", [(5, 300), (20, 64)])
 def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
     for function in (softmax, layer_norm):

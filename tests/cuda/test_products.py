@@ -21,6 +21,7 @@ from xarr import lax
 from xarr.compiler.loop_ir.loops import LoopError, Runs
 from xarr.compiler.loop_ir.verifier import verify
 from xarr.compiler.schedules.gpu.builders import program_of
+from xarr.compiler.schedules.gpu.target import GpuTarget
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -130,3 +131,141 @@ def test_a_block_shares_nothing_that_differs_from_thread_to_thread() -> None:
     fill.body.append(type(store)(store.buffer, store.offset, lockstep.index.convert(store.buffer.dtype)))
     with pytest.raises(LoopError, match="L10: a block shares what differs from thread to thread"):
         verify(kernel)
+
+
+# --- what follows, and bounds of floats -------------------------------------------------------------------------
+
+
+def finish(x: Any, bias: Any, residual: Any) -> Any:
+    """A bias of features, a relu, a scale and a residual."""
+    return xarr.maximum(x + bias, 0) * 3 + residual
+
+
+#: Products and convolutions with what follows, and the shapes of arguments: factors, bias, residual.
+FOLLOWED: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
+    "product": (
+        lambda x, y, b, r: finish(contract((1,), (0,))(x, y), b, r),
+        ((300, 19), (19, 500), (500,), (300, 500)),
+    ),
+    "convolution": (
+        lambda x, w, b, r: finish(convolve(x, w), b[:, None, None], r),
+        ((2, 3, 36, 36), (17, 3, 3, 3), (17,), (2, 17, 36, 36)),
+    ),
+    "features last": (
+        lambda x, w, b, r: finish(CONVOLUTIONS["features last"][0](x, w), b, r),
+        ((2, 36, 36, 5), (3, 3, 5, 17), (17,), (2, 36, 36, 1)),
+    ),
+    "two results": (
+        lambda x, y, b, r: (
+            contract((1,), (0,))(x, y) + b,
+            xarr.astype(finish(contract((1,), (0,))(x, y), b, r), "int8"),
+        ),
+        ((300, 19), (19, 500), (500,), (300, 1)),
+    ),
+}
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_what_follows_is_computed_where_a_tile_is_stored(
+    name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, shapes = xarr.jit(FOLLOWED[name][0]), FOLLOWED[name][1]
+    rng = np.random.default_rng(len(name))
+    arrays = [rng.integers(-9, 9, shape).astype("int32") for shape in shapes]
+    with xarr.use_backend("numpy"):
+        wanted = [np.asarray(each) for each in as_tuple(function(*map(xarr.asarray, arrays)))]
+    for order in ORDERS:
+        monkeypatch.setattr(device(cupy), "order", order)
+        results = as_tuple(function(*map(xarr.asarray, arrays)))
+        for got, each in zip(results, wanted, strict=True):
+            assert np.asarray(got).tobytes() == each.tobytes(), order
+    operands = list(map(xarr.asarray, arrays))
+    xarr.block_until_ready(operands)
+    before, device(cupy).races = device(cupy).launches, True
+    xarr.block_until_ready(function(*operands))
+    assert device(cupy).launches == before + 1
+
+
+def as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def test_a_donated_residual_is_read_before_it_is_written(cupy: Any) -> None:
+    function, shapes = FOLLOWED["product"]
+    rng = np.random.default_rng(1)
+    arrays = [rng.integers(-9, 9, shape).astype("int32") for shape in shapes]
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(function(*map(xarr.asarray, arrays)))
+    result = xarr.jit(function, donate_argnums=3)(*map(xarr.asarray, arrays))
+    assert np.asarray(result).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["features first", "strides, holes and negative padding", "one element"])
+def test_sums_of_floats_keep_their_bounds(name: str, dtype: str, cupy: Any) -> None:
+    """Terms are added up one by one, in float32 of narrower floats, which are rounded once."""
+    rng = np.random.default_rng(7)
+    function, *shapes = CONVOLUTIONS[name]
+    arrays = [xarr.astype(xarr.asarray(rng.normal(size=shape)), dtype) for shape in shapes]
+    got = np.asarray(xarr.astype(xarr.jit(function)(*arrays), "float64"))
+    with xarr.use_backend("numpy"):
+        wide = [xarr.asarray(np.asarray(each).astype("float64")) for each in arrays]
+        exact, sizes = np.asarray(function(*wide)), np.asarray(function(*[abs(each) for each in wide]))
+    terms, wide_eps = np.prod(shapes[1][1:]), np.finfo("float64" if dtype == "float64" else "float32").eps
+    bound = terms * wide_eps * sizes
+    if dtype in ("float16", "bfloat16"):
+        bound = bound + float(lax_eps(dtype)) * abs(exact)
+    assert (abs(got - exact) <= bound + 1e-300).all()
+
+
+def lax_eps(dtype: str) -> float:
+    """Half of a unit in the last place, relative to a number at most."""
+    return 2.0 ** {"float16": -11, "bfloat16": -8}[dtype]
+
+
+def test_many_tiles_have_more_rows(cupy: Any) -> None:
+    """Tiles of 128 rows where there are enough of them, and the bits of the CPU there too."""
+    rng = np.random.default_rng(3)
+    x, y = (rng.integers(-9, 9, shape).astype("int32") for shape in ((4000, 9), (9, 1030)))
+    graph = graph_of(contract((1,), (0,)), x, y)
+    assert program_of(graph).phases[0].extent == -(-4000 // 128)
+    assert program_of(graph_of(contract((1,), (0,)), x[:1000], y)).phases[0].extent == -(-1000 // 64)
+    result = np.asarray(xarr.jit(contract((1,), (0,)))(xarr.asarray(x), xarr.asarray(y)))
+    np.testing.assert_array_equal(result, x @ y)
+
+
+@pytest.mark.parametrize("name", ["tiles that stick out", "features first", "features last"])
+def test_tiles_of_more_rows_have_no_race(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("min_large_tiles", "min_product_tiles"):
+        monkeypatch.setattr(GpuTarget, limit, 1)
+    x, y = arrays_of(name, "int32")
+    function = xarr.jit(lambda x, y: CASES[name][0](x, y) - 1)
+    device(cupy).races = True
+    result = np.asarray(function(xarr.asarray(x), xarr.asarray(y)))
+    (text,) = [each for each in device(cupy).texts if "__shared__" in each]
+    assert f"[{16 * (128 + 4)}];" in text
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(function(xarr.asarray(x), xarr.asarray(y)))
+    assert result.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(
+    "shapes", [((0, 9), (9, 70)), ((300, 0), (0, 500)), ((300, 9), (9, 0)), ((1, 9), (9, 5000))]
+)
+def test_products_without_elements_or_lines(shapes: tuple[tuple[int, int], ...], cupy: Any) -> None:
+    x, y = (np.ones(shape, "int32") for shape in shapes)
+    np.testing.assert_array_equal(
+        np.asarray(xarr.jit(contract((1,), (0,)))(xarr.asarray(x), xarr.asarray(y))), x @ y
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["tiles that stick out", "features first", "strides, holes and negative padding"]
+)
+def test_sizes_of_tiles_may_be_arguments(name: str, cupy: Any) -> None:
+    arrays = arrays_of(name, "int32")
+    got = np.asarray(CASES[name][0](*map(xarr.asarray, arrays)))
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(CASES[name][0](*map(xarr.asarray, arrays)))
+    assert got.tobytes() == wanted.tobytes()

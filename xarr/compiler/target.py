@@ -145,9 +145,10 @@ class Target:
     #: Matrices from which threads share products of small ones, and rows that share what is read of the right one.
     min_matrices: int = 4
     min_matrix_rows: int = 4
-    #: Terms of products that need not be stored when they are reduced, elements of the product from which that
-    #: pays, and how many of them a reduction combines.
+    #: Terms of products that need not be stored when they are reduced, rows and columns and elements of the product
+    #: from which that pays, and how many of them a reduction combines.
     max_inner_terms: int = 64
+    min_inner_lines: int = 1
     min_unstored_elements: int = 2**16
     min_reduced_products: int = 64
     #: Classes between which a product with a one-hot matrix is a scatter: with fewer the product is as fast, with

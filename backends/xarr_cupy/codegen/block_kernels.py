@@ -186,8 +186,9 @@ class BlockPrinter(WarpPrinter):
         self.shared = [each for each in kernel.locals if each.memory is Memory.SHARED and each in used]
 
     def shared_arrays(self) -> list[str]:
+        """The declarations of what a block shares, where words of 16 bytes may be read at once."""
         return [
-            f"    __shared__ {type_name(each.dtype)} {each.name}[{self.elements_of(each)}];"
+            f"    __shared__ __align__(16) {type_name(each.dtype)} {each.name}[{self.elements_of(each)}];"
             for each in self.shared
         ]
 

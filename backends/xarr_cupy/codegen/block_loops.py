@@ -17,7 +17,7 @@ from xarr_cupy.codegen.spelling import helpers_of, type_name
 
 #: The name of the kernel.
 NAME: Final = "xarr_loop"
-_SHARED: Final = re.compile(r"__shared__ (\w+) \w+\[(\d+)\]")
+_SHARED: Final = re.compile(r"__shared__ (?:__align__\(16\) )?(\w+) \w+\[(\d+)\]")
 #: Bytes of the types whose names are not NumPy's.
 _WIDTHS: Final = {"float": 4, "double": 8}
 

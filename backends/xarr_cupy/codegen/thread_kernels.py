@@ -392,6 +392,9 @@ class ThreadPrinter:
         else:
             extent, index = self.extent(loop), self.new(loop.index.attribute)
             number = "int" if self.is_narrow(loop.index) else "int64"
+            if loop.is_of_tile and rows:
+                # Of all terms of a tile at once the compiler would keep too much in registers.
+                self.line("#pragma unroll 4")
             self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
             self.names[loop.index] = index
         for carry, name in rows:

@@ -27,7 +27,7 @@ ORDERS: Final = ("forward", "backward", "shuffled")
 _KERNEL: Final = re.compile(
     r'extern "C" __global__ void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)', re.S
 )
-_SHARED: Final = re.compile(r"__shared__\s+([\w ]+?)\s+(\w+)\[(\d+)\];")
+_SHARED: Final = re.compile(r"__shared__\s+(?:__align__\(16\)\s+)?([\w ]+?)\s+(\w+)\[(\d+)\];")
 _BARRIER: Final = re.compile(r"__sync|__shfl")
 _EXPORTED: Final = 'extern "C" __attribute__((visibility("default")))'
 

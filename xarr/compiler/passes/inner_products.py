@@ -50,7 +50,13 @@ def _is_short(node: Node, target: Target) -> bool:
     terms = prod(lhs.shape[axis] for axis in op.lhs_contracting_dimensions)
     size = node.tensor_type.size
     small = 8 * max(lhs.tensor_type.size, rhs.tensor_type.size) <= size * terms
+    free = (
+        _free(lhs, op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
+        _free(rhs, op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
+    )
+    rows, columns = (prod(x.shape[axis] for axis in axes) for x, axes in zip((lhs, rhs), free, strict=True))
     pays = 0 < terms <= target.max_inner_terms and size >= target.min_unstored_elements
+    pays = pays and min(rows, columns) >= target.min_inner_lines
     return lhs.dtype == rhs.dtype == node.dtype and pays and small
 
 

@@ -139,28 +139,54 @@ class PairTiles:
         # Neighbouring threads have neighbouring columns, along the last axis of the result.
         last = int(len(fold.shape) - 1 in fold.sides[1]) if columns is None else columns
         self.threads = isqrt(self.target.block_threads)
-        is_small = sum(register_dtype(each).itemsize for each in fold.held) <= 8
-        is_real = all(each.dtype.kind != "c" for each in fold.factors)
-        own = self.target.product_side if is_small and is_real else 2
-        self.sides = tuple(
-            _Side(k, fold.sides[k], prod(fold.sizes(fold.sides[k])), own, own * self.threads, k != last)
-            for k in (1 - last, last)
-        )
+        self.sides = self._sides(last, self._own(last, stores=columns is None))
         self.count, depth = prod(fold.terms), 1
         while depth < min(self.count, self.target.product_terms):
             depth *= 2
         self.depth = depth
 
+    def _own(self, last: int, stores: bool) -> tuple[int, int]:
+        """Rows and columns of a thread: as many as registers hold beside what else it needs.
+
+        Of sums of products in 4 bytes more, where that leaves tiles for all processors.
+        """
+        target, fold = self.target, self.fold
+        nbytes = sum(register_dtype(each).itemsize for each in fold.held)
+        if nbytes > 8 or any(each.dtype.kind == "c" for each in fold.factors):
+            return 2, 2
+        if stores and fold.ignores_zeros and nbytes <= 4:
+            own = target.many_product_rows, target.product_side
+            tiles = [each.tiles for each in self._sides(last, own)]
+            if prod([*fold.sizes(fold.batch), *tiles]) >= target.min_large_tiles:
+                return own
+        return target.product_side, target.product_side
+
+    def _sides(self, last: int, own: tuple[int, int]) -> tuple[_Side, _Side]:
+        """Both sides, first that of a thread's rows, of which a thread has so many lines; `last` is the second one."""
+        rows, columns = (
+            _Side(k, axes, prod(self.fold.sizes(axes)), count, count * self.threads, k != last)
+            for k, axes, count in (
+                (k, self.fold.sides[k], n) for k, n in zip((1 - last, last), own, strict=True)
+            )
+        )
+        return rows, columns
+
     def pays(self, min_terms: int) -> bool:
         """Whether there are terms and lines that fill tiles, tiles for all processors, and memory for them."""
         tiles = prod([*self.fold.sizes(self.fold.batch), *[each.tiles for each in self.sides]])
-        nbytes = sum(register_dtype(each.dtype).itemsize for each in self.fold.factors) + 1
         return (
             self.count >= min_terms
             and min(each.lines for each in self.sides) >= self.target.min_product_side
             and tiles >= self.target.min_product_tiles
-            and 2 * nbytes * self.depth * max(each.stride for each in self.sides) <= self.target.local_bytes
+            and self._shared_bytes <= self.target.local_bytes // 2
         )
+
+    @property
+    def _shared_bytes(self) -> int:
+        """Bytes of shared memory that a tile takes."""
+        rows = [(each.dtype.itemsize, self.sides[self._side_of(each)]) for each in self.fold.factors]
+        rows += [(1, rows[0][1])] if self._has_mask else []
+        return sum(itemsize * self.depth * side.stride for itemsize, side in rows)
 
     def add_outputs(self, outputs: Sequence[Output]) -> None:
         """Add a phase with a block for each tile, which stores elements of outputs."""
@@ -261,7 +287,7 @@ class PairTiles:
         if self.count % depth and not fold.ignores_zeros:
             extent = self._part_of(Affine(((chunk.index, 1),)), depth, self.count)
         term = Loop(index_value(self.values, "term"), extent, is_of_tile=True)
-        chunk.body += [*self._fill(tile, chunk.index), term]
+        chunk.body += [self._fill(tile, chunk.index), term]
         number = Affine(((chunk.index, depth), (term.index, 1)))
         results = []
         for line in [(row, column) for row in lines[0] for column in lines[1]]:
@@ -306,28 +332,33 @@ class PairTiles:
             parts |= self._split(side, number)
         return self._index(tile.batch, parts)
 
-    def _fill(self, tile: _Tile, chunk: Value) -> list[Loop]:
-        """Loops of the block that read what all factors of a tile need for some terms, one for each size of side."""
-        loops: dict[int, Loop] = {}
-        for number, (factor, array) in enumerate(zip(self.fold.factors, tile.factors, strict=True)):
-            side = self.sides[self._side_of(factor)]
-            count = side.size * self.depth
-            new = Loop(index_value(self.values, "element"), count, Runs.BLOCK, is_of_tile=True)
-            loop = loops.setdefault(count, new)
-            # Neighbouring threads read neighbours.
-            line, term = (
-                (loop.index.rem(side.size), loop.index / side.size)
-                if self._nearest[number] is None
-                else (loop.index / self.depth, loop.index.rem(self.depth))
-            )
-            at = (Affine(((term, side.stride), (line, 1))),)
-            own = tile.numbers[self._side_of(factor)] * side.size + Affine(((line, 1),))
-            value, exists = self._element(factor, side, tile.batch, own, chunk * self.depth + term)
-            loop.body.append(array.store(at, value))
-            if tile.mask is not None and number == 0:
-                is_there = self.values.constant(True, BOOL) if exists is None else exists
-                loop.body.append(tile.mask.store(at, is_there))
-        return list(loops.values())
+    def _fill(self, tile: _Tile, chunk: Value) -> Loop:
+        """A loop of the block that reads what all factors of a tile need for some terms."""
+        sizes = [self.sides[self._side_of(each)].size * self.depth for each in self.fold.factors]
+        loop = Loop(index_value(self.values, "element"), min(sizes), Runs.BLOCK, is_of_tile=True)
+        for number, size in enumerate(sizes):
+            for first in range(0, size, min(sizes)):
+                loop.body += self._fill_element(tile, number, loop.index + first, chunk)
+        return loop
+
+    def _fill_element(self, tile: _Tile, number: int, element: Value, chunk: Value) -> list[Store]:
+        """The stores of an element of the factor of a number, and of whether it exists."""
+        factor = self.fold.factors[number]
+        k = self._side_of(factor)
+        side = self.sides[k]
+        # Neighbouring threads read neighbours.
+        line, term = (
+            (element.rem(side.size), element / side.size)
+            if self._nearest[number] is None
+            else (element / self.depth, element.rem(self.depth))
+        )
+        at = (Affine(((term, side.stride), (line, 1))),)
+        own = tile.numbers[k] * side.size + Affine(((line, 1),))
+        value, exists = self._element(factor, side, tile.batch, own, chunk * self.depth + term)
+        stores = [tile.factors[number].store(at, value)]
+        if tile.mask is not None and number == 0:
+            stores.append(tile.mask.store(at, self.values.constant(True, BOOL) if exists is None else exists))
+        return stores
 
     def _element(
         self, factor: Factor, side: _Side, batch: Index, line: Affine, term: Value
