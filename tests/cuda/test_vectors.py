@@ -131,6 +131,14 @@ def test_what_does_not_lie_side_by_side_is_stored_alone(function: Any, types: li
     assert "vectors<" not in emit(program_of(graph)).text
 
 
+@needs_compiler
+@pytest.mark.parametrize("axis", [0, 1])
+def test_an_index_that_is_stored_keeps_its_axis(axis: int, cupy: Any) -> None:
+    shape = (4, BUSY)
+    result = np.asarray(lax.broadcasted_iota("int64", shape, axis))
+    np.testing.assert_array_equal(result, np.indices(shape)[axis])
+
+
 def test_the_index_of_a_row_is_read_once_for_a_vector() -> None:
     graph: Any = (
         xarr.jit(lambda x, i: x.at[i].get(mode="clip")).lower("bf16[50,64]", "s32[65536]").stage("decomposed")

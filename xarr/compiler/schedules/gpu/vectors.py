@@ -72,7 +72,7 @@ def _join(loops: list[Loop], stores: list[Store], values: Values) -> tuple[list[
     factors = [dict(offset.terms) for offset in (*offsets, *[store.offset for store in stores])]
     count, extent = first.max_iterations, second.max_iterations
     are_apart = any(each.get(first.index, 0) != each.get(second.index, 0) * extent for each in factors)
-    if are_apart and count > 1 and extent > 1:
+    if (are_apart and count > 1 and extent > 1) or any(store.value in both for store in stores):
         return None
     joined = Loop(index_value(values, "point"), count * extent, second.runs)
     counted = second.index if extent > 1 else first.index
