@@ -121,7 +121,7 @@ def _copied_scratch(kernel: Kernel, number: int) -> Buffer | None:
         return None
     later = kernel.phases[number + 1 :]
     copies = [copied_buffers(phase) for phase in later]
-    written = {buffer for phase in later for buffer in _written_by(phase)}
+    written = {buffer for phase in later for buffer in _buffers_of_stores(phase)}
     is_again = any(other is not None and other[1] is pair[1] for other in copies)
     return None if is_again or pair[1] in written else pair[1]
 
@@ -129,11 +129,11 @@ def _copied_scratch(kernel: Kernel, number: int) -> Buffer | None:
 def _inputs_before(kernel: Kernel, scratch: Buffer) -> frozenset[Buffer]:
     """The inputs that nothing reads once a scratch buffer is written, but its elements those that they become."""
     number, first = next(
-        (number, phase) for number, phase in enumerate(kernel.phases) if scratch in _written_by(phase)
+        (number, phase) for number, phase in enumerate(kernel.phases) if scratch in _buffers_of_stores(phase)
     )
     read = {load.attribute.buffer for phase in kernel.phases[number + 1 :] for load in loads_of(phase)}
     # In a loop inside an element may be read again.
-    is_plain = list(first.walk()) == grid_loops(first) and _written_by(first) == {scratch}
+    is_plain = list(first.walk()) == grid_loops(first) and _buffers_of_stores(first) == {scratch}
     offsets = [(store.offset.constant, dict(store.offset.terms)) for store in grid_loops(first)[-1].stores()]
     for load in loads_of(first):
         own = offset_of(load)
@@ -147,5 +147,5 @@ def _inputs_before(kernel: Kernel, scratch: Buffer) -> frozenset[Buffer]:
     return frozenset(alike) - read
 
 
-def _written_by(phase: Loop) -> set[Buffer]:
+def _buffers_of_stores(phase: Loop) -> set[Buffer]:
     return {store.buffer for loop in phase.walk() for store in loop.stores()}
