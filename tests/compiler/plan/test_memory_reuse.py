@@ -339,6 +339,26 @@ def test_random_programs_need_no_more_than_numpy(first: int, monkeypatch: pytest
         assert peak(fused).total <= peak(plain, overwrites=False).total
 
 
+def test_a_few_more_bytes_beside_large_arrays_keep_no_group_away() -> None:
+    def walk(moves: xarr.Array, draws: xarr.Array) -> Any:
+        def step(carry: Any, drawn: Any) -> Any:
+            (x, now, total), (move, draw) = carry, drawn
+            proposed = x + 0.5 * move
+            new = (1 - proposed[:, 0]) ** 2 / 2 + 2 * (proposed[:, 1] - proposed[:, 0] ** 2) ** 2
+            accepted = draw < now - new
+            x = xarr.where(accepted[:, None], proposed, x)
+            return (x, xarr.where(accepted, new, now), total + x), None
+
+        zeros = xarr.zeros((32, 2))
+        return xarr.lax.scan(step, (zeros, xarr.full(32, 0.5), zeros), (moves, draws))[0][2]
+
+    counts = [
+        str(xarr.lower(walk, f"f64[{steps},32,2]", f"f64[{steps},32]").stage("fused")).count("call @fusion")
+        for steps in (300, 3000)  # the latter of more than `spare_bytes`
+    ]
+    assert counts[0] == counts[1] > 3
+
+
 @given(st.integers(0, 2**32))
 @settings(max_examples=25, deadline=None)
 def test_random_programs_write_over_arguments(seed: int) -> None:
