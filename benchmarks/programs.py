@@ -283,6 +283,12 @@ def summary(lines: Sequence[Line]) -> list[str]:
     for family, programs in FAMILIES.items():
         groups[family] = [line for line in lines if line.name in {program.name for program in programs}]
     result += [f"  {name:22}" + _means(group) for name, group in groups.items() if group]
+    peers = {peer: sum(line.best(names) is None for line in lines) for peer, names in PEERS.items()}
+    result += [
+        f"  {count} lines have no time of {peer}: there the best is that of the others"
+        for peer, count in peers.items()
+        if count
+    ]
     ratios = [(ratio, k) for k, line in enumerate(lines) if (ratio := line.ratio(ALL_PEERS)) is not None]
     below = sum(ratio < 0.3 for ratio, _ in ratios)
     result += ["", f"{below} of {len(ratios)} lines below 0.3; the worst:"]

@@ -136,6 +136,11 @@ def test_the_summary_compares_the_best_of_each_side(modules: Any) -> None:
     text = "\n".join(programs.summary([line]))
     assert "best 0.2  numpy 1.6  numba 0.4  jax 0.2  eager/numpy 0.1" in text
     assert "1 of 1 lines below 0.3" in text
+    assert "have no time of" not in text
+    without = programs.Line(
+        "heat", 32, 1, {"numpy": 8.0, "numba": 4.0, "xarr": 5.0}, reasons={"jax": "more than 30 s"}
+    )
+    assert "1 lines have no time of jax" in "\n".join(programs.summary([line, without]))
     line.reasons["xarr"] = "refused"
     assert "heat 32, 1 threads: xarr: refused" in "\n".join(programs.summary([line]))
 
