@@ -91,6 +91,7 @@ def test_checks_of_numbers_can_fail() -> None:
 
 #: Numbers of modules that describe no machine, by module and name, and why.
 OTHERS = {
+    "compiler/fusion/form_groups.py": {"MORE_MEMORY": "how little more memory users do not notice"},
     "compiler/fusion/groups.py": {
         "ONE": "a mark",
         "INNER": "axes of inner reductions are counted from here on",
@@ -109,6 +110,7 @@ OTHERS = {
         "NOTHING": "a mark",
         "_MAX_DISTANCE": "what int32 counts",
     },
+    "compiler/schedules/cpu/single_operations.py": {"_KEPT": "loop programs that are kept"},
     "compiler/schedules/gpu/scatters.py": {"_MOST": "what int64 counts"},
     "compiler/schedules/gpu/tiles.py": {"SIDE": "lanes of a warp, which CUDA fixes"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
@@ -120,6 +122,8 @@ OTHERS = {
         "MOST_STEPS": "what int64 counts",
     },
     "compiled/loops/sequential.py": {"_KEPT": "programs that are kept"},
+    "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
+    "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/threads/phases.py": {"ELEMENTS": "nanoseconds as `workers` counts them"},
     "compiled/threads/work_sharing.py": {
         **dict.fromkeys(("_OPEN", "_CALLER_SLEEPS"), "bits of a word"),
