@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = CHECKOUT / "docs" / "backends.md"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
-from tests.support.graphs import CASES  # noqa: E402
-from xarr.backend import get  # noqa: E402
-from xarr.compiler.schedules.gpu.builders import computes  # noqa: E402
-from xarr.ir import ops  # noqa: E402
-from xarr.ir.graph import Graph, Node, element_types  # noqa: E402
-from xarr.ir.types import TensorType  # noqa: E402
-from xarr_cupy import host, libraries  # noqa: E402
+from tests.support.gpu_operations import Way, ways  # noqa: E402
+from xarr.dtypes import COMPLEX, FLOAT, SIGNED, SUB_BYTE, TABLE, UNSIGNED  # noqa: E402
 
 START: Final = "<!-- Written by docs/make_backends.py from here on. -->"
 _HEAD: Final = f"""\
@@ -26,62 +23,71 @@ _HEAD: Final = f"""\
 
 ## Who computes what on a GPU
 
-By the graphs of `tests/support/graphs.py`, an operation on its own: *kernel* is one of `xarr_cupy`, which in a group
-with others is one with theirs, to the bit what the compiled CPU engine gives where [Accuracy beside XLA](accuracy.md)
-has its bound; a library is named; *host* is the NumPy backend, by the table above; *parts* are the operations that it
-is defined by; *graphs* is what runs others, whose operations are found here, and of which the host may read a number;
-*memory* is what needs no computation; – is in none of the graphs. All kernels are emulated or compiled only, and what
-libraries compute is unproved.
+By the graphs of `tests/support/graphs.py` with every element type that their operations accept. "By" says who computes
+an operation on its own:
 
-| operation | integers, bools | floats | complex |
-| --- | --- | --- | --- |
+* *kernel*: one of `xarr_cupy`, which in a group with others is one with theirs;
+* a library by its name; *host*: the NumPy backend, by the table above;
+* *parts*: the operations that it is defined by; *graphs*: what runs others, whose operations are found here, and of
+  which the host may read a number; *memory*: nothing is to be computed.
+
+"Max ULP" is the largest distance from the exact result: 0 where it is exact, 0.5 where it is the nearest number. Of
+functions it is what was found of compiled loops on the CPU, by [Accuracy beside XLA](accuracy.md); of complex numbers
+the bound of the tests, in ULP of the larger part; *sum*: that of a sum of so many terms, each of which is rounded
+once; –: that of the operations or of LAPACK's function behind it. Where a line names two, shapes or another element
+type decide.
+
+"Seen" says where: *emulated* has on the emulated device the bits of the compiled CPU engine, as
+`tests/cuda/test_operations.py` compares for each row, in numbers of every kind, empty arrays and scalars; *on the CPU*
+is computed there, and was tested there; of a library only what is asked of it was seen, with a *stand-in* that
+computes by NumPy. Nothing here was seen on a **real** device.
+
+| operation | element types | by | max ULP | seen |
+| --- | --- | --- | --- | --- |
 """
-_KINDS: Final = ("biu", "fV", "c")
+
+#: Element types by one word, longer lists first.
+_FLOAT8: Final = frozenset(row.dtype for row in TABLE if row.bits == 8 and row.dtype in FLOAT)
+_FAMILIES: Final[Mapping[str, frozenset[np.dtype[Any]]]] = {
+    "all": frozenset(row.dtype for row in TABLE),
+    "integers": SIGNED | UNSIGNED,
+    "floats": FLOAT,
+    "signed integers": SIGNED,
+    "unsigned integers": UNSIGNED,
+    "float8": _FLOAT8,
+    "less than 8 bits": frozenset(SUB_BYTE),
+    "complex": COMPLEX,
+}
 
 
 def text() -> str:
     """The page."""
     above = PAGE.read_text(encoding="utf-8").partition(START)[0]
-    columns_by_name: dict[str, list[set[str]]] = {}
-    for case in CASES.values():
-        for node in _nodes(case.graph):
-            for kind, who in zip(
-                _KINDS, columns_by_name.setdefault(node.op.name, [set(), set(), set()]), strict=True
-            ):
-                if _kind(node) in kind:
-                    who.add(computer_of(node))
-    rows = [
-        f"| `{name}` | {' | '.join(', '.join(sorted(who)) or '–' for who in columns)} |"
-        for name, columns in sorted(columns_by_name.items())
-    ]
-    return above + _HEAD + "\n".join(rows) + "\n"
+    return above + _HEAD + "".join(row for name, by_dtype in ways().items() for row in rows(name, by_dtype))
 
 
-def computer_of(node: Node) -> str:
-    """`kernel`, the name of a library, `host`, `parts`, `graphs` or `memory`."""
-    if not get("reference").supports(type(node.op)):
-        return "parts"
-    if libraries.computes(node):
-        return libraries.LIBRARIES[type(node.op)]
-    if computes(node):
-        return "kernel"
-    if node.op.runs_graphs:
-        return "graphs"
-    return "memory" if isinstance(node.op, ops.Tuple) or not any(host.reasons(node)) else "host"
+def rows(name: str, by_dtype: Mapping[np.dtype[Any], Way]) -> Iterator[str]:
+    """The lines of an operation, one for all element types that it is computed of in the same way."""
+    for number, way in enumerate(dict.fromkeys(by_dtype.values())):
+        types = [dtype for dtype, other in by_dtype.items() if other == way]
+        cells = [
+            "" if number else f"`{name}`",
+            ", ".join(families(types)),
+            ", ".join(way.computers),
+            way.ulp,
+            way.seen,
+        ]
+        yield f"| {' | '.join(cells)} |\n"
 
 
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """The operations of a graph, on arrays with elements."""
-    for node in graph.nodes:
-        types = [each for x in (node, *node.operands) for each in element_types(x.type)]
-        if node.operands and not any(isinstance(each, TensorType) and 0 in each.shape for each in types):
-            yield node
-
-
-def _kind(node: Node) -> str:
-    """The letter of the element type of the first array."""
-    types = [each for x in (*node.operands, node) for each in element_types(x.type)]
-    return next((each.dtype.kind for each in types if isinstance(each, TensorType)), " ")
+def families(types: Sequence[np.dtype[Any]]) -> list[str]:
+    """The element types in as few words as there are."""
+    words, rest = [], list(types)
+    for word, family in _FAMILIES.items():
+        if family <= set(rest):
+            words.append(word)
+            rest = [dtype for dtype in rest if dtype not in family]
+    return [*words, *map(str, rest)]
 
 
 if __name__ == "__main__":

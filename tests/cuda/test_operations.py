@@ -1,0 +1,97 @@
+"""Each operation of each element type on the emulated device has the bits of the compiled CPU engine.
+
+The graphs are those of `tests/support/graphs.py`, with all element types that their operations accept.  Element-wise
+operations get numbers of every kind: NaN, infinities, zeros of both signs, subnormal numbers, extremes.  A normal run
+takes a few element types of each operation, one of `--thorough` all.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.compare import assert_same
+from tests.support import fuzz
+from tests.support.gpu_operations import computer_of
+from tests.support.graph_parts import Case
+from tests.support.retyped_graphs import ELEMENTWISE, OTHERS, elementwise_case, typed_cases
+from xarr.backend import get
+from xarr.base.configuration import current as config
+from xarr.compiler.pipeline import make_program
+from xarr_cupy import host
+from xarr_cupy.codegen import emitter, spelling
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+
+NAMES = (*ELEMENTWISE, *OTHERS)
+#: Of so many element types in a row a normal run takes one.
+APART = 23
+
+
+def cases_of(name: str, is_thorough: bool) -> Iterator[tuple[str, Case]]:
+    """All cases of a name, or those whose numbers among all are some multiples."""
+    for number, (dtype, case) in enumerate(typed_cases(name)):
+        if is_thorough or (number + 7 * NAMES.index(name)) % APART == 0:
+            yield str(dtype), case
+
+
+def results(case: Case, backend: Any) -> list[np.ndarray[Any, Any]]:
+    program = make_program(case.graph, backend).program
+    buffers = program(*map(backend.from_host, case.inputs))
+    # Checks that are looked at later follow behind them.
+    return [backend.to_host(buffer) for buffer in buffers[: len(case.graph.results)]]
+
+
+def assert_bits_of_the_cpu(case: Case, cupy: Any) -> None:
+    """Compare the results of a case on the emulated device with those of the compiled CPU engine."""
+    actual = results(case, cupy)
+    with config(fusion="compiled"):
+        expected = results(case, get("numpy"))
+    for result, wanted in zip(actual, expected, strict=True):
+        assert_same(result, wanted)
+
+
+def parametrized(names: Any) -> Any:
+    rows = [(name, False) for name in names]
+    rows += [pytest.param(name, True, marks=pytest.mark.thorough) for name in names]
+    return pytest.mark.parametrize(("name", "is_thorough"), rows)
+
+
+@parametrized(NAMES)
+def test_each_operation_has_the_bits_of_the_cpu(name: str, is_thorough: bool, cupy: Any) -> None:
+    for dtype, case in cases_of(name, is_thorough):
+        host.CALLS.clear()
+        with fuzz.showing(lambda dtype=dtype: f"{name} of {dtype}"):
+            assert_bits_of_the_cpu(case, cupy)
+        computers = {computer_of(node) for graph in case.graph.walk() for node in graph.nodes}
+        # What others are made of is not looked at one by one.
+        if not computers & {"graphs", "parts"}:
+            assert bool(host.CALLS) == ("host" in computers), (dtype, host.CALLS)
+
+
+@parametrized(ELEMENTWISE)
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)], ids=str)
+def test_scalars_and_arrays_without_elements(
+    name: str, is_thorough: bool, shape: tuple[int, ...], cupy: Any
+) -> None:
+    for dtype, _ in cases_of(name, is_thorough):
+        case = elementwise_case(ELEMENTWISE[name], np.dtype(dtype), shape)
+        assert_bits_of_the_cpu(case, cupy)
+
+
+def test_each_element_type_is_in_a_normal_run() -> None:
+    everything = {dtype for name in NAMES for dtype, _ in cases_of(name, True)}
+    assert {dtype for name in NAMES for dtype, _ in cases_of(name, False)} == everything
+
+
+def test_a_wrong_bit_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    emitter.emit.cache_clear()
+    monkeypatch.setitem(spelling.INFIX, "mul", "+")
+    with pytest.raises(AssertionError, match="differ by more than 0 ULP"):
+        assert_bits_of_the_cpu(elementwise_case(ELEMENTWISE["Multiply"], np.dtype("float32"), (5,)), cupy)
+    emitter.emit.cache_clear()
