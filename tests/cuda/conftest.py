@@ -8,13 +8,52 @@ from typing import Any
 
 import pytest
 
+from tests.cuda import nvrtc
+
 # xarr is imported after `tests/conftest.py` has set the environment, which it reads.
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need a wheel: `-m wheel` chooses what runs elsewhere too only where it is."""
+    wheel = importlib.import_module("tests.cuda.host_wheel.wheel")
+    for item in items:
+        needs_host = "host" in getattr(item, "fixturenames", ()) or "host" in _parameters(item)
+        reasons = {mark.kwargs.get("reason") for mark in item.iter_markers("skipif")}
+        if needs_host or "wheel" in _parameters(item) or reasons & {nvrtc.MISSING, wheel.MISSING}:
+            item.add_marker("wheel")
+
+
+def _parameters(item: pytest.Item) -> list[Any]:
+    call = getattr(item, "callspec", None)
+    return [each for each in call.params.values() if isinstance(each, str)] if call else []
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["compiled"] = nvrtc.compiled
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add what a worker of xdist compiled."""
+    for architecture, rows in getattr(node, "workeroutput", {}).get("compiled", {}).items():
+        nvrtc.compiled.setdefault(architecture, []).extend(rows)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print what the kernels take that NVRTC compiled."""
+    if nvrtc.compiled:
+        terminalreporter.section("kernels by NVRTC")
+        terminalreporter.write_line(nvrtc.summary(nvrtc.compiled))
 
 
 @pytest.fixture
 def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The device below CuPy, with the backend `cupy` on it, and all that a test changes of it put back."""
     wheel = importlib.import_module("tests.cuda.host_wheel.wheel")
+    assert request.node.get_closest_marker("wheel"), (
+        "CI would not run this test: see pytest_collection_modifyitems"
+    )
     if request.config.getoption("--cuda") == "gpu":
         pytest.skip("this process uses a GPU")
     if not wheel.is_installed():

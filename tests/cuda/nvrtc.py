@@ -10,14 +10,19 @@ import ctypes
 import os
 import re
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 #: Set it to the `site-packages` of another environment.
 DIRECTORY = "NVRTC_DIRECTORY"
+#: Set it to a folder: tests on the emulated device leave the texts of their kernels there, and the gate reads them.
+TEXTS = "CUDA_TEXTS"
+MISSING = "needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY"
 
 
 class CompileError(Exception):
@@ -35,6 +40,10 @@ class Usage:
     shared: int = 0
 
 
+#: What the kernels of this process took, by their architectures: registers, stack and spills of each.
+compiled: dict[str, list[tuple[int, int, int]]] = {}
+
+
 @lru_cache(None)
 def library() -> ctypes.CDLL | None:
     """The library, None if it is not here."""
@@ -48,10 +57,28 @@ def library() -> ctypes.CDLL | None:
     return nvrtc
 
 
+needed = pytest.mark.skipif(library() is None, reason=MISSING)
+
+
 def usage_of(text: str, architecture: str, options: Sequence[str]) -> list[Usage]:
     """Compile a text for an architecture, `sm_90`: what each kernel takes.  CompileError with the compiler's log."""
     log, _ = _compile(text, [f"-arch={architecture}", "--ptxas-options=-v", *options])
-    return _usages(log)
+    usages = _usages(log)
+    compiled.setdefault(architecture, []).extend((each.registers, each.stack, each.spills) for each in usages)
+    return usages
+
+
+def summary(compiled: Mapping[str, Sequence[tuple[int, int, int]]]) -> str:
+    """A line for each architecture: how many kernels there are, their registers, their stack and what they spill."""
+    lines = []
+    for architecture, rows in sorted(compiled.items(), key=lambda row: int(row[0].partition("_")[2])):
+        registers, stack, spills = zip(*rows, strict=True)
+        mean = sum(registers) / len(rows)
+        lines.append(
+            f"{architecture}: {len(rows)} kernels of {min(registers)} to {max(registers)} registers, "
+            f"{mean:.0f} on average; {sum(stack)} B of stack, {sum(spills)} B spilled"
+        )
+    return "\n".join(lines)
 
 
 def ptx_of(text: str, options: Sequence[str]) -> str:

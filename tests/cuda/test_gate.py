@@ -5,6 +5,8 @@ Skipped where NVRTC is not installed: `pip install nvidia-cuda-nvrtc`, or set NV
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,7 @@ from xarr.compiler.schedules.gpu.target import TARGET
 from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.machine_code import OPTIONS
 
-pytestmark = pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+pytestmark = nvrtc.needed
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90", "sm_100")
 DTYPES = (
@@ -266,13 +268,36 @@ def test_gradients_of_poolings_compile(window: tuple[int, ...], dtype: str) -> N
     check(emit(program_of(graph_of(gradient, *arrays)), any_sizes=True).text, ARCHITECTURES[-1:])
 
 
+#: The texts that the suite left are so many parts, so that several processes compile them.
+PARTS = 32
+
+
+@pytest.mark.skipif(nvrtc.TEXTS not in os.environ, reason="needs CUDA_TEXTS, a folder of texts of the suite")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_texts_of_the_suite_compile(part: int) -> None:
+    """All of them for one architecture, and a sample for each."""
+    paths = sorted(Path(os.environ[nvrtc.TEXTS]).glob("*.cu"))
+    assert len(paths) > PARTS
+    for number, path in enumerate(paths[part::PARTS]):
+        check(path.read_text(encoding="utf-8"), ARCHITECTURES if number % 16 == 0 else ["sm_90"])
+
+
+def test_what_kernels_take_is_printed() -> None:
+    compiled = {"sm_100": [(8, 0, 0), (40, 16, 4)], "sm_75": [(7, 0, 0)]}
+    assert nvrtc.summary(compiled).splitlines() == [
+        "sm_75: 1 kernels of 7 to 7 registers, 7 on average; 0 B of stack, 0 B spilled",
+        "sm_100: 2 kernels of 8 to 40 registers, 24 on average; 16 B of stack, 4 B spilled",
+    ]
+
+
 def test_what_cuda_has_not_is_refused() -> None:
     text = text_of(move, xarr.ones((3, 4)))
     with pytest.raises(nvrtc.CompileError, match="wchar_of"):
         nvrtc.usage_of(text.replace("const double", "const wchar_of", 1), "sm_90", OPTIONS)
 
 
-def test_local_arrays_with_a_computed_index_fail() -> None:
+def test_local_arrays_with_a_computed_index_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "compiled", {})
     text = """extern "C" __global__ void k(const int *x, int *y) {
         int held[64];
         for (int i = 0; i < 64; i++) held[i] = x[i];

@@ -226,7 +226,7 @@ def programs(function: Function, arrays: list[Any]) -> list[point_loops.PointLoo
     ]
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+@nvrtc.needed
 @pytest.mark.parametrize("name", POINTS)
 def test_loops_of_points_compile(name: str, cupy: Any) -> None:
     function, arrays, _ = POINTS[name]
@@ -538,7 +538,7 @@ def test_results_over_a_donated_argument(cupy: Any) -> None:
             assert_same(result, xarr.jit(jacobi(count))(xarr.asarray(grid)))
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+@nvrtc.needed
 @pytest.mark.parametrize(
     ("name", "word"),
     [

@@ -248,7 +248,7 @@ def test_the_emulator_finds_a_race_with_one_element_of_a_vector() -> None:
         launch(body, aligned_zeros(8), aligned_zeros(4), races=True)
 
 
-@pytest.mark.skipif(nvrtc.library() is None, reason="needs nvidia-cuda-nvrtc, or NVRTC_DIRECTORY")
+@nvrtc.needed
 @pytest.mark.parametrize("name", MOVES)
 def test_vectors_are_single_instructions_in_registers(name: str) -> None:
     function, shape, dtype, _ = MOVES[name]

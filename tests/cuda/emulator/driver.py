@@ -6,10 +6,13 @@ What is allocated holds no numbers: its bytes are 0xAB.
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +20,7 @@ import numpy as np
 
 from tests.cuda.emulator.module import Module
 from tests.cuda.libraries import ARRAYS, gemm_strided_batched_ex
+from tests.cuda.nvrtc import TEXTS
 from xarr.ir.types import TensorType
 from xarr.runtime import dlpack
 from xarr_cupy.codegen.kernel_calls import BLOCK
@@ -161,6 +165,9 @@ class EmulatedDriver:
 
     def load(self, text: str) -> Any:
         self.texts[text] = None
+        if TEXTS in os.environ:
+            name = hashlib.sha256(text.encode()).hexdigest()[:32]
+            Path(os.environ[TEXTS], f"{name}.cu").write_text(text, encoding="utf-8")
         return _module(text, self.races)
 
     def launch(
