@@ -60,6 +60,12 @@ def test_indices_are_long_where_an_offset_does_not_fit() -> None:
     assert "int i = blockIdx.x" in moved and "vectors<2>(in0)[32768ll * i" in moved
 
 
+def test_indices_that_are_read_are_long_where_they_must() -> None:
+    """CuPy 14.2 takes wrong elements of so long an array: cupy#10290."""
+    taken = text(lambda x, i: x.at[i].get(mode="clip"), "s8[3000000000]", "s64[5]")
+    assert "const int64 v1 = in1[i];" in taken and "in0[v3 > 2999999999ll ? 2999999999ll : v3]" in taken
+
+
 def test_an_index_of_one_number_does_not_hide_another() -> None:
     groups = {"dimension_numbers": ("CN", "OI", "NC"), "batch_group_count": 2}
     convolution = text(lambda x, y: lax.conv_general_dilated(x, y, (), [], **groups), "f32[1,2]", "f32[4,1]")

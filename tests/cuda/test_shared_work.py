@@ -75,6 +75,54 @@ def test_deterministic_scatters_have_the_bits_of_the_cpu(
             assert result.tobytes() == wanted.tobytes(), (count, order)
 
 
+#: Sums and orders that depend on that of the threads, unless it is one.
+SHARED = {
+    "scatter": lambda x, i: x.at[i].add(x[::-1] * 1e-3, mode="drop"),
+    "histogram": lambda x, i: xarr.zeros(5).at[i % 5].add(x, mode="drop"),
+    "sum": lambda x, i: lax.reduce_sum(x, (0,)),
+    "running total": lambda x, i: lax.cumsum(x, 0),
+    "sort": lambda x, i: lax.sort((i % 7, x), num_keys=1)[1],
+    "argmax": lambda x, i: lax.argmax(lax.round(x), 0, "int64"),
+    "norm": lambda x, i: x / lax.sqrt(lax.reduce_sum(x * x, (0,))),
+}
+
+
+def bits_of_twenty_runs(name: str, backend: Any, monkeypatch: pytest.MonkeyPatch) -> set[bytes]:
+    """The results of a function of `SHARED` in 20 orders of the threads."""
+    rng = np.random.default_rng(0)
+    arrays = [xarr.asarray(each) for each in (rng.normal(size=600), rng.integers(0, 9, 600))]
+    function, results = xarr.jit(SHARED[name]), set()
+    monkeypatch.setattr(device(backend), "order", "shuffled")
+    for seed in range(1, 21):
+        monkeypatch.setattr(device(backend), "seed", seed)
+        results.add(np.asarray(function(*arrays)).tobytes())
+    return results
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_twenty_runs_have_the_same_bits(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert xarr.config.deterministic
+    assert len(bits_of_twenty_runs(name, cupy, monkeypatch)) == 1
+
+
+def test_twenty_runs_of_atomics_have_others(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with xarr.config(deterministic=False):
+        assert len(bits_of_twenty_runs("scatter", cupy, monkeypatch)) > 2
+
+
+@pytest.mark.parametrize("dtype", ["int8", "bool", "complex64", "complex128"])
+def test_sums_of_types_that_cupy_does_not_add(dtype: str, cupy: Any) -> None:
+    """CuPy 14.2 refuses scatter_add of these."""
+    x, i = np.arange(6) % 3, np.array([0, 0, 5, 5, 5, -7, 6])
+    for deterministic in (True, False):
+        with xarr.config(deterministic=deterministic):
+            target, updates = (xarr.astype(xarr.asarray(each), dtype) for each in (x, np.arange(7) - 1))
+            result = np.asarray(target.at[xarr.asarray(i)].add(updates, mode="drop"))
+        wanted = x.astype(dtype)
+        np.add.at(wanted, i[:5], (np.arange(5) - 1).astype(dtype))
+        assert_same(result, wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16", "complex64", "complex128"])
 def test_other_sums_of_scatters_depend_on_the_order_of_threads(
     dtype: str, cupy: Any, monkeypatch: pytest.MonkeyPatch

@@ -52,9 +52,9 @@ class BorrowedBytes:
 class EmulatedDriver:
     """One of two devices, which runs the threads of a kernel one after the other, in one of three orders.
 
-    `launches` counts kernels, `products` calls of cuBLAS, `copies` those from the other device, `waits` those of the
-    host without a copy, `copies_inside` those inside of the device; `blocks` bounds grids, so that threads have several
-    points.
+    `seed` says which of the shuffled orders it is.  `launches` counts kernels, `products` calls of cuBLAS, `copies` those
+    from the other device, `waits` those of the host without a copy, `copies_inside` those inside of the device; `blocks`
+    bounds grids, so that threads have several points.
     With `races` a kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
 
@@ -66,6 +66,7 @@ class EmulatedDriver:
         self, order: str = "forward", blocks: int = 2, races: bool = False, ordinal: int = 0
     ) -> None:
         self.order, self.blocks, self.races, self.ordinal = order, blocks, races, ordinal
+        self.seed = 1
         self.texts: dict[str, None] = {}
         self.copies_inside = 0
         self.launches = self.downloads = self.uploads = self.products = self.copies = self.waits = 0
@@ -182,7 +183,7 @@ class EmulatedDriver:
         self.launches += 1
         numbers = [np.array(each) for each in sizes]
         arguments = [*arguments, *[(each.ctypes.data, each.nbytes) for each in numbers]]
-        module.launch(name, [min(blocks, self.blocks)], [BLOCK], arguments, self.order)
+        module.launch(name, [min(blocks, self.blocks)], [BLOCK], arguments, self.order, self.seed)
 
     def prepare(self, launches: Launches) -> Launches:
         return tuple(launches)
