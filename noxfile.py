@@ -63,12 +63,15 @@ THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"XARR_BACKEND": "toy_c"},
         ("tests/lax/test_reduction.py", "tests/lax/test_indexing.py", "tests/lax/test_sorting.py"),
     ),
+    "cuda": ({}, ("--thorough", "tests/cuda")),
     "cupy": (
         {"XARR_BACKEND": "cupy"},
         (
             *("-k", "not (cost or large or wide or long or holes or folded)"),
             *[f"tests/lax/test_{name}.py" for name in ("reduction", "indexing", "movement", "sorting")],
             *[f"tests/lax/test_{name}.py" for name in ("windows", "loops", "control", "convolution")],
+            *[f"tests/lax/test_{name}.py" for name in ("contraction", "elementwise", "fuzz")],
+            *("tests/transforms", "tests/compiler/dynamic"),
         ),
     ),
 }
