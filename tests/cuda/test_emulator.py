@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from typing import Any
 
 import numpy as np
@@ -236,6 +237,26 @@ def test_a_warp_without_a_race_computes_the_same() -> None:
     x, y = np.arange(128, dtype=np.int32), np.zeros(1, np.int32)
     launch(WARP, "warp_total", 1, 128, x, y, races=True)
     assert y[0] == x.sum()
+
+
+def test_threads_of_python_launch_one_after_the_other() -> None:
+    module, failures = Module(TOTAL), []
+
+    def launch_often(factor: int) -> None:
+        x, y, count = np.full(5000, factor, np.float32), np.zeros(1, np.float32), np.int32(5000)
+        arrays = [np.asarray(each) for each in (x, y, count)]
+        for _ in range(300):
+            y[0] = 0
+            module.launch("total", [1], [64], [(each.ctypes.data, each.nbytes) for each in arrays])
+            if y[0] != 5000 * factor:
+                failures.append((factor, y[0]))
+
+    threads = [threading.Thread(target=launch_often, args=(factor,)) for factor in (1, 2, 3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -55,7 +55,7 @@ _SEEN: Final = {
 
 @dataclass(frozen=True)
 class Way:
-    """How an operation is computed: by whom, with which error in ULP, and where that was seen."""
+    """Who computes an operation, with which error in ULP, and where that was seen."""
 
     computers: tuple[str, ...]
     ulp: str

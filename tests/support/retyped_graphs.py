@@ -62,12 +62,12 @@ _values = lru_cache(None)(values)
 
 
 def retype_case(case: Case, new: DType) -> Case | None:
-    """The case with the element type `new` in the place of that of its first floats, or of its first array.
+    """The case with the element type `new` instead of that of its first floats, or of its first array.
 
     Real parts become those of `new`, where both are complex.  None where an operation refuses the type.
     """
-    found = [array.dtype for array in case.inputs] or [np.dtype(np.int16)]
-    old = next((dtype for dtype in found if dtype.kind not in "biu"), found[0])
+    dtypes = [array.dtype for array in case.inputs] or [np.dtype(np.int16)]
+    old = next((dtype for dtype in dtypes if dtype.kind not in "biu"), dtypes[0])
     types = {old: new}
     if old in COMPLEX and new in COMPLEX:
         types[real_part_of(old)] = real_part_of(new)
@@ -83,13 +83,13 @@ def retype(graph: Graph, types: Mapping[DType, DType]) -> Graph:
 
     Raises XarrError if an operation does not accept them.
     """
-    after = {each: parameter(_replaced(each.type, types)) for each in graph.parameters}
+    after = {each: parameter(_replace_types(each.type, types)) for each in graph.parameters}
     for each in graph.nodes:
         op = each.op
         if isinstance(op, ops.Constant):
             op = ops.Constant.of(convert(op.array, types.get(op.type.dtype, op.type.dtype)))
         else:
-            op = replace(op, **{name: _replaced(old, types) for name, old in op.attributes().items()})
+            op = replace(op, **{name: _replace_types(old, types) for name, old in op.attributes().items()})
         after[each] = Node(op, tuple(after[operand] for operand in each.operands))
     parameters, results = ([after[each] for each in nodes] for nodes in (graph.parameters, graph.results))
     return Graph(parameters, results, graph.name)
@@ -107,7 +107,7 @@ def convert(array: Array, dtype: DType) -> Array:
         return np.asarray((numbers.astype(np.int8) if dtype in SUB_BYTE else numbers).astype(dtype))
 
 
-def _replaced(value: Any, types: Mapping[DType, DType]) -> Any:
+def _replace_types(value: Any, types: Mapping[DType, DType]) -> Any:
     """An attribute with other element types."""
     match value:
         case np.dtype():
@@ -115,7 +115,7 @@ def _replaced(value: Any, types: Mapping[DType, DType]) -> Any:
         case TensorType():
             return TensorType(value.shape, types.get(value.dtype, value.dtype))
         case TupleType():
-            return TupleType(tuple(_replaced(each, types) for each in value.elements))
+            return TupleType(tuple(_replace_types(each, types) for each in value.elements))
         case Graph():
             return retype(value, types)
         case (Graph(), *_):

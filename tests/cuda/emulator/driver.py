@@ -52,9 +52,9 @@ class BorrowedBytes:
 class EmulatedDriver:
     """One of two devices, which runs the threads of a kernel one after the other, in one of three orders.
 
-    `seed` says which of the shuffled orders it is.  `launches` counts kernels, `products` calls of cuBLAS, `copies` those
-    from the other device, `waits` those of the host without a copy, `copies_inside` those inside of the device; `blocks`
-    bounds grids, so that threads have several points.
+    `seed` says which of the shuffled orders it is.  `launches` counts kernels, `products` calls of cuBLAS, `copies`
+    those from the other device, `waits` those of the host without a copy, `copies_inside` those inside of the device;
+    `blocks` bounds grids, so that threads have several points.
     With `races` a kernel in which two threads access an element, and nothing says who does first, is a fault.
     """
 

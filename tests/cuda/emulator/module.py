@@ -29,6 +29,8 @@ _KERNEL: Final = re.compile(
 )
 _SHARED: Final = re.compile(r"__shared__\s+(?:__align__\(16\)\s+)?([\w ]+?)\s+(\w+)\[(\d+)\];")
 _BARRIER: Final = re.compile(r"__sync|__shfl")
+#: A module has one set of threads, in its own variables: launches of several threads of Python follow one another.
+_device: Final = threading.Lock()
 _EXPORTED: Final = 'extern "C" __attribute__((visibility("default")))'
 
 
@@ -108,7 +110,9 @@ class Module:
         sizes = (ctypes.c_uint * 8)(*pad[0], *pad[1], ORDERS.index(order), seed)
         packed = (_Argument * max(1, len(arguments)))(*[_Argument(*each) for each in arguments])
         message = ctypes.create_string_buffer(400)
-        if getattr(self._library, f"launch_{name}")(sizes, packed, message):
+        with _device:
+            failed = getattr(self._library, f"launch_{name}")(sizes, packed, message)
+        if failed:
             raise LaunchError(f"{name}: {message.value.decode()}")
 
 
