@@ -85,7 +85,7 @@ def ways() -> dict[str, dict[DType, Way]]:
     nodes: dict[str, dict[DType, list[Node]]] = {}
     for name in CASES:
         for _, case in typed_cases(name):
-            for node in _nodes(case.graph):
+            for node in nodes_of(case.graph):
                 nodes.setdefault(node.op.name, {}).setdefault(_dtype(node), []).append(node)
     return {
         name: {row.dtype: _way(by_dtype[row.dtype]) for row in TABLE if row.dtype in by_dtype}
@@ -133,7 +133,7 @@ def _way(nodes: list[Node]) -> Way:
     return Way(tuple(sorted(computers)), ", ".join(sorted(ulps - {"–"})) or "–", ", ".join(sorted(seen)))
 
 
-def _nodes(graph: Graph) -> Iterator[Node]:
+def nodes_of(graph: Graph) -> Iterator[Node]:
     """The operations of a graph, on arrays with elements."""
     for node in graph.nodes:
         types = [each for x in (node, *node.operands) for each in element_types(x.type)]
