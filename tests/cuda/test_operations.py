@@ -67,7 +67,7 @@ def test_each_operation_has_the_bits_of_the_cpu(name: str, is_thorough: bool, cu
         with fuzz.showing(lambda dtype=dtype: f"{name} of {dtype}"):
             assert_bits_of_the_cpu(case, cupy)
         computers = {computer_of(node) for node in nodes_of(case.graph)}
-        # What others are made of is not looked at one by one, and a check when somebody looks at it.
+        # What others are made of is not looked at one by one, and a check when the caller looks.
         if name != "Check" and not computers & {"graphs", "parts"}:
             assert bool(host.CALLS) == ("host" in computers), (dtype, host.CALLS)
 

@@ -34,7 +34,7 @@ from xarr.transforms.signature import exact
 # --- signatures ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("fused")
+@pytest.mark.usefixtures("on_numpy", "fused")
 def test_what_makes_a_new_signature() -> None:
     runs: list[Any] = []
 
