@@ -52,6 +52,9 @@ _FULL_PRECISION_REDUCTION: Final = 16
 class DeviceFaultError(BackendError):
     """A device failed: no other call can use it in this process."""
 
+    #: Whether notes of it list what was launched before.
+    has_suspects = False
+
 
 class DeviceMemory(Protocol):
     """Bytes of a device, freed when nothing holds the object."""

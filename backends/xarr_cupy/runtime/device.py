@@ -54,9 +54,15 @@ class LoadedDevice:
         try:
             yield
         except DeviceFaultError as error:
+            self._add_suspects(error)
+            raise
+
+    def _add_suspects(self, error: DeviceFaultError) -> None:
+        """Note in an error, once, which operations may have done it."""
+        if not error.has_suspects:
+            error.has_suspects = True
             for line in self._suspects():
                 error.add_note(line)
-            raise
 
     def _suspects(self) -> list[str]:
         """A line for each of the latest operations since the host waited, the latest first."""
@@ -79,7 +85,15 @@ class LoadedDevice:
         self._launched = 0
 
     def new(self, type: TensorType) -> DeviceArray:
-        return DeviceArray(self.driver.allocate(type.nbytes), type)
+        return DeviceArray(self._allocate(type.nbytes), type)
+
+    def _allocate(self, nbytes: int) -> Any:
+        """Memory of the device, which may fail there by what was launched before."""
+        try:
+            return self.driver.allocate(nbytes)
+        except DeviceFaultError as error:
+            self._add_suspects(error)
+            raise
 
     def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
         made = self.new(TensorType(array.shape, array.dtype))
@@ -96,7 +110,7 @@ class LoadedDevice:
         if not numbers:
             return []
         pairs = -(-len(numbers) // _NUMBERS_OF_KERNEL) * _NUMBERS_OF_KERNEL
-        memory = self.driver.allocate(pairs * NUMBER_NBYTES)
+        memory = self._allocate(pairs * NUMBER_NBYTES)
         module = self.driver.load(_STORE)
         for first in range(0, len(numbers), _NUMBERS_OF_KERNEL):
             words = [word for each in numbers[first : first + _NUMBERS_OF_KERNEL] for word in each.words]
