@@ -208,14 +208,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--quick", action="store_true", help="few rounds and steps: whether it runs, not how fast"
     )
-    parser.add_argument(
-        "--least",
-        action="store_const",
-        dest="of_samples",
-        const=min,
-        default=statistics.median,
-        help="the least sample instead of the median: for a machine that is busy with other work",
-    )
+    measure.add_least(parser)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args(arguments)
 

@@ -5,6 +5,7 @@ Import it before NumPy: it removes variables that slow NumPy's matrix products d
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import platform
@@ -182,6 +183,18 @@ def _difference(
         return ""
     with np.errstate(invalid="ignore"):
         return f"by up to {np.nanmax(np.abs(got - wanted)):.3g}, wanted at most {allowed:.3g}"
+
+
+def add_least(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--least`; `of_samples` is the function of the samples of a call that stands for it."""
+    parser.add_argument(
+        "--least",
+        action="store_const",
+        dest="of_samples",
+        const=min,
+        default=statistics.median,
+        help="the least sample instead of the median: for a machine that is busy with other work",
+    )
 
 
 def machine() -> str:

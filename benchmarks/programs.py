@@ -362,14 +362,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="few rounds, and shorter limits")
     parser.add_argument("--limit", type=float, help="seconds that a first call may take")
     parser.add_argument("--json", type=Path, help="also write the figures to this file, after each line")
-    parser.add_argument(
-        "--least",
-        action="store_const",
-        dest="of_samples",
-        const=min,
-        default=statistics.median,
-        help="the least sample instead of the median: for a machine that is busy with other work",
-    )
+    measure.add_least(parser)
     # What the child processes get.
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--budget", type=float, help=argparse.SUPPRESS)

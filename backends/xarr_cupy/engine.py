@@ -32,7 +32,6 @@ from xarr_cupy.runtime.command_builder import (
     ProgramMemory,
     kernel_of_operation,
     kernel_of_update,
-    root_of,
 )
 from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
@@ -201,6 +200,6 @@ class LoadedProgram:
 def _is_reused(plan: Plan, parameter: int) -> bool:
     """Whether a step writes over a parameter."""
     return any(
-        each.base is not None and not each.is_view and root_of(plan, each.number) == parameter
+        each.base is not None and not each.is_view and plan.root(each.number) == parameter
         for each in plan.buffers
     )

@@ -168,13 +168,6 @@ class ScratchMemory:
         return LocatedArray(self.location(type.nbytes), type)
 
 
-def root_of(plan: Plan, number: int) -> int:
-    """The buffer that has the memory of a buffer."""
-    while (base := plan.buffers[number].base) is not None:
-        number = base
-    return number
-
-
 class CommandList:
     """Commands as they are added, launches that follow one another as one."""
 
@@ -233,7 +226,7 @@ class PlanCommands(ABC):
 
     def operand(self, number: int) -> LocatedArray:
         """The array of a buffer."""
-        root = root_of(self.plan, number)
+        root = self.plan.root(number)
         if root not in self._locations:
             buffer, offset = self.plan.buffers[root], self.plan.layout.offsets[root]
             if buffer.constant is not None:
@@ -406,7 +399,7 @@ class PlanCommands(ABC):
         """Add the commands of a plan inside of a step, whose arena is the beginning of the workspace."""
         own: dict[int, Location] = {}
         for number, location in zip(plan.results, results, strict=True):
-            root = root_of(plan, number)
+            root = plan.root(number)
             if plan.layout.memory[root] == "result":
                 own.setdefault(root, location)
         outermost = self.node_to_blame(step.node)

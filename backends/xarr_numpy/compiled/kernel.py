@@ -39,7 +39,7 @@ class CompiledKernel:
         if self._is_small() and struct_offsets.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
-            entries = builtin.entry_text("entry", names[0], count, _extent(phase), len(self._shapes))
+            entries = builtin.entry_text("entry", names[0], count, costs.extent_of(phase), len(self._shapes))
             self.text += builtin.DECLARATIONS + entries
             self._load([*names, "entry", "entry.sealing"])
             entry, sealing = (
@@ -75,7 +75,9 @@ class CompiledKernel:
         """Whether the work is too little to be shared, and soon done: it may hold Python's lock meanwhile."""
         phases = self.program.phases
         return (
-            len(phases) == 1 and not self._scratch and _work(phases[0]) < PROCESSOR.min_unlocked_nanoseconds
+            len(phases) == 1
+            and not self._scratch
+            and costs.work(phases[0]) < PROCESSOR.min_unlocked_nanoseconds
         )
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
@@ -128,12 +130,3 @@ class CompiledKernel:
     def __str__(self) -> str:
         """The loop program."""
         return str(self.program)
-
-
-def _extent(phase: Loop) -> int:
-    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
-    return phase.extent
-
-
-def _work(phase: Loop) -> float:
-    return _extent(phase) * costs.iteration(phase)

@@ -64,14 +64,8 @@ def _is_updated(body: Plan, number: int) -> bool:
     step = body.steps[written.start]
     if not step.makes_new or isinstance(step, program_plan.LaunchLoop) or step.inputs.count(argument) != 1:
         return False
-    views = [each for each in body.buffers if each.is_view and _root(body, each.number) == argument]
+    views = [each for each in body.buffers if each.is_view and body.root(each.number) == argument]
     if any(each.end >= written.start for each in views):
         return False
     operand = step.inputs.index(argument)
     return (step.outputs.index(result), operand) in overwrites(step.node, {operand}, 1)
-
-
-def _root(plan: Plan, number: int) -> int:
-    while (base := plan.buffers[number].base) is not None:
-        number = base
-    return number

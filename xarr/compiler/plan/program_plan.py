@@ -337,6 +337,12 @@ class Plan:
             ]
         )
 
+    def root(self, number: int) -> int:
+        """The buffer whose memory a buffer has: itself, or that at the end of its bases."""
+        while (base := self.buffers[number].base) is not None:
+            number = base
+        return number
+
     def is_used(self, number: int) -> bool:
         """Whether a step reads a buffer, or it is a result."""
         buffer = self.buffers[number]

@@ -9,7 +9,6 @@ from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.compiler.plan.arena import aligned_size
 from xarr.ir import ops
 from xarr_numpy.compiled.codegen.emitter import Functions
-from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
 from xarr_numpy.processor import PROCESSOR
 
@@ -216,9 +215,3 @@ class FunctionCode:
         self.jump(part)
         self.begin(done)
         self.cost += shared.work
-
-
-def work(phase: Loop) -> float:
-    """Nanoseconds of a phase, about."""
-    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
-    return phase.extent * costs.iteration(phase)

@@ -33,7 +33,8 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import point_loops
-from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Slot, work
+from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Slot
+from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR
 
 
@@ -219,7 +220,7 @@ class _PlanWriter(FunctionCode):
         plan, memory = frame.plan, frame.plan.layout.memory
         kept: set[int] = set()
         for k, (number, target) in enumerate(zip(plan.results, targets, strict=True)):
-            root = _root(plan, number)
+            root = plan.root(number)
             if memory[number] == "argument" and target == frame.pointers[root]:
                 kept.add(k)
             if memory[number] != "result" or root in frame.pointers:
@@ -230,7 +231,7 @@ class _PlanWriter(FunctionCode):
                 frame.pointers[root] = target
                 kept.add(k)
         for number in plan.results:
-            root = _root(plan, number)
+            root = plan.root(number)
             if memory[number] == "result" and root not in frame.pointers:
                 frame.pointers[root] = self.allocate(frame.nbytes(root))
         return kept
@@ -309,7 +310,7 @@ class _PlanWriter(FunctionCode):
         program = program_of_operation(step.node, self.schedule)
         if program is None:
             raise NotNative(step, "has no loop program")
-        if sum(work(phase) for phase in program.phases) > PROCESSOR.max_native_nanoseconds:
+        if sum(costs.work(phase) for phase in program.phases) > PROCESSOR.max_native_nanoseconds:
             raise NotNative(step, "is much work")
         return program
 
@@ -415,12 +416,6 @@ class _PlanWriter(FunctionCode):
 
 def _is_fixed(step: program_plan.LoopStep, number: int) -> bool:
     return step.body.results[number] == step.body.parameters[number]
-
-
-def _root(plan: Plan, number: int) -> int:
-    while (base := plan.buffers[number].base) is not None:
-        number = base
-    return number
 
 
 def _is_view(plan: Plan, number: int) -> bool:

@@ -22,6 +22,17 @@ _INTEGERS: Final = {"div": 30, "rem": 30}
 _BY_A_CONSTANT: Final = 4
 
 
+def extent_of(phase: Loop) -> int:
+    """The number of iterations of a phase, whose outermost loop has a fixed one."""
+    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
+    return phase.extent
+
+
+def work(phase: Loop) -> float:
+    """Of a phase."""
+    return extent_of(phase) * iteration(phase)
+
+
 def iteration(phase: Loop) -> float:
     """Of one iteration of the outermost loop; those of inner loops count as often as they run at most."""
     total = _loop(phase, phase.vector)

@@ -103,9 +103,8 @@ class Phase:
 
 def shared_phase(address: int, phase: Loop) -> Phase:
     """A phase for threads to share: with bounds one range each, where ranges repeat work not among two."""
-    assert isinstance(phase.extent, int), "the outermost loop has a fixed number of iterations"
     threads = 3 if phase.repeats else 2
-    return Phase(address, phase.extent, costs.iteration(phase), bool(phase.bounds), threads)
+    return Phase(address, costs.extent_of(phase), costs.iteration(phase), bool(phase.bounds), threads)
 
 
 def shared_addresses() -> tuple[int, int]:
