@@ -7,6 +7,7 @@ that a program gives the same bits each time.
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Collection
 from functools import cache, lru_cache
 from importlib import metadata
 from types import ModuleType
@@ -128,13 +129,16 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | IteratedKernel, Ch
     return form and (loop_kernel(form[0]), form[1])
 
 
-def native_loop_step(step: LoopStep) -> NativeLoopStep | str:
-    """A loop of a plan, with all that is inside, as a function of arrays; else the step without code, and why."""
+def native_loop_step(step: LoopStep, wanted: Collection[int]) -> NativeLoopStep | str:
+    """A loop of a plan, with all that is inside, as a function of arrays; else the step without code, and why.
+
+    The carried values `wanted` are those that are used afterwards.
+    """
     from xarr_numpy.compiled.plans.native_step import NativeLoopStep
     from xarr_numpy.compiled.plans.plan_code import NotNative
 
     try:
-        return NativeLoopStep(step, schedule())
+        return NativeLoopStep(step, wanted, schedule())
     except NotNative as error:
         return str(error)
 

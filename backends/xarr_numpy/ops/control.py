@@ -188,7 +188,8 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.LoopStep) and isinstance(step.op, ops.While)
     if not emitter.lanes and engine.active_engine() == "compiled":
-        native = engine.native_loop_step(step)
+        wanted = [k for k, number in enumerate(step.state) if emitter.plan.is_used(number)]
+        native = engine.native_loop_step(step, wanted)
         if isinstance(native, str):
             line = _loop_in_python(
                 emitter, step, names, "while_loop_then(" + emitter.constant(step.op) + ", "

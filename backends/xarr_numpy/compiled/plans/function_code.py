@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.compiler.plan.arena import aligned_size
@@ -35,21 +34,8 @@ define i64 @run(ptr %table, i64 %most) nounwind {
 """
 
 
-@dataclass(frozen=True)
-class Slot:
-    """The array whose address stands in the table.
-
-    * "arena" - the arena, "pool", "share" - the threads and the function by which they share a phase,
-    * "fixed" - carried value `number`, which no iteration changes; "in place" - its only array,
-    * "state", "next", "spare" - the array that it is in, that of the next iteration, and that of the one after it,
-    * "constant" - the elements of `constant`, "result" - result `number` of a plan.
-    """
-
-    kind: Literal[
-        "arena", "pool", "share", "fixed", "in place", "state", "next", "spare", "constant", "result"
-    ]
-    number: int = 0
-    constant: ops.Constant | None = None
+#: The elements of a constant; or the threads, and the function by which they share a phase.
+Static: TypeAlias = ops.Constant | Literal["pool", "share"]
 
 
 class FunctionCode:
@@ -57,7 +43,8 @@ class FunctionCode:
 
     def __init__(self) -> None:
         self.functions = Functions()
-        self.slots: list[Slot] = []
+        self.statics: list[Static] = []
+        self._slots = 0
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.label = "begin"
@@ -106,13 +93,23 @@ class FunctionCode:
 
     # --- addresses -----------------------------------------------------------------------------------------
 
-    def slot(self, slot: Slot) -> str:
-        """The address that a new slot of the table holds when the function begins."""
-        self.slots.append(slot)
-        return self.first(f"load ptr, ptr {self.slot_address(len(self.slots) - 1)}, align 8")
+    def slot(self) -> tuple[str, str]:
+        """The next slot of the table: the address that it holds when the function begins, and its own."""
+        slot = self.first(f"getelementptr ptr, ptr %table, i64 {self._slots}")
+        self._slots += 1
+        return self.first(f"load ptr, ptr {slot}, align 8"), slot
 
-    def slot_address(self, number: int) -> str:
-        return self.first(f"getelementptr ptr, ptr %table, i64 {number}")
+    def name_last(self, name: str) -> None:
+        """Give the register that was written last in the entry a name."""
+        register, instruction = self.entry[-1].split(" ", 1)
+        self._fixed.symmetric_difference_update((register, name))
+        self.entry[-1] = f"{name} {instruction}"
+
+    def static(self, static: Static) -> str:
+        """An address that does not change from call to call."""
+        slot = self.first(f"getelementptr ptr, ptr %statics, i64 {len(self.statics)}")
+        self.statics.append(static)
+        return self.first(f"load ptr, ptr {slot}, align 8")
 
     def at(self, offset: int) -> str:
         """The address of a byte of the arena."""
@@ -128,7 +125,7 @@ class FunctionCode:
 
     def constant(self, op: ops.Constant) -> str:
         if id(op) not in self._constants:
-            self._constants[id(op)] = self.slot(Slot("constant", constant=op))
+            self._constants[id(op)] = self.static(op)
         return self._constants[id(op)]
 
     def advance(self, pointer: str, nbytes: int) -> str:
@@ -194,7 +191,7 @@ class FunctionCode:
             self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent})")
             return
         if not self.threads:
-            self.threads = (self.slot(Slot("pool")), self.slot(Slot("share")))
+            self.threads = (self.static("pool"), self.static("share"))
         pool, share = self.threads
         part, again, done = self.labels("part", "again", "done")
         before = self.label

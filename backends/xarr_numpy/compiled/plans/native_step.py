@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -13,11 +13,12 @@ import numpy as np
 from xarr.base.progress import CountSteps
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.compiler.schedule import Schedule
+from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.cpython_abi import addresses
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
-from xarr_numpy.compiled.plans.function_code import Slot
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.memory import pool
 
@@ -25,6 +26,7 @@ Array = np.ndarray[Any, Any]
 
 #: It keeps Python's lock, which the function lets go of, and raises what a handler of a signal raised.
 _RUN: Final = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
+_BYTE: Final = np.dtype(np.uint8)
 #: Modules that are kept, for programs that are made again.
 _KEPT: Final = 128
 
@@ -35,18 +37,43 @@ def _compile(text: str) -> llvm_jit.Code:
 
 
 class _Native:
-    """A function `run`, and the arrays that its table holds."""
+    """A function `run`, and the arrays that its table holds; `types` are those of carried values, or of results."""
 
-    def __init__(self, code: plan_code.PlanCode) -> None:
+    def __init__(self, code: plan_code.PlanCode, types: Sequence[TensorType]) -> None:
         self._plan_code = code
         self._code = _compile(code.text)
         self._function = _RUN(self._code.addresses["run"])
-        self._table = ctypes.c_void_p * len(code.slots)
+        self._inputs = code.inputs
+        self._own = code.own
+        self._specs = [(types[k].shape, types[k].dtype) for k in code.own]
+        self._table = ctypes.c_void_p * (len(code.inputs) + len(code.own) + 2)
+        #: What the statics are, for as long as they are needed, and their addresses.
+        self._constants = [_row_major(each.array) for each in code.statics if isinstance(each, ops.Constant)]
+        self._shares = "share" in code.statics
+        self._statics = self._addresses()
 
     @property
     def origin(self) -> str:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
+
+    def _addresses(self) -> Array:
+        left = iter(self._constants)
+        shared = phases.shared_addresses() if self._shares else (0, 0)
+        every = [
+            next(left).ctypes.data if isinstance(each, ops.Constant) else shared[each == "share"]
+            for each in self._plan_code.statics
+        ]
+        return np.array([*every, 0], np.uint64)
+
+    def _fill(self, values: Sequence[Any], own: Sequence[Array]) -> tuple[Any, Array, Any]:
+        """The table, the arena, and what must live until the call is over."""
+        table, arena = self._table(), pool.empty((self._plan_code.arena,), _BYTE)
+        # A forked process has threads of its own.
+        statics = self._addresses() if self._shares else self._statics
+        inputs = [values[k] for k in self._inputs]
+        copies = addresses.collect(ctypes.addressof(table), inputs, (*own, arena, statics))
+        return table, arena, (statics, copies)
 
     def _run(self, table: Any, most: int, arena: Array) -> int:
         """Call the function; raises what a check raises."""
@@ -56,24 +83,6 @@ class _Native:
             self._plan_code.checks[-2 - iterations].fail(int(value[0]))
         return iterations
 
-    def _array(self, slot: Slot, inputs: Sequence[Array], types: Sequence[TensorType]) -> Any:
-        """The array of a slot, or the address that stands there; `types` are those of carried values, or of results."""
-        match slot.kind:
-            case "arena":
-                return pool.empty((self._plan_code.arena,), np.dtype(np.uint8))
-            case "pool":
-                return phases.shared_addresses()[0]
-            case "share":
-                return phases.shared_addresses()[1]
-            case "constant":
-                assert slot.constant is not None
-                return _row_major(slot.constant.array)
-            case "fixed" | "state":
-                return _row_major(inputs[slot.number])
-            case _:
-                type = types[slot.number]
-                return pool.empty(type.shape, type.dtype)
-
 
 class NativeLoopStep(_Native):
     """The machine code of a loop.  `call` takes the carried values and gives those after the last iteration.
@@ -81,45 +90,38 @@ class NativeLoopStep(_Native):
     Raises NotNative for a loop with a step that has no machine code.
     """
 
-    def __init__(self, step: LoopStep, schedule: Schedule) -> None:
-        super().__init__(plan_code.emit(step, schedule))
+    def __init__(self, step: LoopStep, wanted: Collection[int], schedule: Schedule) -> None:
+        types = [step.body.buffers[number].type for number in step.body.parameters]
+        super().__init__(plan_code.emit(step, wanted, schedule), types)
         self.step = step
-        self._types = [step.body.buffers[number].type for number in step.body.parameters]
 
     def call(self, free: Sequence[int], *operands: Any, count: CountSteps | None = None) -> tuple[Any, ...]:
-        """The carried values after the loop; the operands `free` may be written to, unless they are read-only.
+        """The carried values after the loop, as far as they are wanted.
 
-        `count` is told the iterations of each chunk; then the first chunks are short.
+        The operands `free` may be written to, unless they are read-only.  `count` is told the iterations of each
+        chunk; then the first chunks are short.
         """
-        state = [np.asarray(operand) for operand in operands]
-        slots = self._plan_code.slots
-        arrays = [
-            _own(state[slot.number], slot.number in free)
-            if slot.kind == "in place"
-            else self._array(slot, state, self._types)
-            for slot in slots
+        state = [each if type(each) is np.ndarray else np.asarray(each) for each in operands]
+        in_place = self._plan_code.in_place
+        own = [
+            _own(state[k], k in free) if k in in_place else pool.empty(*spec)
+            for k, spec in zip(self._own, self._specs, strict=True)
         ]
-        addresses = [_address(each) for each in arrays]
-        table = self._table(*addresses)
-        most = MOST_STEPS if count is None else 1
+        table, arena, held = self._fill(state, own)
+        most, total = MOST_STEPS if count is None else 1, 0
         while True:
             started = time.perf_counter()
-            iterations = self._run(table, most, arrays[0])
+            iterations = self._run(table, most, arena)
+            total += iterations
             if count is not None and iterations:
                 count(iterations)
             if iterations < most:
                 break
             most = adapt_chunk(most, time.perf_counter() - started)
-        own: dict[tuple[int, int | None], Array] = {
-            (slot.number, address): array
-            for slot, array, address in zip(slots, arrays, addresses, strict=True)
-            if slot.kind in ("next", "spare")
-        }
-        for number, slot in enumerate(slots):
-            if slot.kind == "in place":
-                state[slot.number] = arrays[number]
-            elif slot.kind == "state":  # its own arrays, if there was an iteration
-                state[slot.number] = own.get((slot.number, table[number]), state[slot.number])
+        del held
+        for k, array in zip(self._own, own, strict=True):
+            if total or k in in_place:
+                state[k] = array
         return tuple(state)
 
     def __str__(self) -> str:
@@ -134,8 +136,8 @@ class NativePlan(_Native):
     """
 
     def __init__(self, plan: Plan, schedule: Schedule) -> None:
-        super().__init__(plan_code.emit_plan(plan, schedule))
-        self._types = [plan.buffers[number].type for number in plan.results]
+        types = [plan.buffers[number].type for number in plan.results]
+        super().__init__(plan_code.emit_plan(plan, schedule), types)
         #: For each result the argument that it is, if it is one.
         self._arguments = [
             plan.parameters.index(number) if number in plan.parameters else None for number in plan.results
@@ -143,13 +145,11 @@ class NativePlan(_Native):
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
         """The results; those that are arguments are these themselves."""
-        inputs = [np.asarray(operand) for operand in operands]
-        slots = self._plan_code.slots
-        arrays = [self._array(slot, inputs, self._types) for slot in slots]
-        self._run(self._table(*map(_address, arrays)), 0, arrays[0])
-        made = {
-            slot.number: array for slot, array in zip(slots, arrays, strict=True) if slot.kind == "result"
-        }
+        own = [pool.empty(*spec) for spec in self._specs]
+        table, arena, held = self._fill([np.asarray(operand) for operand in operands], own)
+        self._run(table, 0, arena)
+        del held
+        made = dict(zip(self._own, own, strict=True))
         return tuple(
             [made[k] if number is None else operands[number] for k, number in enumerate(self._arguments)]
         )
@@ -162,10 +162,6 @@ def _own(array: Array, is_free: bool) -> Array:
     copy = pool.empty(array.shape, array.dtype)
     copy[...] = array
     return copy
-
-
-def _address(array: Any) -> int:
-    return array if isinstance(array, int) else int(array.ctypes.data)
 
 
 def _row_major(array: Any) -> Array:

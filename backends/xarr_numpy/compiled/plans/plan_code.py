@@ -7,17 +7,16 @@ less than `most` if the condition no longer holds, -1 if Python is to raise what
 if a check failed.
 
 The kernels are functions of the same module.  Buffers lie where the plan says: at offsets of one arena, or in arrays
-whose addresses the table holds (`Slot`).  Views are other addresses, or copies where the elements of a view do not lie
+whose addresses the table holds.  Views are other addresses, or copies where the elements of a view do not lie
 side by side; these lie behind the arena.  The two arrays of a carried value change their addresses, which are
 registers, with each iteration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal
 
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.loop_ir.loops import Kernel
@@ -33,7 +32,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import point_loops
-from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Slot
+from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Static
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR
 
@@ -49,21 +48,31 @@ class NotNative(Exception):
 class PlanCode:
     """The module of a loop, or of a plan.
 
-    * `slots` - what the table holds, `arena` - the bytes of the arena,
+    The table holds the addresses of inputs, of arrays of its own, of the arena, and of addresses that stay the same.
+
+    * `inputs` - the carried values that are read from where they are, `own` - those that lie in an array of their own,
+      which holds the value when the loop begins where they are `in_place`; of a plan its parameters and its results,
+    * `arena` - the bytes of the arena, `statics` - what has the addresses that stay the same,
     * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
       for which it did, an int64.
     """
 
     text: str
-    slots: tuple[Slot, ...]
+    inputs: tuple[int, ...]
+    own: tuple[int, ...]
+    in_place: frozenset[int]
     arena: int
+    statics: tuple[Static, ...]
     checks: tuple[FlaggedCheck, ...]
     failure: int
 
 
-def emit(step: program_plan.LoopStep, schedule: Schedule) -> PlanCode:
-    """The module of a loop; raises NotNative if there is a step without machine code in it."""
-    return _PlanWriter(schedule).loop_code(step)
+def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedule) -> PlanCode:
+    """The module of a loop of which some carried values are wanted afterwards.
+
+    Raises NotNative if there is a step without machine code in it.
+    """
+    return _PlanWriter(schedule).loop_code(step, wanted)
 
 
 def emit_plan(plan: Plan, schedule: Schedule) -> PlanCode:
@@ -94,29 +103,67 @@ class _PlanWriter(FunctionCode):
 
     # --- the function --------------------------------------------------------------------------------------
 
-    def loop_code(self, step: program_plan.LoopStep) -> PlanCode:
+    def loop_code(self, step: program_plan.LoopStep, wanted: Collection[int]) -> PlanCode:
+        numbers, in_place = range(len(step.state)), carries_in_place(step)
+        fixed = [k for k in numbers if _is_fixed(step, k)]
+        inputs = [k for k in numbers if k not in in_place or k in fixed]
+        own = [k for k in numbers if k not in fixed and (k in wanted or k in in_place)]
+        read = {k: self.slot() for k in inputs}
+        written = {k: self.slot()[0] for k in own}
         self._begin(max(step.cond.layout.arena, step.body.layout.arena))
-        self._outermost(step)
-        return self._module()
+        state: list[tuple[str, ...]] = []
+        spares: dict[int, str] = {}
+        for k in numbers:
+            if k not in read or k in fixed:
+                state.append((read[k][0] if k in fixed else written[k],))
+                continue
+            nbytes = step.body.buffers[step.body.parameters[k]].type.nbytes
+            first, spare = written.get(k) or self.allocate(nbytes), self.allocate(nbytes)
+            spares[k], now = spare, read[k][0]
+            is_first = self.first(f"icmp eq ptr {now}, {first}")
+            following = [
+                f"select i1 {is_first}, ptr {x}, ptr {y}" for x, y in ((spare, first), (first, spare))
+            ]
+            state.append((now, *map(self.first, following)))
+        after, count = self._iterations(step, state, 0, "%most")
+        for k, spare in spares.items():
+            last = after[k][0]
+            if k in written:
+                last = self._bring(
+                    written[k], last, spare, step.body.buffers[step.body.parameters[k]].type.nbytes
+                )
+            self.write(f"store ptr {last}, ptr {read[k][1]}, align 8")
+        self.write(f"ret i64 {count}")
+        return self._module(inputs, own, in_place)
+
+    def _bring(self, target: str, source: str, spare: str, nbytes: int) -> str:
+        """Copy what lies in a spare array to another one; where it lies then."""
+        copy, on = self.labels("copy", "on")
+        before = self.label
+        self.write(f"br i1 {self.line(f'icmp eq ptr {source}, {spare}')}, label %{copy}, label %{on}")
+        self.begin(copy)
+        self.copy(target, source, nbytes)
+        self.jump(on)
+        self.begin(on)
+        return self.line(f"phi ptr [ {source}, %{before} ], [ {target}, %{copy} ]")
 
     def plan_code(self, plan: Plan) -> PlanCode:
+        arguments = [self.slot()[0] for _ in plan.parameters]
+        own = [k for k, number in enumerate(plan.results) if number not in plan.parameters]
+        results = {k: self.slot()[0] for k in own}
         self._begin(plan.layout.arena)
-        arguments = [self.slot(Slot("fixed", k)) for k in range(len(plan.parameters))]
-        targets = [
-            None if number in plan.parameters else self.slot(Slot("result", k))
-            for k, number in enumerate(plan.results)
-        ]
-        self.plan(plan, arguments, targets, 0)
+        self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))], 0)
         self.write("ret i64 0")
-        return self._module()
+        return self._module(range(len(arguments)), own, frozenset())
 
     def _begin(self, arena: int) -> None:
-        self.slot(Slot("arena"))
-        self.entry[-1] = "%arena" + self.entry[-1][self.entry[-1].index(" ") :]
+        for name in ("%arena", "%statics"):
+            self.slot()
+            self.name_last(name)
         self.failure = aligned_size(arena)
         self.arena = self.failure + aligned_size(8)
 
-    def _module(self) -> PlanCode:
+    def _module(self, inputs: Iterable[int], own: Iterable[int], in_place: frozenset[int]) -> PlanCode:
         body = "\n".join(
             each if each.endswith(":") else f"  {each}"
             for each in [*self.entry, "br label %begin", "begin:", *self.lines]
@@ -128,26 +175,8 @@ class _PlanWriter(FunctionCode):
             "raise:\n  ret i64 -1\n}\n"
         )
         module = self.functions.module() + HELPERS + text
-        return PlanCode(module, tuple(self.slots), self.arena, tuple(self.checks), self.failure)
-
-    def _outermost(self, step: program_plan.LoopStep) -> None:
-        """The loop whose arrays stand in the table."""
-        in_place, firsts = carries_in_place(step), dict[int, int]()
-        state: list[tuple[str, ...]] = []
-        for k in range(len(step.state)):
-            if _is_fixed(step, k):
-                state.append((self.slot(Slot("fixed", k)),))
-            elif k in in_place:
-                state.append((self.slot(Slot("in place", k)),))
-            else:
-                kinds: tuple[Literal["state", "next", "spare"], ...] = ("state", "next", "spare")
-                firsts[k] = len(self.slots)
-                state.append(tuple([self.slot(Slot(kind, k)) for kind in kinds]))
-        after, count = self._iterations(step, state, 0, "%most")
-        for k, first in firsts.items():
-            for number, register in enumerate(after[k]):
-                self.write(f"store ptr {register}, ptr {self.slot_address(first + number)}, align 8")
-        self.write(f"ret i64 {count}")
+        arrays = tuple(inputs), tuple(own), in_place
+        return PlanCode(module, *arrays, self.arena, tuple(self.statics), tuple(self.checks), self.failure)
 
     def _iterations(
         self,
