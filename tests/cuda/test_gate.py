@@ -247,6 +247,25 @@ def test_wide_windows_compile(window: tuple[int, ...], dtype: str) -> None:
     check(emit(program_of(graph_of(reduce, x)), any_sizes=True).text, ARCHITECTURES[-1:])
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int8"])
+def test_neighbours_of_a_thread_compile(dtype: str) -> None:
+    busy = TARGET.replace(busy_threads=2**5)
+    x, weights = xarr.ones((2, 8, 20, 64), dtype=dtype), xarr.ones((3, 3, 1, 64), dtype=dtype)
+
+    def convolve(x: Any, weights: Any) -> Any:
+        names = ("NHWC", "HWIO", "NHWC")
+        return lax.conv_general_dilated(
+            x, weights, (1, 1), "SAME", dimension_numbers=names, feature_group_count=64
+        )
+
+    def pool(x: Any) -> Any:
+        least = xarr.asarray(-99, dtype=dtype)
+        return lax.reduce_window(x, least, lax.max, (1, 3, 3, 1), (1, 1, 1, 1), "SAME")
+
+    for graph in (graph_of(convolve, x, weights), graph_of(pool, x)):
+        check(emit(program_of(graph, busy)).text)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float32", "complex128"])
 @pytest.mark.parametrize("window", [(1, 3, 3, 1), (1, 9, 9, 1)])
 def test_gradients_of_poolings_compile(window: tuple[int, ...], dtype: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, product
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Index, Source, constant_source, strides
@@ -27,7 +27,7 @@ from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.gpu.rows import merge_phases
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.gpu.tiles import read_in_tiles
-from xarr.compiler.schedules.gpu.vectors import widen
+from xarr.compiler.schedules.gpu.vectors import share_loads, widen
 from xarr.compiler.schedules.serial.serial_loops import (
     Body,
     Finish,
@@ -76,6 +76,7 @@ class GridLoops(SerialLoops):
         least = self.target.min_tiled_side
         merged = merge_phases(kernel, self.values, self.overwritable)
         phases = [read_in_tiles(each, self.values, least, self.new_shared) or each for each in merged]
+        phases = [share_loads(each, self.values, self.target) for each in phases]
         phases = [widen(each, self.values, self.target) for each in phases]
         return replace(kernel, phases=phases, locals=tuple(self.shared))
 
@@ -142,6 +143,30 @@ class GridLoops(SerialLoops):
         def body(own: Index) -> Sequence[Loop | Store]:
             parts, last = self._carry_terms(terms, starts(own), lambda term, held: step(own, term, held))
             return [*parts, *store_all(arrays, own, last if finish is None else finish(own, last))]
+
+        self.phase(shape, body)
+        return arrays
+
+    def fold_unrolled(
+        self,
+        shape: Ints,
+        terms: Ints,
+        starts: Callable[[Index], Sequence[Value]],
+        step: Step,
+        finish: Finish,
+        results: Sequence[DType],
+    ) -> list[Scratch]:
+        """As `fold`, but each term has its own line, and no loop goes through them.
+
+        So equal elements of neighbouring results are equal values, and `vectors` can join points.
+        """
+        arrays = [self.new(dtype, shape) for dtype in results]
+
+        def body(own: Index) -> Sequence[Loop | Store]:
+            held = starts(own)
+            for term in product(*map(range, terms)):
+                held = step(own, tuple(Affine(constant=number) for number in term), held)
+            return store_all(arrays, own, finish(own, held))
 
         self.phase(shape, body)
         return arrays

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
@@ -43,15 +44,29 @@ def dot_general(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 
 def convolution(loops: SerialLoops, node: Node) -> Sequence[Source]:
-    """As for products; convolutions of groups of features are those of the serial schedule."""
+    """As for products; convolutions of groups of features have a thread for each result."""
     assert isinstance(loops, GridLoops) and isinstance(node.op, ops.Convolution)
     if max(node.op.feature_group_count, node.op.batch_group_count) > 1:
-        return products.convolution(loops, node)
+        return _add_group_sums(loops, node)
     feature = node.op.out_spec[1]
     sides = (tuple(axis for axis in range(len(node.shape)) if axis != feature), (feature,))
     fold = _sums_of_products(loops, node, sides, *products.terms_of_convolution(loops, node))
     tiled = _add_tiles(loops, node, fold)
     return products.convolution(loops, node) if tiled is None else tiled
+
+
+def _add_group_sums(loops: GridLoops, node: Node) -> Sequence[Source]:
+    """The phase of a convolution of groups: of few terms, as by channels, each has its own line."""
+    terms, factors = products.terms_of_convolution(loops, node)
+    if prod(terms) > loops.target.max_unrolled_terms:
+        return products.convolution(loops, node)
+    dtype = sum_dtype(node.operands[0].dtype, node.dtype)
+    start, step = products.start_and_step(loops, node, factors)
+
+    def finish(index: Index, held: Sequence[Value]) -> list[Value]:
+        return [loops.convert(held[0], dtype, node.dtype)]
+
+    return sources_of(loops.fold_unrolled(node.shape, terms, start, step, finish, [node.dtype]))
 
 
 def reduce(loops: SerialLoops, node: Node) -> Sequence[Source]:

@@ -76,15 +76,15 @@ class _Selection:
             new = stays.select(best, element), stays.select(number, here)
             return [select_if(exists, *pair) for pair in zip(new, held, strict=True)]
 
-        (self.notes,) = self.loops.fold(
-            self.source.shape,
-            self.op.window_dimensions,
-            [self.array.dtype, number_dtype],
-            start,
-            step,
-            lambda index, held: [held[1].convert(self.note_dtype)],
-            [self.note_dtype],
-        )
+        def finish(index: Index, held: Sequence[Value]) -> list[Value]:
+            return [held[1].convert(self.note_dtype)]
+
+        shape, sizes, notes = self.source.shape, self.op.window_dimensions, [self.note_dtype]
+        if self.nothing * len(self.op.select.nodes) <= self.loops.target.max_unrolled_terms:
+            (self.notes,) = self.loops.fold_unrolled(shape, sizes, start, step, finish, notes)
+        else:
+            held_types = [self.array.dtype, number_dtype]
+            (self.notes,) = self.loops.fold(shape, sizes, held_types, start, step, finish, notes)
 
     def join_source(self, held: Value, window: Index, number: Value | int, exists: Value | None) -> Value:
         """An element behind a window, of which it has a number: combined with the source if that window selected it."""

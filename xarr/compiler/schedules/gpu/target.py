@@ -25,6 +25,8 @@ class GpuTarget(Target):
     #: would take its registers.
     vector_bytes: int = 2**4
     max_vector_values: int = 2**8
+    #: Values that a thread computes for neighbouring points that load the same elements, at most.
+    max_neighbours_values: int = 2**9
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 

@@ -2,26 +2,40 @@
 
 A warp that reads 4 bytes a thread has too few bytes on their way to keep the memory of a device busy.  What does not
 differ among neighbours, as the index of a row that is gathered, is read and computed once for all of them.
+
+Along other axes than the innermost, along which the threads of a warp read side by side, a thread takes neighbouring
+points that load the same elements.  A window of 3×3 shares six of its nine elements with the next one: for four of them
+18 elements are loaded, not 36, and the weights of a convolution by channels once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
+from typing import Final
 
 from xarr.compiler.loop_ir.loops import (
+    Access,
     Affine,
     Loop,
+    Runs,
     Store,
     grid_loops,
     index_value,
     load,
+    loads_of,
     nest_loops,
     offset_of,
 )
-from xarr.compiler.loop_ir.scalars import Value, Values, in_order
+from xarr.compiler.loop_ir.scalars import INT64, Value, Values, constant_of, in_order
 from xarr.compiler.loop_ir.vector_accesses import VectorAccesses, vector_accesses
 from xarr.compiler.schedules.gpu.target import GpuTarget
+
+_POINTS: Final = Runs.GRID | Runs.BLOCK
+#: Points of a thread, the best number first; and of the loads of as many threads, the part from which one thread pays.
+_COUNTS: Final = (4, 5, 3, 2)
+_MOST_LOADS: Final = 0.75
 
 
 def widen(phase: Loop, values: Values, target: GpuTarget) -> Loop:
@@ -98,3 +112,138 @@ def _join(loops: list[Loop], stores: list[Store], values: Values) -> tuple[list[
             values.rebuild(value, known)
     moved = [replace(each, offset=move(each.offset), value=known[each.value]) for each in stores]
     return [*outer, joined], moved
+
+
+# --- neighbours along other axes -----------------------------------------------------------------------------
+
+
+def share_loads(phase: Loop, values: Values, target: GpuTarget) -> Loop:
+    """The phase with several points for each thread, where that saves loads and leaves enough threads."""
+    loops = grid_loops(phase)
+    extents = [loop.max_iterations for loop in loops]
+    stores = [part for part in loops[-1].body if isinstance(part, Store)]
+    if phase.runs != _POINTS or len(stores) != len(loops[-1].body) or any(each.atomic for each in stores):
+        return phase
+    loads = loads_of(phase)
+    buffers = [value.attribute.buffer for value in loads]
+    if len(set(buffers)) == len(buffers) or 0 in extents:
+        return phase
+    for axis in reversed(range(len(loops) - 1)):
+        counts = [
+            count
+            for count in _COUNTS
+            if extents[axis] % count == 0 and prod(extents) >= count * target.busy_threads
+        ]
+        if prod(extents[axis + 1 :]) < target.min_warp_terms or not counts:
+            continue
+        varying = _find_varying(loops[axis].index, loads)
+        for count in counts:
+            if _loads_left(loads, loops[axis].index, varying, count) <= _MOST_LOADS:
+                joined = _join_points(loops, stores, axis, count, values)
+                if _count_computed(joined) <= target.max_neighbours_values:
+                    return joined
+    return phase
+
+
+def _find_varying(index: Value, roots: Sequence[Value]) -> set[Value]:
+    """The values that differ with an index, among those that others need."""
+    varying = {index}
+    for value in in_order(*roots):
+        if not varying.isdisjoint(value.operands):
+            varying.add(value)
+    return varying
+
+
+def _loads_left(loads: Sequence[Value], index: Value, varying: set[Value], count: int) -> float:
+    """Of the loads of so many points along an axis the part that one thread needs: of those that differ among them."""
+    total, keys = 0, set()
+    for value in loads:
+        if value not in varying:
+            continue
+        total += count
+        offset = offset_of(value)
+        factors = dict(offset.terms)
+        step = factors.get(index, 0)
+        # What is computed of the index otherwise is another element for each point.
+        is_computed = any(each in varying for each in factors if each is not index)
+        for point in range(count):
+            own = (value, point) if is_computed else None
+            keys.add((value.attribute.buffer, frozenset(offset.terms), offset.constant + point * step, own))
+    return len(keys) / total if total else 1
+
+
+def _count_computed(phase: Loop) -> int:
+    """Count the values that an iteration of a grid computes."""
+    roots = list(grid_loops(phase)[-1].roots())
+    return sum(value.op not in ("load", "constant", "index") for value in in_order(*roots))
+
+
+def _join_points(
+    loops: Sequence[Loop], stores: Sequence[Store], axis: int, count: int, values: Values
+) -> Loop:
+    """The phase in which a thread has so many neighbouring points along an axis."""
+    copies = [Loop(loop.index, loop.extent, loop.runs) for loop in loops]
+    copies[0].label = loops[0].label
+    copies[axis].index = index_value(values, loops[axis].index.attribute)
+    copies[axis].extent = loops[axis].max_iterations // count
+    body: list[Loop | Store] = []
+    for point in range(count):
+        moved = _MovedValues(values, loops[axis].index, Affine(((copies[axis].index, count),), point))
+        body += [Store(each.buffer, moved.offset(each.offset), moved.value(each.value)) for each in stores]
+    nest_loops(copies)[-1].body += body
+    return copies[0]
+
+
+class _MovedValues:
+    """Values with another number in place of an index; equal sums of indices become one value."""
+
+    def __init__(self, values: Values, index: Value, number: Affine) -> None:
+        self.values = values
+        self.known: dict[Value, Value] = {index: number.value(values)}
+        self.sums: dict[Value, Affine] = {index: number}
+
+    def value(self, root: Value) -> Value:
+        for value in in_order(root):
+            if value not in self.known:
+                self._add(value)
+        return self.known[root]
+
+    def offset(self, offset: Affine) -> Affine:
+        result = Affine(constant=offset.constant)
+        for value, factor in offset.terms:
+            moved = self.value(value)
+            result += self.sums.get(value, Affine(((moved, 1),))) * factor
+        return result
+
+    def _add(self, value: Value) -> None:
+        """Move a value, of operands that are known."""
+        if value.op == "load":
+            access: Access = value.attribute
+            predicate = self.known[value.operands[-1]] if access.masked else None
+            self.known[value] = load(self.values, access.buffer, self.offset(offset_of(value)), predicate)
+            return
+        total = self._sum(value)
+        if total is None:
+            self.values.rebuild(value, self.known)
+            return
+        self.sums[value] = total
+        is_same = all(self.known[each] is each for each in value.operands)
+        self.known[value] = value if is_same else total.value(self.values)
+
+    def _sum(self, value: Value) -> Affine | None:
+        """A value as a sum of indices, where it is one."""
+        if value.dtype != INT64:
+            return None
+        if value.op == "constant":
+            return Affine(constant=int(constant_of(value)))
+        if value.op == "index":
+            return Affine(((value, 1),))
+        parts = [self.sums.get(each) for each in value.operands]
+        if value.op not in ("add", "sub", "mul") or None in parts:
+            return None
+        first, second = [each for each in parts if each is not None]
+        if value.op == "mul":
+            if first.terms and second.terms:
+                return None
+            return first * second.constant if first.terms else second * first.constant
+        return first + (second if value.op == "add" else second * -1)

@@ -25,7 +25,7 @@ from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.gpu import scans
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.serial import windows
-from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of
+from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of, tensor_types
 from xarr.compiler.schedules.serial.windows import element_of_window, lies_inside, select_if
 from xarr.dtypes import COMPLEX, accumulator_dtype
 from xarr.ir import ops
@@ -50,7 +50,39 @@ def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
         and monoids(node.op.computation)
     ):
         return _AxisWindows(loops, node).add_phases()
+    if prod(node.op.window_dimensions) * len(node.op.computation.nodes) <= loops.target.max_unrolled_terms:
+        return _add_small(loops, node)
     return windows.reduce_window(loops, node)
+
+
+def _add_small(loops: GridLoops, node: Node) -> Sequence[Source]:
+    """A phase in which a thread has small windows, of whose elements each has its own line."""
+    assert isinstance(node.op, ops.ReduceWindow)
+    dtypes = [each.dtype for each in tensor_types(node.type)]
+    start, step = windows.start_and_step(loops, node)
+    shape, sizes = tensor_types(node.type)[0].shape, node.op.window_dimensions
+    if len(dtypes) > 1 or not _is_extremum(node.op):
+        return sources_of(loops.fold_unrolled(shape, sizes, start, step, lambda index, held: held, dtypes))
+    # Narrow floats are compared as wider ones, and not rounded in between.
+    extrema = _AxisWindows(loops, node)
+
+    def start_wide(index: Index) -> list[Value]:
+        return [extrema.initial_value()]
+
+    def step_wide(own: Index, number: Index, held: Sequence[Value]) -> list[Value]:
+        at, exists = element_of_window(loops, extrema.op.window, extrema.array.shape, own, number)
+        return [select_if(exists, extrema.combine(held[0], extrema.element(at, exists)), held[0])]
+
+    def finish(index: Index, held: Sequence[Value]) -> list[Value]:
+        return [loops.convert(held[0], extrema.held, node.dtype)]
+
+    return sources_of(loops.fold_unrolled(shape, sizes, start_wide, step_wide, finish, dtypes))
+
+
+def _is_extremum(op: ops.ReduceWindow) -> bool:
+    """Whether the result of a window is one of its elements."""
+    monoid = monoids(op.computation)
+    return monoid is not None and isinstance(monoid[0](), ops.Maximum | ops.Minimum)
 
 
 def _is_wide(loops: GridLoops, op: ops.ReduceWindow) -> bool:
@@ -80,14 +112,13 @@ class _AxisWindows:
         self.monoid = monoid[0]()
         #: The type of partial results, and the one in which phases hand them on: an extremum is one of the elements.
         self.held: DType = accumulator_dtype(node.dtype)
-        is_element = isinstance(self.monoid, ops.Maximum | ops.Minimum)
-        self.between: DType = node.dtype if is_element else self.held
+        self.between: DType = node.dtype if _is_extremum(node.op) else self.held
 
     def add_phases(self) -> Sequence[Source]:
         """Along the innermost axis first; what comes last begins with the initial value."""
         axes = [axis for axis, each in enumerate(self.op.window.dimensions) if not each.is_trivial]
         shape = self.array.shape
-        elements: _ElementAt = self._element
+        elements: _ElementAt = self.element
         while axes:
             phase = _next_phase(self, shape, elements, axes)
             axes = [axis for axis in axes if axis not in phase.axes]
@@ -95,7 +126,8 @@ class _AxisWindows:
             elements = self._load_from(results, self.between)
         return sources_of([results])
 
-    def _element(self, index: Index, predicate: Value | None = None) -> Value:
+    def element(self, index: Index, predicate: Value | None = None) -> Value:
+        """An element of the array as what accumulates it."""
         return self.loops.convert(self.loops.at(self.array, index, predicate), self.node.dtype, self.held)
 
     def _load_from(self, results: Scratch, dtype: DType) -> _ElementAt:
@@ -115,8 +147,11 @@ class _AxisWindows:
         """A result of a phase as it is stored: the last one combined with the initial value."""
         if not is_last:
             return self.loops.convert(result, self.held, self.between)
-        initial = self.loops.convert(self.loops.at(self.initial, ()), self.node.dtype, self.held)
-        return self.loops.convert(self.combine(initial, result), self.held, self.node.dtype)
+        return self.loops.convert(self.combine(self.initial_value(), result), self.held, self.node.dtype)
+
+    def initial_value(self) -> Value:
+        """The initial value as what accumulates elements."""
+        return self.loops.convert(self.loops.at(self.initial, ()), self.node.dtype, self.held)
 
     def slide(
         self, element: Callable[[Affine], Value], size: int, count: int

@@ -9,7 +9,7 @@ from xarr.compiler.fusion.window_work import free_dimensions, sum_dtype
 from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Affine
 from xarr.compiler.loop_ir.scalars import DType, Value
-from xarr.compiler.schedules.serial.serial_loops import SerialLoops
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops, Step
 from xarr.compiler.schedules.serial.windows import element_of_window, select_if
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -67,8 +67,8 @@ def terms_of_convolution(loops: SerialLoops, node: Node) -> tuple[Ints, Factors]
 
     def group(feature: Affine, count: int) -> Affine:
         """The group of an output feature, where there are so many groups."""
-        if count == 1:
-            return Affine()
+        if count in (1, features):
+            return feature if count == features else Affine()
         return Affine(((feature.value(loops.values) / (features // count), 1),))
 
     def factors(index: Index, term: Index) -> tuple[Index, Index, Value | None]:
@@ -93,25 +93,34 @@ def _to_dimensions(spec: Ints, index: Index) -> Index:
 
 def _sums(loops: SerialLoops, node: Node, terms: Ints, factors: Factors) -> Sequence[Source]:
     """Zero, and one product after the other; in the end the sums are of the result's type."""
-    left, right = node.operands
-    dtype = sum_dtype(left.dtype, node.dtype)
-
-    def step(own: Index, term: Index, held: Sequence[Value]) -> list[Value]:
-        at, at_right, exists = factors(own, term)
-        x = loops.convert(loops.at(left, at, exists), left.dtype, dtype)
-        y = loops.convert(loops.at(right, at_right, exists), right.dtype, dtype)
-        (old,) = held
-        return [select_if(exists, add_product(loops, dtype, x, y, old), old)]
-
-    def zero(index: Index) -> list[Value]:
-        return [loops.values.constant(0, register_dtype(dtype))]
-
-    (sums,) = loops.fold(node.shape, terms, [dtype], zero, step)
+    dtype = sum_dtype(node.operands[0].dtype, node.dtype)
+    (sums,) = loops.fold(node.shape, terms, [dtype], *start_and_step(loops, node, factors))
 
     def source(index: Index, predicate: Value | None) -> Value:
         return loops.convert(sums.load(index, predicate), dtype, node.dtype)
 
     return [source]
+
+
+def start_and_step(
+    loops: SerialLoops, node: Node, factors: Factors
+) -> tuple[Callable[[Index], Sequence[Value]], Step]:
+    """Zero, and a sum after one product more."""
+    left, right = node.operands[:2]
+    dtype = sum_dtype(left.dtype, node.dtype)
+
+    def zero(index: Index) -> list[Value]:
+        return [loops.values.constant(0, register_dtype(dtype))]
+
+    def step(own: Index, term: Index, held: Sequence[Value]) -> list[Value]:
+        at, at_right, exists = factors(own, term)
+        x = loops.convert(loops.at(left, at, exists), left.dtype, dtype)
+        # A window is whole, whatever of it lies on the array.
+        y = loops.convert(loops.at(right, at_right), right.dtype, dtype)
+        (old,) = held
+        return [select_if(exists, add_product(loops, dtype, x, y, old), old)]
+
+    return zero, step
 
 
 def add_product(loops: SerialLoops, dtype: DType, x: Value, y: Value, total: Value) -> Value:

@@ -6,13 +6,13 @@ array, is not read, and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major
 from xarr.compiler.loop_ir.loops import Affine, Store, load
 from xarr.compiler.loop_ir.scalars import INT64, Value
-from xarr.compiler.schedules.serial.serial_loops import SerialLoops, sources_of, tensor_types
+from xarr.compiler.schedules.serial.serial_loops import SerialLoops, Step, sources_of, tensor_types
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import Ints
@@ -24,10 +24,21 @@ NOTHING = -1
 
 def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
     """The initial values, and then all elements of each window."""
+    assert isinstance(node.op, ops.ReduceWindow)
+    types = tensor_types(node.type)
+    start, step = start_and_step(loops, node)
+    dtypes = [type.dtype for type in types]
+    return sources_of(loops.fold(types[0].shape, node.op.window_dimensions, dtypes, start, step))
+
+
+def start_and_step(loops: SerialLoops, node: Node) -> tuple[Callable[[Index], Sequence[Value]], Step]:
+    """The initial values of a window, and what they are after one element more."""
     op = node.op
     assert isinstance(op, ops.ReduceWindow)
     arrays, initial = node.operands[: len(node.operands) // 2], node.operands[len(node.operands) // 2 :]
-    types = tensor_types(node.type)
+
+    def start(index: Index) -> list[Value]:
+        return [loops.at(each, ()) for each in initial]
 
     def step(own: Index, number: Index, held: Sequence[Value]) -> list[Value]:
         at, exists = element_of_window(loops, op.window, arrays[0].shape, own, number)
@@ -35,14 +46,7 @@ def reduce_window(loops: SerialLoops, node: Node) -> Sequence[Source]:
         new = compute_scalars(op.computation, [*held, *elements], loops.values)
         return [select_if(exists, *pair) for pair in zip(new, held, strict=True)]
 
-    results = loops.fold(
-        types[0].shape,
-        op.window_dimensions,
-        [type.dtype for type in types],
-        lambda index: [loops.at(each, ()) for each in initial],
-        step,
-    )
-    return sources_of(results)
+    return start, step
 
 
 def select_and_scatter(loops: SerialLoops, node: Node) -> Sequence[Source]:
