@@ -104,6 +104,15 @@ def kernel_of_operation(op: Op, types: tuple[Type, ...], target: GpuTarget) -> S
     return kernel_of_graph(Graph(operands, [node]), target) if computes(node) else None
 
 
+def runs_as_kernel(node: Node, target: GpuTarget) -> bool:
+    """Whether an operation that is part of no group is a kernel, or nothing: no call of a library or of the host."""
+    if libraries.multiplies(node) or libraries.computes(node):
+        return False
+    types = tuple([operand.type for operand in node.operands])
+    has_elements = any(type.size for type in flatten_types([node.type]))
+    return not has_elements or kernel_of_operation(node.op, types, target) is not None
+
+
 @lru_cache(1024)
 def kernel_of_update(op: Op, types: tuple[Type, ...], target: GpuTarget) -> Kernel:
     """The loop program that writes an update into the array that it changes; it takes the other operands."""

@@ -18,6 +18,7 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu import point_loops
+from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
@@ -25,7 +26,13 @@ from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy.codegen.block_loops import NAME, emit_block_loop, shared_bytes
 from xarr_cupy.codegen.kernel_calls import KernelCall
-from xarr_cupy.runtime.command_builder import CommandList, PlanCommands, ScratchMemory, scratch_nbytes
+from xarr_cupy.runtime.command_builder import (
+    CommandList,
+    PlanCommands,
+    ScratchMemory,
+    runs_as_kernel,
+    scratch_nbytes,
+)
 from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
@@ -68,21 +75,46 @@ def _work_of(calls: Sequence[KernelCall]) -> int:
     return sum(call.blocks + sum(buffer.nbytes for buffer in call.buffers) // 2**10 for call in calls)
 
 
-class _HostNeeded(Exception):
-    """A command is none that kernels may decide not to do."""
+def launches_alone(plan: Plan, target: GpuTarget, repeats: bool) -> bool:
+    """Whether a plan is nothing but launches of kernels, where copies are kernels too.
+
+    Then kernels may decide not to do it, and the host has no part in it.  repeats: loops of known length may be there,
+    which repeat launches, and not only such of an iteration or two.
+    """
+    return all(_launches_alone(plan, step, target, repeats) for step in plan.steps)
 
 
-class _ConditionalList(CommandList):
-    """A list of nothing but launches, in a row or repeated."""
+def _launches_alone(plan: Plan, step: program_plan.Step, target: GpuTarget, repeats: bool) -> bool:
+    match step:
+        case program_plan.View() | program_plan.Launch() | program_plan.Copy() | program_plan.Update():
+            return True
+        case program_plan.CheckStep() if not step.outputs:
+            return False
+        case program_plan.Branch():
+            return False
+        case program_plan.PlanCall():
+            return launches_alone(step.plan, target, repeats)
+        case program_plan.LoopStep():
+            is_short = step.iterations is not None and (repeats or step.iterations <= 2)
+            return is_short and launches_alone(step.body, target, repeats)
+        case program_plan.LaunchLoop(program=NativeLoop() as loop):
+            wanted = wanted_results(plan, step)
+            return point_loops.point_loop(loop, step.node.operands, wanted).launches is not None
+        case program_plan.LaunchLoop(program=IteratedGroup() as group):
+            is_short = step.iterations is not None and (repeats or step.iterations <= 2)
+            return is_short and _scalar_loop(step, group).launches is not None
+        case _:
+            return runs_as_kernel(step.node, target)
 
-    def add(self, command: Command) -> None:
-        if not isinstance(command, Repeating):
-            raise _HostNeeded
-        super().add(command)
+
+def _scalar_loop(step: program_plan.LaunchLoop, group: IteratedGroup) -> point_loops.PointLoop:
+    """The loop of the scalars of an iterated group, and how many launches it takes."""
+    scalars = [step.node.operands[k] for k in group.scalar_indices]
+    return point_loops.point_loop(group.scalars, scalars, frozenset(range(len(scalars))))
 
 
 class _LaunchList(CommandList):
-    """A list of nothing but launches of kernels, which are not prepared."""
+    """A list of launches of kernels, which are not prepared."""
 
     def __init__(self, device: LoadedDevice) -> None:
         super().__init__(device)
@@ -90,12 +122,11 @@ class _LaunchList(CommandList):
 
     def launch(self, node: Node, launches: Iterable[KernelLaunch | MemoryCopy]) -> None:
         for each in launches:
-            if not isinstance(each, KernelLaunch):
-                raise _HostNeeded
+            assert isinstance(each, KernelLaunch), "copies are kernels here"
             self.kernels.append(each)
 
     def add(self, command: Command) -> None:
-        raise _HostNeeded
+        raise AssertionError("`launches_alone` holds for what is added here")
 
 
 class ProgramCommands(PlanCommands):
@@ -108,8 +139,7 @@ class ProgramCommands(PlanCommands):
         builder = copy(self)
         if conditions is not None:
             builder.options = self.options._replace(conditions=conditions)
-        of_launches = builder.options.conditions is not None
-        builder.out = (_ConditionalList if of_launches else CommandList)(self.memory.device)
+        builder.out = CommandList(self.memory.device)
         return builder
 
     def copies(self, node: Node, targets: Arrays, sources: Arrays) -> Commands:
@@ -122,9 +152,11 @@ class ProgramCommands(PlanCommands):
         for target, source in zip(targets, sources, strict=True):
             self.copy(node, target, source)
 
-    def repeat(self, node: Node, times: int, build: Callable[[ProgramCommands], None]) -> None:
+    def repeat(
+        self, node: Node, times: int, build: Callable[[ProgramCommands], None], has_kernels_alone: bool
+    ) -> None:
         """Add what `build` adds to a list so many times: as one kernel if little is done each time."""
-        if times > 1 and self._repeat_in_one_block(node, times, build):
+        if times > 1 and has_kernels_alone and self._repeat_in_one_block(node, times, build):
             return
         if times > 0:
             repeated = self.part()
@@ -138,10 +170,7 @@ class ProgramCommands(PlanCommands):
         builder = copy(self)
         builder.options = self.options._replace(has_kernels_alone=True)
         builder.out = launched = _LaunchList(self.memory.device)
-        try:
-            build(builder)
-        except _HostNeeded:
-            return False
+        build(builder)
         calls = [
             each.call for each in launched.kernels if each.call is not None and each.blocks <= MOST_BLOCKS
         ]
@@ -206,8 +235,7 @@ class ProgramCommands(PlanCommands):
         if step.iterations is not None:
             self._counted_loop(step, step.iterations, inputs, (state, others), workspace)
             return
-        if self.options.conditions is not None:
-            raise _HostNeeded
+        assert self.options.conditions is None, "the host has no part in what kernels decide on"
         conditions = LocatedArray(workspace.plus(offset), _BOOLS)
         batches = self._in_batches(step, inputs, (state, others), workspace, conditions)
         self.out.add(batches or self._one_by_one(step, inputs, (state, others), workspace, conditions))
@@ -246,7 +274,8 @@ class ProgramCommands(PlanCommands):
             for present, following in ((target, other), (other, target)):
                 builder._run_plan(step, step.body, workspace, present, following)
 
-        self.repeat(step.node, (count - 1) // 2, add_pair)
+        has_kernels_alone = launches_alone(step.body, self.options.target, repeats=False)
+        self.repeat(step.node, (count - 1) // 2, add_pair, has_kernels_alone)
 
     def _run_plan(
         self, step: program_plan.LoopStep, plan: Plan, workspace: Location, present: Arrays, results: Arrays
@@ -266,18 +295,18 @@ class ProgramCommands(PlanCommands):
 
         A condition that was computed twice must be the same both times, which atomic sums of floats are not.
         """
-        if not self.options.target.deterministic:
+        target = self.options.target
+        if not target.deterministic:
+            return None
+        if not all(launches_alone(plan, target, repeats=True) for plan in (step.cond, step.body)):
             return None
         commands: list[Command] = []
-        try:
-            for number, (present, following) in enumerate((states, states[::-1])):
-                condition, body = self._conditional_parts(conditions.location, number)
-                holds = LocatedArray(conditions.location.plus(number), _BOOL)
-                condition._run_plan(step, step.cond, workspace, present, [holds])
-                body._run_plan(step, step.body, workspace, present, following)
-                commands += [*condition.out.commands(), *body.out.commands()]
-        except _HostNeeded:
-            return None
+        for number, (present, following) in enumerate((states, states[::-1])):
+            condition, body = self._conditional_parts(conditions.location, number)
+            holds = LocatedArray(conditions.location.plus(number), _BOOL)
+            condition._run_plan(step, step.cond, workspace, present, [holds])
+            body._run_plan(step, step.body, workspace, present, following)
+            commands += [*condition.out.commands(), *body.out.commands()]
         return self._batching(step, inputs, states, conditions, commands)
 
     def _conditional_parts(
@@ -372,10 +401,8 @@ class ProgramCommands(PlanCommands):
         spares = [scratch.operand(each.type) for each in outputs]
         other = _replace_arrays(inputs, step.carried, spares)
         states, workspace = (own, other), scratch.location(scratch_nbytes(group.kernel))
-        scalars = [step.node.operands[k] for k in group.scalar_indices]
         changing = group.changing_scalars()
-        every = frozenset(range(len(scalars)))
-        kernel, launches, _ = point_loops.point_loop(group.scalars, scalars, every)
+        kernel, launches, _ = _scalar_loop(step, group)
         if step.iterations is None or launches is None:
             self._group_in_batches(step, group, inputs, states, scratch, workspace)
             return
@@ -409,7 +436,7 @@ class ProgramCommands(PlanCommands):
             for present, following in ((target, source), (source, target)):
                 builder._launch_group(step, group, present, following, workspace)
 
-        self.repeat(step.node, (count - 1) // 2, add_pair)
+        self.repeat(step.node, (count - 1) // 2, add_pair, has_kernels_alone=True)
         if count % 2 == 0:
             self._launch_group(step, group, target, source, workspace)
             target = source
@@ -436,8 +463,7 @@ class ProgramCommands(PlanCommands):
         workspace: Location,
     ) -> None:
         """Add the loop with a step of the scalars, which says whether there is one, in front of each of the group."""
-        if self.options.conditions is not None:
-            raise _HostNeeded
+        assert self.options.conditions is None, "the host has no part in what kernels decide on"
         conditions, commands = scratch.operand(_BOOLS), []
         scalars = point_loops.program(group.scalars, 1, True)
         for number, (present, following) in enumerate((states, states[::-1])):
