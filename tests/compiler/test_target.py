@@ -113,6 +113,7 @@ OTHERS = {
     "compiler/schedules/cpu/single_operations.py": {"_KEPT": "loop programs that are kept"},
     "compiler/schedules/gpu/scatters.py": {"_MOST": "what int64 counts"},
     "compiler/schedules/gpu/tiles.py": {"SIDE": "lanes of a warp, which CUDA fixes"},
+    "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
     "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},

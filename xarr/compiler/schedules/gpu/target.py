@@ -25,8 +25,10 @@ class GpuTarget(Target):
     #: would take its registers.
     vector_bytes: int = 2**4
     max_vector_values: int = 2**8
-    #: Values that a thread computes for neighbouring points that load the same elements, at most.
+    #: Values that a thread computes for neighbouring points that load the same elements, at most; and its loads, as a
+    #: part of those of a thread for each, up to which one thread pays.
     max_neighbours_values: int = 2**9
+    max_neighbours_loads: float = 0.75
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 

@@ -33,9 +33,8 @@ from xarr.compiler.loop_ir.vector_accesses import VectorAccesses, vector_accesse
 from xarr.compiler.schedules.gpu.target import GpuTarget
 
 _POINTS: Final = Runs.GRID | Runs.BLOCK
-#: Points of a thread, the best number first; and of the loads of as many threads, the part from which one thread pays.
+#: Numbers of points of a thread that are tried as divisors of an extent, the best first.
 _COUNTS: Final = (4, 5, 3, 2)
-_MOST_LOADS: Final = 0.75
 
 
 def widen(phase: Loop, values: Values, target: GpuTarget) -> Loop:
@@ -138,7 +137,7 @@ def share_loads(phase: Loop, values: Values, target: GpuTarget) -> Loop:
             continue
         varying = _find_varying(loops[axis].index, loads)
         for count in counts:
-            if _loads_left(loads, loops[axis].index, varying, count) <= _MOST_LOADS:
+            if _loads_left(loads, loops[axis].index, varying, count) <= target.max_neighbours_loads:
                 joined = _join_points(loops, stores, axis, count, values)
                 if _count_computed(joined) <= target.max_neighbours_values:
                     return joined
