@@ -117,6 +117,11 @@ SAID: dict[str, tuple[Callable[..., Any], list[Any], tuple[bool, bool]]] = {
     "an unknown number of them": (grow_until(99), [np.arange(9)], (False, False)),
     "points that count": (mandelbrot(False), [np.ones(9) + 1j], (True, True)),
     "points until all are done": (newton, [np.ones(9, "f4")], (False, False)),
+    "a branch": (
+        lambda n, x: lax.cond(n > 2, lambda x: xarr.cumsum(x), lambda x: xarr.flip(xarr.cumsum(x * 2)), x),
+        [3, np.arange(9)],
+        (False, False),
+    ),
     "a branch in a loop": (branch_in_a_loop, [np.arange(6)], (False, False)),
     "loops in a loop": (loops_in_a_loop, [np.arange(6)], (False, False)),
     "a library in a loop": (with_library, [np.ones((6, 6))], (False, False)),

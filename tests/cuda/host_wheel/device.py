@@ -133,10 +133,19 @@ class HostDevice:
         """Have a fault, as of a kernel before."""
         self._fault = "a fault that a test made"
 
+    @property
+    def graphs(self) -> set[int]:
+        """The handles of graphs: of each what was captured, and what is launched of it.  None is ever used again."""
+        return {handle for handle, each in self._objects.items() if isinstance(each, list)}
+
     def reset(self) -> None:
-        """Forget a fault, which takes a new process on a device, and what tests have set."""
+        """Forget a fault, which takes a new process on a device, and what tests have set or left to run."""
         self._fault, self._is_told = None, False
         self.launch_seconds, self.capture_status = 0.0, None
+        self.uncaptured.clear()
+        self._captures.clear()
+        self._running.clear()
+        self._known_until, self.most_ahead = self._launched_until, 0.0
 
     def _raise(self, status: int) -> Any:
         from cupy_backends.cuda.api.runtime import CUDARuntimeError
