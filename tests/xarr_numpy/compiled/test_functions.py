@@ -499,10 +499,36 @@ def test_narrow_floats_are_computed_in_float32(dtype: np.dtype[Any]) -> None:
     assert_same(run(x.view(unsigned)).view(dtype), wanted, ulp=1 if dtype.itemsize == 2 else 0)
 
 
+def narrow_codes(dtype: np.dtype[Any]) -> Array:
+    """All numbers of a float8, or many of bfloat16, as their bits."""
+    if dtype.itemsize == 1:
+        return np.arange(256).astype(np.uint8)
+    special = np.array([0, 1, 0x7F, 0x80, 0x7F7F, 0x7F80, 0x7FC0, 0x3F80], np.uint16)
+    return np.concatenate([special, special | np.uint16(0x8000), np.arange(0, 2**16, 331).astype(np.uint16)])
+
+
+@pytest.mark.parametrize("dtype", EXTENDED, ids=str)
+def test_next_after_of_narrow_floats(dtype: np.dtype[Any]) -> None:
+    codes, unsigned = narrow_codes(dtype), register_dtype(dtype)
+    x, y = (each.reshape(-1) for each in np.meshgrid(codes, codes))
+    run = Kernel(lambda x, y: lower_graph(ops.NextAfter(), dtype, x, y), [unsigned] * 2, 8)
+    assert_same(run(x, y).view(dtype), floating_point.next_after(x.view(dtype), y.view(dtype)))
+
+
+@pytest.mark.parametrize("dtype", EXTENDED, ids=str)
+@pytest.mark.parametrize(("exponent", "mantissa"), [(5, 10), (8, 7), (4, 3), (2, 0), (3, 1), (1, 5)])
+def test_reduce_precision_of_narrow_floats(dtype: np.dtype[Any], exponent: int, mantissa: int) -> None:
+    codes, op = narrow_codes(dtype), ops.ReducePrecision(exponent, mantissa)
+    run = Kernel(lambda x: lower_graph(op, dtype, x), [register_dtype(dtype)], 8)
+    with np.errstate(all="ignore"):
+        wanted = floating_point.reduce_precision(codes.view(dtype), exponent, mantissa)
+    assert_same(run(codes).view(dtype), wanted)
+
+
 def test_what_is_left_to_others() -> None:
     x = Values().argument("x", np.uint16)
-    bfloat16 = np.dtype(dtypes.bfloat16)
-    assert apply_elementwise(ops.NextAfter(), [bfloat16] * 2, [x, x]) is None
+    bits = ops.BitcastConvert(np.dtype(np.uint32))
+    assert apply_elementwise(bits, [np.dtype(np.uint16)], [x]) is None
     assert apply_elementwise(ops.Acos(), [np.dtype(np.complex64)], [x]) is None
 
 

@@ -26,7 +26,15 @@ from xarr.compiler.functions import (
     power,
     trigonometric,
 )
-from xarr.compiler.functions.conversion import convert, narrow, order_of_bits, register_dtype, widen
+from xarr.compiler.functions.conversion import (
+    convert,
+    narrow,
+    next_after,
+    order_of_bits,
+    reduce_narrow_precision,
+    register_dtype,
+    widen,
+)
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 from xarr.dtypes import EXTENDED_FLOAT, INTEGER, element_type
 from xarr.ir import ops
@@ -89,17 +97,16 @@ _COMPLEX_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     for module in (complex_numbers, complex_functions)
     for op, compute in module.FORMULAS.items()
 }
-#: What depends on the format itself and so cannot be computed in float32 for narrower floats.
-_OF_THE_FORMAT: Final = ("chlo.next_after", "stablehlo.reduce_precision")
 
 
 def apply_elementwise(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]) -> Value | None:
     """An element-wise operation on elements of these types, as registers hold them (`register_dtype`).
 
-    None for an operation that is not element-wise, that `complex_numbers` has no formula for, or of narrow floats
-    where that is not computed in float32: others must do it.
+    None for an operation that is not element-wise, or that has no formula for these types: others must do it.
     """
     dtype = dtypes[-1]
+    if isinstance(op, ops.BitcastConvert):
+        return _bitcast(operands[0], dtype, op.dtype)
     if isinstance(op, ops.Convert):
         is_complex = "c" in (dtype.kind, op.dtype.kind)
         return (complex_numbers.convert if is_complex else convert)(operands[0], dtype, op.dtype)
@@ -109,12 +116,21 @@ def apply_elementwise(op: Op, dtypes: Sequence[DType], operands: Sequence[Value]
         return _lower_complex(op, operands)
     if isinstance(op, ops.Complex):
         return operands[0].values.complex(*operands)
-    if isinstance(op, ops.BitcastConvert):
-        same = element_type(op.dtype).bits == element_type(dtype).bits and BOOL not in (dtype, op.dtype)
-        return operands[0].bitcast(register_dtype(op.dtype)) if same and op.dtype.kind != "c" else None
     if dtype in EXTENDED_FLOAT:
         return _lower_extended(op, dtype, operands)
     return _lower_register(op, dtype, operands)
+
+
+def _bitcast(x: Value, old: DType, new: DType) -> Value | None:
+    """The bits of an element as those of another type; None where the widths differ."""
+    if element_type(new).bits != element_type(old).bits:
+        return None
+    if old == new:
+        return x
+    # A register for a bool has no bits: in memory it is a byte.
+    byte = np.dtype(np.uint8)
+    bits = x.convert(byte) if old == BOOL else x
+    return bits.bitcast(byte).ne(0) if new == BOOL else bits.bitcast(register_dtype(new))
 
 
 def _lower_complex(op: Op, operands: Sequence[Value]) -> Value | None:
@@ -133,8 +149,10 @@ def multiply_add(x: Value, y: Value, addend: Value) -> Value:
 
 
 def _lower_extended(op: Op, dtype: DType, operands: Sequence[Value]) -> Value | None:
-    if op.name in _OF_THE_FORMAT:
-        return None
+    if isinstance(op, ops.NextAfter):
+        return next_after(operands[0], operands[1], dtype)
+    if isinstance(op, ops.ReducePrecision):
+        return reduce_narrow_precision(operands[0], dtype, op.exponent_bits, op.mantissa_bits)
     if isinstance(op, ops.Compare) and op.total_order:
         return _compare(ops.Compare(op.direction), *[order_of_bits(each, dtype) for each in operands])
     result = _lower_register(op, SINGLE, [widen(operand, dtype) for operand in operands])

@@ -171,8 +171,13 @@ def reduce_precision(x: Value, exponent_bits: int, mantissa_bits: int) -> Value:
     Source: XLA's ReducePrecision.
     """
     info: Any = np.finfo(x.dtype)
-    width, mantissa = x.dtype.itemsize * 8, int(info.nmant)
-    bits = bits_of(x)
+    bits = round_bits(bits_of(x), int(info.nmant), exponent_bits, mantissa_bits)
+    return x.isnan().select(x, bits.bitcast(x.dtype))
+
+
+def round_bits(bits: Value, mantissa: int, exponent_bits: int, mantissa_bits: int) -> Value:
+    """The bits of a float with so many of a mantissa, which is not NaN, as `reduce_precision` rounds it."""
+    width = bits.dtype.itemsize * 8
     if mantissa_bits < mantissa:
         dropped = mantissa - mantissa_bits
         odd = (bits >> dropped) & 1
@@ -180,7 +185,7 @@ def reduce_precision(x: Value, exponent_bits: int, mantissa_bits: int) -> Value:
         bits = (bits + (odd + ((1 << (dropped - 1)) - 1))) & kept
     if exponent_bits < width - 1 - mantissa:
         bits = _narrow_exponent(bits, width, mantissa, exponent_bits)
-    return x.isnan().select(x, bits.bitcast(x.dtype))
+    return bits
 
 
 def _narrow_exponent(bits: Value, width: int, mantissa: int, wanted: int) -> Value:

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from xarr import dtypes
-from xarr.compiler.functions.arithmetic import total_order
+from xarr.compiler.functions.arithmetic import reduce_precision, round_bits, total_order
 from xarr.compiler.functions.rounding import float32_to_odd
 from xarr.compiler.loop_ir.scalars import BOOL, DType, Value
 
@@ -71,6 +71,7 @@ _NARROW: Final = {
     np.dtype(dtypes.float6_e3m2fn): _finite(3, 2),
 }
 _SCALE: Final = np.dtype(dtypes.float8_e8m0fnu)
+_HALF: Final = np.dtype(np.float16)
 _SINGLE: Final = np.dtype(np.float32)
 _SHORT: Final = np.dtype(np.int16)
 
@@ -87,6 +88,30 @@ def order_of_bits(x: Value, dtype: DType) -> Value:
         return x
     order = total_order(x)
     return x.eq(0x80).select(0x80, order.convert(_SHORT)) if dtype in dtypes.WITHOUT_MINUS_ZERO else order
+
+
+def next_after(x: Value, y: Value, dtype: DType) -> Value:
+    """The bfloat16 or float8 next to x towards y; y itself where they are equal (C99)."""
+    first, second = widen(x, dtype), widen(y, dtype)
+    moved = first.lt(second).eq(first.gt(0.0)).select(x + 1, x - 1)
+    if dtype in dtypes.WITHOUT_MINUS_ZERO:
+        # Between the least numbers of both signs there is one zero, and NaN has the bits of the other.
+        moved = moved.eq(0x80).select(0, moved)
+    if dtype != _SCALE:
+        sign = 1 << (_NARROW[dtype].bits - 1)
+        smallest = second.lt(0.0).select(x.constant(sign | 1), 1)
+        moved = first.eq(0.0).select(smallest, moved)
+    neighbour = first.eq(second).select(y, moved)
+    return first.isnan().select(x, second.isnan().select(y, neighbour))
+
+
+def reduce_narrow_precision(x: Value, dtype: DType, exponent_bits: int, mantissa_bits: int) -> Value:
+    """A bfloat16 as `reduce_precision` rounds it, a float8 as the equal float16.  Source: XLA's ReducePrecision."""
+    wide = widen(x, dtype)
+    if dtype.itemsize == 1:
+        rounded = reduce_precision(wide.convert(_HALF), exponent_bits, mantissa_bits)
+        return narrow(rounded.convert(_SINGLE), dtype)
+    return wide.isnan().select(x, round_bits(x, _NARROW[dtype].mantissa, exponent_bits, mantissa_bits))
 
 
 def convert(x: Value, old: DType, new: DType) -> Value:

@@ -16,7 +16,8 @@ import numpy as np
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import gather_index
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
-from xarr.compiler.loop_ir.scalars import DType, Value, Values
+from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values
+from xarr.dtypes import SUB_BYTE
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
@@ -213,9 +214,11 @@ def _gather(elements: Elements, node: Node, index: Index, predicate: Value | Non
 def _iota(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
     assert isinstance(node.op, ops.Iota)
     position = index[node.op.dimension]
-    if node.dtype.kind == "f":
-        return position.value(elements.values).convert(node.dtype)
-    return position.value(elements.values, node.dtype)
+    if node.dtype.kind in "iu":
+        return position.value(elements.values, node.dtype)
+    number = apply_elementwise(ops.Convert(node.dtype), (INT64,), (position.value(elements.values),))
+    assert number is not None, "all types are converted to"
+    return number
 
 
 def _constant(elements: Elements, node: Node, index: Index, predicate: Value | None) -> Value:
@@ -258,7 +261,7 @@ def computes(node: Node) -> bool:
     if isinstance(op, ops.Constant):
         return node.tensor_type.size == 1
     if isinstance(op, ops.Iota):
-        return node.dtype.kind in "iu" or node.dtype in (np.float32, np.float64)
+        return node.dtype not in SUB_BYTE
     if isinstance(op, ops.BitcastConvert) and node.shape != node.operands[0].shape:
         return False
     return type(op) in ROWS or _is_known(op, tuple(operand.dtype for operand in node.operands))

@@ -66,6 +66,11 @@ def _is_over(old: Node, new: Node, min_bytes: int) -> bool:
     return any(overwrites(new, {new.operands.index(old)}, min_bytes))
 
 
+def _keeps_index(node: Node) -> bool:
+    """Whether a node has the bits of its operand as elements of the same width."""
+    return isinstance(node.op, ops.BitcastConvert) and node.shape == node.operands[0].shape
+
+
 @lru_cache(1024)
 def overwritable_operands(fusion: ops.Fusion, min_bytes: int) -> tuple[frozenset[int], ...]:
     """For each result of a group the operands over which it may be written.
@@ -80,7 +85,7 @@ def overwritable_operands(fusion: ops.Fusion, min_bytes: int) -> tuple[frozenset
         if isinstance(node.op, ops.Scatter) and len(node.operands) == 3:
             # The operand is copied to the result before anything is combined into it.
             elsewhere.update(*(reads[operand] for operand in node.operands[1:]))
-        elif not (node.op.is_elementwise or isinstance(node.op, ops.BitcastConvert)):
+        elif not (node.op.is_elementwise or _keeps_index(node)):
             elsewhere |= reads[node]
     allowed = []
     for node in graph.results:

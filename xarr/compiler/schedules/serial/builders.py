@@ -16,6 +16,7 @@ from xarr.ir.graph import Graph, Node, element_types
 from xarr.ir.op import Op
 
 RULES: Final[Mapping[type[Op], Rule]] = {
+    ops.BitcastConvert: movement.bitcast_convert,
     ops.Call: movement.call,
     ops.Convolution: products.convolution,
     ops.DotGeneral: products.dot_general,

@@ -6,14 +6,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
+import numpy as np
+
+from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major, split_axes, strides
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Store
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
 from xarr.compiler.schedules.serial.windows import remove_holes
+from xarr.dtypes import element_type
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 
@@ -49,6 +54,30 @@ def pad(loops: SerialLoops, node: Node) -> Sequence[Source]:
             at.append(position)
         fill = loops.at(filler, ())
         return fill if exists is None else exists.select(loops.at(array, tuple(at), exists), fill)
+
+    return [source]
+
+
+def bitcast_convert(loops: SerialLoops, node: Node) -> Sequence[Source]:
+    """A part of the bits of an element, or those of several elements, the first of which has the lowest."""
+    (operand,) = node.operands
+    old, new = (element_type(each.dtype).bits for each in (operand, node))
+    if old == new:
+        return ()
+    kind = np.dtype(f"u{max(operand.dtype.itemsize, node.dtype.itemsize)}")
+
+    def bits_at(index: Index, predicate: Value | None) -> Value:
+        element = loops.at(operand, index, predicate)
+        return element.bitcast(np.dtype(f"u{element.dtype.itemsize}")).convert(kind)
+
+    def source(index: Index, predicate: Value | None) -> Value:
+        if old > new:
+            bits = bits_at(index[:-1], predicate) >> (index[-1] * new).value(loops.values, kind)
+            bits = bits & (2**new - 1)
+        else:
+            parts = [bits_at((*index, Affine() + k), predicate) << k * old for k in range(new // old)]
+            bits = reduce(or_, parts)
+        return bits.convert(np.dtype(f"u{node.dtype.itemsize}")).bitcast(register_dtype(node.dtype))
 
     return [source]
 
