@@ -73,7 +73,7 @@ def plans_of(graph: Graph, backend: Any) -> Iterator[Plan]:
 
 
 def answers(plan: Plan, backend: Any) -> list[tuple[bool, bool]]:
-    """What is said of a plan, and what it becomes, without loops that repeat launches and with them."""
+    """Pairs of what is said of a plan and what it becomes, without loops that repeat launches and with them."""
     target = backend.schedule().target
     commands = commands_of(plan, backend)
     return [
