@@ -332,6 +332,24 @@ def test_memory_that_others_hold_is_not_written_over(lend: Any) -> None:
     assert_same(described, VALUES)
 
 
+@on_each_device
+def test_sequences_of_them_are_stacked_on_the_device(lend: Any) -> None:
+    row, number = lend(VALUES[0]), lend(np.array(2.5, np.float32))
+    for made in (
+        xarr.asarray([row, row]),
+        xarr.array((row, (number, 2, 3))),
+        xarr.asarray([[number, 1], [2, number]]),
+    ):
+        assert made.device == "cupy" and made.dtype == np.float32
+    assert_same(xarr.asarray([row, row]), np.stack([VALUES[0]] * 2))
+    assert_same(xarr.asarray([[number, 1], [2, number]], "float64"), np.array([[2.5, 1], [2, 2.5]]))
+    on_host = xarr.asarray([number, number], device="cpu")
+    assert on_host.device == "cpu"
+    assert_same(on_host, np.full(2, 2.5, np.float32))
+    with pytest.raises(ValueError, match=r"a sequence of Arrays has no memory to share, so copy=False"):
+        xarr.asarray([number, number], copy=False)
+
+
 # --- without a device ----------------------------------------------------------------------------------------
 
 

@@ -26,6 +26,7 @@ from tests.cuda.gpu_arrays import (
 )
 from tests.cuda.host_wheel.device import HostDevice
 from xarr.arrays import device_memory
+from xarr.errors import DTypeError
 from xarr.runtime import dlpack
 
 
@@ -114,6 +115,28 @@ def test_what_has_no_interface_says_so_without_computing(lend: Any) -> None:
     seen: list[bool] = []
     xarr.jit(lambda x: seen.append(hasattr(x, "__cuda_array_interface__")) or x)(xarr.ones(3))
     assert seen == [False]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "works"), [("int4", "int8"), ("uint2", "uint8"), ("float8_e5m2", "float16")]
+)
+def test_cupy_is_told_which_types_it_has_not(dtype: str, works: str, host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    x = xarr.ones(3, dtype=dtype)
+    with pytest.raises(
+        DTypeError, match=rf'wanted elements of a type that CuPy has, got {dtype}; .*astype\("{works}"\)'
+    ):
+        cupy.asarray(x)
+    assert_same(xarr.asarray(cupy.asarray(x.astype(works))), np.ones(3, works))
+
+
+def test_cupy_shares_the_memory_of_bfloat16(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    x = xarr.asarray([1.0, 2.0], dtype="bfloat16").block_until_ready()
+    before = host.mallocs
+    y = cupy.asarray(x)
+    assert host.mallocs == before and y.dtype == x.dtype
+    assert_same(xarr.asarray(y), x)
 
 
 # --- streams and lifetimes ----------------------------------------------------------------------------------

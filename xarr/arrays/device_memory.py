@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import weakref
 from typing import Any, Final
 
+import numpy as np
+
 from xarr.arrays.numpy_protocols import HostMemory
-from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE
+from xarr.dtypes import EXTENDED_FLOAT, SUB_BYTE, bfloat16
+from xarr.errors import DTypeError
 from xarr.ir.graph import Node
 from xarr.runtime.materialisation import device_of, read_checks
 
@@ -57,6 +61,22 @@ class CudaMemory(HostMemory):
         self._hold(buffer)
         described: dict[str, Any] = backend.cuda_array_interface(buffer)
         return described
+
+    def __cupy_get_ndarray__(self) -> Any:
+        """The value as an array of CuPy, which asks for it where there is no `__cuda_array_interface__`.
+
+        Of bfloat16 on a GPU it is the memory itself, else a copy.  DTypeError for element types that CuPy has not.
+        Source: CuPy, `cupy.asarray`.
+        """
+        cupy, dtype = importlib.import_module("cupy"), self._node.dtype
+        if dtype in SUB_BYTE or (dtype in EXTENDED_FLOAT and dtype != bfloat16):
+            other = "float16" if dtype in EXTENDED_FLOAT else SUB_BYTE[dtype]
+            raise DTypeError(
+                f"cupy.asarray: wanted elements of a type that CuPy has, got {dtype}; "
+                f'cupy.asarray(x.astype("{other}")) has the numbers'
+            )
+        is_there = not self._node.traced and device_of(self._node).backend.dlpack_device()[0] == _CUDA
+        return cupy.from_dlpack(self) if is_there and dtype == bfloat16 else cupy.array(np.asarray(self))
 
     def _hold(self, buffer: Any) -> None:
         """Keep a buffer for as long as this Array lives."""

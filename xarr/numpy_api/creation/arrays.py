@@ -202,13 +202,14 @@ def _of_array(array: Any, dtype: DTypeLike | None, device: DeviceLike, copy: boo
 
 
 def _holds_arrays(obj: object) -> bool:
+    """Whether nested sequences have Arrays among their leaves, or those of other libraries on a GPU."""
     if only_numbers(obj):
         return False
     stack = [obj]
     seen: set[int] = set()  # a list may hold itself
     while stack:
         item = stack.pop()
-        if isinstance(item, Handle):
+        if isinstance(item, Handle) or (item is not obj and lies_on_device(item)):
             return True
         if isinstance(item, list | tuple) and id(item) not in seen:
             seen.add(id(item))
