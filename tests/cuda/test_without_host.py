@@ -160,3 +160,41 @@ def test_arrays_of_others_are_indices(index: Any, cupy: Any) -> None:
 
 def test_arrays_of_others_are_masks(cupy: Any) -> None:
     assert_same(xarr.asarray(VALUES)[make_emulated(VALUES > 2)], VALUES[VALUES > 2])
+
+
+#: Types, shapes and the types of the same bits.
+BITCASTS = [
+    ("int32", (3,), "uint8"),
+    ("uint8", (3, 4), "float32"),
+    ("float64", (2, 3), "uint16"),
+    ("bfloat16", (2, 4), "uint64"),
+    ("float8_e5m2", (5, 2), "float16"),
+    ("int8", (5,), "uint2"),
+    ("int4", (3, 4), "uint16"),
+    ("bool", (4,), "bool"),
+    ("complex64", (4,), "complex64"),
+]
+
+
+@pytest.mark.parametrize(("old", "shape", "new"), BITCASTS)
+def test_bits_of_other_types(old: str, shape: tuple[int, ...], new: str, cupy: Any) -> None:
+    width = element_type(xarr.dtype(old)).bits
+    codes = np.random.default_rng(0).integers(0, 2 ** min(width, 8), (*shape, max(width // 8, 1)))
+    codes = codes % 2 if old == "bool" else codes
+    x = codes.astype(np.uint8).view(xarr.dtype(old)).reshape(shape)
+    host.CALLS.clear()
+    result = xarr.jit(lambda x: lax.bitcast_convert_type(x, new))(x)
+    assert not host.CALLS
+    with xarr.use_backend("reference"):
+        assert_same(result, lax.bitcast_convert_type(xarr.asarray(x), new))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float8_e4m3fn", "float8_e8m0fnu", "complex64", "int4"]
+)
+def test_counters_of_every_type(dtype: str, cupy: Any) -> None:
+    host.CALLS.clear()
+    result = np.asarray(lax.broadcasted_iota(dtype, (2, 3000), 1))
+    assert not host.CALLS
+    with xarr.use_backend("reference"):
+        assert_same(result, lax.broadcasted_iota(dtype, (2, 3000), 1))

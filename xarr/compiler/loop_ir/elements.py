@@ -11,8 +11,6 @@ from functools import lru_cache
 from math import prod
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import gather_index
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Role, load
