@@ -65,6 +65,7 @@ FILES = (
     "tests/numpy_api/ufuncs/test_methods.py",
     "tests/calls/test_ufuncs.py",
     "tests/ir/test_windows.py",
+    "tests/compiler/passes/test_complex_powers.py",
 )
 
 #: Prints the features that NumPy uses and the kernels that OpenBLAS took.

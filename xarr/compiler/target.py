@@ -70,6 +70,10 @@ class Target:
     min_edge_windows: int = 4
     #: Features or columns of a result from which a loop in lanes along them pays.
     min_vector_features: int = 8
+    #: Elements from which loops are cut where elements come from other operands of a pad or a concatenation, and parts
+    #: of a loop, of which each has code of its own.
+    min_cut_elements: int = 2**10
+    max_regions: int = 8
     #: Results that are summed up in registers at once.
     max_register_sums: int = 6
 
@@ -82,6 +86,8 @@ class Target:
     #: them side by side pays.
     max_short_reduction: int = 16
     min_results_side_by_side: int = 64
+    #: Elements of a row before which a costly operation pays that all of them share, and that has no lanes there.
+    max_uniform_row: int = 64
     #: Elements of a row that is gone through several times whose inner results can be kept meanwhile.
     max_kept_row: int = 2**14
     #: Cheap operations that are computed again for each window.

@@ -115,3 +115,38 @@ def test_a_limit_of_another_schedule_is_all_that_it_takes(name: str) -> None:
 def test_a_kind_without_a_builder_is_never_taken() -> None:
     builders = {kind: build for kind, build in SERIAL.builders.items() if kind is not Kind.PRODUCT}
     assert ops.DotGeneral not in members("one product", replace(SERIAL, builders=builders))
+
+
+def pull(x: Array, rows: int) -> Any:
+    """The sum of differences times a power that all `rows` coordinates share."""
+    apart = lax.sub(
+        lax.broadcast_in_dim(x, (16, 16, rows), (1, 2)), lax.broadcast_in_dim(x, (16, 16, rows), (0, 2))
+    )
+    weight = lax.pow(lax.add(xarr.sum(lax.mul(apart, apart), axis=2), 0.01), -1.5)
+    return xarr.sum(lax.mul(apart, lax.broadcast_in_dim(weight, apart.shape, (0, 1))), axis=1)
+
+
+def normalise(x: Array) -> Any:
+    return lax.mul(x, lax.broadcast_in_dim(lax.rsqrt(xarr.sum(lax.mul(x, x), axis=1)), x.shape, (0,)))
+
+
+def groups_with(op: type[ops.Op], function: Callable[..., Any], *operands: Any) -> list[ops.Fusion]:
+    """The groups that an operation is in."""
+    graph = xarr.jit(function).lower(*operands).stage("decomposed")
+    assert isinstance(graph, Graph)
+    fused = form_groups(graph, CPU, lambda domain, cost: True)
+    groups = [node.op for node in fused.nodes if isinstance(node.op, ops.Fusion)]
+    return [group for group in groups if op in group.computation.op_classes]
+
+
+def test_costly_operations_that_short_rows_share_are_computed_in_lanes_of_their_own() -> None:
+    (group,) = groups_with(ops.Power, lambda x: pull(x, 3), xarr.zeros((16, 3)))
+    assert group.domain == (16, 16)
+    # A long row has lanes enough beside it.
+    (group,) = groups_with(ops.Power, lambda x: pull(x, 64), xarr.zeros((16, 64)))
+    assert group.domain == (16, 16, 64)
+
+
+def test_what_follows_a_reduction_of_short_rows_stays_with_them() -> None:
+    (group,) = groups_with(ops.Rsqrt, normalise, xarr.zeros((100, 24)))
+    assert group.domain == (100, 24)

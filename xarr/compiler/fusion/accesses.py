@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 
 from xarr.compiler.functions import register_dtype
@@ -42,11 +42,19 @@ def parts_of(reduction: Node, graph: Graph) -> dict[Node, int]:
 
 
 class _Followed(Elements):
-    """Elements that are followed to where they are read, but not computed: `roots` are what they would be made of."""
+    """Elements that are followed to where they are read, but not computed: `roots` are what they would be made of.
+
+    `conditions` are those by which elements are chosen: that an index is in a half-open interval.
+    """
 
     def __init__(self, values: Values, sources: dict[Node, Source], roots: list[Value]) -> None:
         super().__init__(values, sources)
         self.roots = roots
+        self.conditions: dict[tuple[Affine, int, int], None] = {}
+
+    def is_inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
+        self.conditions[at, low, high] = None
+        return super().is_inside(at, low, high, predicate)
 
     def apply(self, node: Node, operands: list[Value]) -> Value:
         self.roots += operands
@@ -68,7 +76,23 @@ class Accesses:
         #: The offsets that are read and written, in the order in which the results are computed.
         self.offsets: list[Affine] = []
         self._roots: list[Value] = []
+        self._conditions: Collection[tuple[Affine, int, int]] = ()
         self._find()
+
+    def cuts(self) -> dict[int, list[int]]:
+        """For each axis the indices, but for 0, from which on another operand of a pad or concatenation is read."""
+        axis_of = {index: axis for axis, index in enumerate(self.indices)}
+        cuts: dict[int, set[int]] = {}
+        for at, low, high in self._conditions:
+            if len(at.terms) == 1 and at.terms[0][0] in axis_of:
+                ((index, factor),) = at.terms
+                for end in (low, high):
+                    steps = (at.constant - end) // abs(factor)
+                    cuts.setdefault(axis_of[index], set()).add(-steps if factor > 0 else steps + 1)
+        return {
+            axis: sorted(cut for cut in each if 0 < cut < self.fusion.domain[axis])
+            for axis, each in cuts.items()
+        }
 
     def runs(self) -> list[list[int]]:
         """The axes in runs that one index can go through, since every access takes equal steps.
@@ -128,6 +152,7 @@ class Accesses:
             at = own_index(fusion, source, index)
             self.offsets.append(row_major(node.shape, shift_index(node, at) if is_update else at))
             self._roots.append(elements.at(source, at))
+        self._conditions = elements.conditions
 
     def _load(self, buffer: Buffer, node: Node, index: Index, predicate: Value | None) -> Value:
         offset = row_major(node.shape, index)

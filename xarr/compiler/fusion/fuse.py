@@ -216,8 +216,8 @@ class _Fuser:
         elif isinstance(node.op, ops.ReduceWindow):
             joined = index_maps == {whole(group.domain)} and self._can_scan(node, group)
         else:
-            joined = _is_affordable(node, index_maps, group) and not self._is_recomputed_by_gather(
-                node, group
+            joined = _is_affordable(node, index_maps, group, self.target) and not (
+                self._is_recomputed_by_gather(node, group)
             )
         if not joined:
             return False
@@ -522,7 +522,7 @@ def _grow(along: Along, group: Group, domain: Ints, reduced: Ints, large: list[i
     return True
 
 
-def _is_affordable(node: Node, index_maps: set[Along], group: Group) -> bool:
+def _is_affordable(node: Node, index_maps: set[Along], group: Group, target: Target) -> bool:
     """Whether an element-wise operation is not computed much too often where it is asked for."""
     if node.op.cost <= INSTRUCTION or not node.shape:
         return True
@@ -536,7 +536,38 @@ def _is_affordable(node: Node, index_maps: set[Along], group: Group) -> bool:
     if None in along:
         return node.tensor_type.size >= prod(group.domain) // 2
     # Along the innermost axis it would be computed anew for each index of the others.
-    return not missing or axes[-1] not in along
+    if not missing or axes[-1] in along:
+        return not missing
+    return not _is_repeated_in_short_rows(along, axes, group, target) or _may_reduce_for(node, group, target)
+
+
+def _is_repeated_in_short_rows(along: Along, axes: list[int], group: Group, target: Target) -> bool:
+    """Whether an operation has one element for each of many short rows: it is faster in lanes, in a group of its own.
+
+    In this group it would be computed for one row after the other, without lanes.
+    """
+    row = 1
+    for axis in reversed(axes):
+        if axis in along:
+            break
+        row *= group.domain[axis]
+    return row < target.max_uniform_row and prod(group.domain) >= row * target.min_results_side_by_side
+
+
+def _may_reduce_for(node: Node, group: Group, target: Target) -> bool:
+    """Whether a node is computed from a reduction that the group can hold, and belongs between its stages."""
+    stack, seen = list(node.operands), set(node.operands)
+    while stack and len(seen) < target.max_group_members:
+        each = stack.pop()
+        if isinstance(each.op, ops.Reduce):
+            fits = each.operands[0].shape == group.domain
+            if fits and group.reduced in ((), tuple(own_dimensions(each))):
+                return True
+        elif each.op.is_elementwise or each.op.moves:
+            new = [operand for operand in each.operands if operand not in seen]
+            seen.update(new)
+            stack.extend(new)
+    return False
 
 
 def _reads_in_order(node: Node, index_maps: set[Along], group: Group, target: Target) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
@@ -26,6 +27,8 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     * `hot` - that the program runs often, as under `jit`, so that whatever can be compiled pays.
     """
     min_work = 1 if hot else target.min_work
+    if hot:
+        graph = expand_complex_powers(graph)
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
         lambda graph, once: _fuse(graph, inner, schedule, once), _called_graphs

@@ -60,12 +60,16 @@ class Elements:
     """Computes elements of the nodes of a group, each once for each index.
 
     `sources` gives the elements of nodes that are not computed here: arguments, and what was computed in
-    another loop.
+    another loop.  `extents` has the numbers of iterations of loops that are known, by the indices of these: a condition
+    that they settle is not computed.
     """
 
-    def __init__(self, values: Values, sources: Mapping[Node, Source]) -> None:
+    def __init__(
+        self, values: Values, sources: Mapping[Node, Source], extents: Mapping[Value, int] | None = None
+    ) -> None:
         self.values = values
         self.sources = sources
+        self.extents: Mapping[Value, int] = {} if extents is None else extents
         self._known: dict[tuple[Node, Index, Value | None], Value] = {}
 
     def at(self, node: Node, index: Index, predicate: Value | None = None) -> Value:
@@ -93,6 +97,16 @@ class Elements:
         value = apply_elementwise(node.op, [operand.dtype for operand in node.operands], operands)
         assert value is not None, f"no loop computes {node.op.name}"
         return value
+
+    def settled(self, at: Affine, low: int, high: int) -> bool | None:
+        """Whether low <= at < high in all iterations, or in none (False); None if in some or if it is not known."""
+        first = last = at.constant
+        for value, factor in at.terms:
+            if value not in self.extents:
+                return None
+            reach = factor * (self.extents[value] - 1)
+            first, last = first + min(0, reach), last + max(0, reach)
+        return True if low <= first and last < high else False if last < low or high <= first else None
 
     def is_inside(self, at: Affine, low: int, high: int, predicate: Value | None) -> Value:
         """Whether low <= at < high, and the predicate too."""
@@ -167,7 +181,10 @@ def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) 
     array, filler = node.operands
     inside = predicate
     for at, low, size, here in zip(index, op.low, array.shape, node.shape, strict=True):
-        if low or size != here:
+        settled = elements.settled(at, low, low + size)
+        if settled is False:
+            return elements.at(filler, (), None)
+        if not settled and (low or size != here):
             inside = elements.is_inside(at, low, low + size, inside)
     moved = tuple(at + -low for at, low in zip(index, op.low, strict=True))
     element = elements.at(array, moved, inside)
@@ -181,16 +198,14 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
     joined: Value | None = None
     for operand in node.operands:
         size = operand.shape[dim]
-        if not index[dim].terms:
-            # An index that is known, such as that of a part of an index vector, is in one operand.
-            if start <= index[dim].constant < start + size:
-                known = (*index[:dim], index[dim] + -start, *index[dim + 1 :])
-                return elements.at(operand, known, predicate)
-            start += size
-            continue
-        inside = elements.is_inside(index[dim], start, start + size, predicate)
-        element = elements.at(operand, (*index[:dim], index[dim] + -start, *index[dim + 1 :]), inside)
-        joined = element if joined is None else inside.select(element, joined)
+        settled = elements.settled(index[dim], start, start + size)
+        moved = (*index[:dim], index[dim] + -start, *index[dim + 1 :])
+        if settled:  # A known index, such as that of a part of an index vector, is in one operand.
+            return elements.at(operand, moved, predicate)
+        if settled is None:
+            inside = elements.is_inside(index[dim], start, start + size, predicate)
+            element = elements.at(operand, moved, inside)
+            joined = element if joined is None else inside.select(element, joined)
         start += size
     if joined is None:  # a known index outside, where the predicate is false: any element does
         first = (*index[:dim], Affine(), *index[dim + 1 :])

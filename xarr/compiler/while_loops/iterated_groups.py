@@ -6,7 +6,9 @@ as it is.  Then the rows of a large grid may go through several steps while they
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from textwrap import indent
 
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, offset_of
@@ -94,8 +96,16 @@ def iterated_group(loop: ops.While, schedule: Schedule) -> IteratedGroup | None:
     arrays_in_use = (*kernel.inputs, *kernel.outputs, *kernel.scratch)
     if sum(buffer.nbytes for buffer in arrays_in_use) <= schedule.target.max_serial_bytes:
         return iterated
+    # Rows run ahead of others in a loop that goes through all of them.
+    iterated = replace(iterated, kernel=_without_cuts(schedule).build(group.op))
     radius = _radius(iterated, group.op)
     return None if radius is None else replace(iterated, radius=radius)
+
+
+@lru_cache(64)
+def _without_cuts(schedule: Schedule) -> Schedule:
+    """A schedule whose loops are not cut where elements come from other operands."""
+    return replace(schedule, target=schedule.target.replace(min_cut_elements=sys.maxsize))
 
 
 def _source(node: Node) -> Node:

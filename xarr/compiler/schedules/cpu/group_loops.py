@@ -39,6 +39,7 @@ from xarr.compiler.loop_ir.loops import (
     nest_loops,
 )
 from xarr.compiler.loop_ir.scalars import BOOL, Value
+from xarr.compiler.schedules.cpu import regions
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
 from xarr.compiler.schedules.cpu.loop_nest import Loops, Nest, accumulate
 from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
@@ -55,7 +56,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group of element-wise operations and reductions."""
     accesses = Accesses(fusion)
     runs = accesses.runs()
-    nest = Nest(fusion, target, runs)
+    nest = Nest(fusion, target, runs, cuts=accesses.cuts())
     if not nest.has_reductions and prod(run.extent for run in nest.runs) >= target.min_tiled_elements:
         rows = accesses.transposed_run(runs, target.min_tiled_side)
         nest = nest if rows is None else Nest(fusion, target, runs, rows)
@@ -126,17 +127,20 @@ class _Whole(Loops):
         for number, node in enumerate(nest.graph.results):
             (varying if nest.runs_along_all(stored_part(node)) else fixed).append(number)
         return [
-            self._put_along(runs, numbers)
+            loop
             for runs, numbers in ((nest.runs, varying), (nest.kept_runs, fixed))
             if numbers
+            for loop in self._put_along(runs, numbers)
         ]
 
-    def _put_along(self, runs: list[Run], numbers: list[int]) -> Loop:
-        """Loops over these runs, which store the elements of these outputs; the outermost."""
+    def _put_along(self, runs: list[Run], numbers: list[int]) -> list[Loop]:
+        """Loops over these runs, which store the elements of these outputs; the outermost ones."""
+        if regions.pay(self.nest, runs):
+            return regions.phases(self, self._balance(runs), numbers)
         loops = self._outer_loops(runs)
         nest_loops(loops)
         self.put(loops[-1], numbers)
-        return loops[0]
+        return loops[:1]
 
     def _outer_loops(self, runs: list[Run]) -> list[Loop]:
         """Loops over these runs.  Where iterations reduce, all rows go through a panel of lanes before the next."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -42,6 +42,7 @@ class Nest(IterationSpace):
     """A group with the runs of axes that its loops go through, and what goes through them in lanes.
 
     rows: the number of the run of which tiles have rows, if the group is computed in tiles.
+    cuts: by axis the indices from which on elements come from other operands.
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class Nest(IterationSpace):
         target: Target,
         merged: Sequence[Sequence[int]],
         rows: int | None = None,
+        cuts: Mapping[int, Sequence[int]] | None = None,
     ) -> None:
         super().__init__(fusion, merged)
+        self.cuts = cuts or {}
         self.target = target
         self.scratch: list[Buffer] = []
         self.locals: list[Buffer] = []
@@ -197,7 +200,7 @@ class Loops:
     def elements(self, here: Loop) -> Elements:
         """Elements for the iterations of a loop, which inner reductions put their loops into."""
         self.here = here
-        return Elements(self.values, self.sources)
+        return Elements(self.values, self.sources, self.nest.packing.extents)
 
     def at(self, elements: Elements, node: Node) -> Value:
         """The element of a node that runs along the domain or along its kept dimensions."""
