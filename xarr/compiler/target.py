@@ -129,7 +129,9 @@ class Target:
     min_scan_row: int = 64
     max_scan_row: int = 1024
 
-    # --- scatters ----------------------------------------------------------------------------------------
+    # --- gathers and scatters ----------------------------------------------------------------------------------------
+    #: Indices that are checked from which a reduction in a loop costs less than passes of a library.
+    min_reduced_checks: int = 2**12
     #: Indices that a dimension should have to be cut into ranges, one for each thread.
     min_range_extent: int = 64
     #: Updates that are looked through before those among them that belong to a thread are applied.

@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from xarr.compiler.passes.complex_powers import expand_complex_powers
+from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
@@ -28,7 +29,7 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     """
     min_work = 1 if hot else target.min_work
     if hot:
-        graph = expand_complex_powers(graph)
+        graph = check_worst_indices(expand_complex_powers(graph), target)
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
         lambda graph, once: _fuse(graph, inner, schedule, once), _called_graphs
