@@ -98,7 +98,7 @@ class Elements:
         assert value is not None, f"no loop computes {node.op.name}"
         return value
 
-    def settled(self, at: Affine, low: int, high: int) -> bool | None:
+    def settle_condition(self, at: Affine, low: int, high: int) -> bool | None:
         """Whether low <= at < high in all iterations, or in none (False); None if in some or if it is not known."""
         first = last = at.constant
         for value, factor in at.terms:
@@ -181,7 +181,7 @@ def _pad(elements: Elements, node: Node, index: Index, predicate: Value | None) 
     array, filler = node.operands
     inside = predicate
     for at, low, size, here in zip(index, op.low, array.shape, node.shape, strict=True):
-        settled = elements.settled(at, low, low + size)
+        settled = elements.settle_condition(at, low, low + size)
         if settled is False:
             return elements.at(filler, (), None)
         if not settled and (low or size != here):
@@ -198,7 +198,7 @@ def _concatenate(elements: Elements, node: Node, index: Index, predicate: Value 
     joined: Value | None = None
     for operand in node.operands:
         size = operand.shape[dim]
-        settled = elements.settled(index[dim], start, start + size)
+        settled = elements.settle_condition(index[dim], start, start + size)
         moved = (*index[:dim], index[dim] + -start, *index[dim + 1 :])
         if settled:  # A known index, such as that of a part of an index vector, is in one operand.
             return elements.at(operand, moved, predicate)

@@ -33,12 +33,14 @@ def check_worst_indices(graph: Graph, target: Target) -> Graph:
         ):
             return None
         (least, size), limits = index_bounds(node), info(node.dtype)
-        return _checked(node, operands[0]) if int(limits.min) <= least and size <= int(limits.max) else None
+        return (
+            _check_worst(node, operands[0]) if int(limits.min) <= least and size <= int(limits.max) else None
+        )
 
     return rewritten(graph, rule)
 
 
-def _checked(call: Node, indices: Node) -> Node:
+def _check_worst(call: Node, indices: Node) -> Node:
     """The indices counted from the start, which are known only after the worst of them was checked."""
     assert isinstance(call.op, ops.CustomCall)
     (least, _), dtype = index_bounds(call), call.dtype

@@ -56,7 +56,7 @@ MOVES: dict[str, Move] = {
 }
 
 
-def combined(xp: Any, x: Any, chosen: list[tuple[str, int, int]]) -> Any:
+def combine_moves(xp: Any, x: Any, chosen: list[tuple[str, int, int]]) -> Any:
     """The sum of what moves make of an array, and of each other."""
     arrays = [x]
     for name, axis, number in chosen:
@@ -77,7 +77,9 @@ def test_cut_loops_compute_what_numpy_does(seed: int) -> None:
     ]
     x = np.random.default_rng(seed).normal(size=shape).astype(rng.choice(["float64", "float32", "int64"]))
     with xarr.config(fusion="compiled", verify_graphs=True):
-        assert_same(xarr.jit(lambda x: combined(xarr, x, chosen))(xarr.asarray(x)), combined(np, x, chosen))
+        assert_same(
+            xarr.jit(lambda x: combine_moves(xarr, x, chosen))(xarr.asarray(x)), combine_moves(np, x, chosen)
+        )
 
 
 def blur(x: xarr.Array) -> xarr.Array:
