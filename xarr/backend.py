@@ -48,17 +48,20 @@ class Program(Protocol):
 
 @dataclass(frozen=True)
 class DirectCall:
-    """A program that is one short call, for a caller who would spare the functions of Python around it.
+    """A program that is one call, for a caller who would spare the functions of Python around it.
 
-    * `make`, `specs` - for each result the arguments of `make`, which makes a buffer for it,
+    * `make`, `specs` - for each result the arguments of `make`, which makes a buffer for it; None where the result is
+      an argument itself, the one of `arguments` that has this number,
     * `run` - called with the arguments of the program and then these buffers, fills them for good and returns True;
-      or returns False and has done nothing, since the arguments do not lie as they must.  No other thread of Python
-      runs meanwhile.
+      or returns False and has done nothing, since the arguments do not lie as they must,
+    * `holds_lock` - whether no other thread of Python runs meanwhile, and nothing is raised.
     """
 
     make: Callable[..., Any]
-    specs: tuple[tuple[Any, ...], ...]
+    specs: tuple[tuple[Any, ...] | None, ...]
+    arguments: tuple[int | None, ...]
     run: Callable[..., bool]
+    holds_lock: bool = True
 
 
 def mark_failed(error: BaseException, node: Node) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
+from xarr.compiler.plan import native_steps
 from xarr.compiler.plan.planner import plan
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -23,7 +24,7 @@ from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel
-    from xarr.compiler.plan.program_plan import LoopStep
+    from xarr.compiler.plan.program_plan import LoopStep, Plan
     from xarr.compiler.schedule import Schedule
     from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
@@ -141,6 +142,23 @@ def native_loop_step(step: LoopStep, wanted: Collection[int]) -> NativeLoopStep 
         return NativeLoopStep(step, wanted, schedule())
     except NotNative as error:
         return str(error)
+
+
+def native_plan(plan: Plan) -> NativePlan | None:
+    """A plan as one function of arrays, where all its steps have machine code and it is small; else None."""
+    if active_engine() != "compiled" or not native_steps.is_small(plan, PROCESSOR):
+        return None
+    from xarr_numpy.compiled.plans.native_step import NativePlan
+    from xarr_numpy.compiled.plans.plan_code import NotNative
+
+    limits = PROCESSOR.replace(
+        max_native_products=PROCESSOR.max_native_call_products,
+        max_native_nanoseconds=PROCESSOR.max_native_call_nanoseconds,
+    )
+    try:
+        return NativePlan(plan, schedule(), limits)
+    except NotNative:
+        return None
 
 
 @lru_cache(KEPT)

@@ -52,6 +52,10 @@ class Processor(Target):
     #: Nanoseconds of such a loop after which Python looks for Ctrl-C, about.
     max_unpolled_nanoseconds: int = 20_000_000
 
+    #: The same of those outside of loops, in a program that is machine code alone.
+    max_native_call_products: int = 2**14
+    max_native_call_nanoseconds: int = 20_000
+
     # --- threads -----------------------------------------------------------------------------------------
     #: Nanoseconds of work from which Python's lock is let go of meanwhile.
     min_unlocked_nanoseconds: int = 5_000

@@ -31,12 +31,14 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_numpy import engine
 from xarr_numpy.errstate import loud, quiet
+from xarr_numpy.functions.results import finish
 from xarr_numpy.ops.control import STEPS, assignment
 from xarr_numpy.ops.table import SCOPE, TABLE, literal
 from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr_numpy.compiled.kernel import CompiledKernel
+    from xarr_numpy.compiled.plans.native_step import NativePlan
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,31 @@ class SilentProgram(NumpyProgram):
         except BaseException as error:
             self._say_where(error)
             raise
+
+
+class NativeProgram(NumpyProgram):
+    """A plan that is one function of machine code, which itself says where an error is raised."""
+
+    @classmethod
+    def of(cls, plan: Plan, native: NativePlan) -> NativeProgram:
+        """The program that calls the function."""
+        arguments = ", ".join([f"a{k}" for k in range(len(plan.parameters))])
+        results = [f"v{k}" for k in range(len(plan.results))]
+        finished = [
+            f"{'finish' if number in plan.parameters else 'seal'}({name}), "
+            for name, number in zip(results, plan.results, strict=True)
+        ]
+        head = f"def program({arguments}):"
+        call = f"{', '.join(results)}, = k0({arguments})"
+        text = f"{head}\n    {call}\n    return ({''.join(finished)})\n\nk0:\n{indent(str(native), '    ')}\n"
+
+        def function(*arguments: Any) -> tuple[Any, ...]:
+            return tuple([finish(value) for value in native.call(*arguments)])
+
+        return cls(plan, text, function, function.__code__, {}, (f"k0: {native.origin}",), native.direct)
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        return self.function(*arguments)
 
 
 class Emitter:
@@ -334,7 +361,8 @@ def _globals(code: CodeType) -> set[str]:
 def compile_program(made: Plan, progress: ProgressCallback | None = None) -> NumpyProgram:
     """The NumPy program of a plan; with `progress`, one that tells it after each step how far it is."""
     if progress is None:
-        return Emitter(made).run()
+        native = engine.native_plan(made)
+        return Emitter(made).run() if native is None else NativeProgram.of(made, native)
     program, total = Emitter(made, counts=True).run(), made.step_count
     run = program.function
     return replace(program, function=lambda *arguments: run(StepCounter(progress, total), *arguments))

@@ -319,8 +319,9 @@ class _ReplayWriter:
         if self.direct is not None:
             make = self._name("M", self.direct.make)
             for index, spec in enumerate(self.direct.specs):
-                arguments = ", ".join([self._name("R", each) for each in spec])
-                self.lines.append(f"v{index} = {make}({arguments})")
+                if spec is not None:
+                    arguments = ", ".join([self._name("R", each) for each in spec])
+                    self.lines.append(f"v{index} = {make}({arguments})")
 
     def _call(self) -> None:
         compiled = self.traced.compile()
@@ -329,20 +330,28 @@ class _ReplayWriter:
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
         values = "".join(f"v{index}, " for index in range(len(self.traced.graph.results)))
         values += "*flags" if compiled.checks is not None else ""
+        call = [f"{values.strip()} = program({', '.join(buffers)})" if values else "pass"]
+        direct, tests = self.direct, []
+        if direct is not None:
+            made = [f"v{index}" for index, spec in enumerate(direct.specs) if spec is not None]
+            tests = [f"if not {self._name('F', direct.run)}({', '.join(buffers + made)}):"]
+            handed_on = [
+                f"v{index} = {buffers[k]}" for index, k in enumerate(direct.arguments) if k is not None
+            ]
+            if not direct.holds_lock:
+                call, tests = [*tests, f"    {call[0]}", *(["else:"] if handed_on else [])], []
+                call += [f"    {line}" for line in handed_on]
         called = [
             *self._read(),
             "try:",
-            *[f"    {line}" for line in self._claims()],
-            f"    {values.strip()} = program({', '.join(buffers)})" if values else "    pass",
+            *[f"    {line}" for line in [*self._claims(), *call]],
             "except BaseException as error:",
             "    explain(error)",
             "    raise",
             *self._releases(),
         ]
-        if self.direct is not None:
-            made = [f"v{index}" for index in range(len(self.direct.specs))]
-            run = self._name("F", self.direct.run)
-            self.lines += [*self._again(self.traced.numbers), f"if not {run}({', '.join(buffers + made)}):"]
+        if tests:
+            self.lines += [*self._again(self.traced.numbers), *tests]
             called = [f"    {line}" for line in called]
         self.lines += called
 

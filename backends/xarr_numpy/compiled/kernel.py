@@ -47,7 +47,7 @@ class CompiledKernel:
                 for name in ("entry", "entry.sealing")
             )
             self.call = self._direct(entry)
-            self.direct = DirectCall(np.empty, tuple(self._shapes), sealing)
+            self.direct = DirectCall(np.empty, tuple(self._shapes), (None,) * len(self._shapes), sealing)
         else:
             self._load(names)
 

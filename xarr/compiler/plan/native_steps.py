@@ -6,13 +6,16 @@ In such a program no step makes a view of an input but the step `View`.
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Final
 
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.overwriting import overwrites
 from xarr.compiler.plan.program_plan import Plan
+from xarr.compiler.target import Target
+from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, TupleType
 
 
 def view_offset(node: Node) -> int | None:
@@ -69,3 +72,36 @@ def _is_updated(body: Plan, number: int) -> bool:
         return False
     operand = step.inputs.index(argument)
     return (step.outputs.index(result), operand) in overwrites(step.node, {operand}, 1)
+
+
+def is_small(plan: Plan, target: Target) -> bool:
+    """Whether one function of machine code for all of a plan may pay: calls take much of its time, and it has groups.
+
+    A plan that is one loop has a function already; of one without groups a library is as fast.
+    """
+    steps = [step for step in plan.steps if not isinstance(step, program_plan.View)]
+    if plan.donated or plan.step_count > target.max_native_steps or any(map(_is_left_to_python, steps)):
+        return False
+    if any(isinstance(node.type, TupleType) for node in (*plan.graph.parameters, *plan.graph.results)):
+        return False
+    kinds = set(map(type, steps))
+    if kinds.isdisjoint(_MACHINE_CODE) or (len(steps) == 1 and _is_one_phase(steps[0])):
+        return False
+    return plan.layout.peak.total <= target.max_native_bytes
+
+
+_MACHINE_CODE: Final = frozenset({program_plan.Launch, program_plan.LaunchLoop, program_plan.LoopStep})
+
+
+def _is_one_phase(step: program_plan.Step) -> bool:
+    program = step.program if isinstance(step, program_plan.Launch) else None
+    return program is not None and len(program.phases) == 1 and not program.scratch
+
+
+def _is_left_to_python(step: program_plan.Step) -> bool:
+    """Whether a step has no machine code, or better one of its own, or shows how far it is."""
+    if isinstance(step, program_plan.LibraryCall):
+        return step.op.is_elementwise or isinstance(step.op, ops.Sort)
+    if isinstance(step, program_plan.LaunchLoop) and isinstance(step.program, IteratedGroup):
+        return step.program.radius is not None
+    return isinstance(step, program_plan.PythonCall) or getattr(step.op, "progress", None) is not None

@@ -18,6 +18,8 @@ from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS, U
 _METH_FASTCALL: Final = 0x80
 #: Since 3.12 True and False are immortal; before, a function that returns one counts it.
 _COUNTED: Final = sys.version_info < (3, 12)
+#: Bytes of an arena that lie on the stack.
+MAX_STACK_BYTES: Final = 2**14
 
 
 class _MethodDef(ctypes.Structure):
@@ -77,12 +79,12 @@ def _sealing(numbers: Iterable[int]) -> list[str]:
     lines = []
     for k in numbers:
         lines += [
-            f"  %slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
-            f"  %array{k} = load ptr, ptr %slot{k}, align 8",
-            f"  %flagged{k} = getelementptr i8, ptr %array{k}, i64 {FLAGS}",
-            f"  %flags{k} = load i32, ptr %flagged{k}, align 4",
-            f"  %fixed{k} = and i32 %flags{k}, {~WRITEABLE}",
-            f"  store i32 %fixed{k}, ptr %flagged{k}, align 4",
+            f"  %sealed.slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
+            f"  %sealed.array{k} = load ptr, ptr %sealed.slot{k}, align 8",
+            f"  %sealed.flagged{k} = getelementptr i8, ptr %sealed.array{k}, i64 {FLAGS}",
+            f"  %sealed.flags{k} = load i32, ptr %sealed.flagged{k}, align 4",
+            f"  %sealed.fixed{k} = and i32 %sealed.flags{k}, {~WRITEABLE}",
+            f"  store i32 %sealed.fixed{k}, ptr %sealed.flagged{k}, align 4",
         ]
     return lines
 
@@ -91,7 +93,23 @@ def _run_text(name: str, phase: str, count: int, extent: int) -> str:
     lines = [
         f"define internal i1 @{name}(ptr %arguments, i64 %count) nounwind {{",
         "entry:",
-        f"  %buffers = alloca [{max(1, count)} x ptr], align 8",
+        *_collecting(count, count),
+        f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
+        "  ret i1 true",
+        "no:",
+        "  ret i1 false",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _collecting(count: int, size: int) -> list[str]:
+    """Lines that put the addresses of the data of `count` arrays into `%buffers`, of `size` addresses.
+
+    They end where the label `run` begins, or go to `no`.
+    """
+    lines = [
+        f"  %buffers = alloca [{max(1, size)} x ptr], align 8",
         f"  %fits = icmp eq i64 %count, {count}",
         "  br i1 %fits, label %sort, label %no",
         "sort:",
@@ -122,16 +140,75 @@ def _run_text(name: str, phase: str, count: int, extent: int) -> str:
             f"  %usable{k} = and i1 {usable}, %fine{k}",
         ]
         usable = f"%usable{k}"
-    lines += [
-        f"  br i1 {usable}, label %run, label %no",
-        "run:",
-        f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
-        "  ret i1 true",
+    return [*lines, f"  br i1 {usable}, label %run, label %no", "run:"]
+
+
+def plan_entry_text(name: str, operands: int, results: int, arena: int, failure: int) -> str:
+    """An entry in LLVM IR: the function `run` on the data of arrays, the last `results` of which it fills and seals.
+
+    The function takes a table of their addresses, then those of an arena of so many bytes and of the elements of the
+    entry's first owner, an array.  It gives 0; -1 where an error is set; else the second owner is called with what it
+    gives and with the int64 at byte `failure` of the arena, and raises.  The entry gives True; or False, and nothing
+    is done, if an array does not lie in row-major order or is a NumPy scalar, or there is no memory.
+    """
+    count = operands + results
+    on_stack = arena <= MAX_STACK_BYTES
+    lines = [
+        f"define ptr @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
+        "entry:",
+        *([f"  %arena = alloca [{arena} x i8], align 64"] if on_stack else []),
+        *_collecting(count, count + 2),
+        *_owner("statics", 0),
+        f"  %statics.data.slot = getelementptr i8, ptr %statics, i64 {DATA}",
+        "  %statics.data = load ptr, ptr %statics.data.slot, align 8",
+        f"  %statics.target = getelementptr ptr, ptr %buffers, i64 {count + 1}",
+        "  store ptr %statics.data, ptr %statics.target, align 8",
+        *([] if on_stack else _allocating(arena)),
+        f"  %arena.target = getelementptr ptr, ptr %buffers, i64 {count}",
+        "  store ptr %arena, ptr %arena.target, align 8",
+        "  %status = call i64 @run(ptr %buffers, i64 0)",
+        f"  %value.slot = getelementptr i8, ptr %arena, i64 {failure}",
+        "  %value = load i64, ptr %value.slot, align 8",
+        *([] if on_stack else ["  call void @free(ptr %arena)"]),
+        "  switch i64 %status, label %failed [ i64 0, label %yes  i64 -1, label %raised ]",
+        "yes:",
+        *_sealing(range(operands, count)),
+        *return_lines("_Py_TrueStruct"),
+        "failed:",
+        *_owner("raiser", 1),
+        f"  %none = call ptr (ptr, ptr, ...) @PyObject_CallFunction("
+        f"ptr %raiser, ptr @{name}.format, i64 %status, i64 %value)",
+        "  br label %raised",
+        "raised:",
+        "  ret ptr null",
         "no:",
-        "  ret i1 false",
+        *return_lines("_Py_FalseStruct"),
         "}",
     ]
-    return "\n".join(lines)
+    head = [
+        DECLARATIONS.rstrip(),
+        "declare ptr @PyObject_CallFunction(ptr, ptr, ...)",
+        *([] if on_stack else ["declare ptr @malloc(i64)", "declare void @free(ptr)"]),
+        f'@{name}.format = internal constant [3 x i8] c"LL\\00"',
+    ]
+    return "\n".join([*head, *lines]) + "\n"
+
+
+def _owner(name: str, number: int) -> list[str]:
+    """Lines that read an owner of the entry, an element of the tuple `self`."""
+    return [
+        f"  %{name}.slot = getelementptr i8, ptr %self, i64 {tuple.__basicsize__ + 8 * number}",
+        f"  %{name} = load ptr, ptr %{name}.slot, align 8",
+    ]
+
+
+def _allocating(nbytes: int) -> list[str]:
+    return [
+        f"  %arena = call ptr @malloc(i64 {nbytes})",
+        "  %lacks = icmp eq ptr %arena, null",
+        "  br i1 %lacks, label %no, label %there",
+        "there:",
+    ]
 
 
 def return_lines(name: str) -> list[str]:

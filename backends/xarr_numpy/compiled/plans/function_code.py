@@ -6,6 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.compiler.plan.arena import aligned_size
+from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr_numpy.compiled.codegen.emitter import Functions
 from xarr_numpy.compiled.threads.phases import shared_phase
@@ -17,19 +18,36 @@ declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i32 @PyErr_CheckSignals()
 
-define internal i1 @interrupted(ptr %thread) noinline nounwind {
+define internal i1 @interrupted(ptr %lock) noinline nounwind {
+entry:
+  %thread = load ptr, ptr %lock, align 8
+  %holds = icmp eq ptr %thread, null
+  br i1 %holds, label %leave, label %look
+look:
   call void @PyEval_RestoreThread(ptr %thread)
   %status = call i32 @PyErr_CheckSignals()
-  %same = call ptr @PyEval_SaveThread()
   %raised = icmp ne i32 %status, 0
-  ret i1 %raised
+  br label %leave
+leave:
+  %result = phi i1 [ false, %entry ], [ %raised, %look ]
+  %released = call ptr @PyEval_SaveThread()
+  store ptr %released, ptr %lock, align 8
+  ret i1 %result
 }
 
 define i64 @run(ptr %table, i64 %most) nounwind {
-  %thread = call ptr @PyEval_SaveThread()
-  %count = call i64 @steps(ptr %table, i64 %most, ptr %thread)
+entry:
+  %lock = alloca ptr, align 8
+  store ptr null, ptr %lock, align 8
+  %status = call i64 @steps(ptr %table, i64 %most, ptr %lock)
+  %thread = load ptr, ptr %lock, align 8
+  %holds = icmp eq ptr %thread, null
+  br i1 %holds, label %done, label %take
+take:
   call void @PyEval_RestoreThread(ptr %thread)
-  ret i64 %count
+  br label %done
+done:
+  ret i64 %status
 }
 """
 
@@ -52,6 +70,8 @@ class FunctionCode:
         self.arena = 0
         #: Nanoseconds of what has been written since the loop around it began.
         self.cost = 0.0
+        #: The longest time that passes before Python may handle signals.
+        self.longest = 0.0
         #: The addresses of the pool of threads and of the function by which they share a phase, if any is shared.
         self.threads: tuple[str, ...] = ()
         self._count = 0
@@ -59,6 +79,8 @@ class FunctionCode:
         self._fixed: set[str] = set()
         self._constants: dict[int, str] = {}
         self._kernels: dict[Kernel, list[tuple[str, Loop]]] = {}
+        #: The loop programs of kernels and of loops over points, in the order in which they are first called.
+        self.parts: list[Kernel | NativeLoop] = []
 
     # --- lines ---------------------------------------------------------------------------------------------
 
@@ -147,13 +169,14 @@ class FunctionCode:
 
     def poll(self, nanoseconds: float) -> None:
         """Let Python handle signals from time to time; `nanoseconds` have passed."""
+        self.longest = max(self.longest, nanoseconds)
         poll, reset, on = self.labels("poll", "reset", "on")
         left = self.line("load i64, ptr %budget, align 8")
         left = self.line(f"sub i64 {left}, {int(nanoseconds) + 2}")
         self.write(f"store i64 {left}, ptr %budget, align 8")
         self.write(f"br i1 {self.line(f'icmp slt i64 {left}, 0')}, label %{poll}, label %{on}")
         self.begin(poll)
-        raised = self.line("call i1 @interrupted(ptr %thread)")
+        raised = self.line("call i1 @interrupted(ptr %lock)")
         self.write(f"br i1 {raised}, label %raise, label %{reset}")
         self.begin(reset)
         self.write(f"store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8")
@@ -170,6 +193,7 @@ class FunctionCode:
                 start += aligned_size(buffer.nbytes)
         if kernel not in self._kernels:
             names = self.functions.add(kernel, f"k{len(self._kernels)}.")
+            self.parts.append(kernel)
             self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
         table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
         for number, pointer in enumerate(pointers):
@@ -206,7 +230,7 @@ class FunctionCode:
         self.write(f"%{part}.left = icmp slt i64 %{part}.next, {shared.extent}")
         self.write(f"br i1 %{part}.left, label %{again}, label %{done}")
         self.begin(again)
-        raised = self.line("call i1 @interrupted(ptr %thread)")
+        raised = self.line("call i1 @interrupted(ptr %lock)")
         self.write(f"br i1 {raised}, label %raise, label %{again}.on")
         self.begin(f"{again}.on")
         self.jump(part)

@@ -6,21 +6,24 @@ import ctypes
 import time
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from textwrap import indent
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
+from xarr.backend import DirectCall, mark_failed
 from xarr.base.progress import CountSteps
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import llvm_jit
-from xarr_numpy.compiled.cpython_abi import addresses
+from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.memory import pool
+from xarr_numpy.processor import PROCESSOR, Processor
 
 Array = np.ndarray[Any, Any]
 
@@ -32,8 +35,8 @@ _KEPT: Final = 128
 
 
 @lru_cache(_KEPT)
-def _compile(text: str) -> llvm_jit.Code:
-    return llvm_jit.compile_module(text, ["run"])
+def _compile(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
+    return llvm_jit.compile_module(text, names)
 
 
 class _Native:
@@ -41,7 +44,9 @@ class _Native:
 
     def __init__(self, code: plan_code.PlanCode, types: Sequence[TensorType]) -> None:
         self._plan_code = code
-        self._code = _compile(code.text)
+        entry = self._entry(code)
+        self._has_entry = bool(entry)
+        self._code = _compile(code.text + entry, ("run", "entry") if entry else ("run",))
         self._function = _RUN(self._code.addresses["run"])
         self._inputs = code.inputs
         self._own = code.own
@@ -80,8 +85,21 @@ class _Native:
         iterations: int = self._function(ctypes.addressof(table), most)
         if iterations < 0:
             value = arena[self._plan_code.failure :][:8].view(np.int64)
-            self._plan_code.checks[-2 - iterations].fail(int(value[0]))
+            self._fail(iterations, int(value[0]))
         return iterations
+
+    def _fail(self, status: int, value: int) -> NoReturn:
+        """Raise what the check raises of which the function gave this status."""
+        check = self._plan_code.checks[-2 - status]
+        try:
+            check.fail(value)
+        except BaseException as error:
+            mark_failed(error, check.outermost)
+            raise
+
+    def _entry(self, code: plan_code.PlanCode) -> str:
+        """The text of a built-in function `entry`, if there is to be one."""
+        return ""
 
 
 class NativeLoopStep(_Native):
@@ -132,16 +150,19 @@ class NativeLoopStep(_Native):
 class NativePlan(_Native):
     """The machine code of a plan that writes over no argument.  `call` takes the arguments and gives the results.
 
+    `direct` is the same as one built-in function, where machine code may read array objects.
+
     Raises NotNative for a plan with a step that has no machine code.
     """
 
-    def __init__(self, plan: Plan, schedule: Schedule) -> None:
+    def __init__(self, plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> None:
         types = [plan.buffers[number].type for number in plan.results]
-        super().__init__(plan_code.emit_plan(plan, schedule), types)
         #: For each result the argument that it is, if it is one.
         self._arguments = [
             plan.parameters.index(number) if number in plan.parameters else None for number in plan.results
         ]
+        super().__init__(plan_code.emit_plan(plan, schedule, limits), types)
+        self.direct = self._direct() if self._has_entry else None
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
         """The results; those that are arguments are these themselves."""
@@ -153,6 +174,30 @@ class NativePlan(_Native):
         return tuple(
             [made[k] if number is None else operands[number] for k, number in enumerate(self._arguments)]
         )
+
+    def _entry(self, code: plan_code.PlanCode) -> str:
+        # Threads differ from process to process, and the class of arrays is that of the last result.
+        if not code.own or "share" in code.statics or not struct_offsets.works():
+            return ""
+        return builtin.plan_entry_text("entry", len(code.inputs), len(code.own), code.arena, code.failure)
+
+    def _direct(self) -> DirectCall:
+        run = builtin.function(self._code.addresses["entry"], self._statics, self._fail, self._code)
+        specs = iter(self._specs)
+        return DirectCall(
+            np.empty,
+            tuple([next(specs) if number is None else None for number in self._arguments]),
+            tuple(self._arguments),
+            run,
+            holds_lock=False,
+        )
+
+    def __str__(self) -> str:
+        """The loop programs that it runs."""
+        lines = ["machine code of all steps:"]
+        for number, part in enumerate(self._plan_code.parts):
+            lines += [f"part {number}:", indent(str(part), "    ")]
+        return "\n".join(lines)
 
 
 def _own(array: Array, is_free: bool) -> Array:

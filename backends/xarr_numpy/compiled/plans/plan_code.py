@@ -28,13 +28,14 @@ from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.schedules.cpu.single_operations import program_of_operation
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
+from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import point_loops
 from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Static
 from xarr_numpy.compiled.threads import costs
-from xarr_numpy.processor import PROCESSOR
+from xarr_numpy.processor import PROCESSOR, Processor
 
 
 class NotNative(Exception):
@@ -54,7 +55,8 @@ class PlanCode:
       which holds the value when the loop begins where they are `in_place`; of a plan its parameters and its results,
     * `arena` - the bytes of the arena, `statics` - what has the addresses that stay the same,
     * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
-      for which it did, an int64.
+      for which it did, an int64,
+    * `parts` - the loop programs of kernels and of loops over points in it.
     """
 
     text: str
@@ -65,6 +67,7 @@ class PlanCode:
     statics: tuple[Static, ...]
     checks: tuple[FlaggedCheck, ...]
     failure: int
+    parts: tuple[Kernel | NativeLoop, ...]
 
 
 def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedule) -> PlanCode:
@@ -75,9 +78,12 @@ def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedul
     return _PlanWriter(schedule).loop_code(step, wanted)
 
 
-def emit_plan(plan: Plan, schedule: Schedule) -> PlanCode:
-    """The module of a plan, of which `run` gives 0; raises NotNative as `emit`."""
-    return _PlanWriter(schedule).plan_code(plan)
+def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> PlanCode:
+    """The module of a plan, of which `run` gives 0; raises NotNative as `emit`.
+
+    `limits` says up to how much work operations in no group are loops, outside of the loops of the plan.
+    """
+    return _PlanWriter(schedule, limits).plan_code(plan)
 
 
 @dataclass(frozen=True)
@@ -95,9 +101,12 @@ class _Frame:
 class _PlanWriter(FunctionCode):
     """Writes the function of a loop."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Schedule, limits: Processor = PROCESSOR) -> None:
         super().__init__()
         self.schedule = schedule
+        self.limits = limits
+        #: The step of the outermost plan that is being written, if it is a plan.
+        self._outermost: tuple[Plan, Node | None] | None = None
         self.checks: list[FlaggedCheck] = []
         self.failure = 0
 
@@ -152,6 +161,7 @@ class _PlanWriter(FunctionCode):
         own = [k for k, number in enumerate(plan.results) if number not in plan.parameters]
         results = {k: self.slot()[0] for k in own}
         self._begin(plan.layout.arena)
+        self._outermost = plan, None
         self.plan(plan, arguments, [results.get(k) for k in range(len(plan.results))], 0)
         self.write("ret i64 0")
         return self._module(range(len(arguments)), own, frozenset())
@@ -168,15 +178,19 @@ class _PlanWriter(FunctionCode):
             each if each.endswith(":") else f"  {each}"
             for each in [*self.entry, "br label %begin", "begin:", *self.lines]
         )
+        # Python's lock is let go of at once, or when a loop turns out to be long.
+        is_long = max(self.longest, self.cost) >= PROCESSOR.min_unlocked_nanoseconds
+        budget = PROCESSOR.max_unpolled_nanoseconds if is_long else PROCESSOR.min_unlocked_nanoseconds
         text = (
-            f"define internal i64 @steps(ptr %table, i64 %most, ptr %thread) {ATTRIBUTES} {{\n"
-            f"entry:\n  %budget = alloca i64, align 8\n"
-            f"  store i64 {PROCESSOR.max_unpolled_nanoseconds}, ptr %budget, align 8\n{body}\n"
+            f"define internal i64 @steps(ptr %table, i64 %most, ptr %lock) {ATTRIBUTES} {{\n"
+            f"entry:\n  %budget = alloca i64, align 8\n  store i64 {budget}, ptr %budget, align 8\n"
+            f"{'  %first = call i1 @interrupted(ptr %lock)' if is_long else ''}\n{body}\n"
             "raise:\n  ret i64 -1\n}\n"
         )
         module = self.functions.module() + HELPERS + text
         arrays = tuple(inputs), tuple(own), in_place
-        return PlanCode(module, *arrays, self.arena, tuple(self.statics), tuple(self.checks), self.failure)
+        rest = tuple(self.statics), tuple(self.checks), self.failure, tuple(self.parts)
+        return PlanCode(module, *arrays, self.arena, *rest)
 
     def _iterations(
         self,
@@ -192,6 +206,7 @@ class _PlanWriter(FunctionCode):
         """
         head, test, body, done = self.labels("head", "test", "body", "done")
         before, outer_cost, self.cost = self.label, self.cost, 0.0
+        outer_limits, self.limits = self.limits, PROCESSOR
         self.jump(head)
         self.begin(head)
         position = len(self.lines)
@@ -223,7 +238,7 @@ class _PlanWriter(FunctionCode):
                 ]
         self.lines[position:position] = phis
         self.begin(done)
-        self.cost = outer_cost
+        self.cost, self.limits = outer_cost, outer_limits
         return now, f"%{head}.n"
 
     # --- plans ---------------------------------------------------------------------------------------------
@@ -283,6 +298,8 @@ class _PlanWriter(FunctionCode):
     # --- steps ---------------------------------------------------------------------------------------------
 
     def _step(self, frame: _Frame, step: Step, index: int) -> None:
+        if self._outermost and frame.plan is self._outermost[0]:
+            self._outermost = frame.plan, step.node
         types = [frame.plan.buffers[number].type for number in (*step.inputs, *step.outputs)]
         if any(type.dynamic for type in types):
             raise NotNative(step, "has sizes that are known late")
@@ -334,12 +351,12 @@ class _PlanWriter(FunctionCode):
             raise NotNative(step, "is in no group")
         if isinstance(op, ops.DotGeneral):
             terms = [step.node.operands[0].shape[axis] for axis in op.lhs_contracting_dimensions]
-            if prod(terms) * step.node.tensor_type.size > PROCESSOR.max_native_products:
+            if prod(terms) * step.node.tensor_type.size > self.limits.max_native_products:
                 raise NotNative(step, "is done faster by a BLAS")
         program = program_of_operation(step.node, self.schedule)
         if program is None:
             raise NotNative(step, "has no loop program")
-        if sum(costs.work(phase) for phase in program.phases) > PROCESSOR.max_native_nanoseconds:
+        if sum(costs.work(phase) for phase in program.phases) > self.limits.max_native_nanoseconds:
             raise NotNative(step, "is much work")
         return program
 
@@ -402,7 +419,8 @@ class _PlanWriter(FunctionCode):
             wanted = [
                 k for k, number in zip(step.carried, step.outputs, strict=True) if frame.plan.is_used(number)
             ]
-            point_loops.write(self, step.program, inputs, after, wanted)
+            point_loops.write(self, step.program, inputs, after, wanted, step.iterations)
+            self.parts.append(step.program)
             return
         operands = [parameter(frame.plan.buffers[number].type) for number in step.inputs]
         loop = map_graphs(ops.While(step.op.cond, step.op.body), self._group)
@@ -428,7 +446,8 @@ class _PlanWriter(FunctionCode):
         self.write(f"br i1 {self.holds(flags[0])}, label %{failed}, label %{on}")
         self.begin(failed)
         self.copy(self.at(self.failure), flags[1], 8)
-        self.checks.append(check)
+        outermost = self._outermost and self._outermost[1]
+        self.checks.append(FlaggedCheck(check.call, outermost or check.outermost))
         self.write(f"ret i64 {-1 - len(self.checks)}")
         self.begin(on)
 

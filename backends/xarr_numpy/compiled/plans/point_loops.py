@@ -28,6 +28,7 @@ def write(
     before: Sequence[str],
     after: Sequence[str | None],
     wanted: Collection[int],
+    iterations: int | None,
 ) -> None:
     """Run a loop; the addresses of its carried values before and after, and those of which the results are used."""
     carried, prefix = loop.carried, f"loop{len(code.functions.texts)}."
@@ -47,6 +48,10 @@ def write(
                 old = new
         code.write(f"store ptr {old}, ptr {slots[k]}, align 8")
     most = max(1, int(PROCESSOR.max_unpolled_nanoseconds / _step_time(loop)))
+    if iterations is not None and iterations < most:
+        code.cost += iterations * _step_time(loop)
+    else:
+        code.longest = max(code.longest, PROCESSOR.max_unpolled_nanoseconds)
     chunk, on, done = code.labels("chunk", "on", "done")
     code.jump(chunk)
     code.begin(chunk)
