@@ -85,7 +85,7 @@ def is_small(plan: Plan, target: Target) -> bool:
     if any(isinstance(node.type, TupleType) for node in (*plan.graph.parameters, *plan.graph.results)):
         return False
     kinds = set(map(type, steps))
-    if kinds.isdisjoint(_MACHINE_CODE) or (len(steps) == 1 and _is_one_phase(steps[0])):
+    if kinds.isdisjoint(_MACHINE_CODE) or _is_one_phase(plan):
         return False
     return plan.layout.peak.total <= target.max_native_bytes
 
@@ -93,9 +93,16 @@ def is_small(plan: Plan, target: Target) -> bool:
 _MACHINE_CODE: Final = frozenset({program_plan.Launch, program_plan.LaunchLoop, program_plan.LoopStep})
 
 
-def _is_one_phase(step: program_plan.Step) -> bool:
-    program = step.program if isinstance(step, program_plan.Launch) else None
-    return program is not None and len(program.phases) == 1 and not program.scratch
+def _is_one_phase(plan: Plan) -> bool:
+    """Whether a plan is one loop that takes the arguments and gives the results as they come."""
+    step, *others = plan.steps
+    program = step.program if isinstance(step, program_plan.Launch) and not others else None
+    return (
+        program is not None
+        and len(program.phases) == 1
+        and not program.scratch
+        and (step.inputs, step.outputs) == (plan.parameters, plan.results)
+    )
 
 
 def _is_left_to_python(step: program_plan.Step) -> bool:

@@ -188,9 +188,17 @@ class _PlanWriter(FunctionCode):
             "raise:\n  ret i64 -1\n}\n"
         )
         module = self.functions.module() + HELPERS + text
-        arrays = tuple(inputs), tuple(own), in_place
-        rest = tuple(self.statics), tuple(self.checks), self.failure, tuple(self.parts)
-        return PlanCode(module, *arrays, self.arena, *rest)
+        return PlanCode(
+            module,
+            tuple(inputs),
+            tuple(own),
+            in_place,
+            self.arena,
+            tuple(self.statics),
+            tuple(self.checks),
+            self.failure,
+            tuple(self.parts),
+        )
 
     def _iterations(
         self,

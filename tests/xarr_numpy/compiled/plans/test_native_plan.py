@@ -1,0 +1,189 @@
+"""Small programs as one function of machine code, which takes and fills NumPy arrays."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr import lax
+
+pytest.importorskip("llvmlite")
+
+from xarr_numpy.compiled.cpython_abi import struct_offsets
+
+pytestmark = [
+    pytest.mark.usefixtures("on_numpy", "fused"),
+    pytest.mark.skipif(not struct_offsets.works(), reason="machine code may not read array objects here"),
+]
+
+RNG = np.random.default_rng(23)
+
+
+def whole(*shape: int) -> np.ndarray[Any, Any]:
+    """Small whole numbers, whose sums are exact in any order."""
+    return RNG.integers(-9, 9, shape).astype(np.float64)
+
+
+def agree(function: Callable[..., Any], *arguments: Any, direct: bool = True) -> Any:
+    """Compare calls, the first and those that are repeated, with separate operations; the compiled function."""
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(*map(xarr.asarray, arguments))
+    compiled = xarr.jit(function)
+    for _ in range(3):
+        inputs = [xarr.asarray(each).evaluate() for each in arguments]
+        results = compiled(*inputs)
+        one, other = (each if isinstance(each, tuple) else (each,) for each in (results, wanted))
+        for result, value in zip(one, other, strict=True):
+            assert_same(result, value)
+            assert not result._node.value.flags.writeable
+        for each, argument in zip(inputs, arguments, strict=True):
+            assert_same(each, argument)
+    assert ("if not F0(" in compiled.replay_text) == direct
+    return compiled
+
+
+def several_groups(x: Any, y: Any) -> Any:
+    rows = xarr.cumsum(x, axis=0)[1:, ::-1]
+    return xarr.sum(rows, axis=1) + xarr.sum(y), xarr.max(x, axis=0) * y
+
+
+def test_several_groups_are_one_function() -> None:
+    agree(several_groups, whole(4, 5), whole(5))
+    agree(several_groups, whole(70, 60), whole(60))  # an arena that is not on the stack
+
+
+def test_a_loop_between_groups() -> None:
+    def function(x: Any, y: Any) -> Any:
+        x = x - xarr.sum(x)
+        x, y = lax.fori_loop(0, 3, lambda i, s: (s[0] % 32 + xarr.sum(s[1]), s[1] - s[0][0]), (x, y))
+        return xarr.matmul(x, y[: len(x)]), lax.cond(x[0] > y[0], lambda: x, lambda: x * 2)
+
+    agree(function, whole(4), whole(6))
+
+
+def test_results_that_are_arguments_or_twice_there() -> None:
+    def function(x: Any, y: Any) -> Any:
+        total = xarr.sum(xarr.cumsum(x) * 2) + y
+        return y, total, total, x.reshape(2, 3), xarr.sum(total)
+
+    agree(function, whole(6), whole(6))
+
+
+def test_arguments_of_any_layout() -> None:
+    x, y = whole(5, 5), whole(5)
+    compiled = agree(several_groups, x, y)
+    for other in (np.asfortranarray(x), np.broadcast_to(y, (5, 5)), x[::-1, ::-1]):
+        with xarr.config(fusion="off"):
+            wanted = several_groups(xarr.asarray(other), xarr.asarray(y))
+        for result, value in zip(compiled(xarr.asarray(other), xarr.asarray(y)), wanted, strict=True):
+            assert_same(result, value)
+
+
+def test_results_share_no_memory() -> None:
+    compiled = agree(several_groups, whole(4, 5), whole(5))
+    x, y = xarr.asarray(whole(4, 5)).evaluate(), xarr.asarray(whole(5)).evaluate()
+    results = [each._node.value for _ in range(2) for each in compiled(x, y)]
+    for k, one in enumerate(results):
+        assert one.flags.owndata
+        assert not any(np.shares_memory(one, other) for other in (*results[:k], x._node.value, y._node.value))
+
+
+def test_donated_arguments_are_left_to_python() -> None:
+    compiled = xarr.jit(several_groups, donate_argnums=0)
+    for _ in range(3):
+        compiled((xarr.asarray(whole(4, 5)) * 1).evaluate(), xarr.asarray(whole(5)).evaluate())
+    assert "if not F0(" not in compiled.replay_text
+
+
+def pick(x: Any, index: Any) -> Any:
+    total = xarr.sum(xarr.cumsum(x))
+    return x[index] + total
+
+
+def test_a_check_that_fails_names_the_line() -> None:
+    x = whole(5)
+    compiled = agree(pick, x, np.array([0, 4, -5]))
+    index = xarr.asarray(np.array([0, 5, 1])).evaluate()
+    errors = []
+    for fusion in ("off", "auto"):
+        with xarr.config(fusion=fusion), pytest.raises(IndexError) as caught:
+            xarr.evaluate((xarr.jit(pick) if fusion == "off" else compiled)(xarr.asarray(x), index))
+        errors.append((str(caught.value), getattr(caught.value, "__notes__", None)))
+    assert "index 5 is out of bounds" in errors[0][0]
+    assert errors[0] == errors[1]
+
+
+def test_references_are_counted() -> None:
+    compiled = agree(pick, whole(5), np.array([0, 4, -5]))
+    x, good, bad = (
+        xarr.asarray(each).evaluate() for each in (whole(5), np.array([1, 1, 1]), np.array([9, 9, 9]))
+    )
+    arrays = [each._node.value for each in (x, good, bad)]
+    before = [sys.getrefcount(each) for each in (*arrays, True, False, None)]
+    for _ in range(500):
+        compiled(x, good)
+        with pytest.raises(IndexError):
+            compiled(x, bad)
+    after = [sys.getrefcount(each) for each in (*arrays, True, False, None)]
+    assert all(abs(one - other) < 100 for one, other in zip(before, after, strict=True))
+
+
+def count_up(start: Any, stop: Any) -> Any:
+    """The sum of three numbers that count until one comes to `stop`."""
+    return lax.while_loop(lambda x: xarr.max(x) < stop, lambda x: x + 1, start)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
+@pytest.mark.usefixtures("interruptible")
+def test_a_repeated_call_without_end_is_interrupted() -> None:
+    compiled = agree(count_up, np.zeros(3), np.array(9.0))
+    zero, stop, never = (
+        xarr.asarray(each).evaluate() for each in (np.zeros(3), np.array(9.0), np.array(np.inf))
+    )
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        compiled(zero, never)
+    assert_same(compiled(zero, stop), np.full(3, 9.0))
+
+
+def test_other_threads_run_during_a_long_loop() -> None:
+    compiled = agree(count_up, np.zeros(3), np.array(9.0))
+    zero, far = xarr.asarray(np.zeros(3)).evaluate(), xarr.asarray(np.array(2e7)).evaluate()
+    seen: list[bool] = []
+    thread = threading.Thread(target=lambda: seen.append(bool(compiled(zero, far)[0] == 2e7)))
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        time.sleep(0)
+        turns += 1
+    assert seen == [True]
+    assert turns > 10
+
+
+def test_an_argument_stays_while_a_call_reads_it() -> None:
+    """Another thread that donates the argument meanwhile gets no memory that is being read."""
+    compiled = agree(count_up, np.zeros(3), np.array(9.0))
+    taking = xarr.jit(lambda x: x * 0 - 5, donate_argnums=0)
+    start, far = (xarr.zeros(3) * 1).evaluate(), xarr.asarray(np.array(2e7)).evaluate()
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.append(compiled(start, far)))
+    thread.start()
+    time.sleep(0.01)
+    taking(start)
+    thread.join()
+    assert_same(results[0], np.full(3, 2e7))
+
+
+def test_a_sort_keeps_a_program_in_python() -> None:
+    agree(lambda x: xarr.sort(xarr.cumsum(x)) + xarr.sum(x), whole(6), direct=False)
