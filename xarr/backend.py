@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from xarr.base.progress import ProgressCallback
-    from xarr.compiler.plan.program_plan import Plan
+    from xarr.compiler.plan.program_plan import Plan, Step
     from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
@@ -194,6 +194,10 @@ class AbstractBackend(ABC):
         A plan says which results have memory of their own, so that an Array can be donated.
         """
         return None
+
+    def remarks(self, plan: Plan) -> Sequence[tuple[Step, str]]:
+        """What the text of a plan is to say of some of its steps: what keeps them from running as others do."""
+        return ()
 
     def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
         """One of its programs, to the same bits, as one that tells `progress` after each step how far it is.

@@ -19,7 +19,7 @@ from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import NumpyProgram, compile_program
 
 if TYPE_CHECKING:
-    from xarr.compiler.plan.program_plan import Plan
+    from xarr.compiler.plan.program_plan import Plan, Step
     from xarr.compiler.schedule import Schedule
 
 
@@ -52,6 +52,9 @@ class NumpyBackend(AbstractBackend):
 
     def plan_of(self, program: Program) -> Plan | None:
         return program.plan if isinstance(program, NumpyProgram) else None
+
+    def remarks(self, plan: Plan) -> Sequence[tuple[Step, str]]:
+        return engine.steps_in_python(plan)
 
     def with_progress(self, program: Program, progress: ProgressCallback) -> Program:
         plan = self.plan_of(program)

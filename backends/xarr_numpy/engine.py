@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
-from xarr.compiler.plan import native_steps
+from xarr.compiler.plan import native_steps, program_plan
 from xarr.compiler.plan.planner import plan
 from xarr.errors import BackendError
 from xarr.ir import ops
@@ -24,7 +24,7 @@ from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel
-    from xarr.compiler.plan.program_plan import LoopStep, Plan
+    from xarr.compiler.plan.program_plan import LoopStep, Plan, Step
     from xarr.compiler.schedule import Schedule
     from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop
     from xarr.compiler.while_loops.iterated_groups import IteratedGroup
@@ -144,21 +144,53 @@ def native_loop_step(step: LoopStep, wanted: Collection[int]) -> NativeLoopStep 
         return str(error)
 
 
-def native_plan(plan: Plan) -> NativePlan | None:
-    """A plan as one function of arrays, where all its steps have machine code and it is small; else None."""
+def native_plan(plan: Plan) -> NativePlan | tuple[Step, str] | None:
+    """A small plan as one function of arrays, or a step of it that has no machine code, and why; None for others."""
     if active_engine() != "compiled" or not native_steps.is_small(plan, PROCESSOR):
         return None
     from xarr_numpy.compiled.plans.native_step import NativePlan
     from xarr_numpy.compiled.plans.plan_code import NotNative
 
+    for step in plan.steps:
+        reason = native_steps.obstacle(step)
+        if reason is not None:
+            return step, reason
     limits = PROCESSOR.replace(
         max_native_products=PROCESSOR.max_native_call_products,
         max_native_nanoseconds=PROCESSOR.max_native_call_nanoseconds,
     )
     try:
         return NativePlan(plan, schedule(), limits)
-    except NotNative:
-        return None
+    except NotNative as error:
+        return error.step, error.reason
+
+
+def steps_in_python(plan: Plan) -> list[tuple[Step, str]]:
+    """The steps of a plan that keep loops, or a small program, from being machine code alone, and why."""
+    made = native_plan(plan)
+    reasons = [(made[0], f"in Python: {made[1]}")] if isinstance(made, tuple) else []
+    if made is None or reasons:
+        _look_for_loops(plan, reasons)
+    return reasons
+
+
+def _look_for_loops(plan: Plan, reasons: list[tuple[Step, str]]) -> None:
+    """Add those that Python runs as part of a loop or of a branch."""
+    if active_engine() != "compiled":
+        return
+    from xarr_numpy.compiled.plans import plan_code
+
+    for step in plan.steps:
+        if isinstance(step, program_plan.LoopStep):
+            wanted = [k for k, number in enumerate(step.state) if plan.is_used(number)]
+            try:
+                plan_code.emit(step, wanted, schedule())
+                continue
+            except plan_code.NotNative as error:
+                reasons.append((step, f"in Python, since {error}"))
+                reasons.append((error.step, f"in Python: {error.reason}"))
+        for inner in step.plans.values():
+            _look_for_loops(inner, reasons)
 
 
 @lru_cache(KEPT)

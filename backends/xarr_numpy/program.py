@@ -362,7 +362,9 @@ def compile_program(made: Plan, progress: ProgressCallback | None = None) -> Num
     """The NumPy program of a plan; with `progress`, one that tells it after each step how far it is."""
     if progress is None:
         native = engine.native_plan(made)
-        return Emitter(made).run() if native is None else NativeProgram.of(made, native)
+        if native is None or isinstance(native, tuple):
+            return Emitter(made).run()
+        return NativeProgram.of(made, native)
     program, total = Emitter(made, counts=True).run(), made.step_count
     run = program.function
     return replace(program, function=lambda *arguments: run(StepCounter(progress, total), *arguments))

@@ -79,13 +79,11 @@ def is_small(plan: Plan, target: Target) -> bool:
 
     A plan that is one loop has a function already; of one without groups a library is as fast.
     """
-    steps = [step for step in plan.steps if not isinstance(step, program_plan.View)]
-    if plan.donated or plan.step_count > target.max_native_steps or any(map(_is_left_to_python, steps)):
+    if plan.donated or plan.step_count > target.max_native_steps:
         return False
     if any(isinstance(node.type, TupleType) for node in (*plan.graph.parameters, *plan.graph.results)):
         return False
-    kinds = set(map(type, steps))
-    if kinds.isdisjoint(_MACHINE_CODE) or _is_one_phase(plan):
+    if _MACHINE_CODE.isdisjoint(map(type, plan.steps)) or _is_one_phase(plan):
         return False
     return plan.layout.peak.total <= target.max_native_bytes
 
@@ -105,10 +103,15 @@ def _is_one_phase(plan: Plan) -> bool:
     )
 
 
-def _is_left_to_python(step: program_plan.Step) -> bool:
-    """Whether a step has no machine code, or better one of its own, or shows how far it is."""
-    if isinstance(step, program_plan.LibraryCall):
-        return step.op.is_elementwise or isinstance(step.op, ops.Sort)
-    if isinstance(step, program_plan.LaunchLoop) and isinstance(step.program, IteratedGroup):
-        return step.program.radius is not None
-    return isinstance(step, program_plan.PythonCall) or getattr(step.op, "progress", None) is not None
+def obstacle(step: program_plan.Step) -> str | None:
+    """Why a step of a small plan is better not part of its function, as far as that can be seen at once."""
+    if isinstance(step, program_plan.PythonCall):
+        return "is a function of Python"
+    if isinstance(step, program_plan.LibraryCall) and (
+        step.op.is_elementwise or isinstance(step.op, ops.Sort)
+    ):
+        return "is in no group"
+    program = step.program if isinstance(step, program_plan.LaunchLoop) else None
+    if isinstance(program, IteratedGroup) and program.radius is not None:
+        return "takes several iterations of rows that lie in a cache"
+    return None if getattr(step.op, "progress", None) is None else "shows how far it is"

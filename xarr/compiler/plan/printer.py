@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from xarr.ir.memory_use import shown_bytes
@@ -17,10 +17,11 @@ def print_plan(plan: Plan) -> str:
     `b2: f32[3] at 64, until 4` is buffer 2, which lies in the arena from byte 64 on and is read last by step 4.
     """
     devices = ", ".join(sorted({buffer.device for each in plan.walk() for buffer in each.buffers} - {""}))
-    return "\n".join(_lines(plan, f"plan {plan.graph.name}{devices and ' on '}{devices}"))
+    title = f"plan {plan.graph.name}{devices and ' on '}{devices}"
+    return "\n".join(_lines(plan, title, dict(plan.remarks)))
 
 
-def _lines(plan: Plan, title: str) -> Iterator[str]:
+def _lines(plan: Plan, title: str, remarks: Mapping[Step, str]) -> Iterator[str]:
     peak = plan.layout.peak
     yield f"{title}:"
     yield (
@@ -34,11 +35,11 @@ def _lines(plan: Plan, title: str) -> Iterator[str]:
         if buffer.constant is not None:
             yield f"    {_definition(plan, buffer)} = constant"
     for index, step in enumerate(plan.steps):
-        yield from _step(plan, index, step)
+        yield from _step(plan, index, step, remarks)
     yield f"    return {', '.join(f'b{number}' for number in plan.results)}"
 
 
-def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
+def _step(plan: Plan, index: int, step: Step, remarks: Mapping[Step, str]) -> Iterator[str]:
     outputs = ", ".join(_definition(plan, plan.buffers[number]) for number in step.outputs)
     inputs = ", ".join(f"b{number}" for number in step.inputs)
     space = plan.layout.workspaces[index]
@@ -50,9 +51,11 @@ def _step(plan: Plan, index: int, step: Step) -> Iterator[str]:
         remark += " an iteration"
     elif step.iterations != 1:
         remark += f" an iteration, {step.iterations:,} iterations"
+    if step in remarks:
+        remark += f"; {remarks[step]}"
     yield f"{index:4}: {outputs}{outputs and ' = '}{call}{workspace}  # {remark}"
     for name, inner in step.plans.items():
-        for line in _lines(inner, name):
+        for line in _lines(inner, name, remarks):
             yield f"      {line}"
 
 

@@ -297,7 +297,8 @@ class Plan:
 
     * `graph` - the fused graph that it was made from,
     * `parameters`, `results` - the numbers of their buffers, elements of tuples one by one; parameters are 0, 1 …,
-    * `donated` - the parameters among them that may be written over.
+    * `donated` - the parameters among them that may be written over,
+    * `remarks` - what its text says of steps, of those of inner plans too: why an engine runs them in Python, say.
     """
 
     graph: Graph
@@ -306,6 +307,7 @@ class Plan:
     parameters: tuple[int, ...]
     results: tuple[int, ...]
     donated: tuple[int, ...]
+    remarks: tuple[tuple[Step, str], ...] = ()
 
     @cached_property
     def layout(self) -> MemoryLayout:

@@ -43,6 +43,7 @@ class NotNative(Exception):
 
     def __init__(self, step: Step, reason: str) -> None:
         super().__init__(f"{step.word} {step.op.called} {reason}")
+        self.step, self.reason = step, reason
 
 
 @dataclass(frozen=True)

@@ -186,4 +186,18 @@ def test_an_argument_stays_while_a_call_reads_it() -> None:
 
 
 def test_a_sort_keeps_a_program_in_python() -> None:
-    agree(lambda x: xarr.sort(xarr.cumsum(x)) + xarr.sum(x), whole(6), direct=False)
+    def sorts(x: Any) -> Any:
+        return xarr.sort(xarr.cumsum(x)) + xarr.sum(x)
+
+    def in_a_loop(x: Any) -> Any:
+        return lax.fori_loop(0, 3, lambda i, y: sorts(y) % 64, x)
+
+    for function in (sorts, in_a_loop):
+        agree(function, whole(6), direct=False)
+    text = str(xarr.jit(sorts).lower("f64[6]").stage("plan"))
+    (line,) = [line for line in text.splitlines() if "library sort" in line]
+    assert line.endswith("; in Python: is in no group")
+    text = str(xarr.jit(in_a_loop).lower("f64[6]").stage("plan"))
+    (line,) = [line for line in text.splitlines() if "loop while_loop" in line]
+    assert line.endswith("; in Python, since library sort is in no group")
+    assert "in Python" not in str(xarr.jit(several_groups).lower("f64[4,5]", "f64[5]").stage("plan"))
