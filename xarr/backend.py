@@ -196,7 +196,7 @@ class AbstractBackend(ABC):
         return None
 
     def remarks(self, plan: Plan) -> Sequence[tuple[Step, str]]:
-        """What the text of a plan is to say of some of its steps: what keeps them from running as others do."""
+        """Remarks on steps for the text of a plan: what keeps them from running as others do."""
         return ()
 
     def with_progress(self, program: Program, progress: ProgressCallback) -> Program:

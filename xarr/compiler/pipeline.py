@@ -6,7 +6,6 @@ traced -> simplified -> static -> decomposed -> fused -> loops -> plan -> progra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from xarr.backend import AbstractBackend, Program
@@ -87,6 +86,5 @@ def stage_of(
     if name == "loops":
         return loop_programs(lower(graph, backend, hot=hot), backend)
     if name == "plan":
-        plan = plan_for(lower(graph, backend, hot=hot), backend, donated)
-        return replace(plan, remarks=tuple(backend.remarks(plan)))
+        return plan_for(lower(graph, backend, hot=hot), backend, donated)
     return lower(graph, backend, name, hot)

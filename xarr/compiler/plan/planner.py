@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,6 +63,7 @@ def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()
         schedule=backend.schedule,
         target=backend.target,
     )
+    made = replace(made, remarks=backend.remarks)
     return verify(made) if config.verify_graphs else made
 
 

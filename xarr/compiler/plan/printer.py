@@ -18,7 +18,7 @@ def print_plan(plan: Plan) -> str:
     """
     devices = ", ".join(sorted({buffer.device for each in plan.walk() for buffer in each.buffers} - {""}))
     title = f"plan {plan.graph.name}{devices and ' on '}{devices}"
-    return "\n".join(_lines(plan, title, dict(plan.remarks)))
+    return "\n".join(_lines(plan, title, dict(plan.remarks(plan))))
 
 
 def _lines(plan: Plan, title: str, remarks: Mapping[Step, str]) -> Iterator[str]:

@@ -25,7 +25,7 @@ as NumPy's does, and follow bases alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -298,7 +298,7 @@ class Plan:
     * `graph` - the fused graph that it was made from,
     * `parameters`, `results` - the numbers of their buffers, elements of tuples one by one; parameters are 0, 1 …,
     * `donated` - the parameters among them that may be written over,
-    * `remarks` - what its text says of steps, of those of inner plans too: why an engine runs them in Python, say.
+    * `remarks` - says what the text of a plan says of steps, of those of inner plans too: why they run in Python.
     """
 
     graph: Graph
@@ -307,7 +307,7 @@ class Plan:
     parameters: tuple[int, ...]
     results: tuple[int, ...]
     donated: tuple[int, ...]
-    remarks: tuple[tuple[Step, str], ...] = ()
+    remarks: Callable[[Plan], Iterable[tuple[Step, str]]] = lambda _: ()
 
     @cached_property
     def layout(self) -> MemoryLayout:

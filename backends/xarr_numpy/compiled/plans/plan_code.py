@@ -179,7 +179,7 @@ class _PlanWriter(FunctionCode):
             each if each.endswith(":") else f"  {each}"
             for each in [*self.entry, "br label %begin", "begin:", *self.lines]
         )
-        # Python's lock is let go of at once, or when a loop turns out to be long.
+        # Python's lock is let go of at once, or once a loop has run for a while.
         is_long = max(self.longest, self.cost) >= PROCESSOR.min_unlocked_nanoseconds
         budget = PROCESSOR.max_unpolled_nanoseconds if is_long else PROCESSOR.min_unlocked_nanoseconds
         text = (

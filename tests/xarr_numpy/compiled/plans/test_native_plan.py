@@ -163,12 +163,12 @@ def test_other_threads_run_during_a_long_loop() -> None:
     seen: list[bool] = []
     thread = threading.Thread(target=lambda: seen.append(bool(compiled(zero, far)[0] == 2e7)))
     thread.start()
-    turns = 0
+    rounds = 0
     while thread.is_alive():
         time.sleep(0)
-        turns += 1
+        rounds += 1
     assert seen == [True]
-    assert turns > 10
+    assert rounds > 10
 
 
 def test_an_argument_stays_while_a_call_reads_it() -> None:
