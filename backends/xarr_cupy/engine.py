@@ -8,47 +8,24 @@ device.
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from xarr.base.progress import ProgressCallback, StepCounter
-from xarr.compiler.loop_ir.loops import Kernel
-from xarr.compiler.plan.program_plan import LibraryCall, Plan, Step, Update
+from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
-from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
-from xarr_cupy import libraries
 from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.codegen.kernel_calls import VECTOR_NBYTES, KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
-from xarr_cupy.runtime.command_builder import (
-    ARENA,
-    CodeOptions,
-    CommandList,
-    ProgramMemory,
-    kernel_of_operation,
-    kernel_of_update,
-)
-from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
+from xarr_cupy.runtime.command_builder import CodeOptions
+from xarr_cupy.runtime.commands import Frame, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
-from xarr_cupy.runtime.launches import Location
-from xarr_cupy.runtime.loop_commands import ProgramCommands, kernels_of
-
-
-def _comment_of(node: Node) -> str:
-    """A comment with the operation of a node, and the lines that built it or what it consists of."""
-    nodes = [node, *[inner for graph in node.op.graphs for inner in graph.nodes]]
-    lines = dict.fromkeys(
-        f"{os.path.basename(each.source.filename)}:{each.source.line}"
-        for each in nodes
-        if each.source is not None
-    )
-    where = f", built at {', '.join(lines)}" if lines else ""
-    return f"// {node.op.called} -> {node.type.short()}{where}"
+from xarr_cupy.runtime.loop_commands import kernels_of
+from xarr_cupy.runtime.program_text import commands_of, print_kernels
 
 
 class DeviceProgram:
@@ -66,52 +43,16 @@ class DeviceProgram:
         self._options = CodeOptions(target, any_sizes)
 
     @cached_property
-    def _kernels(self) -> dict[Kernel, Node]:
-        """The loop programs of its groups, each once, with the first node that it computes."""
-        steps = [(plan, step) for plan in self.plan.walk() for step in plan.steps]
-        kernels: dict[Kernel, Node] = {}
-        for plan, step in steps:
-            for kernel in kernels_of(plan, step):
-                kernels.setdefault(kernel, step.node)
-        return kernels
-
-    @cached_property
     def sources(self) -> tuple[KernelSource, ...]:
         """The kernels of its groups, each once."""
-        return tuple([emit(kernel, self._options.any_sizes) for kernel in self._kernels])
-
-    def _standalone_kernels(self) -> dict[Kernel, Node]:
-        """The loop programs of operations that are part of no group, each with the first node that it computes."""
-        kernels: dict[Kernel, Node] = {}
-        for plan in self.plan.walk():
-            for step in plan.steps:
-                kernel = self._standalone_kernel(plan, step)
-                if kernel is not None:
-                    kernels.setdefault(kernel, step.node)
-        return kernels
-
-    def _standalone_kernel(self, plan: Plan, step: Step) -> Kernel | None:
-        """The loop program of a step that is one operation, if it has one."""
-        node = step.node
-        if (
-            not isinstance(step, LibraryCall | Update)
-            or libraries.multiplies(node)
-            or libraries.computes(node)
-        ):
-            return None
-        types, target = tuple([operand.type for operand in node.operands]), self._options.target
-        if isinstance(step, Update) and plan.buffers[step.outputs[0]].base is not None:
-            return kernel_of_update(node.op, types, target)
-        kernel = kernel_of_operation(node.op, types, target)
-        return None if kernel is None else kernel.program
+        steps = [(plan, step) for plan in self.plan.walk() for step in plan.steps]
+        kernels = dict.fromkeys(kernel for each in steps for kernel in kernels_of(*each))
+        return tuple([emit(kernel, self._options.any_sizes) for kernel in kernels])
 
     @property
     def text(self) -> str:
-        """The plan, and the kernels under comments with the lines of the program that built what they compute."""
-        rows = [*self._kernels.items(), *self._standalone_kernels().items()]
-        any_sizes = self._options.any_sizes
-        texts = [f"{_comment_of(node)}\n{emit(kernel, any_sizes).with_comments()}" for kernel, node in rows]
-        return "\n".join([f"{self.plan}\n", *texts])
+        """The plan, and the kernels that a run launches, under comments with the lines that built what they compute."""
+        return "\n".join([f"{self.plan}\n", *print_kernels(self.plan, self._options)])
 
     def __str__(self) -> str:
         return self.text
@@ -143,15 +84,11 @@ class LoadedProgram:
     def __init__(
         self, plan: Plan, device: LoadedDevice, options: CodeOptions, progress: ProgressCallback | None
     ) -> None:
-        self.device, self._memory = device, ProgramMemory(plan, device)
-        self._plan, self._options = plan, options
+        self.device, self._plan, self._options = device, plan, options
         self._progress, self._step_count = progress, plan.step_count
-        memory, out = self._memory, CommandList(device)
-        own = {buffer.number: memory.result(index) for index, buffer in enumerate(memory.results)}
-        builder = ProgramCommands(memory, options, out, plan, Location(ARENA), memory.arguments, own)
-        builder.counts = progress is not None
-        builder.add_all()
-        self._commands: Commands = out.commands()
+        self._memory, builder, self._commands = commands_of(
+            plan, device, options, counts=progress is not None
+        )
         self._results: list[LocatedArray] = list(builder.operands(plan.results))
         #: The parameters that the plan writes over.
         self._reused = [number for number in plan.donated if _is_reused(plan, number)]

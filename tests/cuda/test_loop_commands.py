@@ -35,6 +35,8 @@ from xarr_cupy.runtime.repetitions import Repeating
 
 pytestmark = pytest.mark.implicit
 
+MOST_KERNELS = loop_commands.MOST_KERNELS
+
 
 @pytest.fixture(autouse=True)
 def _commands_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,3 +135,28 @@ def test_what_is_said_of_plans(name: str, cupy: Any) -> None:
     function, arrays, wanted = SAID[name]
     plan = xarr.jit(function).lower(*map(xarr.asarray, arrays)).stage("plan")
     assert answers(plan, cupy) == [(each, each) for each in wanted]
+
+
+@pytest.mark.parametrize("name", [*POINTS, *LOOPS])
+def test_what_is_printed_is_what_is_loaded(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_commands, "MOST_KERNELS", MOST_KERNELS)
+    loaded: list[str] = []
+    monkeypatch.setattr(EmulatedDriver, "load", lambda self, text: loaded.append(text) or text)
+    function, arrays, _ = {**POINTS, **LOOPS}[name]
+    program = xarr.jit(function).lower(*map(xarr.asarray, arrays)).stage("program")
+    printed = "\n".join([line for line in program.text.splitlines() if not line.startswith("// ")])
+    assert not loaded
+    assert program._loaded is not None
+    launched = [each for each in dict.fromkeys(loaded) if each.rstrip() in printed]
+    assert printed.count("__global__") == sum(text.count("__global__") for text in launched)
+    # Others are loaded only to see whether they fit in one block.
+    assert all("xarr_loop" in printed for each in loaded if each not in launched)
+
+
+def test_fills_that_nobody_reads_are_not_printed(cupy: Any) -> None:
+    def function(c: Any) -> Any:
+        return mandelbrot(False)(c)[2]
+
+    text = xarr.jit(function).lower(np.ones(40) + 1j).stage("program").text
+    assert text.count("__global__") == 1 and "broadcast_in_dim" not in text.partition("extern")[2]
+    assert "not launched" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,14 +55,10 @@ class KernelSource:
     text: str
     calls: tuple[KernelCall, ...]
 
-    def with_comments(self) -> str:
-        """The text with a comment before each kernel that says what it computes, and how often it is launched."""
-        labels: dict[str, list[str]] = {}
-        for call in self.calls:
-            labels.setdefault(call.name, []).append("a copy of a result" if call.copied else call.label)
-        text = self.text
-        for name, own in labels.items():
-            launches = f"; {len(own)} launches" if len(own) > 1 else ""
-            head = f"{DECLARATION} {name}("
-            text = text.replace(head, f"// {', '.join(dict.fromkeys(own))}{launches}\n{head}")
-        return text
+
+def with_comments(text: str, notes: Mapping[str, str]) -> str:
+    """A text with a comment before each of these kernels."""
+    for name, note in notes.items():
+        head = f"{DECLARATION} {name}("
+        text = text.replace(head, f"// {note}\n{head}")
+    return text

@@ -188,7 +188,8 @@ class CommandList:
 
     def launch(self, node: Node, launches: Iterable[KernelLaunch | MemoryCopy]) -> None:
         """Launch what an operation needs."""
-        self._launches += launches
+        for each in launches:
+            self._launches.append(each._replace(node=node) if isinstance(each, KernelLaunch) else each)
         self._nodes.append(node)
 
     def add(self, command: Command) -> None:

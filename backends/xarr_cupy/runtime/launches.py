@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from xarr.ir.graph import Node
 from xarr_cupy.codegen.kernel_calls import KernelCall
 
 #: The slot of the table whose address is 0: a number is an offset there.
@@ -37,7 +38,8 @@ class Argument(NamedTuple):
 class KernelLaunch(NamedTuple):
     """A kernel of a module that the driver has loaded, run in blocks of `BLOCK` threads; it takes `sizes` last.
 
-    `call` is what it was made of, where that is one kernel of a loop program.
+    * `call` - what it was made of, where that is one kernel of a loop program,
+    * `node` - what is computed by it, where a program knows.
     """
 
     module: Any
@@ -46,6 +48,7 @@ class KernelLaunch(NamedTuple):
     arguments: tuple[Argument, ...]
     sizes: tuple[np.generic, ...] = ()
     call: KernelCall | None = None
+    node: Node | None = None
 
 
 class MemoryCopy(NamedTuple):
