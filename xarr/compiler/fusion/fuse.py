@@ -26,6 +26,7 @@ from xarr.compiler.fusion.groups import (
     ONE,
     Along,
     Group,
+    JoinedPositions,
     operands_along,
     own_dimensions,
     whole,
@@ -93,6 +94,8 @@ class _Fuser:
         self.arrays: set[Node] = set()
         #: The positions in the graph of a group's first and last member.
         self.spans: dict[Group, tuple[int, int]] = {}
+        #: Positions that a group reaches over.
+        self.joined = JoinedPositions(len(graph.nodes))
         self.order = {node: position for position, node in enumerate(graph.nodes)}
 
     def graphs(self, worth: Callable[[Group], bool]) -> Iterator[Graph]:
@@ -127,7 +130,11 @@ class _Fuser:
             self._begin(node)
             return
         users = self.users.get(node, [])
-        groups = list(dict.fromkeys(group for user in users for group in self.groups.get(user, ())))
+        #: The groups that use it, and their members that do.
+        groups: dict[Group, list[Node]] = {}
+        for user in users:
+            for group in self.groups.get(user, ()):
+                groups.setdefault(group, []).append(user)
         outside = node in self.results or any(
             user not in self.groups or user in self.arrays for user in users
         )
@@ -141,8 +148,8 @@ class _Fuser:
             return
         alone = not outside and len(groups) == 1
         if not isinstance(node.op, ops.Scatter):
-            for group in groups:
-                if self._join(node, group, alone):
+            for group, own in groups.items():
+                if self._join(node, group, own, alone):
                     return
         self._begin(node)
 
@@ -154,11 +161,11 @@ class _Fuser:
         parts = all(isinstance(user.op, ops.GetTupleElement) for user in self.users.get(node, ()))
         return bool(node.op.dimensions) and parts and node not in self.results
 
-    def _copy_into(self, node: Node, groups: list[Group]) -> bool:
+    def _copy_into(self, node: Node, groups: dict[Group, list[Node]]) -> bool:
         """Copy a node that moves elements into the groups that use it; whether all take it."""
         everywhere = True
-        for group in groups:
-            along = self._index_maps(node, group)
+        for group, users in groups.items():
+            along = _index_maps(node, group, users)
             has_space = _is_one_element(node) or len(group.along) < self.target.max_group_members
             if has_space and _reads_in_order(node, along, group, self.target):
                 group.along[node] = along
@@ -191,22 +198,13 @@ class _Fuser:
         self.groups[node] = [group]
         self.spans[group] = (self.order[node], self.order[node])
 
-    def _index_maps(self, node: Node, group: Group) -> set[Along]:
-        """Index maps of `node` for the members of the group that use it."""
-        index_maps = set()
-        for user in self.users[node]:
-            for along in group.along.get(user, ()):
-                for operand, runs in zip(user.operands, operands_along(user, along, group), strict=True):
-                    if operand is node:
-                        index_maps.add(runs)
-        return index_maps
-
-    def _join(self, node: Node, group: Group, alone: bool) -> bool:
+    def _join(self, node: Node, group: Group, users: list[Node], alone: bool) -> bool:
+        """Let a node that these members use join their group, if it can."""
         if len(group.along) >= self.target.max_group_members:
             return False
         if group.scatter is not None and not (alone and _scatters(node, group.scatter, self.target)):
             return False
-        index_maps = self._index_maps(node, group)
+        index_maps = _index_maps(node, group, users)
         if isinstance(node.op, ops.Reduce):
             scan = group.scan
             plain = group.placed is None and (
@@ -216,13 +214,13 @@ class _Fuser:
         elif isinstance(node.op, ops.ReduceWindow):
             joined = index_maps == {whole(group.domain)} and self._can_scan(node, group)
         else:
-            joined = _is_affordable(node, index_maps, group, self.target) and not (
-                self._is_recomputed_by_gather(node, group)
+            joined = _is_affordable(node, index_maps, group, self.target) and not _is_recomputed_by_gather(
+                node, group, users, self.target
             )
         if not joined:
             return False
         before = dict(group.along)
-        group.along[node] = self._index_maps(node, group)
+        group.along[node] = _index_maps(node, group, users)
         if not alone and (not group.is_output(node) or self._feeds(node, group)):
             group.along = before
             group.inner.pop(node, None)
@@ -230,7 +228,9 @@ class _Fuser:
         if isinstance(node.op, ops.ReduceWindow):
             group.scan = scan_axis(node)
         self.groups[node] = [group]
-        self.spans[group] = (self.order[node], self.spans[group][1])
+        low, high = self.spans[group]
+        self.spans[group] = (self.order[node], high)
+        self.joined.join(self.order[node], low)
         return True
 
     def _can_scan(self, node: Node, group: Group) -> bool:
@@ -249,14 +249,6 @@ class _Fuser:
             each not in dependents and reduces_rows(each, group.domain, scan, self.target)
             for each in reductions
         )
-
-    def _is_recomputed_by_gather(self, node: Node, group: Group) -> bool:
-        """Whether a gather would compute its elements anew again and again."""
-        if node.tensor_type.size >= prod(group.domain) // 2:
-            return False
-        users = [user for user in self.users[node] if user in group.along]
-        is_picked = any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
-        return is_picked and not _is_light(node, self.target.max_gather_operations)
 
     # --- groups over the same elements ---------------------------------------------------------------
 
@@ -314,6 +306,7 @@ class _Fuser:
             self.groups[node] = list(dict.fromkeys(own))
         (low, high), (first, last) = self.spans.pop(group), self.spans.pop(other)
         self.spans[merged] = (min(low, first), max(high, last))
+        self.joined.join(*self.spans[merged])
         return merged
 
     def _feeds(self, node: Node, group: Group) -> bool:
@@ -322,13 +315,13 @@ class _Fuser:
 
     def _leads_to(self, start: list[Node], group: Group) -> bool:
         """Whether values go from these nodes to the group, all nodes of a group together."""
-        last = self._last_that_may_feed(group)
+        last = self.joined.end(self.spans[group][1])
         seen: set[Node] = set()
         stack = list(start)
         while stack:
             user = stack.pop()
-            # What comes later matters only as part of a group that has something earlier.
-            if user in seen or (self.order[user] > last and user not in self.groups):
+            # What comes later leads to what comes later still, since its groups have nothing earlier.
+            if user in seen or self.order[user] > last:
                 continue
             seen.add(user)
             if user in group.along:
@@ -353,19 +346,24 @@ class _Fuser:
         groups = self.groups.get(node, ())
         return [member for group in groups for member in group.along if not member.op.moves]
 
-    def _last_that_may_feed(self, group: Group) -> int:
-        """The position in the graph behind which nothing comes that the group may depend on."""
-        last = self.spans[group][1]
-        crossing = [
-            span for other, span in self.spans.items() if span[0] <= last < span[1] and other is not group
-        ]
-        if not crossing:
-            return last
-        for low, high in sorted(self.spans.values()):
-            if low > last:
-                break
-            last = max(last, high)
-        return last
+
+def _index_maps(node: Node, group: Group, users: list[Node]) -> set[Along]:
+    """Index maps of `node` for the members of the group that use it."""
+    index_maps = set()
+    for user in users:
+        for along in group.along[user]:
+            for operand, runs in zip(user.operands, operands_along(user, along, group), strict=True):
+                if operand is node:
+                    index_maps.add(runs)
+    return index_maps
+
+
+def _is_recomputed_by_gather(node: Node, group: Group, users: list[Node], target: Target) -> bool:
+    """Whether a gather among these members that use it would compute its elements anew again and again."""
+    if node.tensor_type.size >= prod(group.domain) // 2:
+        return False
+    is_picked = any(isinstance(user.op, ops.Gather) and user.operands[0] is node for user in users)
+    return is_picked and not _is_light(node, target.max_gather_operations)
 
 
 def _is_light(node: Node, most: int) -> bool:

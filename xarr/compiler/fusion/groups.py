@@ -81,6 +81,33 @@ class Group:
         return sorted(self.along, key=lambda node: node.serial)
 
 
+class JoinedPositions:
+    """Positions 0 … count - 1, neighbours of which are joined: a union of intervals that only grows.
+
+    Each position is joined to the next one at most once, so that all calls together take time that is near linear.
+    """
+
+    def __init__(self, count: int) -> None:
+        #: For each position one that it is joined to, behind it; itself where it is not joined to the next one.
+        self._later = list(range(count))
+
+    def end(self, position: int) -> int:
+        """The last position that is joined to this one."""
+        later, last = self._later, position
+        while later[last] != last:
+            last = later[last]
+        while later[position] != last:
+            later[position], position = last, later[position]
+        return last
+
+    def join(self, low: int, high: int) -> None:
+        """Join the positions from `low` to `high`."""
+        position = self.end(low)
+        while position < high:
+            self._later[position] = position + 1
+            position = self.end(position)
+
+
 def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
     """Index maps of the operands of `node`, which has the index map `along`."""
     op = node.op
