@@ -150,6 +150,8 @@ class Emitter:
         self.scope: dict[str, Any] = {}
         #: Name and function of each graph and plan that steps carry, here and in the functions around: written once.
         self._functions: dict[tuple[Any, ...], tuple[str, Any, Graph | Plan]] = {}
+        #: The names of kernels, of those that write over an operand apart.
+        self._kernel_names: dict[tuple[CompiledKernel, bool], str] = {}
         #: How many names begin with each prefix.
         self._counts: dict[str, int] = {}
         self._dtypes: dict[np.dtype[Any], str] = {}
@@ -190,6 +192,15 @@ class Emitter:
         """The compiled kernel that a launch calls."""
         assert isinstance(step, Launch) and step.program is not None, "the plan was made with a schedule"
         return engine.kernel(step.program, tuple(self.types(step.outputs)))
+
+    def kernel_name(self, kernel: CompiledKernel, writes_over: bool) -> str:
+        """A name for the call of a kernel, one for all launches; its text follows that of this program."""
+        key = kernel, writes_over
+        if key not in self._kernel_names:
+            call = kernel.write_over if writes_over else kernel.call
+            name = self._kernel_names[key] = self.constant(call, "k")
+            self.show(name, kernel)
+        return self._kernel_names[key]
 
     def show(self, name: str, kernel: Any) -> None:
         """Let the text of a kernel follow that of this program."""

@@ -86,6 +86,9 @@ class Target:
     #: to compile one.
     max_group_members: int = 120
     max_siblings: int = 32
+    #: Groups that differ in the parts of arrays and the numbers that they read alone, from which on they share a loop
+    #: program: each spares the time to compile it, and costs a view or two in each call.
+    min_alike_groups: int = 16
     #: Elements of a reduction along the last dimension that fill no register, and results from which reducing
     #: them side by side pays.
     max_short_reduction: int = 16

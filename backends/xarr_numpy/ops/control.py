@@ -140,10 +140,8 @@ def _unpacking(names: Sequence[str], call: str) -> str:
 
 
 def _launch(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    kernel = emitter.kernel(step)
     pairs = emitter.in_place_pairs(step)
-    name = emitter.constant(kernel.write_over if pairs else kernel.call, "k")
-    emitter.show(name, kernel)
+    name = emitter.kernel_name(emitter.kernel(step), bool(pairs))
     # What is written over is named first: (result, operand).
     call = f"{name}({f'{pairs}, ' if pairs else ''}{emitter.values(step.inputs)})"
     return assignment(names, call, isinstance(step.node.type, TensorType))

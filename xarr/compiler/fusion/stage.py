@@ -45,8 +45,11 @@ def _fuse(graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: 
         return graph
     # It takes a while to load, and small programs do without.
     from xarr.compiler.fusion.form_groups import form_groups
+    from xarr.compiler.fusion.shared_groups import share_groups
 
-    return form_groups(graph, schedule(), lambda domain, cost: prod(domain) * cost >= min_work)
+    machine = schedule()
+    grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work)
+    return share_groups(grouped, machine.target.min_alike_groups)
 
 
 def _may_pay(graph: Graph, min_work: int) -> bool:

@@ -28,20 +28,35 @@ def shared_inputs(step: Step) -> Collection[int]:
     return inputs
 
 
+def shared_buffers(steps: Iterable[Step], results: Collection[int]) -> set[int]:
+    """The buffers that share their memory with what a step hands on to others, or with a view that is a result.
+
+    A view that only steps with memory of their own read shares its memory with nothing that outlives them.
+    """
+    shared: set[int] = set()
+    views: list[Step] = []
+    for step in steps:
+        if isinstance(step, program_plan.View):
+            views.append(step)
+        else:
+            shared.update(shared_inputs(step))
+    for view in reversed(views):
+        if view.outputs[0] in shared or view.outputs[0] in results:
+            shared.update((*view.inputs, *view.outputs))
+    return shared
+
+
 def find_unshared(plan: Plan) -> frozenset[int]:
     """The parameters and results whose memory no other of them has, nor anybody else, once the plan has run.
 
     A result among them is made by a step that makes memory of its own, or lies over an input that nothing else needs;
     and there is no view of any, nor has code outside seen it.
     """
-    shared = {number for number, count in Counter(plan.results).items() if count > 1}
-    new: set[int] = set()
-    for step in plan.steps:
-        # No product is a view of an operand.
-        if not isinstance(step.op, ops.DotGeneral):
-            shared.update(shared_inputs(step))
-        if step.makes_new:
-            new.update(step.outputs)
+    # No product is a view of an operand.
+    steps = [step for step in plan.steps if not isinstance(step.op, ops.DotGeneral)]
+    shared = shared_buffers(steps, frozenset(plan.results))
+    shared.update([number for number, count in Counter(plan.results).items() if count > 1])
+    new = {number for step in plan.steps if step.makes_new for number in step.outputs}
     alone = new.intersection(plan.results).union(set(plan.parameters).difference(plan.results))
     return frozenset(alone - shared)
 

@@ -13,7 +13,7 @@ from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.loop_programs import build_native_loop
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
-from xarr.compiler.plan.ownership import shared_inputs
+from xarr.compiler.plan.ownership import shared_buffers
 from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
@@ -291,15 +291,18 @@ class _Planner:
     def _write_over(self, donated: tuple[int, ...], results: tuple[int, ...]) -> None:
         """Decide which outputs lie in the memory of an input, and copy what loops write over but others need."""
         free = set(donated)
-        shared = set(results)
         for step in self.steps:
-            shared.update(shared_inputs(step))
             if step.makes_new:
                 free.update(step.outputs)
-        free -= shared
+        free -= shared_buffers(self.steps, frozenset(results)).union(results)
+        viewed = self._ends_of_views()
         steps, self.steps = self.steps, []
         for index, step in enumerate(steps):
-            dead = {k for k, number in enumerate(step.inputs) if number in free and self.end[number] == index}
+            dead = {
+                k
+                for k, number in enumerate(step.inputs)
+                if number in free and self.end[number] == index and viewed.get(number, -1) < index
+            }
             if isinstance(step, program_plan.LoopStep):
                 self.steps.append(self._with_own_state(step, dead))
             else:
@@ -308,6 +311,15 @@ class _Planner:
                 self.steps.append(step)
         if len(steps) < len(self.steps):
             self._count_again()
+
+    def _ends_of_views(self) -> dict[int, int]:
+        """For each buffer with views the last step that reads one of them, or a view of it."""
+        ends: dict[int, int] = {}
+        for number in reversed(range(len(self.base))):
+            base = self.base[number]
+            if base is not None and self.is_view[number]:
+                ends[base] = max(ends.get(base, -1), self.end[number], ends.get(number, -1))
+        return ends
 
     def _overwrite(self, step: Step, dead: set[int]) -> None:
         pairs = list(overwrites(step.node, dead, self.maker.min_reused_bytes))
