@@ -72,13 +72,13 @@ def stencil(np: Any, write: Write, steps: int) -> Callable[..., Any]:
 def scalars(np: Any, write: Write, steps: int) -> Callable[..., Any]:
     """A recurrence of two numbers over the elements of an array."""
 
-    def filtered(x: Any) -> Any:
+    def run_filter(x: Any) -> Any:
         a, b = x[0], x[1]
         for i in range(steps):
             a, b = 0.5 * b + 0.25 * a + x[i], a - 0.125 * x[i]
         return a + b
 
-    return filtered
+    return run_filter
 
 
 def elements(np: Any, write: Write, steps: int) -> Callable[..., Any]:
@@ -137,7 +137,7 @@ def results(np: Any, write: Write, steps: int) -> Callable[..., Any]:
     return numbers
 
 
-def mixed(np: Any, write: Write, steps: int) -> Callable[..., Any]:
+def random_operations(np: Any, write: Write, steps: int) -> Callable[..., Any]:
     """Element-wise operations drawn at random, of earlier values drawn at random: nothing repeats."""
     random = numpy.random.default_rng(steps)
 
@@ -187,7 +187,7 @@ ROWS = (
         lambda steps: (draws(8, 4, 8), draws(8, 64) - 0.5, draws(16, 64) - 0.5),
     ),
     Row("results", lambda n: max(1, n // 4), results, lambda steps: (draws(steps),)),
-    Row("mixed", lambda n: max(1, n // 3), mixed, lambda steps: (draws(256), draws(256))),
+    Row("mixed", lambda n: max(1, n // 3), random_operations, lambda steps: (draws(256), draws(256))),
     Row("reductions", lambda n: max(1, n // 9), reductions, lambda steps: (draws(64, 64),)),
 )
 
@@ -251,7 +251,7 @@ class Line:
     problems: dict[str, str]
 
 
-def measured_line(row: Row, size: int, contenders: Sequence[str], limit: float) -> Line:
+def measure_line(row: Row, size: int, contenders: Sequence[str], limit: float) -> Line:
     line = Line(row.name, size, {}, {})
     for contender in contenders:
         measure.progress(f"{row.name}, {size:,} nodes: first call of {contender}")
@@ -296,7 +296,8 @@ def table(lines: Sequence[Line]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
-            f"{cell:{'>' if k else '<'}{width}}" for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            f"{cell:{'>' if k else '<'}{width}}"
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         for row in rows
     ]
@@ -332,7 +333,7 @@ def main(arguments: list[str] | None = None) -> None:
         stopped: set[str] = set()
         for size in options.sizes:
             left = [each for each in contenders if each not in stopped]
-            lines.append(measured_line(row, size, left, options.limit))
+            lines.append(measure_line(row, size, left, options.limit))
             stopped |= {name for name, text in lines[-1].problems.items() if text.startswith("more than")}
             if options.json:
                 options.json.write_text(json.dumps([asdict(line) for line in lines], indent=1))

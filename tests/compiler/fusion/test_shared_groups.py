@@ -34,7 +34,7 @@ LEAST = PROCESSOR.min_alike_groups
 _LENGTHS = iter(range(1001, 2000))
 
 
-def fused(function: Callable[..., Any], *types: Any, least: int = 2) -> Graph:
+def fuse(function: Callable[..., Any], *types: Any, least: int = 2) -> Graph:
     return share_groups(form_groups(graph(function, *types), SCHEDULE, lambda domain, cost: True), least)
 
 
@@ -50,12 +50,12 @@ def element(x: Node, index: int) -> Node:
     return Node(ops.Reshape(()), (Node(ops.Slice((index,), (index + 1,), (1,)), (x,)),))
 
 
-def scaled(count: int) -> Callable[[Node], tuple[Node, ...]]:
+def scale(count: int) -> Callable[[Node], tuple[Node, ...]]:
     """Each element of an array times its index."""
     return lambda x: tuple([Node(ops.Multiply(), (element(x, k), constant(k, F64))) for k in range(count)])
 
 
-def compiled_modules(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> int:
+def count_modules(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> int:
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 
@@ -73,14 +73,14 @@ def compiled_modules(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]
 
 
 def test_groups_of_different_elements_and_numbers_share_a_program() -> None:
-    shared = fused(scaled(10), tensor(F64, 10))
+    shared = fuse(scale(10), tensor(F64, 10))
     assert len(groups(shared)) == 10
     assert programs(shared) == 1
     assert sum(isinstance(node.op, ops.Slice) for node in shared.nodes) == 10
 
 
 def test_few_groups_stay_as_they_are() -> None:
-    plain = form_groups(graph(scaled(9), tensor(F64, 10)), SCHEDULE, lambda domain, cost: True)
+    plain = form_groups(graph(scale(9), tensor(F64, 10)), SCHEDULE, lambda domain, cost: True)
     assert share_groups(plain, 10) is plain
     assert programs(share_groups(plain, 9)) == 1
 
@@ -89,7 +89,7 @@ def test_numbers_that_all_groups_have_stay_constants() -> None:
     def halves(x: Node) -> tuple[Node, ...]:
         return tuple([Node(ops.Multiply(), (element(x, k), constant(0.5, F64))) for k in range(4)])
 
-    shared = fused(halves, tensor(F64, 10))
+    shared = fuse(halves, tensor(F64, 10))
     assert programs(shared) == 1
     assert all(len(node.operands) == 1 for node in groups(shared))
 
@@ -98,7 +98,7 @@ def test_an_exponent_stays_a_constant() -> None:
     def powers(x: Node) -> tuple[Node, ...]:
         return tuple([Node(ops.Power(), (element(x, k), constant(k, F64))) for k in range(4)])
 
-    assert programs(fused(powers, tensor(F64, 10))) == 4
+    assert programs(fuse(powers, tensor(F64, 10))) == 4
 
 
 def test_columns_stay_inside_since_they_are_no_addresses() -> None:
@@ -111,15 +111,15 @@ def test_columns_stay_inside_since_they_are_no_addresses() -> None:
         return tuple([Node(ops.Negate(), (part,)) for part in parts])
 
     arrays = [tensor(F64, 5, 5)] * 4
-    assert programs(fused(columns, *arrays)) == 4
-    assert programs(fused(rows, *arrays)) == 1
+    assert programs(fuse(columns, *arrays)) == 4
+    assert programs(fuse(rows, *arrays)) == 1
 
 
 def test_a_group_that_reads_two_parts_at_any_distance_is_shared() -> None:
     def products(x: Node) -> tuple[Node, ...]:
         return tuple([Node(ops.Multiply(), (element(x, k), element(x, k * k))) for k in range(2, 6)])
 
-    assert programs(fused(products, tensor(F64, 30))) == 1
+    assert programs(fuse(products, tensor(F64, 30))) == 1
 
 
 # --- what is computed ----------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_a_thousand_repeated_steps_compile_few_kernels(monkeypatch: pytest.Monke
 
     x = np.random.default_rng(0).random(next(_LENGTHS))
     jitted = xarr.jit(distances)
-    assert compiled_modules(monkeypatch, lambda: jitted(x)) <= 3
+    assert count_modules(monkeypatch, lambda: jitted(x)) <= 3
     wanted = np.zeros(1000)
     for k in range(1, 1000):
         wanted[k] = np.minimum(wanted[k - 1], x[k]) * 0.5 + k
@@ -195,7 +195,7 @@ def test_a_thousand_repeated_steps_compile_few_kernels(monkeypatch: pytest.Monke
 def test_a_thousand_results_are_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).random(next(_LENGTHS))
     jitted = xarr.jit(lambda x: [x[k] * (k + 1.0) for k in range(1000)])
-    assert compiled_modules(monkeypatch, lambda: jitted(x)) == 1
+    assert count_modules(monkeypatch, lambda: jitted(x)) == 1
     np.testing.assert_array_equal(np.array(jitted(x)), x[:1000] * (np.arange(1000) + 1))
 
 
@@ -213,7 +213,7 @@ def _updates(is_read_late: bool) -> Plan:
             table = Node(ops.DynamicUpdateSlice(), (table, value, constant(k + 1, np.dtype(np.int64))))
         return (table, element(first, 3)) if is_read_late else (table,)
 
-    return verify(plan(fused(run, tensor(F64, 5000)), target=PROCESSOR))
+    return verify(plan(fuse(run, tensor(F64, 5000)), target=PROCESSOR))
 
 
 def test_an_array_is_written_over_when_its_views_are_done_with() -> None:
@@ -230,7 +230,7 @@ def test_an_array_whose_view_is_read_later_is_not_written_over() -> None:
 
 
 def test_views_for_groups_do_not_expose_an_argument() -> None:
-    shared = fused(lambda x: add(*scaled(2)(x)), tensor(F64, 10), least=1)
+    shared = fuse(lambda x: add(*scale(2)(x)), tensor(F64, 10), least=1)
     sliced = [node for node in shared.nodes if isinstance(node.op, ops.Slice)]
     assert sliced
     assert exposed_parameters(shared, plan(shared)) == (False,)

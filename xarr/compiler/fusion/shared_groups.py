@@ -45,7 +45,7 @@ def share_groups(graph: Graph, min_groups: int) -> Graph:
     shared: dict[Op, tuple[_Outline, ops.Fusion, tuple[int, ...]]] = {}
     for alike in classes.values():
         if len(alike) >= min_groups:
-            varying = _varying(alike)
+            varying = _varying_numbers(alike)
             fusion = _with_parameters(alike[0], varying)
             shared.update((outline.fusion, (outline, fusion, varying)) for outline in alike)
     if not shared:
@@ -78,7 +78,7 @@ class _Outline:
     def of(cls, fusion: ops.Fusion) -> _Outline:
         graph = fusion.computation
         accumulates = any(isinstance(node.op, _ACCUMULATING) for node in graph.nodes)
-        fixed = _fixed(graph, accumulates)
+        fixed = _fixed_constants(graph, accumulates)
         parameters = set(graph.parameters)
         index: dict[Node, int] = {}
         sources: list[Node] = []
@@ -119,7 +119,7 @@ def _is_part(node: Node, parameters: set[Node], accumulates: bool) -> bool:
     return set(node.op.strides) <= {1} and view_offset(node) is not None
 
 
-def _fixed(graph: Graph, accumulates: bool) -> set[Node]:
+def _fixed_constants(graph: Graph, accumulates: bool) -> set[Node]:
     """The constants that are no arguments: arrays, and numbers of which computations may depend."""
     constants = {node for node in graph.nodes if isinstance(node.op, ops.Constant)}
     if accumulates:
@@ -130,11 +130,11 @@ def _fixed(graph: Graph, accumulates: bool) -> set[Node]:
         # What moves a number may hand it on to anything.
         if type(node.op) not in _TAKE_NUMBERS:
             for operand in node.operands:
-                fixed.update(constants.intersection(_moved(operand)))
+                fixed.update(constants.intersection(_through_moves(operand)))
     return fixed
 
 
-def _moved(node: Node) -> Iterable[Node]:
+def _through_moves(node: Node) -> Iterable[Node]:
     """A node, and what it only moves."""
     yield node
     while isinstance(node.op, ops.BroadcastInDim | ops.Reshape):
@@ -142,7 +142,7 @@ def _moved(node: Node) -> Iterable[Node]:
         yield node
 
 
-def _varying(alike: Sequence[_Outline]) -> tuple[int, ...]:
+def _varying_numbers(alike: Sequence[_Outline]) -> tuple[int, ...]:
     """The indices of the numbers in which groups that are alike differ."""
     columns = zip(*([node.op for node in outline.numbers] for outline in alike), strict=True)
     return tuple([k for k, column in enumerate(columns) if len(set(column)) > 1])
@@ -173,7 +173,7 @@ def _row_of_one(number: Node) -> TensorType:
 def _arguments(
     outline: _Outline, varying: tuple[int, ...], node: Node, operands: tuple[Node, ...]
 ) -> tuple[Node, ...]:
-    """What a call of the shared computation takes instead of these operands."""
+    """The operands of a call of the shared computation, from those of the group."""
     outer = dict(zip(outline.fusion.computation.parameters, operands, strict=True))
     arguments = []
     for source in outline.sources:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.target import Target
@@ -45,7 +46,6 @@ def _fuse(graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: 
         return graph
     # It takes a while to load, and small programs do without.
     from xarr.compiler.fusion.form_groups import form_groups
-    from xarr.compiler.fusion.shared_groups import share_groups
 
     machine = schedule()
     grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work)
