@@ -45,27 +45,31 @@ static void fault(const char *format, ...) {
 // --- memory --------------------------------------------------------------------------------------------------------
 
 struct Argument { void *start; long long nbytes; };
+// What one launch after the other uses, whichever module it is of: a stack for each thread of a block, and what is
+// known of the elements that are accessed, in this launch or in one with another number.
+struct Workspace { char *stacks; void *shadows; unsigned launch; };
+static const Workspace *workspace;
 
 #ifdef FIND_RACES
 // Who accessed an element: a thread, after so many barriers of its block and of its warp.
 struct Access { unsigned block, thread, barriers, warp_barriers; int line; bool is_atomic, exists; };
 // What is known of an element in this launch: the last write, the last read, and one by another thread.
 struct Shadow { void *address; unsigned launch; Access write, read, other; };
-static Shadow shadows[1 << 20];
-static unsigned launch_count;
+static const unsigned SHADOWS = 1 << 20;
+static_assert(sizeof(Shadow) <= 128, "module.py has 128 bytes for each");
 static int line_number;
 #define LINE(number) line_number = number;
 static Access own_access(bool is_atomic);
 static bool is_shared(void *address);
 
 static Shadow &shadow_of(void *address) {
-  unsigned count = sizeof shadows / sizeof shadows[0];
+  Shadow *shadows = (Shadow *)workspace->shadows;
   unsigned at = (unsigned)((unsigned long long)address * 0x9e3779b97f4a7c15ull >> 44);
-  for (unsigned tried = 0; tried < count; tried++, at = (at + 1) % count) {
-    if (shadows[at].launch != launch_count) shadows[at] = {address, launch_count};
+  for (unsigned tried = 0; tried < SHADOWS; tried++, at = (at + 1) % SHADOWS) {
+    if (shadows[at].launch != workspace->launch) shadows[at] = {address, workspace->launch};
     if (shadows[at].address == address) return shadows[at];
   }
-  fault("more than %u elements, too many to look for races", count);
+  fault("more than %u elements, too many to look for races", SHADOWS);
   return shadows[0];
 }
 // Whether nothing says which of two accesses comes first.  A block begins with shared memory of its own.
@@ -213,17 +217,40 @@ static Argument *kernel_arguments;
 
 #ifdef USES_BARRIERS
 enum State { READY, AT_BLOCK_BARRIER, AT_WARP_BARRIER, DONE };
-struct Fiber { ucontext_t context; State state; int line; unsigned mask; unsigned long long slot[2]; };
+struct Fiber { jmp_buf registers; bool has_stack; State state; int line; unsigned mask; unsigned long long slot[2]; };
+static const unsigned STACK_BYTES = 1 << 16;
 static Fiber fibers[1024];
-static char stacks[1024][1 << 16] __attribute__((aligned(16)));
-static ucontext_t scheduler;
+static jmp_buf scheduler;
 static unsigned current;
 
-static void leave_fiber() { setcontext(&scheduler); }
+static void leave_fiber() { _longjmp(scheduler, 1); }
+static void yield_to_scheduler(Fiber &own) {
+  if (!_setjmp(own.registers)) _longjmp(scheduler, 1);
+}
+// A thread of one block after the other: its stack is made once in a launch.
 static void run_fiber() {
-  kernel_call(kernel_arguments);
-  fibers[current].state = DONE;
-  setcontext(&scheduler);
+  for (;;) {
+    kernel_call(kernel_arguments);
+    fibers[current].state = DONE;
+    yield_to_scheduler(fibers[current]);
+  }
+}
+// Runs the current thread until it waits or is done.  Jumps, unlike swapcontext, call no system.
+static void __attribute__((noinline)) run_current() {
+  Fiber &own = fibers[current];
+  if (_setjmp(scheduler)) return;
+  if (own.has_stack) _longjmp(own.registers, 1);
+  own.has_stack = true;
+  static ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = workspace->stacks + (size_t)current * STACK_BYTES;
+  context.uc_stack.ss_size = STACK_BYTES;
+  context.uc_link = 0;
+  makecontext(&context, run_fiber, 0);
+  setcontext(&context);
+}
+static void begin_launch() {
+  for (Fiber &each : fibers) each.has_stack = false;
 }
 static void wait_at(State state, int line, unsigned mask) {
   Fiber &own = fibers[current];
@@ -232,7 +259,7 @@ static void wait_at(State state, int line, unsigned mask) {
   own.state = state;
   own.line = line;
   own.mask = mask;
-  swapcontext(&own.context, &scheduler);
+  yield_to_scheduler(own);
 }
 
 static bool release_warps(unsigned count) {
@@ -274,14 +301,7 @@ static void release_block(unsigned count) {
 static void run_block(unsigned count, int kind) {
   static unsigned order[1024];
   unsigned live = count;
-  for (unsigned k = 0; k < count; k++) {
-    fibers[k].state = READY;
-    getcontext(&fibers[k].context);
-    fibers[k].context.uc_stack.ss_sp = stacks[k];
-    fibers[k].context.uc_stack.ss_size = sizeof stacks[k];
-    fibers[k].context.uc_link = &scheduler;
-    makecontext(&fibers[k].context, run_fiber, 0);
-  }
+  for (unsigned k = 0; k < count; k++) fibers[k].state = READY;
   while (live) {
     fill_order(order, count, kind);
     for (unsigned k = 0; k < count; k++) {
@@ -289,7 +309,7 @@ static void run_block(unsigned count, int kind) {
       if (fibers[current].state != READY) continue;
       enter_thread(current);
       in_fiber = true;
-      swapcontext(&scheduler, &fibers[current].context);
+      run_current();
       in_fiber = false;
       if (failed) longjmp(ends_launch, 1);
       live -= fibers[current].state == DONE;
@@ -317,6 +337,7 @@ static unsigned lane_above(unsigned delta) { unsigned lane = current % 32; retur
 #define __shfl_xor_sync(mask, value, other) exchange(__LINE__, mask, value, current % 32 ^ (other))
 #else
 static void leave_fiber() {}
+static void begin_launch() {}
 static void run_block(unsigned count, int kind) {
   static unsigned order[1024];
   fill_order(order, count, kind);
@@ -328,7 +349,9 @@ static void run_block(unsigned count, int kind) {
 #endif
 
 // Grid and block are three sizes each; then the order of threads and blocks, and its seed.  1 if a message was written.
-static int run_grid(void (*call)(Argument *), const unsigned *sizes, Argument *arguments, char *text) {
+static int run_grid(
+    void (*call)(Argument *), const unsigned *sizes, Argument *arguments, const Workspace *memory, char *text) {
+  workspace = memory;
   message = text;
   failed = false;
   in_fiber = false;
@@ -338,9 +361,7 @@ static int run_grid(void (*call)(Argument *), const unsigned *sizes, Argument *a
   blockDim = {sizes[3], sizes[4], sizes[5]};
   blockIdx = threadIdx = {0, 0, 0};
   order_seed = sizes[7];
-#ifdef FIND_RACES
-  launch_count++;
-#endif
+  begin_launch();
   if (setjmp(ends_launch)) return 1;
   unsigned count = blockDim.x * blockDim.y * blockDim.z, blocks = gridDim.x * gridDim.y * gridDim.z;
   if (count > 1024) fault("a block of %u threads", count);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import mmap
 import os
 import re
 import subprocess
@@ -31,6 +32,9 @@ _SHARED: Final = re.compile(r"__shared__\s+(?:__align__\(16\)\s+)?([\w ]+?)\s+(\
 _BARRIER: Final = re.compile(r"__sync|__shfl")
 #: A module has one set of threads, in its own variables: launches of several threads of Python follow one another.
 _device: Final = threading.Lock()
+#: A stack for each thread of a block, and what is known of elements while races are looked for; see device.h.
+_STACK_BYTES: Final = 1024 << 16
+_SHADOW_BYTES: Final = 128 << 20
 _EXPORTED: Final = 'extern "C" __attribute__((visibility("default")))'
 
 
@@ -66,6 +70,18 @@ class Parameter:
 
 class _Argument(ctypes.Structure):
     _fields_ = (("start", ctypes.c_void_p), ("nbytes", ctypes.c_longlong))
+
+
+class _Workspace(ctypes.Structure):
+    _fields_ = (("stacks", ctypes.c_void_p), ("shadows", ctypes.c_void_p), ("launch", ctypes.c_uint))
+
+
+@lru_cache(None)
+def _workspace() -> tuple[_Workspace, mmap.mmap]:
+    """What all launches of the process use, and the memory that it points to, of which pages exist once touched."""
+    memory = mmap.mmap(-1, _STACK_BYTES + _SHADOW_BYTES)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    return _Workspace(start, start + _STACK_BYTES, 0), memory
 
 
 class Module:
@@ -110,8 +126,10 @@ class Module:
         sizes = (ctypes.c_uint * 8)(*pad[0], *pad[1], ORDERS.index(order), seed)
         packed = (_Argument * max(1, len(arguments)))(*[_Argument(*each) for each in arguments])
         message = ctypes.create_string_buffer(400)
+        workspace, _ = _workspace()
         with _device:
-            failed = getattr(self._library, f"launch_{name}")(sizes, packed, message)
+            workspace.launch += 1
+            failed = getattr(self._library, f"launch_{name}")(sizes, packed, ctypes.byref(workspace), message)
         if failed:
             raise LaunchError(f"{name}: {message.value.decode()}")
 
@@ -159,8 +177,8 @@ def _launcher(name: str, parameters: Sequence[Parameter]) -> str:
     arguments = ", ".join(each.argument(number) for number, each in enumerate(parameters))
     return (
         f"static void call_{name}(Argument *a) {{ {name}({arguments}); }}\n"
-        f"{_EXPORTED} int launch_{name}(const unsigned *sizes, Argument *a, char *text) "
-        f"{{ return run_grid(call_{name}, sizes, a, text); }}\n"
+        f"{_EXPORTED} int launch_{name}(const unsigned *sizes, Argument *a, const Workspace *memory, char *text) "
+        f"{{ return run_grid(call_{name}, sizes, a, memory, text); }}\n"
     )
 
 
