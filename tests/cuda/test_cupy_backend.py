@@ -104,6 +104,7 @@ def test_atomics_of_every_integer(dtype: str, order: str, cupy: Any, monkeypatch
         assert_same(result, wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_kernels_of_each_kind_have_no_race(name: str, cupy: Any) -> None:
     device(cupy).races = True
@@ -264,6 +265,7 @@ def test_an_index_outside_is_seen(cupy: Any, monkeypatch: pytest.MonkeyPatch) ->
         np.asarray(xarr.jit(lambda x: x * 5 + 1.75)(xarr.asarray([1.0, 2.0])))
 
 
+@pytest.mark.thorough
 def test_parts_of_the_tests_of_the_library_pass() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", *SELECTION],
@@ -396,6 +398,7 @@ QUOTIENTS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("name", QUOTIENTS)
 def test_the_least_integer_divided_by_minus_one(name: str, dtype: str, cupy: Any) -> None:

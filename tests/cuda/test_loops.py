@@ -196,6 +196,7 @@ def test_single_results_of_loops(
         assert_as_on_the_cpu(lambda *arrays, k=k: function(*arrays)[k], arrays)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", POINTS)
 def test_points_have_no_race(name: str, cupy: Any) -> None:
     device(cupy).races = True
@@ -401,6 +402,7 @@ def test_loops_read_few_conditions(name: str, order: str, cupy: Any, monkeypatch
     assert conditions_read() == host.CALLS.total() == reads
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_have_no_race(name: str, cupy: Any) -> None:
     device(cupy).races = True

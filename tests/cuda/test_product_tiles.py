@@ -109,6 +109,7 @@ def test_tiles_of_each_size(name: str, sizes: str, cupy: Any) -> None:
         np.testing.assert_array_equal(got, wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["int8", "uint64", "float16", "bfloat16", "float32", "complex64"])
 @pytest.mark.parametrize("name", ["least squared distance", "sum of distances", "as a sum", "sides computed"])
 def test_tiles_of_each_element_type(name: str, dtype: str, cupy: Any) -> None:
@@ -127,6 +128,7 @@ def test_tiles_of_each_element_type(name: str, dtype: str, cupy: Any) -> None:
         np.testing.assert_array_equal(got, compute())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*REDUCED, "as a sum"])
 def test_tiles_have_no_race(name: str, cupy: Any) -> None:
     device(cupy).races = True

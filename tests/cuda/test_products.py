@@ -78,6 +78,7 @@ def test_tiles_have_the_bits_of_the_cpu(name: str, cupy: Any, monkeypatch: pytes
         assert np.asarray(function(*map(xarr.asarray, arrays))).tobytes() == wanted.tobytes(), order
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "bfloat16", "complex64"])
 @pytest.mark.parametrize("name", ["tiles that stick out", "features last"])
 def test_tiles_of_each_element_type(name: str, dtype: str, cupy: Any) -> None:
@@ -235,6 +236,7 @@ def test_many_tiles_have_more_rows(cupy: Any) -> None:
     np.testing.assert_array_equal(result, x @ y)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["tiles that stick out", "features first", "features last"])
 def test_tiles_of_more_rows_have_no_race(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("min_large_tiles", "min_product_tiles"):

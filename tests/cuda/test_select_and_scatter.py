@@ -80,6 +80,7 @@ def test_no_two_threads_meet(name: str, cupy: Any) -> None:
         assert_same(function(*map(xarr.asarray, arrays)), run_reference(call(name), arrays))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["pooling", "wide and cut off"])
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64", "int8", "uint64", "bool", "complex64"])
 def test_each_element_type(dtype: str, name: str, cupy: Any) -> None:

@@ -50,6 +50,7 @@ def scatter_case(how: str, name: str, dtype: str, count: int) -> tuple[Any, tupl
 ONE = "one window each"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("how", "name", "dtype"),
     [
@@ -99,6 +100,7 @@ def bits_of_twenty_runs(name: str, backend: Any, monkeypatch: pytest.MonkeyPatch
     return results
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", SHARED)
 def test_twenty_runs_have_the_same_bits(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert xarr.config.deterministic
@@ -158,6 +160,7 @@ def test_extremes_of_scatters_keep_nan_and_the_digits_of_float64(
             assert_same(np.asarray(result), wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
 @pytest.mark.parametrize("how", SCATTERED)
@@ -209,6 +212,7 @@ def test_reductions_have_the_same_bits_in_each_order(
         np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_have_no_race(name: str, cupy: Any) -> None:
     device(cupy).races = True

@@ -67,6 +67,7 @@ def test_sorts_are_stable(
     assert not host.CALLS or 0 in shape
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(
     "dtype", ["float16", "bfloat16", "float8_e5m2", "float64", "complex64", "int8", "uint64", "bool"]

@@ -56,6 +56,7 @@ def test_wide_windows_have_the_bits_of_the_cpu(
         assert np.asarray(function(xarr.asarray(array("int32")))).tobytes() == wanted.tobytes(), order
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8", "uint64"])
 @pytest.mark.parametrize("of", ["sum", "maximum"])
 def test_wide_windows_of_each_element_type(of: str, dtype: str, cupy: Any) -> None:
@@ -135,6 +136,7 @@ def test_neighbouring_windows_have_the_bits_of_the_cpu(
     assert np.asarray(function(xarr.asarray(x))).tobytes() == wanted.tobytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["inside", "padding", "one axis", "channels last"])
 def test_neighbouring_windows_have_no_race(name: str, cupy: Any) -> None:
     device(cupy).races = True
@@ -144,6 +146,7 @@ def test_neighbouring_windows_have_no_race(name: str, cupy: Any) -> None:
     assert_same(np.asarray(function(xarr.asarray(x))), wanted)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "uint64", "bool"])
 @pytest.mark.parametrize(
     ("name", "of"), [("padding", "sum"), ("channels last", "minimum"), ("padding", "product")]

@@ -94,6 +94,7 @@ def call_on(backend: str, function: Callable[..., Any], *operands: Any) -> np.nd
         return np.asarray(xarr.jit(function)(*map(xarr.asarray, operands)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", NARROW_CASES.values(), ids=NARROW_CASES)
 def test_elements_of_less_than_a_byte(function: Callable[[Any, Any], Any], cupy: Any) -> None:
     for name in NARROW:
@@ -118,6 +119,7 @@ def test_products_of_elements_of_less_than_a_byte(function: Callable[[Any, Any],
         assert not host.CALLS
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", NARROW)
 def test_numbers_become_elements_of_less_than_a_byte(name: str, cupy: Any) -> None:
     for numbers in NUMBERS:

@@ -15,6 +15,13 @@ from xarr.errors import DroppedUpdateWarning
 from xarr.indexing import dropped
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_collections() -> Any:
+    """Keep what the tests before left out of the collections after each test here, which took a second each."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_watched_after() -> Any:
     with config(debug=True):
