@@ -21,8 +21,8 @@ from xarr.base.configuration import current as config
 
 pytest.importorskip("llvmlite")
 
-#: So large that arrays take the memory of others.
-ROWS, COLUMNS = 90, 60
+#: So large that arrays take the memory of others, and so small that a program is one function.
+SHAPES = ((90, 60), (66, 10))
 
 Step = Callable[[Random, Any, list[Any]], list[Any]]
 
@@ -126,6 +126,40 @@ def several(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     return list(lax.fori_loop(0, count, lambda i, state: body(i, *state), tuple(arrays)))
 
 
+def nested(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    """Loops inside of loops, of a known number of iterations, or none, or as many as an outer loop has done."""
+
+    def loop(depth: int, stop: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        kind, following = random.randrange(3), random.choice((0, 1, 2, None))
+
+        def step(i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+            x, y, z = state
+            if kind == 0:
+                x, y = small(x - xarr.sum(y)), x
+            elif kind == 1:
+                y = lax.dynamic_update_slice(y, small(x[:1] + z[i]), (i + 1, 0))
+            state = small(x + y), y, z
+            return state if depth == 1 else loop(depth - 1, i if following is None else following, state)
+
+        return lax.fori_loop(0, stop, step, state)
+
+    return list(loop(random.randint(2, 4), count, tuple(arrays)))
+
+
+def until(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+    """A loop of a length that data say, or that a number that is none ends at once, or never."""
+    factor, ends_at_once = random.choice((1.0, -2.0, np.nan)), random.random() < 0.5
+
+    def going(state: tuple[Any, ...]) -> Any:
+        total = xarr.sum(state[0][:2]) * factor
+        return (state[-1] < 4) & ((total < 9) if ends_at_once else ~(total > 9))
+
+    x, y, z, _ = lax.while_loop(
+        going, lambda s: (small(s[0] + xarr.sum(s[1])), s[2], s[1], s[3] + 1), (*arrays, 0 * count)
+    )
+    return [x, y, z]
+
+
 STEPS: tuple[Step, ...] = (
     element_wise,
     row_sums,
@@ -139,6 +173,8 @@ STEPS: tuple[Step, ...] = (
     repeat,
     several,
     several,
+    nested,
+    until,
 )
 
 
@@ -158,7 +194,8 @@ def program(seed: int) -> Callable[..., tuple[Any, ...]]:
 def test_every_result_is_that_of_separate_operations(seed: int) -> None:
     steps = (0, 1, 3)[seed % 3]
     random, generator = fuzz.generator("order", seed), np.random.default_rng(seed)
-    arrays = [generator.integers(-9, 9, (ROWS, COLUMNS)).astype(float) for _ in range(2)]
+    shape = SHAPES[seed // 3 % 2]
+    arrays = [generator.integers(-9, 9, shape).astype(float) for _ in range(2)]
 
     def results(function: Callable[..., tuple[Any, ...]], fusion: str, donated: bool = False) -> list[Any]:
         with config(fusion=fusion):

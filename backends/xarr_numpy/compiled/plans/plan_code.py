@@ -359,8 +359,12 @@ class _PlanWriter(FunctionCode):
         if isinstance(op, ops.Sort) or op.is_elementwise:
             raise NotNative(step, "is in no group")
         if isinstance(op, ops.DotGeneral):
-            terms = [step.node.operands[0].shape[axis] for axis in op.lhs_contracting_dimensions]
-            if prod(terms) * step.node.tensor_type.size > self.limits.max_native_products:
+            operands = step.node.operands
+            terms = [operands[0].shape[axis] for axis in op.lhs_contracting_dimensions]
+            products = prod(terms) * step.node.tensor_type.size
+            # A matrix times a vector takes as long as reading the matrix, whoever does it.
+            is_read_once = products <= max([operand.tensor_type.size for operand in operands])
+            if products > self.limits.max_native_products and not (is_read_once and self.limits is PROCESSOR):
                 raise NotNative(step, "is done faster by a BLAS")
         program = program_of_operation(step.node, self.schedule)
         if program is None:
@@ -410,8 +414,9 @@ class _PlanWriter(FunctionCode):
                 other = target if spare is None else self.at(start + spare)
                 state.append((source, target, other))
         after, _ = self._iterations(step, state, start)
-        for number, each in zip(step.state, after, strict=True):
-            if len(each) > 1:
+        for k, (number, each) in enumerate(zip(step.state, after, strict=True)):
+            # A value that no iteration changes may have an output of its own all the same.
+            if len(each) > 1 or (_is_fixed(step, k) and number not in step.inputs):
                 self.copy(self._pointer(frame, number), each[0], frame.nbytes(number))
 
     def _launch_loop(

@@ -71,6 +71,15 @@ def test_a_loop_between_groups() -> None:
     agree(function, whole(4), whole(6))
 
 
+def test_loops_that_hand_values_on_through_others() -> None:
+    def inner(i: Any, state: Any) -> Any:
+        x, y, z = state
+        return lax.fori_loop(0, 2, lambda j, s: ((s[0] + xarr.sum(s[1])) % 64, s[1], s[2]), (x + y, y, z))
+
+    agree(lambda x, y: lax.fori_loop(0, 3, inner, (x, y, x)), whole(4), whole(4))
+    agree(lambda x, y: lax.fori_loop(0, 0, inner, (x, y, x))[::-1], whole(4), whole(4))
+
+
 def test_results_that_are_arguments_or_twice_there() -> None:
     def function(x: Any, y: Any) -> Any:
         total = xarr.sum(xarr.cumsum(x) * 2) + y
