@@ -6,6 +6,7 @@ Everywhere the bits are the same in each order of the threads, and no two thread
 from __future__ import annotations
 
 import shutil
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from tests.cuda.emulator.module import ORDERS, LaunchError
 from tests.cuda.test_cupy_backend import device
 from xarr import lax, random
 from xarr.compiler.plan.program_plan import Launch
+from xarr.compiler.schedules.gpu.target import TARGET
 from xarr_cupy import libraries
 from xarr_cupy.codegen import block_kernels, emitter
 from xarr_cupy.runtime import command_builder
@@ -505,6 +507,33 @@ def test_updates_that_a_library_sorts_have_the_bits_of_the_cpu(
         result = np.asarray(compiled(*map(xarr.asarray, arrays)))
         assert result.tobytes() == wanted.tobytes(), order
         assert device(cupy).launches - before == 3
+
+
+#: Index vectors whose components are in another order than the dimensions, of elements, and of parts of rows.
+SWAPPED = {
+    "elements": (lax.ScatterDimensionNumbers((), (0, 1), (1, 0)), (3, 4), ()),
+    "windows": (lax.ScatterDimensionNumbers((1,), (0, 2), (2, 0)), (3, 2, 4), (2,)),
+}
+
+
+@pytest.mark.parametrize("name", SWAPPED)
+def test_blocks_find_their_updates_whatever_the_order_of_components(
+    name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
+    dims, shape, window = SWAPPED[name]
+    rng, count = np.random.default_rng(8), TARGET.min_block_folds * prod(shape)
+    index = np.stack([rng.integers(-1, size + 1, count) for size in (shape[-1], shape[0])], 1)
+    arrays = rng.normal(size=shape), index, rng.normal(size=(count, *window))
+
+    def function(x: Any, i: Any, u: Any) -> Any:
+        return lax.scatter_add(x, i, u, dims)
+
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+    device(cupy).races = True
+    result = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
+    assert result.tobytes() == wanted.tobytes()
 
 
 def test_updates_in_loops_are_sorted_by_a_library(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

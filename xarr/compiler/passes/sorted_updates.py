@@ -1,8 +1,10 @@
 """Scatters whose updates are sorted by where they go, for backends that sort long rows of numbers by a library.
 
 The key of an update has the start of its window in the upper bits, a field for each component, and its own number in
-the lower ones; the sorted keys say which updates follow one another.  Those of one start stay in their order, so that
-the bits of what they are combined to are the same.  Of an update that goes nowhere the first component is too great.
+the lower ones; the sorted keys say which updates follow one another.  Fields have the order of the dimensions that they
+index, whatever that of the components, so that starts are sorted as elements lie in memory.  Those of one start stay in
+their order, so that the bits of what they are combined to are the same.  Of an update that goes nowhere the first field
+is too great.
 
 The promise that indices are sorted, which users may give, is not relied on: what is found sorted was sorted here.
 """
@@ -63,9 +65,19 @@ def _can_be_sorted(node: Node) -> bool:
     return are_apart and bool(windows.last_starts) and sum(_widths(windows)) <= 64
 
 
+def _order_of_fields(windows: Windows) -> Ints:
+    """The components of a start in the order of their fields."""
+    return tuple(sorted(range(len(windows.index_map)), key=lambda each: windows.index_map[each]))
+
+
+def _last_starts(windows: Windows) -> Ints:
+    """The greatest start for each field."""
+    return tuple([windows.last_starts[each] for each in _order_of_fields(windows)])
+
+
 def _widths(windows: Windows) -> Ints:
     """The bits of the fields of a key: those of the components of a start, and that of the number of the update."""
-    first, *others = windows.last_starts
+    first, *others = _last_starts(windows)
     numbers = (first + 1, *others, prod(windows.batch_shape) - 1)
     return tuple([number.bit_length() for number in numbers])
 
@@ -76,9 +88,11 @@ def _sort(node: Node, op: ops.Scatter, operands: tuple[Node, ...]) -> Node:
     windows = op.windows(*[each.tensor_type for each in operands])
     widths, count = _widths(windows), prod(windows.batch_shape)
     dtype = _UINT32 if sum(widths) <= 32 else _UINT64
-    keys = _keys(_components(op, indices, count), windows, count, dtype)
+    order, components = _order_of_fields(windows), _components(op, indices, count)
+    keys = _keys([components[each] for each in order], windows, count, dtype)
     keys = _op(ops.Sort(0, True, lexicographic([dtype], 1)), keys)
-    *components, number = [_op(ops.Reshape((count, 1)), each) for each in _fields(keys, widths)]
+    *fields, number = [_op(ops.Reshape((count, 1)), each) for each in _fields(keys, widths)]
+    components = [fields[order.index(each)] for each in range(len(order))]
     starts = components[0] if len(components) == 1 else _op(ops.Concatenate(1), *components)
     rows = _rows(op, updates, windows, number)
     return node.rebuilt(
@@ -108,9 +122,9 @@ def _components(op: ops.Scatter, indices: Node, count: int) -> list[Node]:
 
 
 def _keys(components: list[Node], windows: Windows, count: int, dtype: np.dtype[Any]) -> Node:
-    """The key of each update."""
+    """The key of each update, of the components of its start in the order of their fields."""
     fits: Node | None = None
-    for component, last in zip(components, windows.last_starts, strict=True):
+    for component, last in zip(components, _last_starts(windows), strict=True):
         least, most = (full(each, (count,), _INT64) for each in (0, last))
         inside = _op(
             ops.And(),
@@ -119,7 +133,7 @@ def _keys(components: list[Node], windows: Windows, count: int, dtype: np.dtype[
         )
         fits = inside if fits is None else _op(ops.And(), fits, inside)
     assert fits is not None, "a scatter of several windows has indices"
-    outside = [windows.last_starts[0] + 1, *[0] * (len(components) - 1)]
+    outside = [_last_starts(windows)[0] + 1, *[0] * (len(components) - 1)]
     fields = [
         _convert(_op(ops.Select(), fits, component, full(other, (count,), _INT64)), dtype)
         for component, other in zip(components, outside, strict=True)

@@ -372,8 +372,8 @@ class _Segments:
         second, end = self._begin_of(target + 1, begin)
         length, offset = end - begin, row_major(self.results[0].shape, window) if window else Affine()
         at = (index[0] + offset).value(values)
-        # Where a window would stick out none begins.
-        own = Affine(((at.lt(size).select(at, size - 1), 1),))
+        # Where a window would stick out none begins, and where none begins another block has the element.
+        own, begins = Affine(((at.lt(size).select(at, size - 1), 1),)), length.gt(0)
         flat = [Scratch(values, each.buffer, (size,)) for each in self.results]
         # Two parts, since the next one is read while some threads fold.
         shared = [loops.new_shared(update.dtype, 2 * most) for update in self.updates.updates]
@@ -399,10 +399,10 @@ class _Segments:
         outer.body += [loops.share(most, partial(read, half, start)), inner]
         rows = zip(flat, names, totals, strict=True)
         outer.carries += [
-            Carry(each.load((own,), at.lt(size)), *name[:1], total, name[1]) for each, name, total in rows
+            Carry(each.load((own,), begins), *name[:1], total, name[1]) for each, name, total in rows
         ]
         stores = store_all(flat, (own,), [result for _, result in names])
-        return [*first, *second, outer, *loops.only_if(length.gt(0), stores)]
+        return [*first, *second, outer, *loops.only_if(begins, stores)]
 
     def _begin_of(self, target: Value, low: Value) -> tuple[list[Loop], Value]:
         """A loop that finds the first update from position `low` on of a target or one behind, and its position."""
