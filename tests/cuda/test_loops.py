@@ -521,6 +521,24 @@ def test_kernels_with_shared_memory_in_a_loop(order: str, cupy: Any, monkeypatch
     assert any("xarr_loop" in text and "__shared__" in text for text in device(cupy).texts)
 
 
+def test_points_in_a_loop_that_is_one_kernel(cupy: Any) -> None:
+    def step(k: Any, state: Any) -> Any:
+        z, c = state
+        _, z, halved, total = lax.while_loop(
+            lambda t: t[0] < 5,
+            lambda t: (t[0] + 1, t[1] * t[1] + t[2], t[2] * 0.5, t[3] + t[1]),
+            (0, z, c, z),
+        )
+        return total * 0.25, halved + c
+
+    rng = np.random.default_rng(0)
+    assert_as_on_the_cpu(
+        lambda z, c: lax.fori_loop(0, 11, step, (z, c)), [rng.normal(size=50), rng.normal(size=50)]
+    )
+    text = next(text for text in device(cupy).texts if "xarr_loop" in text)
+    assert "const bool v1 = carry < 5;" in text
+
+
 def test_a_loop_that_shares_more_memory_than_a_block_has_is_launches(
     cupy: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

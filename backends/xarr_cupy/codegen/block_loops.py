@@ -17,6 +17,8 @@ from xarr_cupy.codegen.spelling import helpers_of, type_name
 
 #: The name of the kernel.
 NAME: Final = "xarr_loop"
+#: What the names of its pointers begin with, and no name of a buffer, which they become one after the other.
+_POINTER: Final = "pointer"
 _SHARED: Final = re.compile(r"__shared__ (?:__align__\(16\) )?(\w+) \w+\[(\d+)\]")
 #: Bytes of the types whose names are not NumPy's.
 _WIDTHS: Final = {"float": 4, "double": 8}
@@ -40,12 +42,12 @@ def emit_block_loop(calls: Sequence[KernelCall], parameters: Sequence[Sequence[i
         lines.append("        {")
         for buffer, number in zip(call.buffers, numbers, strict=True):
             types[number] = type_name(buffer.dtype)
-            lines.append(f"            auto {buffer.name} = p{number};")
+            lines.append(f"            auto {buffer.name} = {_POINTER}{number};")
         declared = head.removeprefix("(").removesuffix(")").split(", ")[len(call.buffers) :]
         for declaration, size in zip(declared, call.sizes, strict=True):
             lines.append(f"            const {declaration} = {int(size)};")
         lines += [f"        {line}" for line in body.rstrip().removesuffix("}").splitlines()]
         lines += ["        }", "        __syncthreads();"]
-    pointers = ", ".join([f"{type} *p{number}" for number, type in enumerate(types)])
+    pointers = ", ".join([f"{type} *{_POINTER}{number}" for number, type in enumerate(types)])
     text = "\n".join([f'extern "C" __global__ void {NAME}({pointers}, int64 times) {{', *lines, "    }\n}\n"])
     return f"{helpers_of(text)}\n{text}"
