@@ -103,8 +103,12 @@ class LoadedProgram:
             if each.is_known and each.array is None:
                 (each.array,) = self.device.store_numbers([each])
             each.is_known = True
-        stored = iter(self.device.store_numbers([each for each in numbers if each.array is None]))
-        return [each if isinstance(each, DeviceArray) else each.array or next(stored) for each in values]
+        # Asked once: another thread that has the same constant may keep it on the device meanwhile.
+        kept = [each.array for each in numbers]
+        missing = [number for number, array in zip(numbers, kept, strict=True) if array is None]
+        stored = iter(self.device.store_numbers(missing))
+        those_of_numbers = iter([array or next(stored) for array in kept])
+        return [each if isinstance(each, DeviceArray) else next(those_of_numbers) for each in values]
 
     def run(self, values: list[DeviceArray | NumberArgument]) -> list[DeviceArray]:
         """The results for these arguments."""

@@ -32,6 +32,7 @@ from xarr_cupy.codegen import emitter, spelling, thread_kernels
 from xarr_cupy.runtime.arrays import DeviceArray
 from xarr_cupy.runtime.command_builder import CommandList, launches_of
 from xarr_cupy.runtime.commands import Frame, LocatedArray, run_all
+from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Location
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
@@ -223,6 +224,18 @@ def test_indices_are_shifted_as_numbers_of_64_bits(cupy: Any) -> None:
     shifts = np.array([0, 1, 31, 32, 33, 63])
     shifted = xarr.jit(lambda by: lax.shift_right_arithmetic(lax.iota("int64", 6) - 6, by))
     assert_same(shifted(xarr.asarray(shifts)), (np.arange(6) - 6) >> shifts)
+
+
+def test_a_number_that_another_thread_keeps_meanwhile(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LoadedDevice.store_numbers
+
+    def store_as_another_thread(self: LoadedDevice, numbers: Any) -> Any:
+        if len(numbers) > 1:
+            (numbers[0].array,) = store(self, numbers[:1])
+        return store(self, numbers)
+
+    monkeypatch.setattr(LoadedDevice, "store_numbers", store_as_another_thread)
+    assert_same(xarr.asarray(np.arange(3.0)) * 2.5 + 1.25 - 3.0, np.array([-1.75, 0.75, 3.25]))
 
 
 def test_nothing_else_goes_to_the_host() -> None:
