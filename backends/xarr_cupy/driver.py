@@ -286,7 +286,7 @@ class CupyDriver:
         # The stream of another thread, which this one cannot name.
         is_whole = len(reachable) < len(others)
         if is_whole:
-            self._run(self._runtime.deviceSynchronize)
+            self._wait_for_all()
         for each in reachable:
             self._wait_for(each, stream)
         try:
@@ -302,7 +302,7 @@ class CupyDriver:
     def _order_before(self, stream: Any, others: Iterable[Any], is_whole: bool) -> None:
         """Let other streams come after one, and with `is_whole` all that is asked for from now on."""
         if is_whole:
-            self._run(self._runtime.deviceSynchronize)
+            self._wait_for_all()
         for each in others:
             self._wait_for(stream, each)
 
@@ -352,7 +352,7 @@ class CupyDriver:
         self._launched = 0
 
     def _wait_for_all(self) -> None:
-        # A stream that captures cannot be waited for.
+        # A stream that captures, for another thread, cannot be waited for.
         with self._capturing:
             self._run(self._runtime.deviceSynchronize)
 

@@ -56,6 +56,12 @@ def test_a_kernel_computes_what_it_says(order: str) -> None:
     np.testing.assert_array_equal(y, 2 * x)
 
 
+def test_a_launch_of_no_blocks_is_refused() -> None:
+    x = np.zeros(1, np.float32)
+    with pytest.raises(LaunchError, match="scale is launched in no blocks"):
+        launch(SCALE, "scale", 0, 64, x, x, np.int32(0))
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_threads_of_a_block_meet_at_barriers(order: str) -> None:
     x, y = np.arange(1000, dtype=np.float32), np.zeros(1, np.float32)

@@ -144,6 +144,34 @@ def test_streams_of_threads_wait_for_the_whole_device(host: HostDevice) -> None:
     assert_same(made[0] + 1.0, X)
 
 
+def test_the_device_is_waited_for_while_no_thread_captures(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver, other, own = get("cupy")._engine.driver, *streams(2)
+    runtime, can_capture = importlib.import_module("cupy").cuda.runtime, []
+    wait = runtime.deviceSynchronize
+
+    def wait_for_device() -> None:
+        can_capture.append(not driver._capturing.locked())
+        wait()
+
+    monkeypatch.setattr(runtime, "deviceSynchronize", wait_for_device)
+    with own, driver._order_after(own, {(other.ptr, threading.get_ident() + 1): other}):
+        pass
+    # Before, and behind.
+    assert can_capture == [False, False]
+
+
+def test_the_host_device_refuses_to_wait_for_a_stream_that_captures(host: HostDevice) -> None:
+    cupy = importlib.import_module("cupy")
+    (stream,) = streams(1)
+    stream.begin_capture()
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="StreamCaptureUnsupported"):
+        cupy.cuda.runtime.deviceSynchronize()
+    with pytest.raises(cupy.cuda.runtime.CUDARuntimeError, match="StreamCaptureInvalidated"):
+        stream.end_capture()
+
+
 def test_values_handed_from_stream_to_stream_are_right(device: str) -> None:
     made, wanted = streams(4), np.arange(300_000.0)
     x = xarr.asarray(wanted)

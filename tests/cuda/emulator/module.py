@@ -122,6 +122,8 @@ class Module:
         parameters = self.kernels[name]
         if len(parameters) != len(arguments):
             raise LaunchError(f"{name} takes {len(parameters)} arguments, got {len(arguments)}")
+        if 0 in (*grid, *block):
+            raise LaunchError(f"{name} is launched in no blocks, or blocks of no threads: {grid}, {block}")
         pad = [[*sizes, 1, 1][:3] for sizes in (grid, block)]
         sizes = (ctypes.c_uint * 8)(*pad[0], *pad[1], ORDERS.index(order), seed)
         packed = (_Argument * max(1, len(arguments)))(*[_Argument(*each) for each in arguments])

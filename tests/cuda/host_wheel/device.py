@@ -30,6 +30,7 @@ _NOT_READY = 600
 #: The kind of a copy inside of a device.
 _INSIDE: Final = 3
 _NAMES: Final = {
+    _INVALID_VALUE: "CUDA_ERROR_INVALID_VALUE",
     _ILLEGAL_ADDRESS: "CUDA_ERROR_ILLEGAL_ADDRESS",
     _INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE",
     _NOT_FOUND: "CUDA_ERROR_NOT_FOUND",
@@ -197,6 +198,10 @@ class HostDevice:
 
     def deviceSynchronize(self) -> None:
         self.device_waits += 1
+        if self._captures:
+            for steps in self._captures.values():
+                steps.append(None)
+            self._raise(_CAPTURE_UNSUPPORTED)
         self._running.clear()
         self._known_until = self._launched_until
         self._wait()
@@ -445,6 +450,8 @@ class HostDevice:
         if self._is_told:
             self._raise_of_driver(_ILLEGAL_ADDRESS)
         grid, block, stream, pointers = rest[:3], rest[3:6], rest[7], rest[8]
+        if 0 in (*grid, *block):
+            self._raise_of_driver(_INVALID_VALUE)
         self._use_stream(stream)
         module, name = self._objects[function]
         arguments, numbers = [], []
