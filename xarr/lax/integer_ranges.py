@@ -12,8 +12,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from xarr.dtypes import INTEGER, info
+from xarr.dtypes import BOOL, INTEGER, info
 from xarr.ir import ops
+from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
@@ -24,8 +25,9 @@ Range = tuple[int, int]
 
 #: The counters of loops that are being recorded, and of those that were as long as they live.
 _counters: Final[WeakKeyDictionary[Node, Range]] = WeakKeyDictionary()
-#: Longer chains are not looked through, nor larger arrays of known values.
+#: Longer chains are not looked through, nor operations of more operands, nor larger arrays of known values.
 _DEEPEST: Final = 12
+_MOST_OPERANDS: Final = 8
 _LARGEST: Final = 4096
 
 
@@ -38,19 +40,32 @@ def counts(index: Node, start: Node, stop: Node) -> None:
 
 def range_of(node: Node, depth: int = 0) -> Range | None:
     """Between which numbers the elements of an integer array lie, None if that is not known or there are none."""
-    if not isinstance(node.type, TensorType) or node.dtype not in INTEGER or not prod(node.shape):
+    if not isinstance(node.type, TensorType) or node.dtype not in INTEGER | BOOL or not prod(node.shape):
         return None
+    if node.dtype in BOOL:
+        return 0, 1
     if node in _counters:
         return _counters[node]
     if node.value is not None:
         values = values_at_hand(node) if prod(node.shape) <= _LARGEST else None
         return None if values is None else _range_of(values)
+    if isinstance(node.op, ops.GetTupleElement):
+        return _range_of_part(node.operands[0], node.op.index, depth)
     rule = _RULES.get(type(node.op))
-    if rule is None or depth > _DEEPEST:
+    if rule is None or depth > _DEEPEST or len(node.operands) > _MOST_OPERANDS:
         return None
     range_ = rule(node.op, node, [range_of(operand, depth + 1) for operand in node.operands])
     limits = info(node.dtype)
     return range_ if range_ is not None and limits.min <= range_[0] and range_[1] <= limits.max else None
+
+
+def _range_of_part(several: Node, index: int, depth: int) -> Range | None:
+    """The range of a result of an operation that has several."""
+    if isinstance(several.op, ops.Sort):
+        return range_of(several.operands[index], depth + 1)
+    if isinstance(several.op, ops.Reduce) and index == 1 and arg_direction(several) is not None:
+        return 0, several.operands[1].shape[several.op.dimensions[0]] - 1
+    return None
 
 
 Rule = Callable[[Any, Node, list[Range | None]], Range | None]
@@ -88,6 +103,71 @@ def _remainder(x: Range, y: Range) -> Range | None:
     return max(x[0], 1 - y[1]) if x[0] < 0 else 0, min(x[1], y[1] - 1) if x[1] > 0 else 0
 
 
+def _quotient(x: Range, y: Range) -> Range | None:
+    """Rounded towards zero."""
+    if y[0] <= 0:
+        return None
+    ends = [abs(a) // b * (1 if a >= 0 else -1) for a in x for b in y]
+    return min(ends), max(ends)
+
+
+def _bits_of_both(x: Range, y: Range) -> Range | None:
+    """No bit is set that is not set in a number that is not negative."""
+    bounds = [each[1] for each in (x, y) if each[0] >= 0]
+    return (0, min(bounds)) if bounds else None
+
+
+def _bits_kept(op: ops.And, node: Node, operands: list[Range | None]) -> Range | None:
+    limits = info(node.dtype) if node.dtype in INTEGER else None
+    x, y = ((int(limits.min), int(limits.max)) if each is None and limits else each for each in operands)
+    return None if x is None or y is None else _bits_of_both(x, y)
+
+
+def _of_any(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+    """Each element is one of an operand."""
+    known = [each for each in operands if each is not None]
+    if len(known) < len(operands):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
+def _updated(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+    return _of_any(op, node, operands[:2])
+
+
+def _reduced(op: ops.Reduce | ops.ReduceWindow, node: Node, operands: list[Range | None]) -> Range | None:
+    """Extremes and sums of integers; a window that is all padding has the initial value."""
+    if len(operands) != 2:
+        return None
+    (array, first), shape = operands, node.operands[0].shape
+    (combined,) = monoids(op.computation) or (None,)
+    if array is None or first is None:
+        return None
+    if combined is ops.Add:
+        terms = prod(
+            [shape[axis] for axis in op.dimensions] if isinstance(op, ops.Reduce) else op.window_dimensions
+        )
+        return first[0] + min(0, terms * array[0]), first[1] + max(0, terms * array[1])
+    if combined not in (ops.Minimum, ops.Maximum):
+        return None
+    if isinstance(op, ops.ReduceWindow) and not _meets_all_windows(op, node):
+        return _of_any(op, node, operands)
+    pick = min if combined is ops.Minimum else max
+    return pick(array[0], first[0]), pick(array[1], first[1])
+
+
+def _meets_all_windows(op: ops.ReduceWindow, node: Node) -> bool:
+    """Whether each window has an element of the array, holes apart."""
+    holes = {*op.base_dilations, *op.window_dilations}
+    rows = zip(
+        *(node.operands[0].shape, node.shape, op.window_dimensions, op.window_strides, op.padding),
+        strict=True,
+    )
+    return holes <= {1} and all(
+        low < window and (count - 1) * stride - low < size for size, count, window, stride, (low, _) in rows
+    )
+
+
 def _clamp(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
     low, _, high = operands
     if low is None or high is None:
@@ -112,4 +192,14 @@ _RULES: Final[dict[type[Op], Rule]] = {
     ops.Remainder: _of_both(_remainder),
     ops.Select: _of_both(lambda x, y: (min(x[0], y[0]), max(x[1], y[1]))),
     ops.Clamp: _clamp,
+    ops.Concatenate: _of_any,
+    ops.Pad: _of_any,
+    ops.DynamicUpdateSlice: _updated,
+    ops.DynamicSlice: _same,
+    ops.Gather: _same,
+    ops.Sort: _same,
+    ops.Divide: _of_both(_quotient),
+    ops.And: _bits_kept,
+    ops.Reduce: _reduced,
+    ops.ReduceWindow: _reduced,
 }
