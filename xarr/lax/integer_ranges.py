@@ -131,11 +131,13 @@ def _of_any(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
     return min(low for low, _ in known), max(high for _, high in known)
 
 
-def _updated(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+def _range_of_update(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
     return _of_any(op, node, operands[:2])
 
 
-def _reduced(op: ops.Reduce | ops.ReduceWindow, node: Node, operands: list[Range | None]) -> Range | None:
+def _range_of_reduction(
+    op: ops.Reduce | ops.ReduceWindow, node: Node, operands: list[Range | None]
+) -> Range | None:
     """Extremes and sums of integers; a window that is all padding has the initial value."""
     if len(operands) != 2:
         return None
@@ -194,12 +196,12 @@ _RULES: Final[dict[type[Op], Rule]] = {
     ops.Clamp: _clamp,
     ops.Concatenate: _of_any,
     ops.Pad: _of_any,
-    ops.DynamicUpdateSlice: _updated,
+    ops.DynamicUpdateSlice: _range_of_update,
     ops.DynamicSlice: _same,
     ops.Gather: _same,
     ops.Sort: _same,
     ops.Divide: _of_both(_quotient),
     ops.And: _bits_kept,
-    ops.Reduce: _reduced,
-    ops.ReduceWindow: _reduced,
+    ops.Reduce: _range_of_reduction,
+    ops.ReduceWindow: _range_of_reduction,
 }
