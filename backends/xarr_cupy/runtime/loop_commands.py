@@ -24,6 +24,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
+from xarr_cupy import libraries
 from xarr_cupy.codegen.block_loops import NAME, emit_block_loop, shared_bytes
 from xarr_cupy.codegen.kernel_calls import KernelCall
 from xarr_cupy.runtime.command_builder import (
@@ -33,7 +34,7 @@ from xarr_cupy.runtime.command_builder import (
     runs_as_kernel,
     scratch_nbytes,
 )
-from xarr_cupy.runtime.commands import Command, Commands, LocatedArray
+from xarr_cupy.runtime.commands import Command, Commands, Computing, LocatedArray
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, MemoryCopy
 from xarr_cupy.runtime.repetitions import Batching, Continuing, Iteration, Looping, Repeating, ShowingProgress
@@ -75,16 +76,26 @@ def _work_of(calls: Sequence[KernelCall]) -> int:
     return sum(call.blocks + sum(buffer.nbytes for buffer in call.buffers) // 2**10 for call in calls)
 
 
-def launches_alone(plan: Plan, target: GpuTarget, repeats: bool) -> bool:
+def launches_alone(plan: Plan, target: GpuTarget, repeats: bool, sorts: bool = False) -> bool:
     """Whether a plan is nothing but launches of kernels, where copies are kernels too.
 
     Then kernels may decide not to do it, and the host has no part in it.  repeats: loops of known length may be there,
-    which repeat launches, and not only such of an iteration or two.
+    which repeat launches, and not only such of an iteration or two.  sorts: and so may sorts of CUB's that leave no
+    trace but in the arena.
     """
-    return all(_launches_alone(plan, step, target, repeats) for step in plan.steps)
+    return all(_launches_alone(plan, step, target, repeats, sorts) for step in plan.steps)
 
 
-def _launches_alone(plan: Plan, step: program_plan.Step, target: GpuTarget, repeats: bool) -> bool:
+def sorts_in_arena(plan: Plan, step: program_plan.Step) -> bool:
+    """Whether a step is a sort by CUB, to memory that nobody reads after the plan: it may be done in vain."""
+    if not isinstance(step.node.op, ops.Sort) or not libraries.computes(step.node):
+        return False
+    return all(plan.layout.memory[plan.root(number)] == "arena" for number in step.outputs)
+
+
+def _launches_alone(
+    plan: Plan, step: program_plan.Step, target: GpuTarget, repeats: bool, sorts: bool
+) -> bool:
     match step:
         case program_plan.View() | program_plan.Launch() | program_plan.Copy() | program_plan.Update():
             return True
@@ -93,10 +104,10 @@ def _launches_alone(plan: Plan, step: program_plan.Step, target: GpuTarget, repe
         case program_plan.Branch():
             return False
         case program_plan.PlanCall():
-            return launches_alone(step.plan, target, repeats)
+            return launches_alone(step.plan, target, repeats, sorts)
         case program_plan.LoopStep():
             is_short = step.iterations is not None and (repeats or step.iterations <= 2)
-            return is_short and launches_alone(step.body, target, repeats)
+            return is_short and launches_alone(step.body, target, repeats, sorts)
         case program_plan.LaunchLoop(program=NativeLoop() as loop):
             wanted = wanted_results(plan, step)
             return point_loops.point_loop(loop, step.node.operands, wanted).launches is not None
@@ -104,7 +115,7 @@ def _launches_alone(plan: Plan, step: program_plan.Step, target: GpuTarget, repe
             is_short = step.iterations is not None and (repeats or step.iterations <= 2)
             return is_short and _scalar_loop(step, group).launches is not None
         case _:
-            return runs_as_kernel(step.node, target)
+            return runs_as_kernel(step.node, target) or (sorts and sorts_in_arena(plan, step))
 
 
 def _scalar_loop(step: program_plan.LaunchLoop, group: IteratedGroup) -> point_loops.PointLoop:
@@ -298,7 +309,7 @@ class ProgramCommands(PlanCommands):
         target = self.options.target
         if not target.deterministic:
             return None
-        if not all(launches_alone(plan, target, repeats=True) for plan in (step.cond, step.body)):
+        if not all(launches_alone(plan, target, repeats=True, sorts=True) for plan in (step.cond, step.body)):
             return None
         commands: list[Command] = []
         for number, (present, following) in enumerate((states, states[::-1])):
@@ -329,7 +340,9 @@ class ProgramCommands(PlanCommands):
         start.copy(step.node, conditions, LocatedArray(self.memory.constant(_TRUE), _BOOLS))
         finish = (), self.copies(step.node, *states)
         node = self.node_to_blame(step.node)
-        return Batching(node, step, start.out.commands(), tuple(pair), conditions, finish)
+        return Batching(
+            node, step, start.out.commands(), tuple(pair), conditions, finish, _have_libraries(pair)
+        )
 
     def _one_by_one(
         self,
@@ -475,6 +488,14 @@ class ProgramCommands(PlanCommands):
             body._launch_group(step, group, present, following, workspace)
             commands += [*condition.out.commands(), *body.out.commands()]
         self.out.add(self._batching(step, inputs, states, conditions, commands))
+
+
+def _have_libraries(commands: Sequence[Command]) -> bool:
+    """Whether a library computes a part of launches that are repeated."""
+    return any(
+        isinstance(each, Computing) or (isinstance(each, Repeating) and _have_libraries(each.commands))
+        for each in commands
+    )
 
 
 def _replace_arrays(arrays: Arrays, numbers: Iterable[int], others: Arrays) -> list[LocatedArray]:

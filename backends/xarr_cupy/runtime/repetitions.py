@@ -15,6 +15,8 @@ from xarr_cupy.runtime.commands import Commands, Frame, LocatedArray, run_all
 
 #: Pairs of iterations that are launched at most before the host looks whether any of them was the last.
 MOST_PAIRS: Final = 64
+#: Where a library computes a part, which does not look whether the loop has ended: one pair of so many that are done.
+PAIRS_FOR_ONE: Final = 16
 
 
 def read_condition(step: Step, holds: LocatedArray, frame: Frame) -> bool:
@@ -128,9 +130,11 @@ class Batching(NamedTuple):
       loop has ended,
     * `conditions` - two bools: whether the state in the first memory goes on, and whether that in the second does.  The
       one that does not is the last,
-    * `finish` - for each of them what copies the state to the results.
+    * `finish` - for each of them what copies the state to the results,
+    * `has_libraries` - whether a library does a part of each pair, to memory that nobody reads once the loop has ended.
 
     The host looks after 1, 2, 4 … pairs, so no more of them are in vain than were needed, and `MOST_PAIRS` at most.
+    With libraries it looks after each pair, and later after a sixteenth of those that are done.
     """
 
     node: Node
@@ -139,10 +143,11 @@ class Batching(NamedTuple):
     pair: Commands
     conditions: LocatedArray
     finish: tuple[Commands, Commands]
+    has_libraries: bool = False
 
     def run(self, frame: Frame) -> None:
         run_all(self.start, frame)
-        pairs = 1
+        pairs, done = 1, 0
         with outermost_count(frame) as count:
             while True:
                 for _ in range(pairs):
@@ -153,7 +158,8 @@ class Batching(NamedTuple):
                     break
                 # Of the last batch nobody knows how many were needed.
                 count(2 * pairs)
-                pairs = min(2 * pairs, MOST_PAIRS)
+                done += pairs
+                pairs = min(max(1, done // PAIRS_FOR_ONE) if self.has_libraries else 2 * pairs, MOST_PAIRS)
         run_all(self.finish[0 if not first else 1], frame)
 
 
