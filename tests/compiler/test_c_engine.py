@@ -170,6 +170,7 @@ def test_a_wrong_operation_is_seen(toy_c: Any, monkeypatch: pytest.MonkeyPatch) 
     assert_same(result, np.array([0.5, 2.5]))
 
 
+@pytest.mark.thorough
 def test_parts_of_the_tests_of_the_library_pass() -> None:
     done = subprocess.run(
         [*PYTEST, "-k", "toy_c or not (numpy or reference)", *SELECTION],
