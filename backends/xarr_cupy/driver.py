@@ -5,6 +5,7 @@ Nothing else in this package imports CuPy.  This module has never run on a GPU: 
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -246,6 +247,7 @@ class CupyDriver:
         self._graphs, self._capturing = GraphMemory(), Lock()
         self._queue = LaunchQueue(self._record_time, self._wait_for_event, self._cuda.get_elapsed_time)
         self._errors = (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError)
+        self._process = os.getpid()
         self._suspects: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
         self._launched = 0
         self._architecture = f"sm_{self._device.compute_capability}"
@@ -256,6 +258,11 @@ class CupyDriver:
         return self if ordinal == self.ordinal else CupyDriver(self.arrays, ordinal)
 
     def active(self) -> AbstractContextManager[Any]:
+        if os.getpid() != self._process:
+            raise BackendError(
+                "backend 'cupy': CUDA does not work in a process that was forked from one that has used it: start "
+                'processes by multiprocessing.get_context("spawn"), or use the GPU in them alone'
+            )
         # CuPy has a stack of devices for each thread.
         device: AbstractContextManager[Any] = self._device
         return device
@@ -265,7 +272,7 @@ class CupyDriver:
             # The pool frees all that it keeps, and tries again, before it gives up.
             return self._memory(self._cuda.alloc(max(nbytes, 1)))
         except MemoryError as error:
-            raise TooLargeError(self._memory_report(nbytes)) from error
+            raise TooLargeError(self._memory_report(shown_bytes(nbytes))) from error
         except self._runtime.CUDARuntimeError as error:
             raise self._fault(error) from error
 
@@ -316,13 +323,13 @@ class CupyDriver:
         self._run(event.record, stream)
         return event
 
-    def _memory_report(self, wanted: int) -> str:
+    def _memory_report(self, wanted: str) -> str:
         """Say how much was wanted, and who holds the memory of the device."""
         pool = self._default_pool()
         free, total = self._runtime.memGetInfo()
         others = max(0, total - free - pool.total_bytes())
         return (
-            f"wanted {shown_bytes(wanted)} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
+            f"wanted {wanted} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
             f"are free: arrays of this process hold {shown_bytes(pool.used_bytes())}, CuPy's pool keeps "
             f"{shown_bytes(pool.free_bytes())}, other programs and libraries hold {shown_bytes(others)}"
         )
@@ -423,7 +430,7 @@ class CupyDriver:
             with cupyx.errstate(linalg="raise"):
                 yield
         except self._errors as error:
-            raise self._fault(error) from error
+            raise self._error(error) from error
         except (RuntimeError, ImportError) as error:
             said = str(error).partition("\n")[0]
             raise BackendError(
@@ -445,11 +452,20 @@ class CupyDriver:
         self._queue.add(_seconds_of_product(arguments))
 
     def _run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call CUDA.  BackendError if the device failed, by this call or by a kernel before."""
+        """Call CUDA.  BackendError if the device failed, by this call or by a kernel before.
+
+        TooLargeError where CUDA found no memory for machine code or a launch, after which the device still works.
+        """
         try:
             function(*arguments)
         except self._errors as error:
-            raise self._fault(error) from error
+            raise self._error(error) from error
+
+    def _error(self, error: Any) -> BackendError | TooLargeError:
+        """The error for one of CUDA's."""
+        if error.status == _OUT_OF_MEMORY:
+            return TooLargeError(self._memory_report("memory for a kernel"))
+        return self._fault(error)
 
     def _fault(self, error: Exception) -> DeviceFaultError:
         """The error of a device that failed, which names the programs that may have done it."""
@@ -473,7 +489,12 @@ class CupyDriver:
     def _load(self, code: bytes) -> Any:
         """The module of machine code.  BackendError for what is none for this device."""
         module = self._cuda.function.Module()
-        self._run(module.load, code)
+        try:
+            self._run(module.load, code)
+        except TooLargeError:
+            # CUDA does not ask CuPy's pool for what that keeps.
+            self._default_pool().free_all_blocks()
+            self._run(module.load, code)
         return module
 
     def launch(

@@ -213,6 +213,71 @@ def test_a_program_without_memory_says_what_it_wanted_and_who_holds_it(host: Hos
         np.asarray(xarr.broadcast_to(x[:1000], (1000, 1000)) * 2.0)
 
 
+def test_machine_code_gets_the_memory_that_the_pool_keeps(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu, pool = driver.connect_cupy(), importlib.import_module("cupy").get_default_memory_pool()
+    load = host.moduleLoadData
+    monkeypatch.setattr(
+        host,
+        "moduleLoadData",
+        lambda image: host._raise_of_driver(2) if pool.free_bytes() else load(image),
+    )
+    memory = gpu.allocate(1000)
+    del memory
+    assert pool.free_bytes() >= 1000
+    gpu.load(ADD + "// with what the pool keeps")
+    assert pool.free_bytes() == 0
+
+
+def test_a_kernel_without_memory_is_no_fault_of_the_device(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = xarr.asarray(np.arange(3.0))
+    with monkeypatch.context() as patch:
+        patch.setattr(host, "launchKernel", lambda *arguments: host._raise_of_driver(2))
+        with pytest.raises(
+            TooLargeError,
+            match=r"out of memory for the result f64\[3\] .*\(wanted memory for a kernel of CuPy",
+        ):
+            (x * 2.0 - 5.0).evaluate()
+    assert_same(x * 2.0 - 5.0, np.arange(3.0) * 2 - 5)
+
+
+FORK = """
+import os, sys
+from tests.cuda.host_wheel import wheel
+wheel.load()
+import xarr
+from xarr.errors import BackendError
+
+xarr.set_backend("cupy")
+x = (xarr.arange(3.0) + 1.0).evaluate()
+child = os.fork()
+if child:
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for call in (x.tolist, lambda: xarr.zeros(3).evaluate(), lambda: (x * 2).evaluate()):
+    try:
+        call()
+    except BackendError as error:
+        print(error)
+with xarr.use_backend("numpy"):
+    print(xarr.arange(3) + 1, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not wheel.is_installed(), reason=wheel.MISSING)
+def test_a_forked_process_says_how_to_start_one_that_can_use_the_device() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *said, last = done.stdout.splitlines()
+    assert len(said) == 3 and last == "[1 2 3]"
+    assert {each.partition(": start processes by")[2] for each in said} == {
+        ' multiprocessing.get_context("spawn"), or use the GPU in them alone'
+    }
+
+
 OUTSIDE = ADD.replace("y[i] =", "y[i + 100000000] =")
 
 

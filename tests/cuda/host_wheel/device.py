@@ -31,6 +31,7 @@ _NOT_READY = 600
 _INSIDE: Final = 3
 _NAMES: Final = {
     _INVALID_VALUE: "CUDA_ERROR_INVALID_VALUE",
+    _OUT_OF_MEMORY: "CUDA_ERROR_OUT_OF_MEMORY",
     _ILLEGAL_ADDRESS: "CUDA_ERROR_ILLEGAL_ADDRESS",
     _INVALID_IMAGE: "CUDA_ERROR_INVALID_IMAGE",
     _NOT_FOUND: "CUDA_ERROR_NOT_FOUND",
@@ -198,8 +199,10 @@ class HostDevice:
 
     def deviceSynchronize(self) -> None:
         self.device_waits += 1
-        if self._captures:
-            for steps in self._captures.values():
+        # A wait for a device of which a stream captures is an error, and what was captured is not valid.
+        captures = [steps for stream, steps in self._captures.items() if self._is_own(stream)]
+        if captures:
+            for steps in captures:
                 steps.append(None)
             self._raise(_CAPTURE_UNSUPPORTED)
         self._running.clear()
@@ -323,8 +326,12 @@ class HostDevice:
         self._check_device(stream)
         self.streams.append(stream)
 
+    def _is_own(self, handle: int) -> bool:
+        """Whether a handle is of the device that this thread calls."""
+        return self._devices_of.get(handle, self.current_device) == self.current_device
+
     def _check_device(self, handle: int) -> None:
-        if self._devices_of.get(handle, self.current_device) != self.current_device:
+        if not self._is_own(handle):
             self._raise(_INVALID_HANDLE)
 
     def streamCreate(self) -> int:
