@@ -41,7 +41,7 @@ class _ListingDriver:
 
 
 class _LaunchedText:
-    """What is launched of a text: the operations, and by the names of kernels what they compute, and how often."""
+    """Launches of a text: the operations, and by the names of kernels what they compute, and how often."""
 
     def __init__(self) -> None:
         self.nodes: dict[Node, None] = {}
