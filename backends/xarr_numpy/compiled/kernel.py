@@ -36,20 +36,16 @@ class CompiledKernel:
         self.call: Callable[..., Any] = self._call
         #: A call of it for programs that are this kernel and nothing else, if it is a short one.
         self.direct: DirectCall | None = None
+        self._load(names)
         if self._is_small() and struct_offsets.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
-            entries = builtin.entry_text("entry", names[0], count, costs.extent_of(phase), len(self._shapes))
-            self.text += builtin.DECLARATIONS + entries
-            self._load([*names, "entry", "entry.sealing"])
-            entry, sealing = (
-                builtin.function(self._code.addresses[name], self._code)
-                for name in ("entry", "entry.sealing")
+            address = self._code.addresses[names[0]]
+            entry, sealing = builtin.phase_entries(
+                address, costs.extent_of(phase), count, len(self._shapes), self._code
             )
             self.call = self._direct(entry)
             self.direct = DirectCall(np.empty, tuple(self._shapes), (None,) * len(self._shapes), sealing)
-        else:
-            self._load(names)
 
     @property
     def origin(self) -> str:

@@ -11,8 +11,12 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
+
+from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
@@ -20,6 +24,10 @@ _METH_FASTCALL: Final = 0x80
 _COUNTED: Final = sys.version_info < (3, 12)
 #: Bytes of an arena that lie on the stack.
 MAX_STACK_BYTES: Final = 2**14
+
+
+#: The functions of `phase_entries`.
+_ENTRIES: Final = ("entry", "entry.sealing")
 
 
 class _MethodDef(ctypes.Structure):
@@ -46,28 +54,42 @@ def function(address: int, *owners: object) -> Callable[..., Any]:
     return builtin
 
 
-def entry_text(name: str, phase: str, count: int, extent: int, results: int = 0) -> str:
-    """Two entries in LLVM IR: `phase` over `extent` iterations on the data of `count` arrays.
+def phase_entries(
+    address: int, extent: int, count: int, results: int, code: object
+) -> list[Callable[..., Any]]:
+    """The phase at `address`, a part of `code`, over all its iterations as two built-in functions of `count` arrays.
 
-    Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major
-    order or is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second entry,
-    `{name}.sealing`, makes the last `results` arrays read-only when they are filled.
+    Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major order or
+    is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second function makes the last
+    `results` arrays read-only when they are filled.  All phases of as many arrays share the machine code of these.
     """
+    entries, work = _entries(count, results), np.array([address, extent], np.int64)
+    return [function(entries.addresses[name], work, code, entries) for name in _ENTRIES]
+
+
+@lru_cache(256)
+def _entries(count: int, results: int) -> llvm_jit.Code:
+    return llvm_jit.compile_module(DECLARATIONS + entry_text(count, results), _ENTRIES)
+
+
+def entry_text(count: int, results: int) -> str:
+    """The functions of `phase_entries` in LLVM IR; phase and extent are the elements of their first owner, an array."""
+    name, sealing = _ENTRIES
     run, no = f"{name}.run", return_lines("_Py_FalseStruct")
     head = [
         "(ptr %self, ptr %arguments, i64 %count) nounwind {",
-        f"  %done = call i1 @{run}(ptr %arguments, i64 %count)",
+        f"  %done = call i1 @{run}(ptr %self, ptr %arguments, i64 %count)",
         "  br i1 %done, label %yes, label %no",
         "yes:",
     ]
     yes = [*return_lines("_Py_TrueStruct"), "no:", *no, "}"]
     return "\n".join(
         [
-            _run_text(run, phase, count, extent),
+            _run_text(run, count),
             f"define ptr @{name}{head[0]}",
             *head[1:],
             *yes,
-            f"define ptr @{name}.sealing{head[0]}",
+            f"define ptr @{sealing}{head[0]}",
             *head[1:],
             *_sealing(range(count - results, count)),
             *yes,
@@ -89,12 +111,16 @@ def _sealing(numbers: Iterable[int]) -> list[str]:
     return lines
 
 
-def _run_text(name: str, phase: str, count: int, extent: int) -> str:
+def _run_text(name: str, count: int) -> str:
     lines = [
-        f"define internal i1 @{name}(ptr %arguments, i64 %count) nounwind {{",
+        f"define internal i1 @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
         *_collecting(count, count),
-        f"  call void @{phase}(ptr %buffers, i64 0, i64 {extent})",
+        *_owner_data("work", 0),
+        "  %phase = load ptr, ptr %work.data, align 8",
+        "  %extent.slot = getelementptr i64, ptr %work.data, i64 1",
+        "  %extent = load i64, ptr %extent.slot, align 8",
+        "  call void %phase(ptr %buffers, i64 0, i64 %extent)",
         "  ret i1 true",
         "no:",
         "  ret i1 false",
@@ -158,9 +184,7 @@ def plan_entry_text(name: str, operands: int, results: int, arena: int, failure:
         "entry:",
         *([f"  %arena = alloca [{arena} x i8], align 64"] if on_stack else []),
         *_collecting(count, count + 2),
-        *_owner("statics", 0),
-        f"  %statics.data.slot = getelementptr i8, ptr %statics, i64 {DATA}",
-        "  %statics.data = load ptr, ptr %statics.data.slot, align 8",
+        *_owner_data("statics", 0),
         f"  %statics.target = getelementptr ptr, ptr %buffers, i64 {count + 1}",
         "  store ptr %statics.data, ptr %statics.target, align 8",
         *([] if on_stack else _allocating(arena)),
@@ -199,6 +223,15 @@ def _owner(name: str, number: int) -> list[str]:
     return [
         f"  %{name}.slot = getelementptr i8, ptr %self, i64 {tuple.__basicsize__ + 8 * number}",
         f"  %{name} = load ptr, ptr %{name}.slot, align 8",
+    ]
+
+
+def _owner_data(name: str, number: int) -> list[str]:
+    """Lines that read where the elements of an owner of the entry lie, an array."""
+    return [
+        *_owner(name, number),
+        f"  %{name}.data.slot = getelementptr i8, ptr %{name}, i64 {DATA}",
+        f"  %{name}.data = load ptr, ptr %{name}.data.slot, align 8",
     ]
 
 

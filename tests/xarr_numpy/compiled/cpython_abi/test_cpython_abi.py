@@ -127,12 +127,31 @@ reads_objects = pytest.mark.skipif(
 def test_numpy_scalars_are_not_read_as_arrays() -> None:
     kernels: list[Any] = []
     for value in (np.float64(1.5), np.int64(257), np.float32(2)):
-        text = builtin.DECLARATIONS + builtin.entry_text("entry", "phase", 2, 1)
-        text += "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
-        kernels.append(llvm_jit.compile_module(text, ["entry"]))
-        entry = builtin.function(kernels[-1].addresses["entry"], kernels[-1])
+        text = "define void @phase(ptr %b, i64 %f, i64 %n) { ret void }"
+        kernels.append(llvm_jit.compile_module(text, ["phase"]))
+        entry, _ = builtin.phase_entries(kernels[-1].addresses["phase"], 1, 2, 0, kernels[-1])
         assert entry(X, X) is True
         assert entry(value, X) is False
+
+
+@reads_objects
+def test_kernels_of_as_many_arrays_share_the_functions_that_call_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    texts: list[str] = []
+    compile_module = llvm_jit.compile_module
+
+    def counting(text: str, names: Any) -> llvm_jit.Code:
+        texts.append(text)
+        return compile_module(text, names)
+
+    monkeypatch.setattr(llvm_jit, "compile_module", counting)
+    with config(fusion="compiled"):
+        for number in range(4):
+            result = xarr.jit(lambda x, number=number: x * (number + 0.8125) - 7.75)(X)
+            np.testing.assert_allclose(np.asarray(result), X * (number + 0.8125) - 7.75)
+    assert sum("define ptr @entry" in text for text in texts) <= 1
+    assert sum("@phase0" in text for text in texts) == 4
 
 
 @reads_objects
@@ -158,7 +177,7 @@ def test_many_signatures_do_not_keep_their_code() -> None:
         jitted = xarr.jit(lambda x, number=number: x * (number + 2) - 1.25)
         jitted(x)
         kernels = [each for each in gc.get_objects() if type(each) is llvm_jit.Code]
-        codes += [weakref.ref(each) for each in kernels if "entry" in each.addresses]
+        codes += [weakref.ref(each) for each in kernels if "phase0" in each.addresses]
         del kernels
     alive = len({id(each()) for each in codes if each() is not None})
     del jitted
