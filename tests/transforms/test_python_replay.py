@@ -17,6 +17,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.support.line_counts import count_lines
 from xarr import lax
 from xarr.arrays.array import Array
 from xarr.base.configuration import current as config
@@ -415,3 +416,11 @@ def test_operands_live_while_the_lock_is_free() -> None:
     stop.set()
     other.join()
     assert not wrong
+
+
+def test_a_first_call_with_many_results_takes_time_that_is_linear() -> None:
+    x, counts = xarr.arange(4.0).evaluate(), []
+    for count in (200, 800):
+        jitted = xarr.jit(lambda x, count=count: [x * (k + 1.0) for k in range(count)])
+        counts.append(count_lines(lambda jitted=jitted: jitted(x)))
+    assert counts[1] < 4 * counts[0], counts

@@ -142,6 +142,8 @@ class _ReplayWriter:
         self.call = call
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
+        #: The names of constants by prefix and identity.
+        self._names: dict[str, dict[int, str]] = {}
         self.checks: list[str] = []
         self.leaves = 0
         self.containers = 0
@@ -169,12 +171,11 @@ class _ReplayWriter:
 
     def _name(self, prefix: str, value: Any) -> str:
         """A name for an object that has no literal."""
-        for name, known in self.constants.items():
-            if known is value and name.startswith(prefix):
-                return name
-        name = f"{prefix}{sum(known.startswith(prefix) for known in self.constants)}"
-        self.constants[name] = value
-        return name
+        names = self._names.setdefault(prefix, {})
+        if id(value) not in names:  # kept among the constants, so that its id is its own
+            names[id(value)] = name = f"{prefix}{len(names)}"
+            self.constants[name] = value
+        return names[id(value)]
 
     def _unless(self, *conditions: str) -> None:
         """Go on unless one of these conditions holds."""
