@@ -47,6 +47,9 @@ class NumpyBackend(AbstractBackend):
     def compile(self, graph: Graph) -> Program:
         return compile_program(plan_for(graph, self))
 
+    def compile_eager(self, graph: Graph) -> Program:
+        return compile_program(plan_for(graph, self), is_hot=False)
+
     def compile_owning(self, graph: Graph, donated: Sequence[int]) -> Program:
         return compile_program(plan_for(graph, self, donated))
 

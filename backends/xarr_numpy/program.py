@@ -369,10 +369,15 @@ def _globals(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def compile_program(made: Plan, progress: ProgressCallback | None = None) -> NumpyProgram:
-    """The NumPy program of a plan; with `progress`, one that tells it after each step how far it is."""
+def compile_program(
+    made: Plan, progress: ProgressCallback | None = None, is_hot: bool = True
+) -> NumpyProgram:
+    """The NumPy program of a plan; with `progress`, one that tells it after each step how far it is.
+
+    One function of machine code may take longer to compile than its steps do, so it is for programs that are `is_hot`.
+    """
     if progress is None:
-        native = engine.native_plan(made)
+        native = engine.native_plan(made) if is_hot else None
         if native is None or isinstance(native, tuple):
             return Emitter(made).run()
         return NativeProgram.of(made, native)

@@ -126,7 +126,7 @@ def several(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     return list(lax.fori_loop(0, count, lambda i, state: body(i, *state), tuple(arrays)))
 
 
-def nested(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+def nest_loops(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     """Loops inside of loops, of a known number of iterations, or none, or as many as an outer loop has done."""
 
     def loop(depth: int, stop: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -146,7 +146,7 @@ def nested(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     return list(loop(random.randint(2, 4), count, tuple(arrays)))
 
 
-def until(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
+def loop_until(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
     """A loop of a length that data say, or that a number that is none ends at once, or never."""
     factor, ends_at_once = random.choice((1.0, -2.0, np.nan)), random.random() < 0.5
 
@@ -173,8 +173,8 @@ STEPS: tuple[Step, ...] = (
     repeat,
     several,
     several,
-    nested,
-    until,
+    nest_loops,
+    loop_until,
 )
 
 

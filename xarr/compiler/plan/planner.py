@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +13,7 @@ from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.loop_programs import build_native_loop
 from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
 from xarr.compiler.plan.ownership import shared_buffers
-from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Step
+from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Remarks, Step, no_remarks
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -40,6 +39,7 @@ def plan(
     views: bool = True,
     schedule: Callable[[], Schedule | None] | None = None,
     target: Target = _DEFAULT,
+    remarks: Remarks = no_remarks,
 ) -> Plan:
     """The plan of a graph for `device`, whose name its buffers get.
 
@@ -48,9 +48,10 @@ def plan(
       no strides,
     * `schedule` - asked at the first group for what builds loop programs; without it, launches have none, and no
       scratch buffers,
-    * `target` - the machine's numbers: from how many bytes on results are written over operands.
+    * `target` - the machine's numbers: from how many bytes on results are written over operands,
+    * `remarks` - says what the text of the plan says of some of its steps.
     """
-    return _Maker(device, views, schedule, target).plan(graph, tuple(donated))
+    return _Maker(device, views, schedule, target, remarks).plan(graph, tuple(donated))
 
 
 def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()) -> Plan:
@@ -62,8 +63,8 @@ def plan_for(graph: Graph, backend: AbstractBackend, donated: Sequence[int] = ()
         backend.has_views,
         schedule=backend.schedule,
         target=backend.target,
+        remarks=backend.remarks,
     )
-    made = replace(made, remarks=backend.remarks)
     return verify(made) if config.verify_graphs else made
 
 
@@ -80,8 +81,14 @@ class _Maker:
     """Plans of a graph and of those inside, each made once."""
 
     def __init__(
-        self, device: str, views: bool, schedule: Callable[[], Schedule | None] | None, target: Target
+        self,
+        device: str,
+        views: bool,
+        schedule: Callable[[], Schedule | None] | None,
+        target: Target,
+        remarks: Remarks = no_remarks,
     ) -> None:
+        self.remarks = remarks
         self.min_reused_bytes = target.min_reused_bytes
         self.device = device
         self.views = views
@@ -150,7 +157,15 @@ class _Planner:
             self._write_over(own, results)
         for number in results:
             self.end[number] = len(self.steps)
-        return Plan(self.graph, self._buffers(), tuple(self.steps), parameters, results, own)
+        return Plan(
+            self.graph,
+            self._buffers(),
+            tuple(self.steps),
+            parameters,
+            results,
+            own,
+            self.maker.remarks,
+        )
 
     def _buffers(self) -> tuple[PlanBuffer, ...]:
         device = self.maker.device

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from xarr.base.frozen_dataclasses import record
 from xarr.compiler.plan.arena import aligned_size
@@ -35,6 +35,9 @@ from xarr.compiler.plan.costs import NOTHING, Cost, cost_of, iterations_of
 from xarr.compiler.plan.layout import MemoryLayout, lay_out, spare_sizes
 from xarr.compiler.plan.printer import print_plan
 from xarr.ir.ops import Fusion, GetTupleElement
+
+#: What the text of a plan says of steps.
+Remarks: TypeAlias = "Callable[[Plan], Iterable[tuple[Step, str]]]"
 
 if TYPE_CHECKING:
     from xarr.compiler.loop_ir.loops import Kernel
@@ -291,6 +294,11 @@ class LoopStep(Step):
         return *offsets, offset
 
 
+def no_remarks(plan: Plan) -> Iterable[tuple[Step, str]]:
+    """No text for any step."""
+    return ()
+
+
 @record(eq=False)
 class Plan:
     """A program as data: see the module.
@@ -307,7 +315,7 @@ class Plan:
     parameters: tuple[int, ...]
     results: tuple[int, ...]
     donated: tuple[int, ...]
-    remarks: Callable[[Plan], Iterable[tuple[Step, str]]] = lambda _: ()
+    remarks: Remarks
 
     @cached_property
     def layout(self) -> MemoryLayout:

@@ -362,7 +362,7 @@ class _PlanWriter(FunctionCode):
             operands = step.node.operands
             terms = [operands[0].shape[axis] for axis in op.lhs_contracting_dimensions]
             products = prod(terms) * step.node.tensor_type.size
-            # A matrix times a vector takes as long as reading the matrix, whoever does it.
+            # A matrix times a vector takes as long as reading the matrix, by a library too.
             is_read_once = products <= max([operand.tensor_type.size for operand in operands])
             if products > self.limits.max_native_products and not (is_read_once and self.limits is PROCESSOR):
                 raise NotNative(step, "is done faster by a BLAS")

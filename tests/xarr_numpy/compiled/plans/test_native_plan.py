@@ -80,6 +80,14 @@ def test_loops_that_hand_values_on_through_others() -> None:
     agree(lambda x, y: lax.fori_loop(0, 0, inner, (x, y, x))[::-1], whole(4), whole(4))
 
 
+def test_views_with_strides() -> None:
+    def function(x: Any) -> Any:
+        every_other = lax.slice(x.reshape(-1), (1,), (8,), (3,))
+        return every_other, xarr.sum(xarr.cumsum(every_other)) + x[::2, 0] - x[:, 1][::2]
+
+    agree(function, whole(3, 3))
+
+
 def test_results_that_are_arguments_or_twice_there() -> None:
     def function(x: Any, y: Any) -> Any:
         total = xarr.sum(xarr.cumsum(x) * 2) + y
