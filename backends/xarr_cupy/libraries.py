@@ -104,13 +104,14 @@ def extend_products(graph: Graph) -> Graph:
     """`graph` with what cuBLAS does beside products as parts of them.
 
     * Transposes of operands.
+    * Convolutions with windows of one element, with features last or behind the batch.
     * Roundings to the type of operands, short floats: it sums up in float32 and rounds once either way.
     """
     return OncePerGraph(_extend_products)(graph)
 
 
 def _extend_products(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-    if not any(op is ops.DotGeneral or op.runs_graphs for op in graph.op_classes):
+    if not any(op in (ops.DotGeneral, ops.Convolution) or op.runs_graphs for op in graph.op_classes):
         return graph
     uses = Counter([operand for node in graph.nodes for operand in dict.fromkeys(node.operands)])
     uses.update(graph.results)
@@ -123,6 +124,8 @@ def _extend_products(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
                 return product.rebuilt(product.operands, replace(product.op, dtype=node.dtype))
         if isinstance(node.op, ops.DotGeneral) and multiplies(node):
             return _multiply_transposed(node, operands)
+        if isinstance(node.op, ops.Convolution):
+            return _multiply_windows(node.op, *operands)
         op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
         return None if op is node.op else node.rebuilt(operands, op)
 
@@ -142,6 +145,33 @@ def _multiply_transposed(node: Node, operands: tuple[Node, ...]) -> Node | None:
         rhs = rhs.operands[0]
         op = replace(op, rhs_batching_dimensions=right[0], rhs_contracting_dimensions=right[1])
     return None if op is node.op else node.rebuilt((lhs, rhs), op)
+
+
+def _multiply_windows(op: ops.Convolution, array: Node, kernel: Node) -> Node | None:
+    """A convolution with windows of one element as a product, whose result lies as that of the convolution."""
+    outputs, features = (kernel.shape[dim] for dim in op.rhs_spec[:2])
+    batch, feature, *spatial = op.lhs_spec
+    is_point = kernel.tensor_type.size == outputs * features and op.window_strides == op.lhs_dilation
+    is_whole = all(pair == (0, 0) for pair in op.padding) and set(op.window_strides) <= {1}
+    has_groups = op.feature_group_count > 1 or op.batch_group_count > 1
+    if not (is_point and is_whole) or has_groups or op.out_spec != op.lhs_spec:
+        return None
+    shape = tuple([kernel.shape[dim] for dim in sorted(op.rhs_spec[:2])])
+    weights = Node(ops.Reshape(shape), (kernel,))
+    # Of the weights: the axis of the input features.
+    terms = sorted(op.rhs_spec[:2]).index(op.rhs_spec[1])
+    precision = op.precision[0], op.precision[1]
+    if feature == len(array.shape) - 1:
+        product = ops.DotGeneral((), (), (feature,), (terms,), op.dtype, precision)
+        made = Node(product, (array, weights))
+    elif (batch, feature, *spatial) == tuple(range(len(array.shape))):
+        # cuBLAS reads one matrix for each of the batch, which is small beside the array.
+        repeated = ops.BroadcastInDim((array.shape[batch], *shape), (1, 2))
+        product = ops.DotGeneral((0,), (batch,), (1 + terms,), (feature,), op.dtype, precision)
+        made = Node(product, (Node(repeated, (weights,)), array))
+    else:
+        return None
+    return made if multiplies(made) else None
 
 
 def _dims_below(node: Node, batching: Ints, contracting: Ints) -> tuple[Ints, Ints] | None:

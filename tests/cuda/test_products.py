@@ -99,6 +99,32 @@ def test_tiles_have_no_race(name: str, cupy: Any) -> None:
     np.asarray(xarr.jit(CASES[name][0])(*map(xarr.asarray, arrays_of(name, "int32"))))
 
 
+#: Layouts of arrays and of windows of one element, and shapes.
+POINTS = {
+    "features last": (("NHWC", "HWIO", "NHWC"), (2, 5, 6, 9), (1, 1, 9, 16)),
+    "features last, outputs first": (("NHWC", "OHWI", "NHWC"), (2, 5, 6, 9), (16, 1, 1, 9)),
+    "features behind the batch": (("NCHW", "OIHW", "NCHW"), (3, 9, 5, 6), (16, 9, 1, 1)),
+    "features first": (("CHWN", "OIHW", "CHWN"), (9, 5, 6, 3), (16, 9, 1, 1)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+@pytest.mark.parametrize("name", POINTS)
+def test_windows_of_one_element_are_products(name: str, dtype: str, cupy: Any) -> None:
+    layout, *shapes = POINTS[name]
+    rng = np.random.default_rng(0)
+    arrays = [xarr.astype(xarr.asarray(rng.integers(-9, 9, each).astype("f4")), dtype) for each in shapes]
+    for options, is_product in (({}, name != "features first"), ({"padding": ((1, 0), (0, 0))}, False)):
+        before = device(cupy).products
+        function = xarr.jit(lambda x, w, options=options: convolve(x, w, dimension_numbers=layout, **options))
+        result = np.asarray(xarr.astype(function(*arrays), "complex128"))
+        assert (device(cupy).products > before) == is_product
+        with xarr.use_backend("numpy"):
+            wanted = function(*[xarr.asarray(np.asarray(each)) for each in arrays])
+            # Sums of small integers are exact.
+            np.testing.assert_array_equal(result, np.asarray(xarr.astype(wanted, "complex128")))
+
+
 def test_padding_does_not_meet_infinity(cupy: Any) -> None:
     x, w = (each.astype(np.float32) for each in map(np.asarray, arrays_of("features first", "float32")))
     w[:, :, 0] = np.inf
