@@ -349,3 +349,13 @@ def test_large_products_stay_with_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_native(repeat(products), whole(7, 7), whole(7, 7))
     monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=7**3 - 1))
     assert not is_native(repeat(lambda i, x, y: products(i, x, y)), whole(7, 7), whole(7, 7))
+
+
+def test_a_matrix_times_a_vector_is_native_whatever_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy.compiled.plans import plan_code
+
+    def step(i: Any, x: Any, y: Any) -> Any:
+        return small(xarr.matmul(y, x)), small(y - xarr.sum(xarr.matmul(x, y)))
+
+    monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=8))
+    agree(repeat(step, 3), whole(7), whole(7, 7))
