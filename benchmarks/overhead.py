@@ -37,10 +37,12 @@ def cases() -> dict[str, dict[str, Case]]:
     shape = (4, 4)
     host, row = np.ones(shape, np.float32), np.ones(4, np.float32)
     lazy, lazy_row = xarr.asarray(host).evaluate(), xarr.asarray(row).evaluate()
+    # Small ones would be computed at once.
+    large, large_row = xarr.asarray(np.ones((512, 512))).evaluate(), xarr.asarray(np.ones(512)).evaluate()
     table: dict[str, dict[str, Case]] = {
-        "record x + y": {"xarr": lambda: lazy + lazy},
-        "record x + 1.5": {"xarr": lambda: lazy + 1.5},
-        "record x + v (broadcast)": {"xarr": lambda: lazy + lazy_row},
+        "record x + y": {"xarr": lambda: large + large},
+        "record x + 1.5": {"xarr": lambda: large + 1.5},
+        "record x + v (broadcast)": {"xarr": lambda: large + large_row},
         "add 4×4, evaluated": {"numpy": lambda: host + host, "xarr": lambda: (lazy + lazy).evaluate()},
         "add 4×4 and 4, evaluated": {
             "numpy": lambda: host + row,

@@ -193,6 +193,16 @@ def unfused() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def recorded() -> Iterator[None]:
+    """For tests of what is recorded and evaluated later: ops on small arrays are not computed at once."""
+    config = importlib.import_module("xarr.base.configuration").current
+    before = config.snapshot()
+    config.small_arrays = "lazy"
+    yield
+    config.restore(before)
+
+
 #: Of each module's generators, by its name and theirs, as the module's import left them.
 _fresh: dict[str, dict[str, Any]] = {}
 

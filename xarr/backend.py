@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from xarr.compiler.schedule import Schedule
     from xarr.ir.graph import Graph, Node
     from xarr.ir.op import Op
+    from xarr.ir.types import TensorType
 
 ENTRY_POINTS = "xarr.backends"
 
@@ -62,6 +63,17 @@ class DirectCall:
     arguments: tuple[int | None, ...]
     run: Callable[..., bool]
     holds_lock: bool = True
+
+
+@dataclass(frozen=True)
+class EagerFunction:
+    """An op as a function from the buffers of its operands to that of its result, called without a program.
+
+    is_view: whether the result may be memory of an operand.
+    """
+
+    call: Callable[..., Any]
+    is_view: bool
 
 
 def mark_failed(error: BaseException, node: Node) -> None:
@@ -141,6 +153,9 @@ class AbstractBackend(ABC):
     is_on_host: ClassVar[bool] = True
     #: Whether its arrays have strides, so that a result can be a view of an operand's memory in another order.
     has_views: ClassVar[bool] = True
+    #: Whether ops on small arrays are computed when they are recorded: then buffers are NumPy arrays of the host, and
+    #: `eager_function` says which ops.
+    computes_small_ops: ClassVar[bool] = False
     #: The number of the device that this object computes on; `at` gives those of others.
     ordinal: int = 0
 
@@ -208,6 +223,18 @@ class AbstractBackend(ABC):
 
     def direct_call(self, program: Program) -> DirectCall | None:
         """One of its programs as a single call; None if it is more than that."""
+        return None
+
+    def eager_function(
+        self, op: Op, types: Sequence[TensorType] | None, program: Callable[[], Program]
+    ) -> EagerFunction | None:
+        """One op on small arrays as a function, with the bits that a program of the op alone gives.
+
+        types: of the operands, which NumPy's rule broadcasts to one shape where their shapes differ; None where they
+        are converted first.  program: makes the program, conversions and broadcasts included.
+
+        None, for which a backend need do nothing, leaves the op recorded until a value is needed.
+        """
         return None
 
     def claim(self, buffer: Any) -> bool:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import NUMPY_LIMITS, AbstractBackend, DirectCall, Limits, Program, read_only
+from xarr.backend import NUMPY_LIMITS, AbstractBackend, DirectCall, EagerFunction, Limits, Program, read_only
 from xarr.base.progress import ProgressCallback
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_numpy import engine, memory
+from xarr_numpy import eager_functions, engine, memory
 from xarr_numpy.ops.table import TABLE
 from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import NumpyProgram, compile_program
@@ -21,6 +21,7 @@ from xarr_numpy.program import NumpyProgram, compile_program
 if TYPE_CHECKING:
     from xarr.compiler.plan.program_plan import Plan, Step
     from xarr.compiler.schedule import Schedule
+    from xarr.ir.types import TensorType
 
 
 class NumpyBackend(AbstractBackend):
@@ -31,6 +32,7 @@ class NumpyBackend(AbstractBackend):
 
     target: ClassVar[Target] = PROCESSOR
     options: ClassVar[tuple[str, ...]] = ("fusion",)
+    computes_small_ops: ClassVar[bool] = True
 
     def supports(self, op: type[Op]) -> bool:
         return op in TABLE or op in PLANNED
@@ -65,6 +67,11 @@ class NumpyBackend(AbstractBackend):
 
     def direct_call(self, program: Program) -> DirectCall | None:
         return program.direct if isinstance(program, NumpyProgram) else None
+
+    def eager_function(
+        self, op: Op, types: Sequence[TensorType] | None, program: Callable[[], Program]
+    ) -> EagerFunction | None:
+        return eager_functions.eager_function(op, types, program)
 
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
         return memory.claim(buffer)

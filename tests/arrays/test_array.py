@@ -367,6 +367,7 @@ def test_its_device_is_that_of_the_host() -> None:
     assert xarr.ones(2).device == "cpu"
 
 
+@pytest.mark.usefixtures("recorded")
 def test_what_it_is() -> None:
     x = xarr.asarray(np.zeros((2, 3), np.float32))
     assert (x.shape, x.dtype, x.ndim, x.size, x.itemsize, x.nbytes) == ((2, 3), np.float32, 2, 6, 4, 24)

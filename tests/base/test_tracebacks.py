@@ -81,6 +81,7 @@ CALLS: dict[str, tuple[Callable[[], Any], int]] = {
 
 
 @pytest.mark.implicit
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("name", CALLS)
 def test_few_frames_are_xarrs(name: str) -> None:
     call, most = CALLS[name]

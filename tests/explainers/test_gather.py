@@ -217,6 +217,7 @@ def test_long_lists_of_windows_are_cut_off() -> None:
     assert "  result[11, :] <- operand[0, 0:2]\n  and 8 more\n" in text
 
 
+@pytest.mark.usefixtures("recorded")
 def test_functions_and_arrays_not_yet_evaluated() -> None:
     x, i = xarr.asarray(np.arange(8.0).reshape(4, 2)), xarr.asarray(np.array([2, 0]))
     for shown in (

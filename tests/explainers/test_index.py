@@ -118,6 +118,7 @@ def test_pictures() -> None:
         assert text in texts
 
 
+@pytest.mark.usefixtures("recorded")
 def test_lazy_arrays_are_not_computed() -> None:
     a = xarr.asarray([1, 2, 3]) + 1
     explanation = xarr.explain_index(a, slice(1, None))

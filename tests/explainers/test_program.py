@@ -104,6 +104,7 @@ def test_a_failing_broadcast_ends_the_program(image: xarr.Array) -> None:
     assert "rows[:, None]" in str(explanation)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_nothing_is_evaluated(image: xarr.Array, bias: xarr.Array) -> None:
     pending = image + 1
     made: list[xarr.Array] = []

@@ -216,6 +216,7 @@ def test_bad_index_arrays(index: Any, text: str) -> None:
         assert isinstance(caught.value, IndexingError)
 
 
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("backend", ["numpy", "reference"])
 def test_a_bad_index_without_a_value_is_found_when_it_gets_one(backend: str) -> None:
     with xarr.use_backend(backend):

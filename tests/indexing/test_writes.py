@@ -351,6 +351,7 @@ def test_a_value_for_each_element_of_a_traced_mask_is_refused() -> None:
         xarr.jit(function)(xarr.asarray([1.0, 2.0]))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_writing_through_a_lazy_mask_computes_nothing() -> None:
     a = xarr.asarray([1.0, -2.0, 3.0])
     mask = a + 1 < 0
@@ -414,6 +415,7 @@ def test_writing_on_each_backend(index: Any, backend: str) -> None:
     assert_same(a, x)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_bad_index_without_a_value_is_found_when_writing() -> None:
     a, indices = xarr.asarray([1, 2, 3]), xarr.asarray([0, 1]) + 2
     a[indices] = 0

@@ -24,6 +24,8 @@ from xarr.ir.types import TensorType
 from xarr.runtime import evaluation, handles, pending
 from xarr_numpy.backend import NumpyBackend
 
+pytestmark = pytest.mark.usefixtures("recorded")
+
 HostArray = np.ndarray[Any, Any]
 
 

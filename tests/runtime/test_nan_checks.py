@@ -233,6 +233,7 @@ def test_each_later_read_raises_again(x: xarr.Array) -> None:
     assert_same(result, np.sqrt(np.asarray(VALUES).astype(complex)).real * [1, np.nan, 1] + 1)
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_read_in_each_thread_raises(x: xarr.Array) -> None:
     def ask(result: xarr.Array) -> str:
         with xarr.config(debug_nans=True):

@@ -299,6 +299,7 @@ FAILING: dict[str, Callable[[Array, Array], Array]] = {
 
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("program", FAILING.values(), ids=FAILING)
+@pytest.mark.usefixtures("recorded")
 def test_an_index_out_of_bounds_is_named_where_the_value_is_looked_at(
     opaque: Backend, program: Callable[[Array, Array], Array], jitted: bool
 ) -> None:

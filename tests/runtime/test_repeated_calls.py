@@ -46,6 +46,7 @@ OPERANDS = {**VALUES, "2": 2, "-0.0": -0.0, "True": True, "0.5": 0.5}
 PAIRS = [pair for pair in itertools.product(OPERANDS, repeat=2) if pair[0] in VALUES or pair[1] in VALUES]
 
 
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_a_kept_plan_gives_what_a_new_one_does(
     function: Callable[[Any, Any], Any], monkeypatch: pytest.MonkeyPatch
@@ -140,6 +141,7 @@ def test_numbers_alone_make_an_array() -> None:
         assert_same(np.asarray(xarr.add(np.float32(1.0), 2)), np.array(3.0, np.float32))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_every_node_of_a_planned_operation_names_the_line() -> None:
     x, v = of(VALUES["f32[2,3]"]), of(VALUES["s8[3]"])
     lines = []

@@ -121,6 +121,7 @@ def other_backend() -> Array:
     ],
     ids=["ndarray", "not evaluated", "f64", "shape", "number", "backend"],
 )
+@pytest.mark.usefixtures("recorded")
 def test_another_argument_is_missed(argument: Callable[[], Any]) -> None:
     (x,) = arrays(X)
     jitted = xarr.jit(lambda x: x * 2)

@@ -180,6 +180,7 @@ def repeated_graph() -> Graph:
     return xarr.lower(repeat, "f64[50]").graph
 
 
+@pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_program_of_recorded_operations_is_written_from_a_plan(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -33,12 +33,12 @@ from xarr.calls.arguments import as_device, backend_of, check_casting, check_ord
 from xarr.calls.operands import observe_product, observers
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
+from xarr.indexing.at_once import element
 from xarr.indexing.element_loops import count, count_element
-from xarr.ir.graph import Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike
+from xarr.lax.core import ArrayLike, apply
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
 from xarr.numpy_api.linear_algebra import products as linear_algebra
@@ -198,11 +198,14 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
         return materialisation.to_host(self, "tolist").tolist()
 
     def _scalar(self, wanted: str) -> Any:
-        if self.size != 1 or self.ndim:
+        number = element(self)
+        if number is None and (self.size != 1 or self.ndim):
             raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}")
-        return materialisation.to_host(self).item()
+        return materialisation.to_host(self).item() if number is None else number
 
     def __bool__(self) -> bool:
+        if (number := element(self)) is not None:
+            return bool(number)
         refuse_dynamic("bool()", self, "bool() of .any() or .all()")
         if self.size != 1:
             raise ShapeError(
@@ -360,7 +363,7 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
             check_casting("astype", casting, [self.dtype], wanted)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        return handles.wrap(Node(Convert(wanted), (self._node,)))
+        return apply(Convert(wanted), self)
 
     # --- indexing ----------------------------------------------------------------------------------------
 
@@ -377,7 +380,7 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
         if type(index) is not slice:  # which means many elements, and is asked for often
             count_element(self, index, sys._getframe(1))
         try:
-            self._show(indexing.update(self, index, value), ("set", index, value))
+            indexing.write(self, index, value)
         except XarrError as error:
             shorten(error, "")
             raise

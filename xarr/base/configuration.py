@@ -10,6 +10,7 @@
 | max_pending_bytes | XARR_MAX_PENDING_BYTES | data kept alive only by unevaluated ops | 67108864 |
 | jit_warn_compilations | XARR_JIT_WARN_COMPILATIONS | compilations of a jitted function before a warning | 20 |
 | fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
+| small_arrays | XARR_SMALL_ARRAYS | eager, lazy: whether ops on small arrays are computed when recorded | eager |
 | deterministic | XARR_DETERMINISTIC | True, False: same bits in each run on GPUs too, even if slower | True |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled code is kept on disk, in `$XARR_CACHE_DIR` | on |
 | debug | XARR_DEBUG | True, False: DroppedUpdateWarning for a statement that drops what `x.at[i].set(v)` made | False |
@@ -102,6 +103,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "max_pending_bytes": _Option(64 * 2**20, _positive),
     "jit_warn_compilations": _Option(20, _positive),
     "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
+    "small_arrays": _Option("eager", _one_of("eager", "lazy")),
     "deterministic": _Option(True, _flag),
     "kernel_cache": _Option("on", _one_of("on", "off")),
     "debug": _Option(False, _flag),
@@ -170,6 +172,7 @@ class Config:
     max_pending_bytes: int
     jit_warn_compilations: int
     fusion: str
+    small_arrays: str
     deterministic: bool
     kernel_cache: str
     debug: bool

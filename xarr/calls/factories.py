@@ -48,9 +48,10 @@ from xarr.ir.op import Op, infer_type
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
-from xarr.lax.core import ArrayLike, Steps, broadcast_step, convert_step, follow, scalar_node
+from xarr.lax.core import ArrayLike, broadcast_step, convert_step, follow, scalar_constant, scalar_node
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, wrap
+from xarr.runtime.small_ops import MOST_BYTES, Steps, compute, compute_beside_number, small_ops
 from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]
@@ -273,9 +274,15 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
             plan = None if node is None else plans.get(node.type)
             if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
                 plan, (node,) = plans.prepare(x)
+            source = caller()
+            table = None if plan.type.nbytes > MOST_BYTES else small_ops()
+            if table is not None:
+                array = compute(table, op, (node,), source, plan.steps if plan.steps[0] else (), plan)
+                if array is not None:
+                    return array
             if plan.settings is not None:
-                node = follow(plan.steps[0], node)
-            return wrap(Node(op, (node,), plan.type))
+                node = follow(plan.steps[0], node, source)
+            return wrap(Node(op, (node,), plan.type, source))
         except XarrError as error:
             shorten(error, name)
             raise
@@ -307,12 +314,23 @@ def binary(
                 or (plan.settings is not None and not config.is_in(plan.settings))
             ):
                 plan, (first, second) = plans.prepare(x1, x2)
+            source = caller()
+            table = None if observers or plan.type.nbytes > MOST_BYTES else small_ops()
+            left, right = plan.steps
+            if table is not None and (first is None or second is None) and first is not second:
+                node, number = (second, x1) if first is None else (first, x2)
+                constant, steps = scalar_constant(number, plan.dtype), plan.steps
+                array = compute_beside_number(table, op, node, constant, first is None, source, steps, plan)
+                if array is not None:
+                    return array
             if first is None:
                 first = scalar_node(x1, plan.dtype)
             if second is None:
                 second = scalar_node(x2, plan.dtype)
-            source = caller()
-            left, right = plan.steps
+            if table is not None:
+                array = compute(table, op, (first, second), source, plan.steps if left or right else (), plan)
+                if array is not None:
+                    return array
             if left:
                 first = follow(left, first, source)
             if right:
@@ -336,7 +354,11 @@ def comparison(name: str, direction: str, summary: str) -> BinaryFunction:
             return with_options(ufunc, (x1, x2), out, options)
         try:
             first, second = getattr(x1, "_node", None), getattr(x2, "_node", None)
-            if first is None or second is None or first.type is not second.type:
+            # Any number can be compared with floats.
+            is_usual = (
+                second is None and first is not None and type(x2) in (int, float) and first.dtype.kind == "f"
+            )
+            if not is_usual and (first is None or second is None or first.type is not second.type):
                 outcome = _compare_out_of_range(x1, x2, direction)
                 if outcome is not None:
                     return lax.full_like(as_array(x2 if is_weak(x1) else x1), outcome, PREDICATE)

@@ -24,6 +24,9 @@ class Target:
     #: loop, a branch or a call runs; and 1 for programs that run often, as under `jit`.
     min_work: int = 2**22
     min_loop_work: int = 2**16
+    #: Bytes of an array up to which an op outside of functions is computed when it is recorded (`runtime.small_ops`):
+    #: as many as `cache_bytes`, so that the next op reads it from there; recording more costs more than fusing saves.
+    max_eager_bytes: int = 2**18
     #: Values of the body of a loop that becomes one native loop: it bounds the time to compile one.
     max_native_values: int = 600
     #: Steps of a program that is one function of machine code, which bound the time to compile one, and the bytes of

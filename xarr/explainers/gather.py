@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from xarr import tree
+from xarr.base.configuration import current as config
 from xarr.errors import InputError, ShapeError
 from xarr.explainers.gather_svg import render_windows
 from xarr.explainers.window_starts import block_of, placements, slice_of
@@ -196,7 +197,8 @@ def _the_node(name: str, kind: type[Gather | Scatter], what: Any) -> Node:
         raise InputError(
             f"{name}: wanted operand, indices and dimension numbers, or a function; got {what!r}"
         )
-    results = tree.flatten(what() if callable(what) else what)[0]
+    with config(small_arrays="lazy"):  # what is computed knows no more how
+        results = tree.flatten(what() if callable(what) else what)[0]
     nodes = [result._node for result in results if isinstance(result, Handle)]
     matches: list[Node] = [node for node in postorder(nodes) if isinstance(node.op, kind)]
     if len(matches) != 1:

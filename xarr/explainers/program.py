@@ -9,6 +9,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
+from xarr.base.configuration import current as config
 from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, as_array, watching
 from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
@@ -103,7 +104,8 @@ def explain(
     error: BroadcastError | None = None
     with watching(lambda broadcast: _note(steps, broadcast)):
         try:
-            function(*arguments)
+            with config(small_arrays="lazy"):  # nothing is computed
+                function(*arguments)
         except BroadcastError as raised:
             error = raised
             explanation = getattr(raised, "explanation", None)

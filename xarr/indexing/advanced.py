@@ -21,7 +21,7 @@ from xarr.indexing.basic import write_region
 from xarr.indexing.bounds import Mode, bring_host_into_bounds, bring_into_bounds
 from xarr.indexing.index_plan import IndexPlan
 from xarr.indexing.items import IndexArray, Mask
-from xarr.ir.graph import Node, parameter
+from xarr.ir.graph import parameter
 from xarr.ir.op import Op
 from xarr.ir.ops import Gather
 from xarr.ir.source import here
@@ -30,6 +30,7 @@ from xarr.lax.core import ArrayLike, broadcast_node, put, scalar_node
 from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, default_fill
 from xarr.runtime.handles import wrap
 from xarr.runtime.materialisation import to_host
+from xarr.runtime.small_ops import apply_op
 
 if TYPE_CHECKING:
     from xarr.ir.device import Device
@@ -211,7 +212,7 @@ class SelectedWindows:
             )  # fmt: skip
         types = folded._node.tensor_type, indices._node.tensor_type
         op, type = _gather(self.offsets, self.axes, self.sizes, vector_dim, *types)
-        return wrap(Node(op, (folded._node, indices._node), type))
+        return apply_op(op, (folded._node, indices._node), type)
 
     def write(self, folded: Array, values: Array, combine: Combine | None, mode: Mode) -> Array:
         """The folded region with `values` in the windows or combined with them.
@@ -231,7 +232,7 @@ class SelectedWindows:
             return _scatter_windows(arrays, numbers, vector_dim, combine)
         nodes = tuple([array._node for array in arrays])
         op, type = _scatter(numbers, vector_dim, combine, *[node.tensor_type for node in nodes])
-        return wrap(Node(op, nodes, type))
+        return apply_op(op, nodes, type)
 
 
 @lru_cache(maxsize=4096)

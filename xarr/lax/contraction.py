@@ -12,9 +12,8 @@ from xarr.base.typing import Array
 from xarr.dtypes import canonical
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.lax.core import ArrayLike, integers, operands
-from xarr.runtime.handles import wrap
+from xarr.runtime.small_ops import apply_op
 
 #: ((lhs contracting, rhs contracting), (lhs batch, rhs batch))
 DotDimensionNumbers: TypeAlias = tuple[
@@ -94,7 +93,7 @@ def dot_general(
         dtype=dtype,
         precision=precisions("dot_general", precision),
     )
-    return wrap(Node(op, (left, right)))
+    return apply_op(op, (left, right))
 
 
 def _pairs(numbers: Any) -> tuple[Any, Any]:

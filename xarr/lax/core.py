@@ -23,13 +23,11 @@ from xarr.ir.ops import BroadcastInDim, Constant, Convert
 from xarr.ir.types import TensorType
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
+from xarr.runtime.small_ops import Steps, apply_op
 from xarr.runtime.trace_stack import recording
 
 #: What can stand for an array: an Array, a NumPy array, a number, or nested sequences of numbers.
 ArrayLike: TypeAlias = Any
-
-#: Ops of one operand to apply one after the other, each with the type that it gives.
-Steps: TypeAlias = tuple[tuple[Op, TensorType], ...]
 
 #: What the functions of two operands that are one operation each apply.
 BINARY: Final[dict[object, Op]] = {}
@@ -117,8 +115,7 @@ def _weak_node(name: str, value: Any, dtype: np.dtype[Any]) -> Node:
 
 def apply(op: Op, *values: ArrayLike) -> Array:
     """The Array of `op` over the arguments, which must already have the right shapes."""
-    nodes = operands(op.lax_name, *values)
-    return wrap(Node(op, nodes))
+    return apply_op(op, operands(op.lax_name, *values))
 
 
 def broadcast_node(node: Node, shape: tuple[int, ...], dimensions: tuple[int, ...]) -> Node:
@@ -158,13 +155,17 @@ _LARGE: Final = 2**64
 
 def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
+    op = scalar_constant(value, dtype)
+    return Node(op, (), op.type)
+
+
+def scalar_constant(value: complex, dtype: np.dtype[Any]) -> Constant:
+    """The op of `scalar_node`."""
     kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     if kind is int and not -_LARGE < value < _LARGE:  # type: ignore[operator]
-        op = Constant.of(scalar(value, dtype))
-        return Node(op, (), op.type)
+        return Constant.of(scalar(value, dtype))
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
-    op = _scalar_constant(repr(kind(value)), kind, dtype)
-    return Node(op, (), op.type)
+    return _scalar_constant(repr(kind(value)), kind, dtype)
 
 
 @lru_cache(maxsize=4096)

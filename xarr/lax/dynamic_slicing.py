@@ -19,6 +19,7 @@ from xarr.lax.dynamic_sizes import get_dimension_size
 from xarr.lax.elementwise import add, convert_element_type, lt, select
 from xarr.lax.movement import expand_dims, index_in_dim, squeeze
 from xarr.runtime.handles import Handle, wrap
+from xarr.runtime.small_ops import apply_op
 from xarr.shapes import normalize_axis
 
 
@@ -42,7 +43,7 @@ def dynamic_slice(
     (node,) = operands("dynamic_slice", operand)
     starts = _start_nodes("dynamic_slice", node, start_indices, allow_negative_indices)
     op = ops.DynamicSlice(integers("dynamic_slice", "slice_sizes", slice_sizes))
-    return wrap(Node(op, (node, *starts)))
+    return apply_op(op, (node, *starts))
 
 
 @names_errors
@@ -64,7 +65,7 @@ def dynamic_update_slice(
     node, new = operands("dynamic_update_slice", operand, update)
     starts = _start_nodes("dynamic_update_slice", node, start_indices, allow_negative_indices)
     op = ops.DynamicUpdateSlice()
-    return wrap(Node(op, (node, new, *starts)))
+    return apply_op(op, (node, new, *starts))
 
 
 def _start_nodes(

@@ -57,6 +57,7 @@ from xarr.lax.core import (
     scalar_node,
 )
 from xarr.runtime.handles import Handle, weak_kind, wrap
+from xarr.runtime.small_ops import apply_op
 
 __all__ = [
     "RoundingMethod",
@@ -172,7 +173,7 @@ def _binary(op: Op) -> BinaryFunction:
             lhs, rhs = operands(op.lax_name, x, y)
             if lhs.type is not rhs.type or broadcast_dimensions is not None:
                 lhs, rhs = _align(op, lhs, rhs, broadcast_dimensions)
-            return wrap(Node(op, (lhs, rhs)))
+            return apply_op(op, (lhs, rhs))
         except XarrError as error:
             shorten(error, op.lax_name)
             raise
@@ -496,7 +497,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     yes, no = operands("select", on_true, on_false)
     if condition.shape == () and yes.shape != ():
         condition = broadcast_node(condition, yes.shape, ())
-    return wrap(Node(ops.Select(), (condition, yes, no)))
+    return apply_op(ops.Select(), (condition, yes, no))
 
 
 @names_errors
@@ -532,4 +533,4 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """
     operand, low, high = operands("clamp", x, min, max)
     bounds = [broadcast_node(b, operand.shape, ()) if b.shape == () else b for b in (low, high)]
-    return wrap(Node(ops.Clamp(), (bounds[0], operand, bounds[1])))
+    return apply_op(ops.Clamp(), (bounds[0], operand, bounds[1]))

@@ -38,6 +38,7 @@ from xarr.lax.movement import broadcast_in_dim
 from xarr.lax.reduction import reduce_and
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
+from xarr.runtime.small_ops import apply_op
 from xarr.shapes import check_sizes
 from xarr.tree import Structure
 
@@ -174,7 +175,7 @@ def gather(
     op = ops.Gather(
         offset, collapsed, batching, own_batching, index_map, vector_dim, sizes, bool(indices_are_sorted)
     )
-    result = wrap(Node(op, (node, indices)))
+    result = apply_op(op, (node, indices))
     if mode is None or GatherScatterMode.from_any(mode) is not GatherScatterMode.FILL_OR_DROP:
         return result
     refuse_dynamic(

@@ -31,6 +31,7 @@ from xarr.lax.core import ArrayLike, integer, integers, operands
 from xarr.lax.dynamic_sizes import refuse_empty
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
+from xarr.runtime.small_ops import apply_op
 from xarr.shapes import normalize_axis
 from xarr.tree import Structure
 
@@ -102,7 +103,7 @@ def _reduce_by(name: str, op: ops.Binary, operand: ArrayLike, axes: Sequence[int
         value = complex(value.real)  # what XLA gives for no elements; no complex number is beyond it
     start = constant(value, node.dtype)
     reduction = ops.Reduce(integers(name, "axes", axes), combiner(op, node.dtype))
-    return wrap(Node(reduction, (node, start)))
+    return apply_op(reduction, (node, start))
 
 
 def _refuse_bool(name: str, operand: ArrayLike, instead: str) -> None:

@@ -90,6 +90,8 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         return ()
     first = index_in_dim(x, 0, along, keepdims=False)
     squeezed, location = first._node, caller()
+    if not squeezed.operands:  # computed at once, as the others will be
+        return first, *[index_in_dim(x, k, along, keepdims=False) for k in range(1, node.shape[along])]
     # The others have the same types, which need not be inferred again.
     parts = _parts(node, along, squeezed.operands[0].type, location)
     return first, *[wrap(Node(squeezed.op, (part,), squeezed.type, location)) for part in parts]

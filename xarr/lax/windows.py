@@ -27,6 +27,7 @@ from xarr.lax.dynamic_sizes import refuse_named_padding
 from xarr.lax.reduction import combiner_graph, initial_value, with_initial
 from xarr.lax.tracing import record_scalar, results_of, tuple_of
 from xarr.runtime.handles import wrap
+from xarr.runtime.small_ops import apply_op
 from xarr.shapes import normalize_axis
 
 DType = np.dtype[Any]
@@ -315,4 +316,4 @@ def _running(
     sizes = tuple(size if axis == dim else 1 for axis in range(rank))
     padding = tuple(pair if axis == dim else (0, 0) for axis in range(rank))
     start = constant(neutral, node.dtype)
-    return wrap(Node(ops.ReduceWindow(sizes, ones, ones, ones, padding, graph), (node, start)))
+    return apply_op(ops.ReduceWindow(sizes, ones, ones, ones, padding, graph), (node, start))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from xarr import backend as backends
@@ -20,7 +20,7 @@ from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import TracedValueError, ValueRangeError, XarrError
 from xarr.ir.device import Device, join_devices
-from xarr.ir.graph import Donated, Node, data
+from xarr.ir.graph import Data, Donated, Leaf, Node, data, data_of
 from xarr.ir.types import TensorType
 from xarr.runtime import view_tracking
 from xarr.runtime.check_flags import read, unread
@@ -254,6 +254,47 @@ def wrap(node: Node) -> Array:
     array = _new(_array_class)
     Handle.__init__(array, node)
     return array  # type: ignore[return-value]
+
+
+def wrap_leaf(
+    op: Data,
+    type: TensorType,
+    value: Any,
+    device: Device,
+    exposed: bool,
+    location: tuple[CodeType, int] | None,
+) -> Array:
+    """An Array that shows a new leaf with a value, outside of functions that are recorded.
+
+    op: that of values of `type`; location: the line that made it; others as in `data`.
+    """
+    leaf = _new(Leaf)
+    leaf.op = op
+    leaf.type = type
+    leaf.value = value
+    leaf.device = device
+    leaf.exposed = exposed
+    leaf.handles = 1
+    leaf._location = location
+    array = _new(_array_class)
+    array._node = leaf
+    array._part = None
+    return array  # type: ignore[return-value]
+
+
+def show_leaf(array: Handle, value: Any, device: Device, location: tuple[CodeType, int] | None) -> None:
+    """Make `array` show a new leaf of its type with a value that nothing else sees, outside of functions."""
+    node = array._node
+    leaf = _new(Leaf)
+    leaf.op = data_of(node.type)
+    leaf.type = node.type
+    leaf.value = value
+    leaf.device = device
+    leaf.exposed = False
+    leaf.handles = 1
+    leaf._location = location
+    array._node = leaf
+    release(node)
 
 
 def common_device(values: Iterable[object]) -> Device | None:

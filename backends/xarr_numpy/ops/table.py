@@ -173,8 +173,11 @@ def _numpy_call(op: type[ops.Elementwise], name: str) -> Writer:
     return elementwise(f"np.{name}({operands})")
 
 
+#: The rows of operations that one function of NumPy's is.
+_NUMPY_CALLS: Final[Rows] = {op: _numpy_call(op, name) for op, name in numpy_functions().items()}
+
 TABLE: Final[Rows] = {
-    **{op: _numpy_call(op, name) for op, name in numpy_functions().items()},
+    **_NUMPY_CALLS,
     **{op: _by_parts for op in regular_ops() if op.has_formula},
     # creation
     ops.Iota: _iota,
@@ -230,6 +233,11 @@ TABLE: Final[Rows] = {
     **ciphers.ROWS,
     **linear_algebra.ROWS,
     **factorisations.ROWS,
+}
+
+#: The functions of NumPy's that operations are whatever their operands, which have one shape.
+NUMPY_FUNCTIONS: Final[dict[type[ops.Elementwise], np.ufunc]] = {
+    op: getattr(np, name) for op, name in numpy_functions().items() if TABLE[op] is _NUMPY_CALLS[op]
 }
 
 #: What the written expressions can call.

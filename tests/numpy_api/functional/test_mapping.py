@@ -23,6 +23,7 @@ def values(value):
     return np.asarray(value).tolist()
 
 
+@pytest.mark.usefixtures("recorded")
 def test_a_recorded_function_is_called_once_and_runs_on_whole_arrays():
     shapes = []
 

@@ -1,0 +1,322 @@
+"""Ops on small arrays that are computed when they are recorded, and elements read and written in memory."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import xarr
+from xarr.errors import XarrError
+from xarr.runtime import small_ops
+
+pytestmark = pytest.mark.usefixtures("on_numpy", "eager")
+
+DTYPES = (
+    *(bool, np.int8, np.uint8, np.int32, np.int64, np.uint64),
+    *(np.float16, np.float32, np.float64, np.complex64, np.complex128),
+    *(ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.int4),
+)
+SHAPES = ((), (1,), (4,), (3, 4), (3, 1), (0, 4), (2, 3, 4))
+SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e30)
+BINARY = (
+    *("add", "subtract", "multiply", "divide", "maximum", "minimum", "power", "remainder", "floor_divide"),
+    *("arctan2", "less", "equal", "greater_equal", "logical_and", "bitwise_xor", "hypot", "copysign"),
+)
+UNARY = (
+    *("negative", "abs", "sqrt", "exp", "sin", "log1p", "sign", "floor", "isnan", "square", "reciprocal"),
+    *("conj", "logical_not", "invert", "tanh"),
+)
+REDUCTIONS = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "cumsum", "var")
+INDICES: tuple[Any, ...] = (
+    *(
+        0,
+        -1,
+        slice(1, None),
+        slice(None, None, -1),
+        slice(None, None, 2),
+        ...,
+        None,
+        (0, 0),
+        (-1, slice(None)),
+    ),
+    *(
+        (slice(None), 1),
+        (..., 0),
+        (slice(0, 1), slice(1, 3)),
+        [0, 1],
+        np.array([True, False, True]),
+        7,
+        (1, 9),
+    ),
+    *(slice(2, 1), (None, 0), np.int64(1), (slice(None, None, 2), None, slice(None, None, -2))),
+)
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Whatever the run is about: with compiled groups alone nothing is computed at once."""
+    with xarr.config(fusion="auto", small_arrays="eager"):
+        yield
+
+
+def draw_array(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    dtype = np.dtype(DTYPES[rng.integers(len(DTYPES))])
+    values = rng.normal(size=shape) * 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if dtype.kind in "fc" and rng.random() < 0.3:
+            values = np.where(rng.random(shape) < 0.2, rng.choice(SPECIAL), values)
+        return np.asarray(abs(values) if dtype.kind == "u" else values).astype(dtype)
+
+
+def run_random_program(seed: int) -> list[str]:
+    """The results of a program, one after the other, as text of their bits; of steps that are refused the errors."""
+    rng = np.random.default_rng(seed)
+    arrays = [xarr.asarray(draw_array(rng, SHAPES[rng.integers(len(SHAPES))])) for _ in range(4)]
+    seen = []
+    for _ in range(14):
+        step = STEPS[rng.integers(len(STEPS))]
+        try:
+            result = step(rng, arrays)
+        except (XarrError, IndexError, TypeError, ValueError) as error:
+            seen.append(f"{type(error).__name__}: {error}")
+            continue
+        if result is not None:
+            arrays[rng.integers(len(arrays))] = result
+    return seen + [bits(array) for array in arrays]
+
+
+def bits(array: xarr.Array) -> str:
+    try:
+        host = np.asarray(array)
+    except XarrError as error:
+        return f"{type(error).__name__}: {error}"
+    nan = host != host
+    shown = np.where(nan, np.zeros((), host.dtype), host)
+    return f"{host.dtype} {host.shape} {nan.tolist()} {shown.tobytes().hex()}"
+
+
+def pick(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    return arrays[rng.integers(len(arrays))]
+
+
+def number(rng: np.random.Generator) -> Any:
+    return (2, -3, 0.5, -0.0, True, 1.5 + 2j, 1000, float("nan"))[rng.integers(8)]
+
+
+def binary(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    function = getattr(xarr, BINARY[rng.integers(len(BINARY))])
+    x = pick(rng, arrays)
+    y = pick(rng, arrays) if rng.random() < 0.6 else number(rng)
+    return function(x, y) if rng.random() < 0.7 else function(y, x)
+
+
+def unary(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    return getattr(xarr, UNARY[rng.integers(len(UNARY))])(pick(rng, arrays))
+
+
+def reduction(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    x = pick(rng, arrays)
+    axis = None if rng.random() < 0.4 or not x.ndim else int(rng.integers(x.ndim))
+    return getattr(xarr, REDUCTIONS[rng.integers(len(REDUCTIONS))])(x, axis=axis)
+
+
+def move(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    x = pick(rng, arrays)
+    return (
+        lambda: x.T,
+        lambda: x.reshape(-1),
+        lambda: xarr.flip(x),
+        lambda: xarr.concatenate([x, x]),
+        lambda: xarr.where(x > 0, x, 0),
+        lambda: xarr.where(x == pick(rng, arrays), x, pick(rng, arrays)),
+        lambda: x.astype(DTYPES[rng.integers(len(DTYPES))]),
+        lambda: x @ x.T,
+        lambda: xarr.broadcast_to(x, (2, *x.shape)),
+    )[rng.integers(9)]()
+
+
+def read(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    part: xarr.Array = pick(rng, arrays)[INDICES[rng.integers(len(INDICES))]]
+    return part
+
+
+def write(rng: np.random.Generator, arrays: list[xarr.Array]) -> None:
+    x = pick(rng, arrays)
+    x[INDICES[rng.integers(len(INDICES))]] = number(rng) if rng.random() < 0.5 else pick(rng, arrays)
+
+
+def change(rng: np.random.Generator, arrays: list[xarr.Array]) -> None:
+    x = pick(rng, arrays)
+    if rng.random() < 0.5:
+        x += pick(rng, arrays)
+    else:
+        x[INDICES[rng.integers(len(INDICES))]] *= 2
+
+
+def look(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
+    """A number that Python reads, and a value that comes of it."""
+    x = pick(rng, arrays).reshape(-1)[0]
+    return pick(rng, arrays) * (2 if x == x and bool(x) else 3)
+
+
+STEPS: tuple[Callable[..., Any], ...] = (
+    *(binary, binary, unary, reduction, move, read, read, write, write, write, change, look),
+)
+
+
+@pytest.fixture
+def silent() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.mark.implicit
+@pytest.mark.usefixtures("silent")
+@pytest.mark.parametrize("block", range(8))
+def test_random_programs_give_the_bits_and_errors_of_recorded_ones(block: int) -> None:
+    for seed in range(40 * block, 40 * block + 40):
+        at_once = run_random_program(seed)
+        with xarr.config(small_arrays="lazy"):
+            assert run_random_program(seed) == at_once, f"seed {seed}"
+
+
+def test_what_is_computed_at_once_and_what_is_recorded() -> None:
+    x = xarr.asarray(np.arange(12.0).reshape(3, 4))
+    for result in (x + x, x + 1, x > 2, -x, x[1], x[1, 2], x.T, x.sum(), x @ x.T, xarr.where(x > 1, x, 0)):
+        assert result.is_evaluated
+    constant = xarr.zeros(3) + 1
+    assert not constant.is_evaluated, "functions that are recorded later compute it inside"
+    assert (x[:, 0] + constant).is_evaluated
+    assert not constant.is_evaluated
+    large = xarr.asarray(np.zeros(2**16))
+    assert not (large + 1).is_evaluated
+    assert not (large[1:] + x[0, 0]).is_evaluated
+    assert large[7].is_evaluated and large[:5].is_evaluated
+    assert not large[::2].is_evaluated, "a view would keep the memory"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"small_arrays": "lazy"}, {"debug_nans": True}, {"debug_overflow": True}, {"fusion": "compiled"}],
+    ids=str,
+)
+def test_settings_that_have_everything_recorded(settings: dict[str, Any]) -> None:
+    x = xarr.asarray([1.0, 2.0])
+    with xarr.config(**settings):
+        y = x + 1
+        assert not y.is_evaluated and not x[0].is_evaluated
+        x[0] = 3
+        assert not x.is_evaluated
+    assert (xarr.asarray([1.0]) + 1).is_evaluated
+
+
+def test_nothing_is_computed_while_a_function_is_recorded() -> None:
+    outside = xarr.asarray([1.0, 2.0])
+    made = []
+
+    @xarr.jit
+    def function(x: xarr.Array) -> xarr.Array:
+        made.append(outside + 1)
+        assert not made[-1].is_evaluated and not outside[0].is_evaluated
+        return x * made[-1]
+
+    assert function(outside).tolist() == [2.0, 6.0]
+
+
+def test_a_write_in_place_is_seen_by_nobody_else() -> None:
+    x = xarr.asarray(np.zeros((40, 40)))
+    x[0, 0] = 1  # memory of its own from now on
+    address = x._node.value.ctypes.data
+    x[1, 1] = 2
+    assert x._node.value.ctypes.data == address
+    others = [
+        x.copy(),
+        x[:],
+        x[1],
+        x.T,
+        x.reshape(-1),
+        xarr.asarray(x),
+        np.asarray(x),
+        x + 0,
+        np.from_dlpack(x),
+    ]
+    before = [np.array(other) for other in others]
+    pending = xarr.asarray(np.ones(2**16)).reshape(-1)[:1600].reshape(40, 40) * x
+    wanted = np.array(x)
+    x[1, 1] = 5
+    x[0] = 7
+    for other, value in zip(others, before, strict=True):
+        if other is not others[5]:  # which is x itself
+            np.testing.assert_array_equal(np.asarray(other), value)
+    np.testing.assert_array_equal(np.asarray(pending), wanted)
+    assert x[0, 3] == 7 and x[1, 1] == 5
+
+
+def test_memory_of_others_is_not_written_to() -> None:
+    host = np.zeros(4)
+    x = xarr.from_dlpack(host)
+    x[0] = 1
+    assert host.tolist() == [0, 0, 0, 0] and x.tolist() == [1, 0, 0, 0]
+    step = xarr.jit(lambda a: a)
+    y = step(x)
+    x[1] = 2
+    assert y.tolist() == [1, 0, 0, 0]
+
+
+def test_values_of_other_kinds_are_refused_as_before() -> None:
+    x = xarr.asarray(np.zeros(3, np.int8))
+    for index, value, error in (
+        (0, 1000, xarr.errors.ValueRangeError),
+        (0, float("nan"), xarr.errors.ValueRangeError),
+        (0, 1j, xarr.errors.DTypeError),
+        (3, 1, IndexError),
+        ((0, 0), 1, IndexError),
+        (0, [1, 2], xarr.errors.BroadcastError),
+    ):
+        with pytest.raises(error) as at_once:
+            x[index] = value
+        with xarr.config(small_arrays="lazy"), pytest.raises(error) as recorded:
+            x[index] = value
+        assert str(at_once.value) == str(recorded.value)
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_errors_name_the_line_that_made_an_array() -> None:
+    x = xarr.asarray([1.0, 2.0])
+    y = x + 1
+    with pytest.raises(xarr.errors.TracedValueError, match=r"y = x \+ 1"):
+        xarr.jit(lambda a: y.fill(0) or a)(x)
+
+
+def test_a_thousand_writes_and_reads_keep_no_memory() -> None:
+    x = xarr.asarray(np.zeros(2000))
+
+    def sweep() -> None:
+        for k in range(1000):
+            x[k] = x[k + 1] + 1.0
+
+    sweep()
+    gc.collect()
+    tracemalloc.start()
+    sweep()
+    used, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert used < 20_000 and peak < 60_000
+    assert x[0] == 2.0
+
+
+def test_the_functions_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_ops, "_FUNCTIONS_KEPT", 8)
+    x = xarr.asarray(np.arange(40.0))
+    for size in range(2, 30):
+        assert (x[:size].reshape(1, size) + 1).shape == (1, size)
+    assert all(len(table) <= 8 for table in small_ops._tables.values())

@@ -1,0 +1,289 @@
+"""Ops on small arrays with values, computed when they are recorded.
+
+The rule: an op is computed at once if
+
+* one of its operands has a value, and each of the others too or by a short chain of such ops, all on one device, whose
+  backend has a function for it (`AbstractBackend.eager_function`); NumPy's backend has, others record,
+* neither an operand nor the result is larger than `Target.max_eager_bytes`, and a kind of `_OPS`: one that never fails,
+  without effects, and that takes about as long as its arrays are large,
+* no function is being recorded in any thread, no check of every op is asked for (`config.debug_nans`,
+  `config.debug_overflow`), `config.fusion` is not "compiled", and `config.small_arrays` is "eager".
+
+The result is what evaluation would give later, bit for bit as long as no group of ops would have been compiled, and a
+leaf with the line that made it.  Ops on larger arrays stay recorded and are fused; so do ops on constants alone, which
+functions that are recorded later compute inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
+
+from xarr.base.configuration import current as config
+from xarr.base.typing import Array
+from xarr.compiler.pipeline import make_program
+from xarr.compiler.target import Target
+from xarr.errors import XarrError
+from xarr.ir import ops
+from xarr.ir.device import Device
+from xarr.ir.graph import Graph, Node, data_of, parameter
+from xarr.ir.op import Op, infer_type
+from xarr.ir.ops.elementwise import Elementwise
+from xarr.ir.source import caller
+from xarr.ir.types import TensorType, Type
+from xarr.runtime.check_flags import unread
+from xarr.runtime.handles import wrap, wrap_leaf
+from xarr.runtime.trace_stack import recording
+
+#: Ops of one operand to apply one after the other, each with the type that it gives.
+Steps: TypeAlias = tuple[tuple[Op, TensorType], ...]
+
+#: The kinds of ops that are computed at once.
+_OPS: Final = (
+    *(Elementwise, ops.Select, ops.Clamp, ops.Convert, ops.BitcastConvert, ops.ReducePrecision),
+    *(
+        ops.BroadcastInDim,
+        ops.Concatenate,
+        ops.Iota,
+        ops.Pad,
+        ops.Reshape,
+        ops.Reverse,
+        ops.Slice,
+        ops.Transpose,
+    ),
+    *(ops.DynamicSlice, ops.DynamicUpdateSlice, ops.Gather, ops.Scatter),
+    *(ops.DotGeneral, ops.Reduce, ops.ReduceWindow, ops.Sort),
+)
+#: Bytes of a result that is too large on every backend: those of a target are no more.
+MOST_BYTES: Final = Target.max_eager_bytes
+#: Functions that are kept.
+_FUNCTIONS_KEPT: Final = 4096
+#: Ops of the longest chain without a value that is computed when an op beside it is.
+_DEEPEST: Final = 8
+#: Bytes from which NumPy lets other threads run while it computes.
+_MIN_SHARED_BYTES: Final = 2**10
+
+
+class SmallOp:
+    """An op on operands of some types: its function, the type of its result, and whether that may be a view."""
+
+    __slots__ = ("call", "is_shared", "is_view", "op", "type")
+
+    def __init__(self, call: Callable[..., Any], type: TensorType, is_view: bool, is_shared: bool) -> None:
+        self.call, self.type, self.is_view, self.is_shared = call, type, is_view, is_shared
+        self.op = data_of(type)
+
+
+#: By the op, the types of its operands and the device: what computes it, None for an op that is recorded.
+SmallOps = dict[tuple[Any, ...], SmallOp | None]
+
+#: The values of nodes that are made of constants alone, each with its device.
+_constants: Final[WeakKeyDictionary[Node, tuple[Device, Any]]] = WeakKeyDictionary()
+_tables: Final[dict[str, SmallOps]] = {"auto": {}, "off": {}}
+#: The settings by identity, and the functions in force under them.
+_known: tuple[tuple[object, object], SmallOps | None] = ((None, None), None)
+
+
+def small_ops() -> SmallOps | None:
+    """The functions of ops that are computed at once under the settings in force; None if ops are recorded."""
+    if recording or unread:
+        return None
+    state, table = _known
+    return table if config.is_in(state) else _look_up()
+
+
+def _look_up() -> SmallOps | None:
+    global _known
+    state = config.state()
+    settings = config.now()
+    is_eager = settings["small_arrays"] == "eager" and not config.debugging()
+    table = _tables.get(settings["fusion"]) if is_eager else None
+    _known = state, table
+    return table
+
+
+def apply_op(
+    op: Op, operands: tuple[Node, ...], type: Type | None = None, location: tuple[CodeType, int] | None = None
+) -> Array:
+    """An Array of `op` over `operands`: with its value if the rule says so, else it shows a new node.
+
+    Arguments and errors as those of `Node`.
+    """
+    table = small_ops()
+    if table is not None:
+        array = compute(table, op, operands, location)
+        if array is not None:
+            return array
+    return wrap(Node(op, operands, type, location or caller()))
+
+
+def compute(
+    table: SmallOps,
+    op: Op,
+    operands: tuple[Node, ...],
+    location: tuple[CodeType, int] | None = None,
+    steps: tuple[Steps, ...] = (),
+    steps_key: object = None,
+) -> Array | None:
+    """An Array with the value of `op` over `operands`; None if the op is to be recorded.
+
+    steps: what is applied to each operand first, conversions and broadcasts by NumPy's rule; steps_key: stands for the
+    op, the steps and the types of the operands in keys.
+    """
+    device: Device | None = None
+    for node in operands:
+        own = node.device
+        if own is not device and own is not None:
+            if device is not None and own.committed is not device.committed:
+                return None
+            device = own if device is None else own.committed
+    if device is None:
+        return None
+    values, has_value = [], False
+    for node in operands:
+        value = node.value
+        if value is not None:
+            has_value = True
+        elif (value := pending_value(table, node, device)) is None:
+            return None
+        elif node.value is not None:
+            has_value = True
+        values.append(value)
+    if not has_value:
+        return None
+    committed = device.committed
+    key = (steps_key, committed) if steps else (op, committed, *[node.type for node in operands])
+    try:
+        small = table[key]
+    except KeyError:
+        small = _keep(table, key, op, tuple([node.type for node in operands]), device, steps)
+    if small is None:
+        return None
+    value = _call_as_reader(small, operands, values) if small.is_shared else small.call(*values)
+    if small.is_view:
+        for node in operands:
+            node.exposed = True
+    return wrap_leaf(small.op, small.type, value, device, small.is_view, location or caller())
+
+
+def compute_beside_number(
+    table: SmallOps,
+    op: Op,
+    node: Node,
+    number: ops.Constant,
+    is_first: bool,
+    location: tuple[CodeType, int] | None,
+    steps: tuple[Steps, ...],
+    steps_key: object,
+) -> Array | None:
+    """As `compute`, for a value and a constant without dimensions, before it or after it."""
+    value, device = node.value, node.device
+    if value is None or device is None:
+        return None
+    key = (steps_key, device.committed)
+    try:
+        small = table[key]
+    except KeyError:
+        types = (number.type, node.type) if is_first else (node.type, number.type)
+        small = _keep(table, key, op, types, device, steps)
+    if small is None:
+        return None
+    node.handles += 1  # so that nobody writes over it meanwhile
+    try:
+        result = small.call(number.array, value) if is_first else small.call(value, number.array)
+    finally:
+        node.handles -= 1
+    if small.is_view:
+        node.exposed = True
+    return wrap_leaf(small.op, small.type, result, device, small.is_view, location)
+
+
+def _call_as_reader(small: SmallOp, operands: tuple[Node, ...], values: list[Any]) -> Any:
+    """Call while nobody writes over the operands: another thread may run meanwhile."""
+    for node in operands:
+        node.handles += 1
+    try:
+        return small.call(*values)
+    finally:
+        for node in operands:
+            node.handles -= 1
+
+
+def pending_value(table: SmallOps, node: Node, device: Device) -> Any:
+    """The value on `device` of a node that has none yet, computed now; None if it is not a short chain of small ops.
+
+    A node made of constants alone stays as it is, since functions that are recorded later compute it inside; its value
+    is not to be written to.
+    """
+    op = node.op
+    if type(op) is ops.Constant and not op.type.shape:
+        return op.array
+    if node.traced or node.depth > _DEEPEST:
+        return None
+    owner, value = _constants.get(node, (None, None))
+    if owner is device.committed:
+        return value
+    values = []
+    for operand in node.operands:
+        value = operand.value
+        if value is None:
+            value = pending_value(table, operand, device)
+            if value is None:
+                return None
+        values.append(value)
+    types = tuple([operand.type for operand in node.operands])
+    key = (op, device.committed, *types)
+    small = table[key] if key in table else _keep(table, key, op, types, device)
+    if small is None:
+        return None
+    value = small.call(*values)
+    if any([operand.value is not None for operand in node.operands]):
+        node.settle(value, device.committed, small.is_view)
+    else:
+        _constants[node] = device.committed, value
+    return value
+
+
+def _keep(
+    table: SmallOps,
+    key: tuple[Any, ...],
+    op: Op,
+    types: tuple[Type, ...],
+    device: Device,
+    steps: tuple[Steps, ...] = (),
+) -> SmallOp | None:
+    small = _small_op(op, types, device, steps)
+    if len(table) >= _FUNCTIONS_KEPT:
+        table.clear()
+    table[key] = small
+    return small
+
+
+def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Steps, ...]) -> SmallOp | None:
+    """The function of an op on operands of these types; None if it is none that is computed at once."""
+    backend = device.backend
+    if not isinstance(op, _OPS) or not backend.computes_small_ops:
+        return None
+    parameters = [parameter(type, location=()) for type in types]
+    operands = list(parameters)
+    for index, own in enumerate(steps):
+        for step, type in own:
+            operands[index] = Node(step, (operands[index],), type, ())
+    try:
+        result = infer_type(op, [node.type for node in operands])
+    except XarrError:
+        return None  # which the node says again, with the user's line
+    tensors = [type for type in (*types, result) if isinstance(type, TensorType) and not type.dynamic]
+    nbytes = max([type.nbytes for type in tensors], default=0)
+    if len(tensors) <= len(types) or nbytes > min(backend.target.max_eager_bytes, MOST_BYTES):
+        return None
+    graph = Graph(parameters, [Node(op, tuple(operands), result, ())])
+    is_converted = any([isinstance(step, ops.Convert) for own in steps for step, _ in own])
+    function = backend.eager_function(
+        op, None if is_converted else types, lambda: make_program(graph, backend).program
+    )
+    if function is None:
+        return None
+    return SmallOp(function.call, tensors[-1], function.is_view, nbytes >= _MIN_SHARED_BYTES)
