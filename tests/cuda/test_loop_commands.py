@@ -1,4 +1,4 @@
-"""Whether a plan is launches of kernels alone: what is said of it, beside the commands that it becomes."""
+"""The commands of plans: whether they are launches of kernels alone, what is printed of them, what loops ask for."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tests.cuda.emulator.driver import EmulatedDriver
 from tests.cuda.test_loops import (
     LOOPS,
     POINTS,
+    RNG,
+    assert_as_on_the_cpu,
     branch_in_a_loop,
     grow_until,
     jacobi,
@@ -25,7 +27,9 @@ from tests.support.graphs import CASES
 from xarr import lax
 from xarr.compiler.plan.planner import plan_for
 from xarr.compiler.plan.program_plan import Plan
+from xarr.ir import ops
 from xarr.ir.graph import Graph
+from xarr_cupy import host, libraries
 from xarr_cupy.runtime import loop_commands
 from xarr_cupy.runtime.command_builder import ARENA, CodeOptions, CommandList, ProgramMemory
 from xarr_cupy.runtime.commands import Commands, Launching
@@ -35,11 +39,9 @@ from xarr_cupy.runtime.repetitions import Repeating
 
 pytestmark = pytest.mark.implicit
 
-MOST_KERNELS = loop_commands.MOST_KERNELS
 
-
-@pytest.fixture(autouse=True)
-def _commands_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no loop become one kernel, so that each is seen among the commands, and compile nothing: none runs."""
     monkeypatch.setattr(loop_commands, "MOST_KERNELS", -1)
     monkeypatch.setattr(EmulatedDriver, "load", lambda self, text: text)
@@ -83,6 +85,7 @@ def answers(plan: Plan, backend: Any) -> list[tuple[bool, bool]]:
     ]
 
 
+@pytest.mark.usefixtures("listed")
 @pytest.mark.parametrize("name", CASES)
 def test_plans_of_each_operation(name: str, cupy: Any) -> None:
     for plan in plans_of(CASES[name].graph, cupy):
@@ -90,6 +93,7 @@ def test_plans_of_each_operation(name: str, cupy: Any) -> None:
             assert said == seen, plan
 
 
+@pytest.mark.usefixtures("listed")
 @pytest.mark.parametrize("name", [*POINTS, *LOOPS])
 def test_plans_of_loops(name: str, cupy: Any) -> None:
     function, arrays, _ = {**POINTS, **LOOPS}[name]
@@ -130,6 +134,7 @@ SAID: dict[str, tuple[Callable[..., Any], list[Any], tuple[bool, bool]]] = {
 }
 
 
+@pytest.mark.usefixtures("listed")
 @pytest.mark.parametrize("name", SAID)
 def test_what_is_said_of_plans(name: str, cupy: Any) -> None:
     function, arrays, wanted = SAID[name]
@@ -139,7 +144,6 @@ def test_what_is_said_of_plans(name: str, cupy: Any) -> None:
 
 @pytest.mark.parametrize("name", [*POINTS, *LOOPS])
 def test_what_is_printed_is_what_is_loaded(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_commands, "MOST_KERNELS", MOST_KERNELS)
     loaded: list[str] = []
     monkeypatch.setattr(EmulatedDriver, "load", lambda self, text: loaded.append(text) or text)
     function, arrays, _ = {**POINTS, **LOOPS}[name]
@@ -160,3 +164,35 @@ def test_fills_that_nobody_reads_are_not_printed(cupy: Any) -> None:
     text = xarr.jit(function).lower(np.ones(40) + 1j).stage("program").text
     assert text.count("__global__") == 1 and "broadcast_in_dim" not in text.partition("extern")[2]
     assert "not launched" not in text
+
+
+def test_scatters_sorted_by_a_library_go_in_batches(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
+    index, updates = RNG.integers(0, 9, 90), RNG.normal(size=90)
+
+    def function(x: Any, count: Any) -> Any:
+        def step(state: Any) -> Any:
+            x, i = state
+            return x.at[index].add(updates * xarr.max(x), mode="drop") * 0.125, i + 1
+
+        return lax.while_loop(lambda s: (s[1] < count) & (xarr.sum(abs(s[0])) > -1), step, (x, 0))
+
+    sorts: list[Any] = []
+    monkeypatch.setitem(libraries.ROUTINES, ops.Sort, lambda *args: sorts.append(1) or libraries._sort(*args))
+    for count, reads, in_vain in ((0, 1, 2), (1, 1, 1), (5, 3, 1), (101, 41, 1)):
+        host.CALLS.clear()
+        sorts.clear()
+        assert_as_on_the_cpu(function, [np.ones(9), np.int64(count)])
+        assert {("stablehlo.while", host.BATCHES): reads} == host.CALLS
+        assert len(sorts) == count + in_vain
+
+
+def test_a_sort_of_what_a_loop_carries_is_done_only_while_it_goes_on(
+    cupy: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
+    host.CALLS.clear()
+    assert_as_on_the_cpu(
+        lambda x: lax.while_loop(lambda x: x[0] < 9, lambda x: lax.sort(x[::-1] + 1), x), [np.arange(90) % 7]
+    )
+    assert set(host.CALLS) == {("stablehlo.while", host.CONTROL["loop"])}

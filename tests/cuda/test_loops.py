@@ -23,8 +23,7 @@ from xarr.compiler.plan.program_plan import LaunchLoop
 from xarr.compiler.schedules.gpu import point_loops
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.while_loops.native_loops import NativeLoop
-from xarr.ir import ops
-from xarr_cupy import engine, host, libraries
+from xarr_cupy import engine, host
 from xarr_cupy.codegen.block_loops import shared_bytes
 from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.codegen.kernel_calls import KernelCall
@@ -425,38 +424,6 @@ def test_loops_with_what_no_condition_keeps_from_go_step_by_step(
     host.CALLS.clear()
     with xarr.config(deterministic=deterministic):
         assert_as_on_the_cpu(function, [np.ones((6, 6))])
-    assert set(host.CALLS) == {("stablehlo.while", host.CONTROL["loop"])}
-
-
-def test_scatters_sorted_by_a_library_go_in_batches(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
-    index, updates = RNG.integers(0, 9, 90), RNG.normal(size=90)
-
-    def function(x: Any, count: Any) -> Any:
-        def step(state: Any) -> Any:
-            x, i = state
-            return x.at[index].add(updates * xarr.max(x), mode="drop") * 0.125, i + 1
-
-        return lax.while_loop(lambda s: (s[1] < count) & (xarr.sum(abs(s[0])) > -1), step, (x, 0))
-
-    sorts: list[Any] = []
-    monkeypatch.setitem(libraries.ROUTINES, ops.Sort, lambda *args: sorts.append(1) or libraries._sort(*args))
-    for count, reads, in_vain in ((0, 1, 2), (1, 1, 1), (5, 3, 1), (101, 41, 1)):
-        host.CALLS.clear()
-        sorts.clear()
-        assert_as_on_the_cpu(function, [np.ones(9), np.int64(count)])
-        assert {("stablehlo.while", host.BATCHES): reads} == host.CALLS
-        assert len(sorts) == count + in_vain
-
-
-def test_a_sort_of_what_a_loop_carries_is_done_only_while_it_goes_on(
-    cupy: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(libraries, "MIN_SORTED", 64)
-    host.CALLS.clear()
-    assert_as_on_the_cpu(
-        lambda x: lax.while_loop(lambda x: x[0] < 9, lambda x: lax.sort(x[::-1] + 1), x), [np.arange(90) % 7]
-    )
     assert set(host.CALLS) == {("stablehlo.while", host.CONTROL["loop"])}
 
 

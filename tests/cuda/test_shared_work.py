@@ -532,8 +532,7 @@ def test_blocks_find_their_updates_whatever_the_order_of_components(
     with xarr.use_backend("numpy"):
         wanted = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
     device(cupy).races = True
-    result = np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays)))
-    assert result.tobytes() == wanted.tobytes()
+    assert np.asarray(xarr.jit(function)(*map(xarr.asarray, arrays))).tobytes() == wanted.tobytes()
 
 
 def test_updates_in_loops_are_sorted_by_a_library(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ class _Workspace(ctypes.Structure):
 
 @lru_cache(None)
 def _workspace() -> tuple[_Workspace, mmap.mmap]:
-    """What all launches of the process use, and the memory that it points to, of which pages exist once touched."""
+    """Numbers of all launches of the process, and memory that they point to, of which pages exist once touched."""
     memory = mmap.mmap(-1, _STACK_BYTES + _SHADOW_BYTES)
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     return _Workspace(start, start + _STACK_BYTES, 0), memory
