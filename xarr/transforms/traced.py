@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -173,4 +175,9 @@ class Traced:
 
     def is_exposed(self, number: int) -> bool:
         """Whether others may see the memory of a result of the graph."""
-        return self.compile().exposed_results[number] or self.result_numbers.count(number) > 1
+        return self.compile().exposed_results[number] or number in self._repeated_results
+
+    @cached_property
+    def _repeated_results(self) -> frozenset[int]:
+        """The results of the graph that stand for several leaves."""
+        return frozenset([number for number, count in Counter(self.result_numbers).items() if count > 1])
