@@ -412,7 +412,8 @@ class _PlanWriter(FunctionCode):
             else:
                 spare = spares[k]
                 other = target if spare is None else self.at(start + spare)
-                state.append((source, target, other))
+                # What lies in its output from the beginning is read before that is written.
+                state.append((source, other, target) if target == source else (source, target, other))
         after, _ = self._iterations(step, state, start)
         for k, (number, each) in enumerate(zip(step.state, after, strict=True)):
             # A value that no iteration changes may have an output of its own all the same.

@@ -88,6 +88,19 @@ def test_views_with_strides() -> None:
     agree(function, whole(3, 3))
 
 
+def test_a_loop_over_a_group_whose_output_lies_over_its_input() -> None:
+    def shift(i: Any, state: Any) -> Any:
+        x, y = state
+        return x.at[1:-1, 1:-1].set((x[:-2, 1:-1] - x[2:, 1:-1] + y[1:-1, 1:-1]) % 64), y
+
+    def function(count: Any, x: Any, y: Any) -> Any:
+        first = lax.fori_loop(0, count, shift, (x * 2, y))[0]
+        return lax.fori_loop(0, count, shift, (first, y))[0], xarr.sum(y)
+
+    for count in (0, 1, 3):
+        agree(function, np.array(count), whole(90, 60), whole(90, 60))
+
+
 def test_results_that_are_arguments_or_twice_there() -> None:
     def function(x: Any, y: Any) -> Any:
         total = xarr.sum(xarr.cumsum(x) * 2) + y
