@@ -89,6 +89,9 @@ class Target:
     #: to compile one.
     max_group_members: int = 120
     max_siblings: int = 32
+    #: Indices at which one operation of a group is computed for a point of its domain, at most: a step of a cellular
+    #: automaton by `roll` asks for 32 of the step before, two steps for 1,024.
+    max_paths: int = 2**9
     #: Groups that differ in the parts of arrays and the numbers that they read alone, from which on they share a loop
     #: program: each spares the time to compile it, and costs a view or two in each call.
     min_alike_groups: int = 16

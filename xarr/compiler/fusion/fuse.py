@@ -165,10 +165,12 @@ class _Fuser:
         """Copy a node that moves elements into the groups that use it; whether all take it."""
         everywhere = True
         for group, users in groups.items():
-            along = _index_maps(node, group, users)
-            has_space = _is_one_element(node) or len(group.along) < self.target.max_group_members
+            along, paths = _index_maps(node, group, users), group.paths_to(node, users)
+            has_space = _is_one_element(node) or (
+                len(group.along) < self.target.max_group_members and len(paths) <= self.target.max_paths
+            )
             if has_space and _reads_in_order(node, along, group, self.target):
-                group.along[node] = along
+                group.along[node], group.paths[node] = along, paths
                 self.groups.setdefault(node, []).append(group)
             else:
                 everywhere = False
@@ -204,6 +206,9 @@ class _Fuser:
             return False
         if group.scatter is not None and not (alone and _scatters(node, group.scatter, self.target)):
             return False
+        paths = group.paths_to(node, users)
+        if len(paths) > self.target.max_paths:
+            return False
         index_maps = _index_maps(node, group, users)
         if isinstance(node.op, ops.Reduce):
             scan = group.scan
@@ -227,7 +232,7 @@ class _Fuser:
             return False
         if isinstance(node.op, ops.ReduceWindow):
             group.scan = scan_axis(node)
-        self.groups[node] = [group]
+        self.groups[node], group.paths[node] = [group], paths
         low, high = self.spans[group]
         self.spans[group] = (self.order[node], high)
         self.joined.join(self.order[node], low)
@@ -300,7 +305,7 @@ class _Fuser:
         along = dict(group.along)
         for node, axes in other.along.items():
             along[node] = along.get(node, set()) | axes
-        merged = replace(group, along=along)
+        merged = replace(group, along=along, paths={**group.paths, **other.paths})
         for node in along:
             own = [merged if each is group or each is other else each for each in self.groups[node]]
             self.groups[node] = list(dict.fromkeys(own))

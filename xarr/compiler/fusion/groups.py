@@ -36,6 +36,9 @@ def whole(shape: Ints) -> Along:
     return tuple(ONE if size == 1 else axis for axis, size in enumerate(shape))
 
 
+_ONE_PATH: Final = frozenset([0])
+
+
 @dataclass(eq=False)
 class Group:
     """Nodes on their way to becoming one loop nest; `along` says how each runs along the domain.
@@ -54,6 +57,21 @@ class Group:
     #: The axis along which running totals go, and whether from its end.
     scan: tuple[int, bool] | None = None
     inner: dict[Node, Ints] = field(default_factory=dict)
+    #: A number for each index at which a node is computed for a point of the domain, of nodes with more than one.
+    paths: dict[Node, frozenset[int]] = field(default_factory=dict)
+
+    def paths_to(self, node: Node, users: Iterable[Node]) -> frozenset[int]:
+        """A number for each index at which these members ask for an element of `node`, for one point of the domain."""
+        paths: set[int] = set()
+        for user in users:
+            own = self.paths.get(user, _ONE_PATH)
+            if not user.op.moves:
+                paths |= own
+                continue
+            for slot, operand in enumerate(user.operands):
+                if operand is node:
+                    paths.update([hash((path, user.serial, slot)) for path in own])
+        return frozenset(paths)
 
     def shape(self) -> Ints:
         """The extents of all loops, those of inner reductions too."""
