@@ -385,8 +385,11 @@ def test_the_suggestion_checker_can_fail() -> None:
     assert not runs(Suggestion("a + b[:, None]", None, "(4, 3)"), explanation)
 
 
-def test_every_error_up_to_rank_3_lists_suggestions_that_run() -> None:
-    pairs = product([shape for rank in range(4) for shape in product((1, 2, 3), repeat=rank)], repeat=2)
+@pytest.mark.parametrize("max_rank", [2, pytest.param(3, marks=pytest.mark.thorough)])
+def test_every_error_lists_suggestions_that_run(max_rank: int) -> None:
+    pairs = product(
+        [shape for rank in range(max_rank + 1) for shape in product((1, 2, 3), repeat=rank)], repeat=2
+    )
     tried = 0
     for a, b in pairs:
         explanation = explain_shapes(a, b)
@@ -398,7 +401,7 @@ def test_every_error_up_to_rank_3_lists_suggestions_that_run() -> None:
             tried += 1
         for warning in warnings(explanation):
             assert all(runs(suggestion, explanation) for suggestion in warning.suggestions)
-    assert tried > 300
+    assert tried > {2: 20, 3: 300}[max_rank]
 
 
 def test_three_operands_that_clash_get_a_joint_suggestion() -> None:

@@ -515,6 +515,7 @@ def test_explicit_spelling(name: str) -> None:
         assert_same(array, np.asarray(other))
 
 
+@pytest.mark.usefixtures("recorded")
 def test_flags_are_part_of_the_op() -> None:
     """A promise made or not makes two ops, so that neither replaces the other."""
     plain = ops.Gather((), (0,), (), (), (0,), 1, (1,))

@@ -59,6 +59,7 @@ def test_a_blank_picture_is_noticed(tmp_path: Path) -> None:
         assert_is_picture(tmp_path / "blank.png")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -74,7 +74,7 @@ def test_programs_warn_of_nothing_and_restore() -> None:
     assert np.geterr() == before
 
 
-@pytest.mark.usefixtures("unfused")
+@pytest.mark.usefixtures("unfused", "recorded")
 def test_error_of_a_program_restores(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError("kernel out of order")

@@ -5,7 +5,8 @@ The rule: an op is computed at once if
 * one of its operands has a value, and each of the others too or by a short chain of such ops, all on one device, whose
   backend has a function for it (`AbstractBackend.eager_function`); NumPy's backend has, others record,
 * neither an operand nor the result is larger than `Target.max_eager_bytes`, and a kind of `_OPS`: one that never fails,
-  without effects, and that takes about as long as its arrays are large,
+  without effects, and that takes about as long as its arrays are large; a power of values alone, since NumPy squares
+  where it sees that all exponents are one 2, which it does not of what was computed before,
 * no function is being recorded in any thread, no check of every op is asked for (`config.debug_nans`,
   `config.debug_overflow`), `config.fusion` is not "compiled", and `config.small_arrays` is "eager".
 
@@ -58,6 +59,8 @@ _OPS: Final = (
 )
 #: Bytes of a result that is too large on every backend: those of a target are no more.
 MOST_BYTES: Final = Target.max_eager_bytes
+#: Dimensions of a result that any NumPy can have.
+_MOST_DIMENSIONS: Final = 32
 #: Functions that are kept.
 _FUNCTIONS_KEPT: Final = 4096
 #: Ops of the longest chain without a value that is computed when an op beside it is.
@@ -146,7 +149,7 @@ def compute(
         value = node.value
         if value is not None:
             has_value = True
-        elif (value := pending_value(table, node, device)) is None:
+        elif type(op) is ops.Power or (value := pending_value(table, node, device)) is None:
             return None
         elif node.value is not None:
             has_value = True
@@ -229,7 +232,7 @@ def pending_value(table: SmallOps, node: Node, device: Device) -> Any:
     for operand in node.operands:
         value = operand.value
         if value is None:
-            value = pending_value(table, operand, device)
+            value = None if type(op) is ops.Power else pending_value(table, operand, device)
             if value is None:
                 return None
         values.append(value)
@@ -278,6 +281,8 @@ def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Step
     tensors = [type for type in (*types, result) if isinstance(type, TensorType) and not type.dynamic]
     nbytes = max([type.nbytes for type in tensors], default=0)
     if len(tensors) <= len(types) or nbytes > min(backend.target.max_eager_bytes, MOST_BYTES):
+        return None
+    if len(tensors[-1].shape) > _MOST_DIMENSIONS:
         return None
     graph = Graph(parameters, [Node(op, tuple(operands), result, ())])
     is_converted = any([isinstance(step, ops.Convert) for own in steps for step, _ in own])

@@ -158,6 +158,7 @@ def test_contracted_dimensions_are_taken_in_the_order_that_copies_least() -> Non
     assert way.left.axes[-1] != 0
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([("NHWC", "HWIO", "NHWC"), ("NCHW", "OIHW", "NCHW"), ("NHWC", "OIHW", "NCHW")]),

@@ -46,6 +46,7 @@ def fuse(function: Any, *arrays: Array) -> list[ops.Fusion]:
     return [node.op for node in graph.nodes if isinstance(node.op, ops.Fusion)]
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from(FORMS),

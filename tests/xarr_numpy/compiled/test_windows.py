@@ -180,6 +180,7 @@ DENSE = (
 )
 
 
+@pytest.mark.thorough
 @settings(max_examples=50, deadline=None)
 @given(
     st.sampled_from([(*layout, True) for layout in LAYOUTS] + [(*layout, False) for layout in DENSE]),
@@ -272,6 +273,7 @@ def test_what_others_use_is_not_drawn_into_a_pool() -> None:
     assert_same(*both(function, x))
 
 
+@pytest.mark.thorough
 def test_bias_and_relu_join_a_convolution() -> None:
     x, kernel, bias = (
         values(1, (2, 9, 11, 5), "float32"),

@@ -98,6 +98,8 @@ CASES: Final[dict[str, tuple[Function, list[Any]]]] = {
         [numbers(4, 3), numbers(2, 2), np.int64(9)],
     ),
     "reshape": (lambda x: lax.reshape(x, (4, 3, 2)), [numbers(2, 3, 4)]),
+    "bitcast to narrower elements": (lambda x: lax.bitcast_convert_type(x, "int16"), [numbers(3, 2)]),
+    "bitcast to wider elements": (lambda x: lax.bitcast_convert_type(x, "int64"), [numbers(3, 2)]),
     "padding with holes": (
         lambda x: lax.pad(x, np.float32(7), ((1, -1, 2), (-1, 2, 0))),
         [numbers(4, 3)],
