@@ -387,11 +387,9 @@ def test_the_suggestion_checker_can_fail() -> None:
 
 @pytest.mark.parametrize("max_rank", [2, pytest.param(3, marks=pytest.mark.thorough)])
 def test_every_error_lists_suggestions_that_run(max_rank: int) -> None:
-    pairs = product(
-        [shape for rank in range(max_rank + 1) for shape in product((1, 2, 3), repeat=rank)], repeat=2
-    )
+    shapes = [shape for rank in range(max_rank + 1) for shape in product((1, 2, 3), repeat=rank)]
     tried = 0
-    for a, b in pairs:
+    for a, b in product(shapes, repeat=2):
         explanation = explain_shapes(a, b)
         results = suggestions(explanation)[0] if explanation.alignment is None else ()
         text = explanation.text() if results else ""
@@ -399,8 +397,9 @@ def test_every_error_lists_suggestions_that_run(max_rank: int) -> None:
             assert suggestion.expression in text and (suggestion.explicit or "") in text
             assert runs(suggestion, explanation), (a, b, suggestion)
             tried += 1
-        for warning in warnings(explanation):
-            assert all(runs(suggestion, explanation) for suggestion in warning.suggestions)
+        assert all(
+            runs(each, explanation) for warning in warnings(explanation) for each in warning.suggestions
+        )
     assert tried > {2: 20, 3: 300}[max_rank]
 
 
