@@ -235,9 +235,12 @@ TABLE: Final[Rows] = {
     **factorisations.ROWS,
 }
 
-#: The functions of NumPy's that operations are whatever their operands, which have one shape.
+#: The universal functions of NumPy's that operations are whatever their operands, which have one shape: each makes a
+#: new array, where `np.real`, no such function, makes a view.
 NUMPY_FUNCTIONS: Final[dict[type[ops.Elementwise], np.ufunc]] = {
-    op: getattr(np, name) for op, name in numpy_functions().items() if TABLE[op] is _NUMPY_CALLS[op]
+    op: function
+    for op, name in numpy_functions().items()
+    if TABLE[op] is _NUMPY_CALLS[op] and isinstance(function := getattr(np, name), np.ufunc)
 }
 
 #: What the written expressions can call.
