@@ -272,6 +272,81 @@ def test_memory_of_others_is_not_written_to() -> None:
     assert y.tolist() == [1, 0, 0, 0]
 
 
+@pytest.mark.usefixtures("silent")  # of the warning that a part is written to
+@pytest.mark.parametrize("name", ["real", "imag", "conj", "abs", "negative", "asarray", "squeeze", "real_if_close"])
+@pytest.mark.parametrize("shape", [(), (4,), (3, 4)], ids=str)
+def test_a_result_that_shows_memory_of_its_operand_stays_as_it_is(name: str, shape: tuple[int, ...]) -> None:
+    x = xarr.asarray(np.full(shape, 2 + 1j))
+    x[...] = 3 + 4j  # memory of its own from now on
+    result = getattr(xarr, name)(x)
+    if result is x:
+        return
+    before = np.array(result)
+    x[...] = 7
+    np.testing.assert_array_equal(np.asarray(result), before)
+    result[...] = 5
+    np.testing.assert_array_equal(np.asarray(x), np.full(shape, 7 + 0j))
+
+
+def test_a_view_that_another_thread_makes_while_an_array_is_written_to_is_not_written_to_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    x = xarr.asarray(np.zeros(400))
+    x[0] = 1  # memory of its own from now on
+    backend = type(x._node.device.backend)
+    claim, seen = backend.claim, []
+
+    def claim_while_another_thread_looks(self: Any, buffer: Any) -> bool:
+        is_claimed = claim(self, buffer)
+        if not seen:
+            seen.append(np.asarray(x))
+        return is_claimed
+
+    monkeypatch.setattr(backend, "claim", claim_while_another_thread_looks)
+    x[1] = 2
+    assert seen[0][1] == 0 and x[1] == 2
+    with pytest.raises(ValueError, match="read-only"):
+        x._node.value[0] = 3
+
+
+def test_a_reader_that_came_by_the_memory_before_a_write_keeps_what_it_sees_then() -> None:
+    x = xarr.asarray(np.zeros(400))
+    x[0] = 1
+    node = x._node
+    view = node.value[:]
+    x[1] = 2  # by another thread, before the reader says that it looks
+    node.exposed = True
+    x[1] = 3
+    assert view[1] == 2 and x[1] == 3
+
+
+def test_a_method_that_was_recorded_for_a_number_sees_that_it_is_written_to() -> None:
+    class Power:
+        def __init__(self) -> None:
+            self.count = xarr.asarray(np.array(2))
+
+        @xarr.jit
+        def apply(self, x: xarr.Array) -> xarr.Array:
+            for _ in range(int(self.count)):
+                x = x * 2
+            return x
+
+    power = Power()
+    power.count[()] = 2  # memory of its own from now on
+    assert power.apply(xarr.asarray([1.0])).tolist() == [4.0]
+    power.count[()] = 3
+    assert power.apply(xarr.asarray([1.0])).tolist() == [8.0]
+
+
+def test_writing_to_a_small_part_warns_and_leaves_the_whole() -> None:
+    x = xarr.asarray(np.zeros((4, 4)))
+    row = x[0]
+    with pytest.warns(xarr.errors.PartUpdateWarning):
+        row[1] = 5
+    row[2] = 6  # an array of its own
+    assert row.tolist() == [0, 5, 6, 0] and not x.any()
+
+
 def test_values_of_other_kinds_are_refused_as_before() -> None:
     x = xarr.asarray(np.zeros(3, np.int8))
     for index, value, error in (

@@ -18,13 +18,14 @@ from xarr.calls.operands import observers
 from xarr.errors import XarrError
 from xarr.indexing.assigned_values import convert_value
 from xarr.ir.device import Device
-from xarr.ir.graph import Node, data_of
+from xarr.ir.graph import Data, Node, data_of
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType
 from xarr.lax.core import gives_way, scalar_constant
 from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
 from xarr.runtime.small_ops import SmallOps, pending_value, small_ops
+from xarr.runtime.trace_stack import recording
 from xarr.runtime.view_tracking import INDEX, mark
 
 HostArray = np.ndarray[Any, Any]
@@ -38,10 +39,13 @@ _NUMBERS: Final = frozenset({bool, int, float, complex})
 
 
 def element(array: Handle) -> Any:
-    """The value of an array without dimensions as a Python number; None if it does not lie on the host."""
+    """The value of an array without dimensions as a Python number; None if it does not lie on the host.
+
+    None too while a function is recorded, which may hang on the number: what it hangs on is never written in place.
+    """
     node = array._node
     value, device = node.value, node.device
-    if unread or type(value) is not np.ndarray or value.ndim or not device.backend.computes_small_ops:  # type: ignore[union-attr]
+    if unread or recording or type(value) is not np.ndarray or value.ndim or not device.backend.computes_small_ops:  # type: ignore[union-attr]
         return None
     return value.item()
 
@@ -76,6 +80,8 @@ def read_at_once(array: Array, index: Any) -> Array | None:
         value.flags.writeable = False
     else:
         node.exposed = True
+        if node.value is not buffer:  # a call in another thread was given the Array just now, and may write to it
+            return None
     type_ = TensorType(value.shape, buffer.dtype)
     part = wrap_leaf(data_of(type_), type_, value, device, not is_copy, caller())
     return mark(array, part, INDEX, index)
@@ -134,7 +140,6 @@ def write_at_once(array: Array, index: Any, value: Any) -> bool:
         return False
     device = node.device or backends.default_device().uncommitted
     kind = type(value)
-    own: Device | None = None
     if kind is float and buffer.dtype is _FLOAT64:
         written = value
     elif kind in _NUMBERS:
@@ -149,28 +154,51 @@ def write_at_once(array: Array, index: Any, value: Any) -> bool:
         if own_shape and own_shape != target.shape:
             return False
         new = convert_value(array, value)._node
-        own, written = new.device, new.value
-        if written is None:
-            written = pending_value(table, new, device)
+        own = new.device
+        if own is not None and own is not device:
+            if own.committed is not device.committed:
+                return False
+            device = own.committed
+        written = pending_value(table, new, device) if new.value is None else new.value
         if type(written) is not np.ndarray:
             return False
     else:
         return False
-    if own is not None and own is not device:
-        if own.committed is not device.committed:
-            return False
-        device = own.committed
-    is_owned = node.value is buffer and not node.exposed and node.handles == 1
-    if not is_owned or _IS_FREE_THREADED or not device.backend.claim(buffer):
-        buffer = np.array(buffer)
+    is_part = getattr(array, "_part", None) is not None  # which becomes an array of its own, with a warning
+    if not is_part and _write_in_place(node, buffer, items, written, device):
+        return True
+    buffer = np.array(buffer)
     buffer[items] = written
     buffer.flags.writeable = False
-    if getattr(array, "_part", None) is None:
+    if not is_part:
         show_leaf(array, buffer, device, caller())
     else:
         shown = wrap_leaf(data_of(node.type), node.tensor_type, buffer, device, False, caller())
         array._show(shown, ("set", index, value))
     return True
+
+
+def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, device: Device) -> bool:
+    """Write to the value of a node that one Array shows and nothing else sees; False if that is not sure.
+
+    The node stays: a thread that has just come by it still says by `exposed` that it looks at the memory.
+    """
+    if node.value is not buffer or node.exposed or node.handles != 1 or type(node.op) is not Data:
+        return False
+    if _IS_FREE_THREADED or not device.backend.claim(buffer):
+        return False
+    is_written = False
+    try:
+        # From here to the write no Python is called, so that no other thread comes between.
+        if node.value is buffer and not node.exposed and node.handles == 1:
+            buffer[items] = written
+            is_written = True
+    except ValueError:  # read-only again, as another thread has written meanwhile
+        return False
+    buffer.flags.writeable = False
+    if is_written:
+        node.device, node._location = device, caller()
+    return is_written
 
 
 def _buffer(table: SmallOps, node: Node) -> HostArray | None:

@@ -29,7 +29,7 @@ from xarr.compiler.target import Target
 from xarr.errors import XarrError
 from xarr.ir import ops
 from xarr.ir.device import Device
-from xarr.ir.graph import Graph, Node, data_of, parameter
+from xarr.ir.graph import Donated, Graph, Node, data_of, parameter
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
@@ -168,6 +168,8 @@ def compute(
     if small.is_view:
         for node in operands:
             node.exposed = True
+            if type(node.op) is Donated:  # to a call in another thread just now, which may write to it
+                return None
     return wrap_leaf(small.op, small.type, value, device, small.is_view, location or caller())
 
 
@@ -195,11 +197,13 @@ def compute_beside_number(
         return None
     node.handles += 1  # so that nobody writes over it meanwhile
     try:
+        if node.value is not value:  # a call in another thread was given the Array just now
+            return None
         result = small.call(number.array, value) if is_first else small.call(value, number.array)
+        if small.is_view:
+            node.exposed = True
     finally:
         node.handles -= 1
-    if small.is_view:
-        node.exposed = True
     return wrap_leaf(small.op, small.type, result, device, small.is_view, location)
 
 
