@@ -273,14 +273,12 @@ def test_memory_of_others_is_not_written_to() -> None:
 
 
 @pytest.mark.usefixtures("silent")  # of the warning that a part is written to
-@pytest.mark.parametrize("name", ["real", "imag", "conj", "abs", "negative", "asarray", "squeeze", "real_if_close"])
+@pytest.mark.parametrize("name", ["real", "imag", "conj", "abs", "negative", "squeeze", "real_if_close"])
 @pytest.mark.parametrize("shape", [(), (4,), (3, 4)], ids=str)
 def test_a_result_that_shows_memory_of_its_operand_stays_as_it_is(name: str, shape: tuple[int, ...]) -> None:
     x = xarr.asarray(np.full(shape, 2 + 1j))
     x[...] = 3 + 4j  # memory of its own from now on
     result = getattr(xarr, name)(x)
-    if result is x:
-        return
     before = np.array(result)
     x[...] = 7
     np.testing.assert_array_equal(np.asarray(result), before)
@@ -356,6 +354,8 @@ def test_values_of_other_kinds_are_refused_as_before() -> None:
         (3, 1, IndexError),
         ((0, 0), 1, IndexError),
         (0, [1, 2], xarr.errors.BroadcastError),
+        (2**63, 1, IndexError),
+        (2**70, 1, IndexError),
     ):
         with pytest.raises(error) as at_once:
             x[index] = value
@@ -363,6 +363,9 @@ def test_values_of_other_kinds_are_refused_as_before() -> None:
             x[index] = value
         assert str(at_once.value) == str(recorded.value)
     assert x.tolist() == [0, 0, 0]
+    for index in (2**63, -(2**70)):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 3"):
+            x[index]
 
 
 def test_errors_name_the_line_that_made_an_array() -> None:

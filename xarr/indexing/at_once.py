@@ -36,6 +36,8 @@ _IS_FREE_THREADED: Final = python_build.is_free_threaded()
 _FLOAT64: Final = np.dtype(np.float64)
 _ENDS: Final = frozenset({int, type(None)})
 _NUMBERS: Final = frozenset({bool, int, float, complex})
+#: Errors of NumPy for an index, each of which the functions that record explain.
+_REFUSALS: Final = (IndexError, OverflowError, ValueError)
 
 
 def element(array: Handle) -> Any:
@@ -45,9 +47,10 @@ def element(array: Handle) -> Any:
     """
     node = array._node
     value, device = node.value, node.device
-    if unread or recording or type(value) is not np.ndarray or value.ndim or not device.backend.computes_small_ops:  # type: ignore[union-attr]
+    if unread or recording or type(value) is not np.ndarray or value.ndim:
         return None
-    return value.item()
+    assert device is not None
+    return value.item() if device.backend.computes_small_ops else None
 
 
 def read_at_once(array: Array, index: Any) -> Array | None:
@@ -63,7 +66,7 @@ def read_at_once(array: Array, index: Any) -> Array | None:
         return None
     try:
         value = buffer[items]
-    except (IndexError, ValueError):  # which the functions that record explain
+    except _REFUSALS:
         return None
     if type(value) is not np.ndarray:
         value = np.asarray(value)
@@ -80,7 +83,7 @@ def read_at_once(array: Array, index: Any) -> Array | None:
         value.flags.writeable = False
     else:
         node.exposed = True
-        if node.value is not buffer:  # a call in another thread was given the Array just now, and may write to it
+        if node.value is not buffer:  # given just now to a call in another thread, which may write to it
             return None
     type_ = TensorType(value.shape, buffer.dtype)
     part = wrap_leaf(data_of(type_), type_, value, device, not is_copy, caller())
@@ -136,7 +139,7 @@ def write_at_once(array: Array, index: Any, value: Any) -> bool:
         return False
     try:
         target = buffer[items]
-    except (IndexError, ValueError):
+    except _REFUSALS:
         return False
     device = node.device or backends.default_device().uncommitted
     kind = type(value)
@@ -183,7 +186,7 @@ def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, dev
 
     The node stays: a thread that has just come by it still says by `exposed` that it looks at the memory.
     """
-    if node.value is not buffer or node.exposed or node.handles != 1 or type(node.op) is not Data:
+    if node.exposed or type(node.op) is not Data:
         return False
     if _IS_FREE_THREADED or not device.backend.claim(buffer):
         return False
