@@ -186,9 +186,8 @@ def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, dev
 
     The node stays: a thread that has just come by it still says by `exposed` that it looks at the memory.
     """
-    if node.exposed or type(node.op) is not Data:
-        return False
-    if _IS_FREE_THREADED or not device.backend.claim(buffer):
+    is_shared = node.exposed or node.handles != 1
+    if is_shared or type(node.op) is not Data or _IS_FREE_THREADED or not device.backend.claim(buffer):
         return False
     is_written = False
     try:
