@@ -243,6 +243,7 @@ def test_padding_by_axis():
         ("xp.rot90(x, 1, (0,))", ShapeError, "two axes"),
         ("xp.tile(x, -1)", ShapeError, "reps"),
         ("xp.repeat(x, -1)", ShapeError, "^repeat: wanted repeats of 0 or more, got -1$"),
+        ("xp.repeat(x, np.complex64(2))", InputError, "^repeat: wanted an int for repeats, got"),
         ("xp.split(x, 0)", ValueRangeError, "^split: wanted at least one part, got 0"),
         ("xp.repeat(x, [1, 2])", ShapeError, "wanted one count"),
         ("xp.broadcast_to(x, (3, 2))", BroadcastError, "2"),

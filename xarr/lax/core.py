@@ -237,7 +237,8 @@ def whole(name: str, argument: str, value: Any) -> int:
         raise
     except TypeError:
         try:
-            number = math.nan if isinstance(value, str | bytes) else float(value)
+            # NumPy's complex numbers become floats with a warning, Python's do not.
+            number = math.nan if isinstance(value, str | bytes | np.complexfloating) else float(value)
         except (TypeError, ValueError):
             number = math.nan
     if not number.is_integer():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,13 @@ def test_geomspace(ends: Any, options: dict[str, Any]) -> None:
         if options.get("endpoint", True) and options["num"] > 1:  # the ends are exact
             for end, k in zip(ends, (0, -1), strict=True):
                 assert (got.take(k, axis) == end).all()
+
+
+def test_ends_of_different_signs_give_nan_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        between = xarr.geomspace(-1.0, 2.0, 3)
+    assert np.isnan(np.asarray(between)[1])
 
 
 def test_element_types() -> None:

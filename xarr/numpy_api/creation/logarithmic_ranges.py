@@ -86,7 +86,11 @@ def geomspace(
         # Looked at already; rounded as NumPy does, so that powers come out as the same integers.
         ends = to_host(low), to_host(high)
         dim = normalize_axis(axis, len(low.shape) + 1)
-        return asarray(np.geomspace(*ends, count, endpoint, wanted, dim), device=low._node.device)
+        with np.errstate(
+            all="ignore"
+        ):  # NaN between ends of different signs, as where NumPy does not compute it
+            sequence = np.geomspace(*ends, count, endpoint, wanted, dim)
+        return asarray(sequence, device=low._node.device)
     direction = sign(low)
     first, last = divide(low, direction), divide(high, direction)
     values = logspace(log10(first), log10(last), count, endpoint, dtype=computed)
