@@ -14,6 +14,7 @@ import pytest
 
 import xarr
 from xarr.errors import XarrError
+from xarr.ir.ops import Add
 from xarr.runtime import small_ops
 
 pytestmark = pytest.mark.usefixtures("on_numpy", "eager")
@@ -316,6 +317,17 @@ def test_a_reader_that_came_by_the_memory_before_a_write_keeps_what_it_sees_then
     node.exposed = True
     x[1] = 3
     assert view[1] == 2 and x[1] == 3
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float64])
+def test_arrays_of_so_many_elements_that_numpy_lets_others_run_count_a_reader(dtype: Any) -> None:
+    x = xarr.asarray(np.zeros(500, dtype))
+    _ = x + x
+    table = small_ops.small_ops()
+    assert table is not None
+    node = x._node
+    small = table[Add(), node.device.committed, node.type, node.type]
+    assert small is not None and small.is_shared
 
 
 def test_a_method_that_was_recorded_for_a_number_sees_that_it_is_written_to() -> None:

@@ -4,9 +4,9 @@ The rule: an op is computed at once if
 
 * one of its operands has a value, and each of the others too or by a short chain of such ops, all on one device, whose
   backend has a function for it (`AbstractBackend.eager_function`); NumPy's backend has, others record,
-* neither an operand nor the result is larger than `Target.max_eager_bytes`, and a kind of `_OPS`: one that never fails,
-  without effects, and that takes about as long as its arrays are large; a power of values alone, since NumPy squares
-  where it sees that all exponents are one 2, which it does not of what was computed before,
+* it is of a kind in `_OPS`, which never fails, has no effects, and takes about as long as its arrays are large, and
+  neither an operand nor the result is larger than `Target.max_eager_bytes`; a power if all its operands have values,
+  since NumPy squares where it sees that all exponents are one 2, which it does not of what was computed before,
 * no function is being recorded in any thread, no check of every op is asked for (`config.debug_nans`,
   `config.debug_overflow`), `config.fusion` is not "compiled", and `config.small_arrays` is "eager".
 
@@ -65,8 +65,9 @@ _MOST_DIMENSIONS: Final = 32
 _FUNCTIONS_KEPT: Final = 4096
 #: Ops of the longest chain without a value that is computed when an op beside it is.
 _DEEPEST: Final = 8
-#: Bytes from which NumPy lets other threads run while it computes.
+#: Bytes, and elements, from which NumPy lets other threads run while it computes.
 _MIN_SHARED_BYTES: Final = 2**10
+_MIN_SHARED_ELEMENTS: Final = 500
 
 
 class SmallOp:
@@ -295,4 +296,5 @@ def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Step
     )
     if function is None:
         return None
-    return SmallOp(function.call, tensors[-1], function.is_view, nbytes >= _MIN_SHARED_BYTES)
+    is_shared = nbytes >= _MIN_SHARED_BYTES or max([type.size for type in tensors]) >= _MIN_SHARED_ELEMENTS
+    return SmallOp(function.call, tensors[-1], function.is_view, is_shared)
