@@ -243,7 +243,10 @@ def pending_value(table: SmallOps, node: Node, device: Device) -> Any:
         values.append(value)
     types = tuple([operand.type for operand in node.operands])
     key = (op, device.committed, *types)
-    small = table[key] if key in table else _keep(table, key, op, types, device)
+    try:
+        small = table[key]  # in one step, as another thread may clear the table
+    except KeyError:
+        small = _keep(table, key, op, types, device)
     if small is None:
         return None
     value = small.call(*values)
