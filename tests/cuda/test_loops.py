@@ -204,6 +204,7 @@ def test_points_have_no_race(name: str, cupy: Any) -> None:
     values(xarr.jit(function)(*map(xarr.asarray, arrays)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", POINTS)
 def test_launches_of_few_steps_join(name: str, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     function, arrays, reads = POINTS[name]

@@ -72,6 +72,7 @@ def test_each_operation_has_the_bits_of_the_cpu(name: str, is_thorough: bool, cu
             assert bool(host.CALLS) == ("host" in computers), (dtype, host.CALLS)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3)], ids=str)
 @pytest.mark.parametrize("name", ELEMENTWISE)
 def test_scalars_and_arrays_without_elements(name: str, shape: tuple[int, ...], cupy: Any) -> None:

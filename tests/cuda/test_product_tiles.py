@@ -99,6 +99,7 @@ def test_each_order_of_threads_has_the_results_of_the_cpu(
             assert got.tobytes() == each.tobytes(), order
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", ["the nearest", "what follows", "sum of all", "as a sum"])
 def test_tiles_of_each_size(name: str, sizes: str, cupy: Any) -> None:

@@ -228,6 +228,7 @@ def test_a_donated_residual_is_read_before_it_is_written(cupy: Any) -> None:
     assert np.asarray(result).tobytes() == wanted.tobytes()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("name", ["features first", "strides, holes and negative padding", "one element"])
 def test_sums_of_floats_keep_their_bounds(name: str, dtype: str, cupy: Any) -> None:

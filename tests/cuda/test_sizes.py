@@ -74,6 +74,7 @@ def arrays(shape: tuple[int, int], rng: np.random.Generator) -> list[Any]:
     return [rng.integers(-9, 9, shape).astype(np.float64), rng.integers(0, shape[0], shape[0] - 1)]
 
 
+@pytest.mark.thorough
 @pytest.mark.implicit
 @pytest.mark.parametrize("name", CALLS)
 def test_new_shapes_compile_nothing_and_are_right(name: str, cupy: Any) -> None:

@@ -51,6 +51,7 @@ def device(cupy: Any, monkeypatch: pytest.MonkeyPatch) -> EmulatedDriver:
     return result
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize(("shape", "axis"), SHAPES.items())
 def test_sorts_are_stable(

@@ -120,6 +120,7 @@ def case_of(name: str, of: str) -> tuple[Any, Any]:
     return function, np.random.default_rng(5).integers(-9, 9, shape)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "of"), [*[(name, "sum") for name in TILED], ("inside", "maximum"), ("channels last", "minimum")]
 )

@@ -106,6 +106,7 @@ def test_elements_of_less_than_a_byte(function: Callable[[Any, Any], Any], cupy:
         assert_same(result, call_on("reference", function, *operands))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("function", NARROW_PRODUCTS.values(), ids=NARROW_PRODUCTS)
 def test_products_of_elements_of_less_than_a_byte(function: Callable[[Any, Any], Any], cupy: Any) -> None:
     for name in NARROW:

@@ -19,7 +19,7 @@ from typing import Final
 HEADER: Final = Path(__file__).with_name("device.h")
 #: Integers wrap as they do on a device, and nothing is rounded otherwise than written.
 COMMAND: Final = (
-    *("g++", "-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fwrapv", "-fno-strict-aliasing"),
+    *("g++", "-std=c++17", "-O0", "-w", "-shared", "-fPIC", "-fwrapv", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fno-math-errno", "-fvisibility=hidden", "-fno-exceptions", "-U_FORTIFY_SOURCE"),
 )
 CACHE: Final = Path(tempfile.gettempdir()) / f"xarr-cuda-{os.getuid()}"
