@@ -292,15 +292,7 @@ def cells(line: Line) -> tuple[str, ...]:
 
 
 def table(lines: Sequence[Line]) -> list[str]:
-    rows = [HEAD, *(cells(line) for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            f"{cell:{'>' if k else '<'}{width}}"
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return measure.align([HEAD, *(cells(line) for line in lines)], words=(0,))
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:

@@ -143,12 +143,8 @@ def columns(lines: Iterable[Line]) -> list[str]:
 def table(lines: Sequence[Line]) -> list[str]:
     """A head and a row for each line, in columns that are as wide as what is in them."""
     names = columns(lines)
-    rows = [
-        ("", "dtype", "size", *names, "× best", "best", "memory"),
-        *(cells(line, names) for line in lines),
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [_align(row, widths) for row in rows]
+    head = ("", "dtype", "size", *names, "× best", "best", "memory")
+    return measure.align([head, *(cells(line, names) for line in lines)], words=(0, 1, len(head) - 2))
 
 
 def cells(line: Line, names: Iterable[str]) -> tuple[str, ...]:
@@ -157,13 +153,6 @@ def cells(line: Line, names: Iterable[str]) -> tuple[str, ...]:
     memory = f"{line.bandwidth:.0%}" if line.bandwidth else ""
     ends = (f"{line.ratio:.2f}", line.best_peer, memory)
     return (f"({line.row}) {line.name}", line.dtype, size, *times, *ends)
-
-
-def _align(row: Sequence[str], widths: Sequence[int]) -> str:
-    """Numbers to the right, words to the left."""
-    words = {0, 1, len(row) - 2}
-    both = enumerate(zip(row, widths, strict=True))
-    return "  ".join([f"{cell:{'<' if k in words else '>'}{width}}" for k, (cell, width) in both]).rstrip()
 
 
 def _short(seconds: float) -> str:

@@ -46,17 +46,8 @@ PACKAGES: Final = (
 DTYPES: Final = tuple(dict.fromkeys(dtype for row in ROWS for dtype in row.dtypes))
 
 
-def align(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of columns that are as wide as what is in them."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
-
-
 def print_static(lines: Sequence[StaticLine]) -> None:
-    print("\n".join(align([COLUMNS, *map(cells, lines)])))
+    print("\n".join(measure.align([COLUMNS, *map(cells, lines)], words=range(len(COLUMNS)))))
     exceeding = [line for line in lines if line.findings]
     print(f"\n{len(exceeding)} of {len(lines)} lines ask for more than they should:")
     for line in exceeding:

@@ -12,7 +12,7 @@ import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -195,6 +195,18 @@ def add_least(parser: argparse.ArgumentParser) -> None:
         default=statistics.median,
         help="the least sample instead of the median: for a machine that is busy with other work",
     )
+
+
+def align(rows: Sequence[Sequence[str]], words: Collection[int]) -> list[str]:
+    """Lines of columns that are as wide as what is in them: those of `words` to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(
+            f"{cell:{'<' if k in words else '>'}{width}}"
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
 
 
 def machine() -> str:

@@ -245,16 +245,7 @@ def header(options: argparse.Namespace) -> str:
 def table(lines: Sequence[Line]) -> list[str]:
     """A head and a row for each line, in columns that are as wide as what is in them."""
     head = ("", "size", "threads", "xarr", "eager", *PEERS, "best ÷ xarr", "eager", "best")
-    rows = [head, *(cells(line) for line in lines)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    words = (0, len(head) - 1)
-    return [
-        "  ".join(
-            f"{cell:{'<' if k in words else '>'}{width}}"
-            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    return measure.align([head, *(cells(line) for line in lines)], words=(0, len(head) - 1))
 
 
 def cells(line: Line) -> tuple[str, ...]:

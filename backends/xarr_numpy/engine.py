@@ -182,9 +182,8 @@ def _look_for_loops(plan: Plan, reasons: list[tuple[Step, str]]) -> None:
 
     for step in plan.steps:
         if isinstance(step, program_plan.LoopStep):
-            wanted = [k for k, number in enumerate(step.state) if plan.is_used(number)]
             try:
-                plan_code.emit(step, wanted, schedule())
+                plan_code.emit(step, plan.used_state(step), schedule())
                 continue
             except plan_code.NotNative as error:
                 reasons.append((step, f"in Python, since {error}"))

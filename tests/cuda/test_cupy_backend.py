@@ -67,6 +67,12 @@ def test_each_kind_of_group_in_each_order_of_threads(
         assert_same(each, other)
 
 
+def run_reference(function: Any, arrays: list[Any]) -> Any:
+    """Compute on the reference backend, from host arrays to a host array."""
+    with xarr.use_backend("reference"):
+        return np.asarray(function(*map(xarr.asarray, arrays)))
+
+
 def device(backend: Any) -> EmulatedDriver:
     """The emulated device below a backend."""
     result = backend._engine.driver

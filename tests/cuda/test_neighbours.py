@@ -14,7 +14,7 @@ import xarr
 from tests.compare import assert_same
 from tests.compiler.schedules.serial.test_serial_loops import graph_of
 from tests.cuda.emulator.module import ORDERS
-from tests.cuda.test_cupy_backend import device
+from tests.cuda.test_cupy_backend import device, run_reference
 from xarr import lax
 from xarr.compiler.loop_ir.loops import grid_loops, loads_of
 from xarr.compiler.loop_ir.verifier import verify
@@ -88,8 +88,7 @@ def arrays_of(name: str, dtype: str = "float32") -> list[Any]:
 
 @cache
 def result_of_reference(name: str, dtype: str = "float32") -> Any:
-    with xarr.use_backend("reference"):
-        return np.asarray(CASES[name][0](*map(xarr.asarray, arrays_of(name, dtype))))
+    return run_reference(CASES[name][0], arrays_of(name, dtype))
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -122,8 +121,7 @@ def test_each_element_type(dtype: str, name: str, few_threads: Any) -> None:
 def test_weights_that_are_not_finite_do_not_count_in_padding(few_threads: Any) -> None:
     x, weights = arrays_of("convolution by channels")
     weights[0], weights[2, 2] = np.inf, np.nan
-    with xarr.use_backend("reference"):
-        wanted = np.asarray(convolve(xarr.asarray(x), xarr.asarray(weights)))
+    wanted = run_reference(convolve, [x, weights])
     assert np.isfinite(wanted).any()
     assert_same(convolve(xarr.asarray(x), xarr.asarray(weights)), wanted)
 

@@ -12,7 +12,7 @@ import xarr
 from tests.compare import assert_same
 from tests.compiler.schedules.serial.test_serial_loops import graph_of
 from tests.cuda.emulator.module import ORDERS
-from tests.cuda.test_cupy_backend import device
+from tests.cuda.test_cupy_backend import device, run_reference
 from xarr import lax
 from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.loop_ir.verifier import verify
@@ -54,11 +54,6 @@ def operands(name: str, dtype: str = "float32") -> list[Any]:
     rng = np.random.default_rng(1)
     x, source = rng.integers(-4, 5, shape), rng.normal(size=windows) * 9
     return [np.asarray(each).astype(xarr.dtype(dtype)) for each in (x, source)]
-
-
-def run_reference(function: Any, arrays: list[Any]) -> Any:
-    with xarr.use_backend("reference"):
-        return np.asarray(function(*map(xarr.asarray, arrays)))
 
 
 @pytest.mark.parametrize("order", ORDERS)

@@ -358,6 +358,10 @@ class Plan:
         buffer = self.buffers[number]
         return buffer.end > buffer.start
 
+    def used_state(self, step: LoopStep) -> list[int]:
+        """The carried values of a loop of this plan that are used after it."""
+        return [k for k, number in enumerate(step.state) if self.is_used(number)]
+
     def walk(self) -> Iterator[Plan]:
         """This plan and those inside, outer ones first, each as often as a step holds it."""
         stack = [self]
