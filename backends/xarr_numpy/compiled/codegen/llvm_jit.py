@@ -13,8 +13,8 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from xarr.compiler import object_cache
@@ -70,6 +70,12 @@ def assemble(ir: str, optimise: bool = False, machine: Machine | None = None) ->
     """
     with _lock:
         return (machine or Machine.host()).object_code(ir, optimise)
+
+
+def assembly(ir: str) -> str:
+    """The machine code of a module in LLVM IR as text, for people; raises as `assemble`."""
+    with _lock:
+        return Machine.host().assembly(ir)
 
 
 def compile_module(ir: str, names: Iterable[str]) -> Code:
@@ -152,11 +158,22 @@ class Machine:
 
     def object_code(self, ir: str, optimise: bool) -> bytes:
         """As `assemble`."""
+        with self._module(ir, 2 if optimise else 0) as module:
+            return bytes(self._emitter.emit_object(module))
+
+    def assembly(self, ir: str) -> str:
+        """As the function `assembly`."""
+        with self._module(ir, 0) as module:
+            return str(self._emitter.emit_assembly(module))
+
+    @contextmanager
+    def _module(self, ir: str, level: int) -> Iterator[llvm.ModuleRef]:
+        """The module after LLVM's passes of a level, for code of this machine."""
         try:
             with self._llvm.parse_assembly(ir) as module:
                 module.verify()
-                self._run_passes(module, 2 if optimise else 0)
-                return bytes(self._emitter.emit_object(module))
+                self._run_passes(module, level)
+                yield module
         except RuntimeError as error:
             raise BackendError(f"LLVM refused a program: {error}") from error
 
