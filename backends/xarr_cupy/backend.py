@@ -15,6 +15,7 @@ from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressCallback
 from xarr.compiler.fusion import stage
 from xarr.compiler.passes.empty_arrays import without_empty_operands
+from xarr.compiler.passes.long_concatenations import split_concatenations
 from xarr.compiler.passes.small_branches import with_selects
 from xarr.compiler.passes.sorted_updates import sort_updates
 from xarr.compiler.plan.planner import plan_for
@@ -91,7 +92,7 @@ class CupyBackend(AbstractBackend):
     def fuse(self, graph: Graph, hot: bool = False) -> Graph:
         # A launch costs more than its kernel takes for most arrays, so all that can be one group is.
         graph = with_selects(
-            without_empty_operands(graph),
+            split_concatenations(without_empty_operands(graph), TARGET.max_concatenated),
             computes,
             TARGET.max_branch_operations,
             TARGET.max_branch_elements,

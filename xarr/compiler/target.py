@@ -89,6 +89,8 @@ class Target:
     #: to compile one.
     max_group_members: int = 120
     max_siblings: int = 32
+    #: Arrays and numbers that a group is given, where operations of more than two operands make them many.
+    max_group_inputs: int = 2**16
     #: Indices at which one operation of a group is computed for a point of its domain, at most: a step of a cellular
     #: automaton by `roll` asks for 32 of the step before, two steps for 1,024.
     max_paths: int = 2**9

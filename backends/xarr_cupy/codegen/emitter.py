@@ -32,6 +32,8 @@ from xarr_cupy.codegen.vector_kernels import VectorPrinter
 
 #: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
 _MANY: Final = 3
+#: Parameters of a kernel, of 8 bytes at most, up to which sizes are some of them: CUDA 12.0 has 4,096 bytes.
+_MOST_PARAMETERS: Final = 500
 
 
 @lru_cache(1024)
@@ -102,7 +104,10 @@ def _print_phase(
     kernel: Kernel, phase: Loop, printer_type: type[ThreadPrinter], any_sizes: bool
 ) -> tuple[ThreadPrinter, str]:
     printer = printer_type(kernel, phase, Sizes(any_sizes))
-    return printer, printer.definition()
+    definition = printer.definition()
+    if len(printer.buffers) + len(printer.sizes.arguments) > _MOST_PARAMETERS and any_sizes:
+        return _print_phase(kernel, phase, printer_type, False)
+    return printer, definition
 
 
 def _printer_of(phase: Loop, has_vectors: bool = False) -> type[ThreadPrinter]:

@@ -167,7 +167,9 @@ class _Fuser:
         for group, users in groups.items():
             along, paths = _index_maps(node, group, users), group.paths_to(node, users)
             has_space = _is_one_element(node) or (
-                len(group.along) < self.target.max_group_members and len(paths) <= self.target.max_paths
+                len(group.along) < self.target.max_group_members
+                and len(paths) <= self.target.max_paths
+                and self._fits_inputs(node, group)
             )
             if has_space and _reads_in_order(node, along, group, self.target):
                 group.along[node], group.paths[node] = along, paths
@@ -175,6 +177,11 @@ class _Fuser:
             else:
                 everywhere = False
         return everywhere
+
+    def _fits_inputs(self, node: Node, group: Group) -> bool:
+        """Whether a group that a node is copied into has not too many inputs then; of two at most it has not."""
+        count = len(node.operands)
+        return count <= 2 or count + group.input_count() <= self.target.max_group_inputs
 
     def _begin(self, node: Node) -> None:
         if isinstance(node.op, ops.Reduce) and _is_short_or_repeated(node, self.target):
@@ -276,6 +283,8 @@ class _Fuser:
 
     def _are_siblings(self, group: Group, other: Group) -> bool:
         if len(group.along) + len(other.along) > self.target.max_group_members or group.kept_axes() == ():
+            return False
+        if group.input_count() + other.input_count() > self.target.max_group_inputs:
             return False
         if (group.placed, group.scan) != (other.placed, other.scan) or group.inner or other.inner:
             return False

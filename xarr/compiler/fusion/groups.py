@@ -73,6 +73,10 @@ class Group:
                     paths.update([hash((path, user.serial, slot)) for path in own])
         return frozenset(paths)
 
+    def input_count(self) -> int:
+        """The number of values outside of the group that members need."""
+        return len({operand for node in self.along for operand in node.operands}.difference(self.along))
+
     def shape(self) -> Ints:
         """The extents of all loops, those of inner reductions too."""
         return self.domain + tuple(

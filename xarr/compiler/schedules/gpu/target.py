@@ -83,6 +83,8 @@ class GpuTarget(Target):
     #: Operations of all branches, and elements that they compute together, up to which all branches are computed.
     max_branch_operations: int = 2**6
     max_branch_elements: int = 2**20
+    #: Arrays that one kernel concatenates.
+    max_concatenated: int = 2**7
 
 
 #: As for the serial schedule, there are no local buffers of a thread; a block has shared ones.  Groups are long, since
@@ -91,5 +93,7 @@ TARGET: Final = GpuTarget().replace(
     cache_bytes=2**22,
     local_bytes=48 << 10,
     max_group_members=2**8,
+    # A kernel of CUDA 12.0 has 4,096 bytes of parameters, later ones 32,764.
+    max_group_inputs=2**8,
     max_serial_bytes=2**62,
 )
