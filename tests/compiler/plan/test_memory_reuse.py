@@ -359,12 +359,12 @@ def relax(i: Any, state: Any) -> Any:
     return x.at[-1].set(x[1]).at[:, 0].set(x[:, 2]), rest
 
 
-def turn(i: Any, state: Any) -> Any:
+def exchange(i: Any, state: Any) -> Any:
     x, y = state
     return y * xarr.sum(x), x
 
 
-LOOPS = {"leapfrog": leapfrog, "relax": relax, "turn": turn}
+LOOPS = {"leapfrog": leapfrog, "relax": relax, "exchange": exchange}
 
 
 @pytest.mark.parametrize("name", LOOPS)

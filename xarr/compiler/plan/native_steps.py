@@ -169,10 +169,10 @@ def _in_results(loop: program_plan.LoopStep, min_bytes: int) -> dict[int, tuple[
     return inside
 
 
-def _first_gap(taken: list[tuple[int, int]], size: int) -> int:
-    """Where `size` bytes fit between ranges that are taken, which are in order."""
+def _first_gap(occupied: list[tuple[int, int]], size: int) -> int:
+    """Where `size` bytes fit between ranges in use, which are in order."""
     offset = 0
-    for start, end in taken:
+    for start, end in occupied:
         if start - offset >= size:
             break
         offset = max(offset, end)
