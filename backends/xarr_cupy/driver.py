@@ -36,11 +36,14 @@ _INSTALL: Final = "pip install 'xarr[cuda13]', or 'xarr[cuda12]' for a driver of
 _WHEELS: Final = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
 #: The number of the default stream that each thread has of its own.
 _PER_THREAD: Final = 2
+#: The numbers of the stream that all threads share.
+_DEFAULT: Final = (0, 1)
 #: Launches that the error for a fault lists at most.
 _MOST_SUSPECTS: Final = 8
 #: What CUDA answers where launches cannot be captured: cudaErrorNotPermitted, cudaErrorNotSupported, and those of
 #: captures.
-_NOT_CAPTURED: Final = (800, 801, *range(900, 909))
+_REFUSED_IN_CAPTURES: Final = range(900, 909)
+_NOT_CAPTURED: Final = (800, 801, *_REFUSED_IN_CAPTURES)
 _OUT_OF_MEMORY: Final = 2
 #: Of products, for an estimate.
 _OPERATIONS_PER_SECOND: Final = 5e13
@@ -274,7 +277,7 @@ class CupyDriver:
         except MemoryError as error:
             raise TooLargeError(self._memory_report(shown_bytes(nbytes))) from error
         except self._runtime.CUDARuntimeError as error:
-            raise self._fault(error) from error
+            raise self._error(error) from error
 
     def _memory(self, pointer: Any) -> CupyMemory:
         return CupyMemory(pointer, self._cuda.get_current_stream())
@@ -284,7 +287,19 @@ class CupyDriver:
         own = (stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0)
         others = {each.owner: each.stream for each in memories if isinstance(each, CupyMemory)}
         others.pop(own, None)
-        return self._order_after(stream, others) if others else nullcontext()
+        if not others:
+            return nullcontext()
+        if self._captures(stream):
+            raise BackendError(
+                "backend 'cupy': the current stream captures a graph, which cannot wait for the stream of an array, "
+                "number or constant from before: begin with all of them, and with the first call of a jitted "
+                "function, on the stream that captures"
+            )
+        return self._order_after(stream, others)
+
+    def _captures(self, stream: Any) -> bool:
+        """Whether a graph is captured of a stream, which the default stream is none of."""
+        return stream.ptr not in _DEFAULT and bool(stream.is_capturing())
 
     @contextmanager
     def _order_after(self, stream: Any, others: Mapping[tuple[int, int], Any]) -> Iterator[None]:
@@ -329,9 +344,10 @@ class CupyDriver:
         free, total = self._runtime.memGetInfo()
         others = max(0, total - free - pool.total_bytes())
         return (
-            f"wanted {wanted} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
+            f"out of memory: wanted {wanted} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
             f"are free: arrays of this process hold {shown_bytes(pool.used_bytes())}, CuPy's pool keeps "
-            f"{shown_bytes(pool.free_bytes())}, other programs and libraries hold {shown_bytes(others)}"
+            f"{shown_bytes(pool.free_bytes())}, other programs and libraries hold {shown_bytes(others)}.  Memory of an "
+            "array is free when no name has it any more: del, or less at once"
         )
 
     def upload(self, address: int, array: HostArray) -> None:
@@ -364,7 +380,9 @@ class CupyDriver:
             self._run(self._runtime.deviceSynchronize)
 
     def _record_time(self) -> Any:
-        return self._record_event(self._cuda.get_current_stream(), has_time=True)
+        """An event with its time; None in a capture, whose launches wait for a replay, and whose events say nothing."""
+        stream = self._cuda.get_current_stream()
+        return None if self._captures(stream) else self._record_event(stream, has_time=True)
 
     def _wait_for_event(self, event: Any) -> None:
         self._run(event.synchronize)
@@ -465,6 +483,11 @@ class CupyDriver:
         """The error for one of CUDA's."""
         if error.status == _OUT_OF_MEMORY:
             return TooLargeError(self._memory_report("memory for a kernel"))
+        if error.status in _REFUSED_IN_CAPTURES:
+            return BackendError(
+                f"backend 'cupy': CUDA refuses this while a stream captures a graph, {error}: let nothing be looked "
+                "at, waited for or copied from the host meanwhile, and call what is captured once before"
+            )
         return self._fault(error)
 
     def _fault(self, error: Exception) -> DeviceFaultError:
@@ -524,7 +547,7 @@ class CupyDriver:
         self._suspects.extend(prepared.kernels[-_MOST_SUSPECTS:])
         self._launched += len(prepared.kernels)
         graph = None
-        if len(prepared.calls) >= LEAST_CAPTURED:
+        if len(prepared.calls) >= LEAST_CAPTURED and not self._captures(stream):
             graph = prepared.graphs.graph(values.tobytes(), lambda: self._capture(prepared, values, pointers))
         if graph is not None:
             self._run(graph.launch, stream)

@@ -193,7 +193,7 @@ def test_out_of_memory_is_told_after_the_pool_was_freed(host: HostDevice) -> Non
     held = gpu.allocate(700_000)
     with pytest.raises(
         TooLargeError,
-        match=r"wanted 800.0 kB of CuPy .*, of whose .* are free: arrays of this process hold 7.*kB, "
+        match=r"out of memory: wanted 800.0 kB of CuPy .*, of whose .* are free: arrays of this process hold 7.*kB, "
         r"CuPy's pool keeps .*B, other programs and libraries hold 0 B",
     ) as caught:
         gpu.allocate(800_000)

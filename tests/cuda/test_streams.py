@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import threading
 from collections.abc import Callable
@@ -181,3 +182,87 @@ def test_values_handed_from_stream_to_stream_are_right(device: str) -> None:
             x = (lax.rev(x, (0,)) + float(number)).evaluate()
         wanted = wanted[::-1] + number
     assert_same(x, wanted)
+
+
+# --- captures of the caller's ---------------------------------------------------------------------------------------
+
+
+def captured(stream: Any, action: Callable[[], Any]) -> tuple[Any, Any]:
+    """The graph of what an action asks for on a stream, and what the action gives."""
+    stream.begin_capture()
+    try:
+        result = action()
+    except BaseException:
+        stream.end_capture()
+        raise
+    return stream.end_capture(), result
+
+
+def doubled_often(f: Any, x: Any) -> Any:
+    """So many launches that the host would look how far the device is."""
+    for _ in range(200):
+        x = f(x)
+    return x.evaluate()
+
+
+@pytest.mark.parametrize("rows", [1, 5], ids=["launches", "graphs of xarr's own"])
+def test_a_capture_of_the_caller_holds_what_xarr_launches(rows: int, host: HostDevice) -> None:
+    (stream,) = streams(1)
+    f = xarr.jit(lambda x: functools.reduce(lambda x, _: lax.rev(lax.cumsum(x, 0), (0,)), range(rows), x))
+    with stream:
+        x = (xarr.asarray(X) * 0.5).evaluate()
+        wanted = np.asarray(f(x))
+        np.asarray(f(x)), np.asarray(f(x))
+        launches = host.launches + host.replays
+        graph, y = captured(stream, lambda: f(x).evaluate())
+        assert host.launches + host.replays == launches
+        for _ in range(2):
+            graph.launch(stream)
+            assert_same(y, wanted)
+
+
+def test_events_of_a_capture_are_not_asked_for(host: HostDevice) -> None:
+    (stream,) = streams(1)
+    f = xarr.jit(lambda x: x + x)
+    with stream:
+        x = (xarr.asarray(X) * 0.5).evaluate()
+        f(x).evaluate()
+        graph, y = captured(stream, lambda: doubled_often(f, x))
+        graph.launch(stream)
+        assert_same(y, X * 0.5 * 2.0**200)
+        # Nor are they when the capture is over.
+        assert_same(doubled_often(f, x), X * 0.5 * 2.0**200)
+
+
+REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a look": (np.asarray, "looked at"),
+    "a wait": (lambda x: x.block_until_ready(), "waited for"),
+    "an upload": (lambda x: xarr.asarray(X).evaluate(), "copied from the host"),
+}
+
+
+@pytest.mark.parametrize(("action", "words"), REFUSED.values(), ids=REFUSED)
+def test_what_a_capture_cannot_hold_is_no_fault_of_the_device(
+    action: Any, words: str, host: HostDevice
+) -> None:
+    (stream,) = streams(1)
+    with stream:
+        x = (xarr.asarray(X) * 0.5).evaluate()
+        with pytest.raises(
+            xarr.errors.BackendError, match=f"while a stream captures a graph.*{words}"
+        ) as caught:
+            captured(stream, lambda: action(x))
+        assert type(caught.value) is xarr.errors.BackendError
+        assert_same(x + x, X)
+
+
+def test_a_capture_cannot_wait_for_another_stream(host: HostDevice) -> None:
+    first, second = streams(2)
+    with first:
+        x = (xarr.asarray(X) * 0.5).evaluate()
+    with second:
+        with pytest.raises(
+            xarr.errors.BackendError, match="the current stream captures a graph, which cannot"
+        ):
+            captured(second, lambda: (x + x).evaluate())
+        assert_same(x + x, X)

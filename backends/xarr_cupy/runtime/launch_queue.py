@@ -44,13 +44,13 @@ def _nbytes_of(launch: Any) -> int:
 class LaunchQueue:
     """Lets the host wait where more is launched than the device runs in a tenth of a second, about.
 
-    record: an event of CuPy's, with timing, behind what was launched; wait: waits for an event; elapsed: milliseconds
-    between two events that have come.
+    record: an event of CuPy's, with timing, behind what was launched, None where nothing runs yet; wait: waits for an
+    event; elapsed: milliseconds between two events that have come.
     """
 
     def __init__(
         self,
-        record: Callable[[], Any],
+        record: Callable[[], Any | None],
         wait: Callable[[Any], None],
         elapsed: Callable[[Any, Any], float],
     ) -> None:
@@ -69,8 +69,12 @@ class LaunchQueue:
                 self._bound()
 
     def _bound(self) -> None:
+        self._seconds = 0.0
+        event = self._record()
+        if event is None:
+            return
         earlier, start = self._latest, self._start
-        self._latest, self._start, self._seconds = self._record(), None, 0.0
+        self._latest, self._start = event, None
         if earlier is None:
             return
         if earlier.done:

@@ -26,6 +26,7 @@ _OUT_OF_MEMORY, _INVALID_VALUE, _ILLEGAL_ADDRESS = 2, 1, 700
 _INVALID_DEVICE, _INVALID_HANDLE = 101, 400
 _INVALID_IMAGE, _NOT_FOUND = 200, 500
 _CAPTURE_UNSUPPORTED, _CAPTURE_INVALIDATED = 900, 901
+_CAPTURE_ISOLATION, _CAPTURED_EVENT = 905, 907
 _NOT_READY = 600
 #: The kind of a copy inside of a device.
 _INSIDE: Final = 3
@@ -102,6 +103,8 @@ class HostDevice:
         self.waits: list[tuple[int, int]] = []
         self._recorded: dict[int, int] = {}
         self._times: dict[int, float] = {}
+        #: Events that were recorded in a capture.
+        self._captured: set[int] = set()
         #: Texts that NVRTC has compiled in this process.
         self.compiled: list[str] = []
         self._threads = threading.local()
@@ -146,6 +149,7 @@ class HostDevice:
         self.launch_seconds, self.capture_status = 0.0, None
         self.uncaptured.clear()
         self._captures.clear()
+        self._captured.clear()
         self._running.clear()
         self._known_until, self.most_ahead = self._launched_until, 0.0
 
@@ -388,7 +392,10 @@ class HostDevice:
             self._raise(_ILLEGAL_ADDRESS)
         self.replays += 1
         for step in self._objects[graph]:
-            step()
+            if stream in self._captures:
+                self._captures[stream].append(step)
+            else:
+                step()
 
     def graphDestroy(self, graph: int) -> None:
         del self._objects[graph]
@@ -399,6 +406,8 @@ class HostDevice:
     # --- events ------------------------------------------------------------------------------------------
 
     def streamWaitEvent(self, stream: int, event: int, flags: int = 0) -> None:
+        if (event in self._captured) != (stream in self._captures):
+            self._raise(_CAPTURE_ISOLATION)
         self.waits.append((stream, self._recorded[event]))
 
     def eventCreateWithFlags(self, flags: int) -> int:
@@ -411,13 +420,21 @@ class HostDevice:
         self._check_device(event)
         self._check_device(stream)
         self._recorded[event] = stream
+        (self._captured.add if stream in self._captures else self._captured.discard)(event)
         self._times[event] = self._launched_until
 
     def eventQuery(self, event: int) -> int:
         """0 if the host may know that all before an event has run."""
+        self._refuse_captured(event)
         return 0 if self._times[event] <= self._known_until else _NOT_READY
 
+    def _refuse_captured(self, event: int) -> None:
+        """What was captured has not run: nothing can be asked of an event among it."""
+        if event in self._captured:
+            self._raise(_CAPTURED_EVENT)
+
     def eventSynchronize(self, event: int) -> None:
+        self._refuse_captured(event)
         self.event_waits += 1
         self._known_until = max(self._known_until, self._times[event])
         self._wait()
