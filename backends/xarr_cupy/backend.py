@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -24,9 +25,11 @@ from xarr.compiler.schedules.gpu.builders import SCHEDULES, computes
 from xarr.compiler.schedules.gpu.scatters import needs_order
 from xarr.compiler.schedules.gpu.target import TARGET, GpuTarget
 from xarr.compiler.target import Target
+from xarr.errors import TooLargeError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
+from xarr.ir.types import TensorType
 from xarr_cupy import driver, interop, libraries
 from xarr_cupy.engine import DeviceProgram
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument
@@ -54,6 +57,18 @@ def _sorts_updates(node: Node, is_deterministic: bool) -> bool:
         return False
     many = node.operands[1].tensor_type.size >= libraries.MIN_SORTED
     return many and computes(node) and needs_order(node, is_deterministic)
+
+
+@contextmanager
+def _naming(type: TensorType) -> Iterator[None]:
+    """A context whose errors of too little memory say for what it was wanted, and what to do."""
+    try:
+        yield
+    except TooLargeError as error:
+        raise TooLargeError(
+            f"out of memory for {type.short()} ({error}); move it in parts, or free Arrays first: the memory of one is "
+            "free as soon as no name and no other Array needs it"
+        ) from error
 
 
 class CupyBackend(AbstractBackend):
@@ -132,7 +147,7 @@ class CupyBackend(AbstractBackend):
         return program.plan if isinstance(program, DeviceProgram) else None
 
     def from_host(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        with self._engine.driver.active():
+        with self._engine.driver.active(), _naming(TensorType(array.shape, array.dtype)):
             return self._engine.upload(array)
 
     def from_number(self, number: np.ndarray[Any, Any]) -> NumberArgument:
@@ -150,9 +165,9 @@ class CupyBackend(AbstractBackend):
         if not isinstance(origin, CupyBackend):
             return super().from_device(buffer, origin)
         if origin is self:
-            with self._engine.using(buffer):
+            with self._engine.using(buffer), _naming(buffer.type):
                 return self._engine.copy_of(buffer)
-        with origin._engine.using(buffer), self._engine.driver.active():
+        with origin._engine.using(buffer), self._engine.driver.active(), _naming(buffer.type):
             made = self._engine.new(buffer.type)
             if buffer.type.nbytes:
                 addresses = made.address, origin._engine.driver, buffer.address

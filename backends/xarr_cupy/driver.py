@@ -344,10 +344,9 @@ class CupyDriver:
         free, total = self._runtime.memGetInfo()
         others = max(0, total - free - pool.total_bytes())
         return (
-            f"out of memory: wanted {wanted} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
+            f"wanted {wanted} of {self.description}, of whose {shown_bytes(total)} {shown_bytes(free)} "
             f"are free: arrays of this process hold {shown_bytes(pool.used_bytes())}, CuPy's pool keeps "
-            f"{shown_bytes(pool.free_bytes())}, other programs and libraries hold {shown_bytes(others)}.  Memory of an "
-            "array is free when no name has it any more: del, or less at once"
+            f"{shown_bytes(pool.free_bytes())}, other programs and libraries hold {shown_bytes(others)}"
         )
 
     def upload(self, address: int, array: HostArray) -> None:

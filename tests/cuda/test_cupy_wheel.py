@@ -193,13 +193,28 @@ def test_out_of_memory_is_told_after_the_pool_was_freed(host: HostDevice) -> Non
     held = gpu.allocate(700_000)
     with pytest.raises(
         TooLargeError,
-        match=r"out of memory: wanted 800.0 kB of CuPy .*, of whose .* are free: arrays of this process hold 7.*kB, "
+        match=r"wanted 800.0 kB of CuPy .*, of whose .* are free: arrays of this process hold 7.*kB, "
         r"CuPy's pool keeps .*B, other programs and libraries hold 0 B",
     ) as caught:
         gpu.allocate(800_000)
     assert isinstance(caught.value, MemoryError)
     del held
     gpu.allocate(800_000)
+
+
+def test_an_array_that_is_too_large_says_so_and_what_to_do(host: HostDevice) -> None:
+    host.limit = host.used + (1 << 20)
+    x = xarr.asarray(np.zeros(50_000)).evaluate()
+    for move in (
+        lambda: xarr.asarray(np.zeros((1000, 1000))),
+        lambda: xarr.zeros(10**6, device="numpy").to("cupy"),
+    ):
+        with pytest.raises(
+            TooLargeError,
+            match=r"out of memory for f64\[1.*\] \(wanted 8.0 MB of CuPy .*\); move it in parts, or free",
+        ):
+            move().evaluate()
+    assert_same(x + 1, np.ones(50_000))
 
 
 def test_a_program_without_memory_says_what_it_wanted_and_who_holds_it(host: HostDevice) -> None:
