@@ -60,7 +60,7 @@ def _sorts_updates(node: Node, is_deterministic: bool) -> bool:
 
 
 @contextmanager
-def _naming(type: TensorType) -> Iterator[None]:
+def _report_memory(type: TensorType) -> Iterator[None]:
     """A context whose errors of too little memory say for what it was wanted, and what to do."""
     try:
         yield
@@ -147,7 +147,7 @@ class CupyBackend(AbstractBackend):
         return program.plan if isinstance(program, DeviceProgram) else None
 
     def from_host(self, array: np.ndarray[Any, Any]) -> DeviceArray:
-        with self._engine.driver.active(), _naming(TensorType(array.shape, array.dtype)):
+        with self._engine.driver.active(), _report_memory(TensorType(array.shape, array.dtype)):
             return self._engine.upload(array)
 
     def from_number(self, number: np.ndarray[Any, Any]) -> NumberArgument:
@@ -165,9 +165,9 @@ class CupyBackend(AbstractBackend):
         if not isinstance(origin, CupyBackend):
             return super().from_device(buffer, origin)
         if origin is self:
-            with self._engine.using(buffer), _naming(buffer.type):
+            with self._engine.using(buffer), _report_memory(buffer.type):
                 return self._engine.copy_of(buffer)
-        with origin._engine.using(buffer), self._engine.driver.active(), _naming(buffer.type):
+        with origin._engine.using(buffer), self._engine.driver.active(), _report_memory(buffer.type):
             made = self._engine.new(buffer.type)
             if buffer.type.nbytes:
                 addresses = made.address, origin._engine.driver, buffer.address

@@ -187,7 +187,7 @@ def test_values_handed_from_stream_to_stream_are_right(device: str) -> None:
 # --- captures of the caller's ---------------------------------------------------------------------------------------
 
 
-def captured(stream: Any, action: Callable[[], Any]) -> tuple[Any, Any]:
+def capture(stream: Any, action: Callable[[], Any]) -> tuple[Any, Any]:
     """The graph of what an action asks for on a stream, and what the action gives."""
     stream.begin_capture()
     try:
@@ -198,7 +198,7 @@ def captured(stream: Any, action: Callable[[], Any]) -> tuple[Any, Any]:
     return stream.end_capture(), result
 
 
-def doubled_often(f: Any, x: Any) -> Any:
+def double_often(f: Any, x: Any) -> Any:
     """So many launches that the host would look how far the device is."""
     for _ in range(200):
         x = f(x)
@@ -214,7 +214,7 @@ def test_a_capture_of_the_caller_holds_what_xarr_launches(rows: int, host: HostD
         wanted = np.asarray(f(x))
         np.asarray(f(x)), np.asarray(f(x))
         launches = host.launches + host.replays
-        graph, y = captured(stream, lambda: f(x).evaluate())
+        graph, y = capture(stream, lambda: f(x).evaluate())
         assert host.launches + host.replays == launches
         for _ in range(2):
             graph.launch(stream)
@@ -227,11 +227,11 @@ def test_events_of_a_capture_are_not_asked_for(host: HostDevice) -> None:
     with stream:
         x = (xarr.asarray(X) * 0.5).evaluate()
         f(x).evaluate()
-        graph, y = captured(stream, lambda: doubled_often(f, x))
+        graph, y = capture(stream, lambda: double_often(f, x))
         graph.launch(stream)
         assert_same(y, X * 0.5 * 2.0**200)
         # Nor are they when the capture is over.
-        assert_same(doubled_often(f, x), X * 0.5 * 2.0**200)
+        assert_same(double_often(f, x), X * 0.5 * 2.0**200)
 
 
 REFUSED: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -251,7 +251,7 @@ def test_what_a_capture_cannot_hold_is_no_fault_of_the_device(
         with pytest.raises(
             xarr.errors.BackendError, match=f"while a stream captures a graph.*{words}"
         ) as caught:
-            captured(stream, lambda: action(x))
+            capture(stream, lambda: action(x))
         assert type(caught.value) is xarr.errors.BackendError
         assert_same(x + x, X)
 
@@ -264,5 +264,5 @@ def test_a_capture_cannot_wait_for_another_stream(host: HostDevice) -> None:
         with pytest.raises(
             xarr.errors.BackendError, match="the current stream captures a graph, which cannot"
         ):
-            captured(second, lambda: (x + x).evaluate())
+            capture(second, lambda: (x + x).evaluate())
         assert_same(x + x, X)

@@ -429,7 +429,7 @@ class HostDevice:
         return 0 if self._times[event] <= self._known_until else _NOT_READY
 
     def _refuse_captured(self, event: int) -> None:
-        """What was captured has not run: nothing can be asked of an event among it."""
+        """Raise what CUDA answers of an event in a capture, which has not run."""
         if event in self._captured:
             self._raise(_CAPTURED_EVENT)
 

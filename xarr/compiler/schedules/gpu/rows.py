@@ -1,9 +1,10 @@
 """Phases that follow one another over the same rows as one phase, so that a softmax is one kernel.
 
 Who works on a row, a block, a warp or a thread, goes on with what the next phase does there.  A later phase over all
-elements of the rows becomes a loop that they share.  That gives the same only if nobody needs what is done in another
-row: what an earlier phase stores is read where it was stored, and nothing is written that is read elsewhere.  What is
-stored so need not be loaded again, nor stored if nothing else loads it.
+elements of the rows becomes a loop that they share, and one over the rows alone, as a division by their length, a
+store of one thread.  That gives the same only if nobody needs what is done in another row: what an earlier phase stores
+is read where it was stored, and nothing is written that is read elsewhere.  What is stored so need not be loaded again,
+nor stored if nothing else loads it.
 """
 
 from __future__ import annotations
@@ -84,6 +85,11 @@ def _word(phase: Loop) -> Runs:
     return Runs.WARP if any(Runs.WARP in loop.runs for loop in phase.walk()) else Runs.SERIAL
 
 
+def _is_point(phase: Loop) -> bool:
+    """Whether a phase does nothing but store for each point, which one thread of those who have a row does."""
+    return all(isinstance(part, Store) for part in grid_loops(phase)[-1].body)
+
+
 def _extents(loops: Iterable[Loop]) -> Ints:
     return tuple(loop.max_iterations for loop in loops)
 
@@ -105,7 +111,7 @@ class _Pair:
         self.own, self.inner = own[: self.depth], own[self.depth :]
         self.fits = (
             _extents(self.own) == _extents(self.rows[: self.depth])
-            and bool(self.inner) == is_shared
+            and (is_shared if self.inner else not is_shared or _is_point(second))
             and (is_shared or _word(second) is self.word)
         )
         #: The indices of rows in the second phase as those of the first, and what it loads of what this stores.
