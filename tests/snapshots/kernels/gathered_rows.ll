@@ -35,18 +35,15 @@ body1:
   %b2.19 = shufflevector <16 x i1> %b2.18, <16 x i1> poison, <16 x i32> zeroinitializer
   %b2.20 = insertelement <16 x i64> poison, i64 %b2.7, i64 0
   %b2.21 = shufflevector <16 x i64> %b2.20, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b3.1 = insertelement <16 x i64> poison, i64 0, i64 0
-  %b3.2 = shufflevector <16 x i64> %b3.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b3.3 = add <16 x i64> %b3.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b3.4 = mul nsw i64 %b2.7, 16
-  %b3.5 = add nsw i64 %b3.4, 0
-  %b3.6 = getelementptr float, ptr %b.2, i64 %b3.5
-  %b3.7 = load <16 x float>, ptr %b3.6, align 4
-  %b3.8 = fmul <16 x float> %b3.7, splat (float 0x4000000000000000)
-  %b3.9 = mul nsw i64 %head1.i, 16
-  %b3.10 = add nsw i64 %b3.9, 0
-  %b3.11 = getelementptr float, ptr %b.6, i64 %b3.10
-  store <16 x float> %b3.8, ptr %b3.11, align 4
+  %b3.1 = mul nsw i64 %b2.7, 16
+  %b3.2 = add nsw i64 %b3.1, 0
+  %b3.3 = getelementptr float, ptr %b.2, i64 %b3.2
+  %b3.4 = load <16 x float>, ptr %b3.3, align 4
+  %b3.5 = fmul <16 x float> %b3.4, splat (float 0x4000000000000000)
+  %b3.6 = mul nsw i64 %head1.i, 16
+  %b3.7 = add nsw i64 %b3.6, 0
+  %b3.8 = getelementptr float, ptr %b.6, i64 %b3.7
+  store <16 x float> %b3.5, ptr %b3.8, align 4
   %b2.22 = add nsw i64 %head1.i, 1
   br label %head1
 done1:

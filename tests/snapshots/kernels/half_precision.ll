@@ -20,31 +20,25 @@ head1:
   %head1.more = icmp slt i64 %head1.i, %b.10
   br i1 %head1.more, label %body1, label %done1
 body1:
-  %b3.1 = insertelement <16 x i64> poison, i64 %head1.i, i64 0
-  %b3.2 = shufflevector <16 x i64> %b3.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b3.3 = add <16 x i64> %b3.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b3.4 = getelementptr half, ptr %b.2, i64 %head1.i
-  %b3.5 = load <16 x half>, ptr %b3.4, align 2
-  %b3.6 = fpext <16 x half> %b3.5 to <16 x float>
-  %b3.7 = getelementptr float, ptr %b.4, i64 %head1.i
-  %b3.8 = load <16 x float>, ptr %b3.7, align 4
-  %b3.9 = fdiv <16 x float> %b3.6, %b3.8
-  %b3.10 = fptrunc <16 x float> %b3.9 to <16 x half>
-  %b3.11 = getelementptr half, ptr %b.6, i64 %head1.i
-  store <16 x half> %b3.10, ptr %b3.11, align 2
+  %b3.1 = getelementptr half, ptr %b.2, i64 %head1.i
+  %b3.2 = load <16 x half>, ptr %b3.1, align 2
+  %b3.3 = fpext <16 x half> %b3.2 to <16 x float>
+  %b3.4 = getelementptr float, ptr %b.4, i64 %head1.i
+  %b3.5 = load <16 x float>, ptr %b3.4, align 4
+  %b3.6 = fdiv <16 x float> %b3.3, %b3.5
+  %b3.7 = fptrunc <16 x float> %b3.6 to <16 x half>
+  %b3.8 = getelementptr half, ptr %b.6, i64 %head1.i
+  store <16 x half> %b3.7, ptr %b3.8, align 2
   %b4.1 = add nsw i64 %head1.i, 16
-  %b4.2 = insertelement <16 x i64> poison, i64 %b4.1, i64 0
-  %b4.3 = shufflevector <16 x i64> %b4.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b4.4 = add <16 x i64> %b4.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b4.5 = getelementptr half, ptr %b.2, i64 %b4.1
-  %b4.6 = load <16 x half>, ptr %b4.5, align 2
-  %b4.7 = fpext <16 x half> %b4.6 to <16 x float>
-  %b4.8 = getelementptr float, ptr %b.4, i64 %b4.1
-  %b4.9 = load <16 x float>, ptr %b4.8, align 4
-  %b4.10 = fdiv <16 x float> %b4.7, %b4.9
-  %b4.11 = fptrunc <16 x float> %b4.10 to <16 x half>
-  %b4.12 = getelementptr half, ptr %b.6, i64 %b4.1
-  store <16 x half> %b4.11, ptr %b4.12, align 2
+  %b4.2 = getelementptr half, ptr %b.2, i64 %b4.1
+  %b4.3 = load <16 x half>, ptr %b4.2, align 2
+  %b4.4 = fpext <16 x half> %b4.3 to <16 x float>
+  %b4.5 = getelementptr float, ptr %b.4, i64 %b4.1
+  %b4.6 = load <16 x float>, ptr %b4.5, align 4
+  %b4.7 = fdiv <16 x float> %b4.4, %b4.6
+  %b4.8 = fptrunc <16 x float> %b4.7 to <16 x half>
+  %b4.9 = getelementptr half, ptr %b.6, i64 %b4.1
+  store <16 x half> %b4.8, ptr %b4.9, align 2
   %b2.1 = add nsw i64 %head1.i, 32
   br label %head1
 done1:
@@ -61,18 +55,15 @@ body5:
   %b7.5 = insertelement <16 x i32> poison, i32 %b7.4, i64 0
   %b7.6 = shufflevector <16 x i32> %b7.5, <16 x i32> poison, <16 x i32> zeroinitializer
   %b7.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b7.6
-  %b7.8 = insertelement <16 x i64> poison, i64 %head5.i, i64 0
-  %b7.9 = shufflevector <16 x i64> %b7.8, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.10 = add <16 x i64> %b7.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.11 = getelementptr half, ptr %b.2, i64 %head5.i
-  %b7.12 = call <16 x half> @llvm.masked.load.v16f16.p0(ptr %b7.11, i32 2, <16 x i1> %b7.7, <16 x half> zeroinitializer)
-  %b7.13 = fpext <16 x half> %b7.12 to <16 x float>
-  %b7.14 = getelementptr float, ptr %b.4, i64 %head5.i
-  %b7.15 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.14, i32 4, <16 x i1> %b7.7, <16 x float> zeroinitializer)
-  %b7.16 = fdiv <16 x float> %b7.13, %b7.15
-  %b7.17 = fptrunc <16 x float> %b7.16 to <16 x half>
-  %b7.18 = getelementptr half, ptr %b.6, i64 %head5.i
-  call void @llvm.masked.store.v16f16.p0(<16 x half> %b7.17, ptr %b7.18, i32 2, <16 x i1> %b7.7)
+  %b7.8 = getelementptr half, ptr %b.2, i64 %head5.i
+  %b7.9 = call <16 x half> @llvm.masked.load.v16f16.p0(ptr %b7.8, i32 2, <16 x i1> %b7.7, <16 x half> zeroinitializer)
+  %b7.10 = fpext <16 x half> %b7.9 to <16 x float>
+  %b7.11 = getelementptr float, ptr %b.4, i64 %head5.i
+  %b7.12 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.11, i32 4, <16 x i1> %b7.7, <16 x float> zeroinitializer)
+  %b7.13 = fdiv <16 x float> %b7.10, %b7.12
+  %b7.14 = fptrunc <16 x float> %b7.13 to <16 x half>
+  %b7.15 = getelementptr half, ptr %b.6, i64 %head5.i
+  call void @llvm.masked.store.v16f16.p0(<16 x half> %b7.14, ptr %b7.15, i32 2, <16 x i1> %b7.7)
   %b6.1 = add nsw i64 %head5.i, 16
   br label %head5
 done5:

@@ -27,37 +27,31 @@ head3:
   %head3.more = icmp slt i64 %head3.i, %b2.5
   br i1 %head3.more, label %body3, label %done3
 body3:
-  %b5.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
-  %b5.2 = shufflevector <16 x i64> %b5.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b5.3 = add <16 x i64> %b5.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b5.4 = mul nsw i64 %head1.i, 53
-  %b5.5 = add nsw i64 %b5.4, %head3.i
-  %b5.6 = getelementptr float, ptr %b.2, i64 %b5.5
-  %b5.7 = load <16 x float>, ptr %b5.6, align 4
-  %b5.8 = getelementptr float, ptr %b.4, i64 %head3.i
-  %b5.9 = load <16 x float>, ptr %b5.8, align 4
-  %b5.10 = fmul <16 x float> %b5.9, splat (float 0x4000000000000000)
-  %b5.11 = fadd <16 x float> %b5.7, %b5.10
-  %b5.12 = mul nsw i64 %head1.i, 53
-  %b5.13 = add nsw i64 %b5.12, %head3.i
-  %b5.14 = getelementptr float, ptr %b.6, i64 %b5.13
-  store <16 x float> %b5.11, ptr %b5.14, align 4
+  %b5.1 = mul nsw i64 %head1.i, 53
+  %b5.2 = add nsw i64 %b5.1, %head3.i
+  %b5.3 = getelementptr float, ptr %b.2, i64 %b5.2
+  %b5.4 = load <16 x float>, ptr %b5.3, align 4
+  %b5.5 = getelementptr float, ptr %b.4, i64 %head3.i
+  %b5.6 = load <16 x float>, ptr %b5.5, align 4
+  %b5.7 = fmul <16 x float> %b5.6, splat (float 0x4000000000000000)
+  %b5.8 = fadd <16 x float> %b5.4, %b5.7
+  %b5.9 = mul nsw i64 %head1.i, 53
+  %b5.10 = add nsw i64 %b5.9, %head3.i
+  %b5.11 = getelementptr float, ptr %b.6, i64 %b5.10
+  store <16 x float> %b5.8, ptr %b5.11, align 4
   %b6.1 = add nsw i64 %head3.i, 16
-  %b6.2 = insertelement <16 x i64> poison, i64 %b6.1, i64 0
-  %b6.3 = shufflevector <16 x i64> %b6.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b6.4 = add <16 x i64> %b6.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b6.5 = mul nsw i64 %head1.i, 53
-  %b6.6 = add nsw i64 %b6.5, %b6.1
-  %b6.7 = getelementptr float, ptr %b.2, i64 %b6.6
-  %b6.8 = load <16 x float>, ptr %b6.7, align 4
-  %b6.9 = getelementptr float, ptr %b.4, i64 %b6.1
-  %b6.10 = load <16 x float>, ptr %b6.9, align 4
-  %b6.11 = fmul <16 x float> %b6.10, splat (float 0x4000000000000000)
-  %b6.12 = fadd <16 x float> %b6.8, %b6.11
-  %b6.13 = mul nsw i64 %head1.i, 53
-  %b6.14 = add nsw i64 %b6.13, %b6.1
-  %b6.15 = getelementptr float, ptr %b.6, i64 %b6.14
-  store <16 x float> %b6.12, ptr %b6.15, align 4
+  %b6.2 = mul nsw i64 %head1.i, 53
+  %b6.3 = add nsw i64 %b6.2, %b6.1
+  %b6.4 = getelementptr float, ptr %b.2, i64 %b6.3
+  %b6.5 = load <16 x float>, ptr %b6.4, align 4
+  %b6.6 = getelementptr float, ptr %b.4, i64 %b6.1
+  %b6.7 = load <16 x float>, ptr %b6.6, align 4
+  %b6.8 = fmul <16 x float> %b6.7, splat (float 0x4000000000000000)
+  %b6.9 = fadd <16 x float> %b6.5, %b6.8
+  %b6.10 = mul nsw i64 %head1.i, 53
+  %b6.11 = add nsw i64 %b6.10, %b6.1
+  %b6.12 = getelementptr float, ptr %b.6, i64 %b6.11
+  store <16 x float> %b6.9, ptr %b6.12, align 4
   %b4.1 = add nsw i64 %head3.i, 32
   br label %head3
 done3:
@@ -74,21 +68,18 @@ body7:
   %b9.5 = insertelement <16 x i32> poison, i32 %b9.4, i64 0
   %b9.6 = shufflevector <16 x i32> %b9.5, <16 x i32> poison, <16 x i32> zeroinitializer
   %b9.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b9.6
-  %b9.8 = insertelement <16 x i64> poison, i64 %head7.i, i64 0
-  %b9.9 = shufflevector <16 x i64> %b9.8, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b9.10 = add <16 x i64> %b9.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b9.11 = mul nsw i64 %head1.i, 53
-  %b9.12 = add nsw i64 %b9.11, %head7.i
-  %b9.13 = getelementptr float, ptr %b.2, i64 %b9.12
-  %b9.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.13, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
-  %b9.15 = getelementptr float, ptr %b.4, i64 %head7.i
-  %b9.16 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.15, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
-  %b9.17 = fmul <16 x float> %b9.16, splat (float 0x4000000000000000)
-  %b9.18 = fadd <16 x float> %b9.14, %b9.17
-  %b9.19 = mul nsw i64 %head1.i, 53
-  %b9.20 = add nsw i64 %b9.19, %head7.i
-  %b9.21 = getelementptr float, ptr %b.6, i64 %b9.20
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b9.18, ptr %b9.21, i32 4, <16 x i1> %b9.7)
+  %b9.8 = mul nsw i64 %head1.i, 53
+  %b9.9 = add nsw i64 %b9.8, %head7.i
+  %b9.10 = getelementptr float, ptr %b.2, i64 %b9.9
+  %b9.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.10, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
+  %b9.12 = getelementptr float, ptr %b.4, i64 %head7.i
+  %b9.13 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.12, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
+  %b9.14 = fmul <16 x float> %b9.13, splat (float 0x4000000000000000)
+  %b9.15 = fadd <16 x float> %b9.11, %b9.14
+  %b9.16 = mul nsw i64 %head1.i, 53
+  %b9.17 = add nsw i64 %b9.16, %head7.i
+  %b9.18 = getelementptr float, ptr %b.6, i64 %b9.17
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b9.15, ptr %b9.18, i32 4, <16 x i1> %b9.7)
   %b8.1 = add nsw i64 %head7.i, 16
   br label %head7
 done7:

@@ -21,41 +21,38 @@ body1:
   %b2.5 = add nsw i64 0, %b2.4
   br label %head3
 head3:
-  %head3.i = phi i64 [ 0, %body1 ], [ %b4.19, %body3 ]
+  %head3.i = phi i64 [ 0, %body1 ], [ %b4.16, %body3 ]
   %head3.p0 = phi <8 x double> [ splat (double 0x0000000000000000), %body1 ], [ %c9.1, %body3 ]
   %head3.more = icmp slt i64 %head3.i, %b2.5
   br i1 %head3.more, label %body3, label %done3
 body3:
-  %b4.1 = insertelement <8 x i64> poison, i64 %head3.i, i64 0
-  %b4.2 = shufflevector <8 x i64> %b4.1, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b4.3 = add <8 x i64> %b4.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b4.4 = mul nsw i64 %head1.i, 53
-  %b4.5 = add nsw i64 %b4.4, %head3.i
-  %b4.6 = getelementptr double, ptr %b.2, i64 %b4.5
-  %b4.7 = load <8 x double>, ptr %b4.6, align 8
-  %b4.8 = shufflevector <8 x double> %b4.7, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6>
-  %c5.1 = fadd <8 x double> %b4.8, %b4.7
-  %b4.9 = select <8 x i1> <i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c5.1, <8 x double> %b4.7
-  %b4.10 = shufflevector <8 x double> %b4.9, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
-  %c6.1 = fadd <8 x double> %b4.10, %b4.9
-  %b4.11 = select <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c6.1, <8 x double> %b4.9
-  %b4.12 = shufflevector <8 x double> %b4.11, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 1, i32 2, i32 3>
-  %c7.1 = fadd <8 x double> %b4.12, %b4.11
-  %b4.13 = select <8 x i1> <i1 false, i1 false, i1 false, i1 false, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c7.1, <8 x double> %b4.11
-  %c8.1 = fadd <8 x double> %head3.p0, %b4.13
-  %b4.14 = shufflevector <8 x double> %b4.13, <8 x double> poison, <8 x i32> <i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7>
-  %c9.1 = fadd <8 x double> %head3.p0, %b4.14
-  %b4.15 = fdiv <8 x double> %c8.1, splat (double 0x4008000000000000)
-  %b4.16 = mul nsw i64 %head1.i, 53
-  %b4.17 = add nsw i64 %b4.16, %head3.i
-  %b4.18 = getelementptr double, ptr %b.4, i64 %b4.17
-  store <8 x double> %b4.15, ptr %b4.18, align 8
-  %b4.19 = add nsw i64 %head3.i, 8
+  %b4.1 = mul nsw i64 %head1.i, 53
+  %b4.2 = add nsw i64 %b4.1, %head3.i
+  %b4.3 = getelementptr double, ptr %b.2, i64 %b4.2
+  %b4.4 = load <8 x double>, ptr %b4.3, align 8
+  %b4.5 = shufflevector <8 x double> %b4.4, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6>
+  %c5.1 = fadd <8 x double> %b4.5, %b4.4
+  %b4.6 = select <8 x i1> <i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c5.1, <8 x double> %b4.4
+  %b4.7 = shufflevector <8 x double> %b4.6, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
+  %c6.1 = fadd <8 x double> %b4.7, %b4.6
+  %b4.8 = select <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c6.1, <8 x double> %b4.6
+  %b4.9 = shufflevector <8 x double> %b4.8, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 1, i32 2, i32 3>
+  %c7.1 = fadd <8 x double> %b4.9, %b4.8
+  %b4.10 = select <8 x i1> <i1 false, i1 false, i1 false, i1 false, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c7.1, <8 x double> %b4.8
+  %c8.1 = fadd <8 x double> %head3.p0, %b4.10
+  %b4.11 = shufflevector <8 x double> %b4.10, <8 x double> poison, <8 x i32> <i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7>
+  %c9.1 = fadd <8 x double> %head3.p0, %b4.11
+  %b4.12 = fdiv <8 x double> %c8.1, splat (double 0x4008000000000000)
+  %b4.13 = mul nsw i64 %head1.i, 53
+  %b4.14 = add nsw i64 %b4.13, %head3.i
+  %b4.15 = getelementptr double, ptr %b.4, i64 %b4.14
+  store <8 x double> %b4.12, ptr %b4.15, align 8
+  %b4.16 = add nsw i64 %head3.i, 8
   br label %head3
 done3:
   br label %head10
 head10:
-  %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.25, %body10 ]
+  %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.22, %body10 ]
   %head10.p0 = phi <8 x double> [ %head3.p0, %done3 ], [ %c16.1, %body10 ]
   %head10.more = icmp slt i64 %head10.i, 53
   br i1 %head10.more, label %body10, label %done10
@@ -66,31 +63,28 @@ body10:
   %b11.4 = insertelement <8 x i64> poison, i64 %b11.3, i64 0
   %b11.5 = shufflevector <8 x i64> %b11.4, <8 x i64> poison, <8 x i32> zeroinitializer
   %b11.6 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b11.5
-  %b11.7 = insertelement <8 x i64> poison, i64 %head10.i, i64 0
-  %b11.8 = shufflevector <8 x i64> %b11.7, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b11.9 = add <8 x i64> %b11.8, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b11.10 = mul nsw i64 %head1.i, 53
-  %b11.11 = add nsw i64 %b11.10, %head10.i
-  %b11.12 = getelementptr double, ptr %b.2, i64 %b11.11
-  %b11.13 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b11.12, i32 8, <8 x i1> %b11.6, <8 x double> zeroinitializer)
-  %b11.14 = shufflevector <8 x double> %b11.13, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6>
-  %c12.1 = fadd <8 x double> %b11.14, %b11.13
-  %b11.15 = select <8 x i1> <i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c12.1, <8 x double> %b11.13
-  %b11.16 = shufflevector <8 x double> %b11.15, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
-  %c13.1 = fadd <8 x double> %b11.16, %b11.15
-  %b11.17 = select <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c13.1, <8 x double> %b11.15
-  %b11.18 = shufflevector <8 x double> %b11.17, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 1, i32 2, i32 3>
-  %c14.1 = fadd <8 x double> %b11.18, %b11.17
-  %b11.19 = select <8 x i1> <i1 false, i1 false, i1 false, i1 false, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c14.1, <8 x double> %b11.17
-  %c15.1 = fadd <8 x double> %head10.p0, %b11.19
-  %b11.20 = shufflevector <8 x double> %b11.19, <8 x double> poison, <8 x i32> <i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7>
-  %c16.1 = fadd <8 x double> %head10.p0, %b11.20
-  %b11.21 = fdiv <8 x double> %c15.1, splat (double 0x4008000000000000)
-  %b11.22 = mul nsw i64 %head1.i, 53
-  %b11.23 = add nsw i64 %b11.22, %head10.i
-  %b11.24 = getelementptr double, ptr %b.4, i64 %b11.23
-  call void @llvm.masked.store.v8f64.p0(<8 x double> %b11.21, ptr %b11.24, i32 8, <8 x i1> %b11.6)
-  %b11.25 = add nsw i64 %head10.i, 8
+  %b11.7 = mul nsw i64 %head1.i, 53
+  %b11.8 = add nsw i64 %b11.7, %head10.i
+  %b11.9 = getelementptr double, ptr %b.2, i64 %b11.8
+  %b11.10 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b11.9, i32 8, <8 x i1> %b11.6, <8 x double> zeroinitializer)
+  %b11.11 = shufflevector <8 x double> %b11.10, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6>
+  %c12.1 = fadd <8 x double> %b11.11, %b11.10
+  %b11.12 = select <8 x i1> <i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c12.1, <8 x double> %b11.10
+  %b11.13 = shufflevector <8 x double> %b11.12, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 1, i32 2, i32 3, i32 4, i32 5>
+  %c13.1 = fadd <8 x double> %b11.13, %b11.12
+  %b11.14 = select <8 x i1> <i1 false, i1 false, i1 true, i1 true, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c13.1, <8 x double> %b11.12
+  %b11.15 = shufflevector <8 x double> %b11.14, <8 x double> poison, <8 x i32> <i32 0, i32 0, i32 0, i32 0, i32 0, i32 1, i32 2, i32 3>
+  %c14.1 = fadd <8 x double> %b11.15, %b11.14
+  %b11.16 = select <8 x i1> <i1 false, i1 false, i1 false, i1 false, i1 true, i1 true, i1 true, i1 true>, <8 x double> %c14.1, <8 x double> %b11.14
+  %c15.1 = fadd <8 x double> %head10.p0, %b11.16
+  %b11.17 = shufflevector <8 x double> %b11.16, <8 x double> poison, <8 x i32> <i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7, i32 7>
+  %c16.1 = fadd <8 x double> %head10.p0, %b11.17
+  %b11.18 = fdiv <8 x double> %c15.1, splat (double 0x4008000000000000)
+  %b11.19 = mul nsw i64 %head1.i, 53
+  %b11.20 = add nsw i64 %b11.19, %head10.i
+  %b11.21 = getelementptr double, ptr %b.4, i64 %b11.20
+  call void @llvm.masked.store.v8f64.p0(<8 x double> %b11.18, ptr %b11.21, i32 8, <8 x i1> %b11.6)
+  %b11.22 = add nsw i64 %head10.i, 8
   br label %head10
 done10:
   %b2.6 = add nsw i64 %head1.i, 1

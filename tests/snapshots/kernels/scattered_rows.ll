@@ -22,21 +22,15 @@ head1:
   %head1.more = icmp slt i64 %head1.i, %b.13
   br i1 %head1.more, label %body1, label %done1
 body1:
-  %b3.1 = insertelement <16 x i64> poison, i64 %head1.i, i64 0
-  %b3.2 = shufflevector <16 x i64> %b3.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b3.3 = add <16 x i64> %b3.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b3.4 = getelementptr float, ptr %b.2, i64 %head1.i
-  %b3.5 = load <16 x float>, ptr %b3.4, align 4
-  %b3.6 = getelementptr float, ptr %b.8, i64 %head1.i
-  store <16 x float> %b3.5, ptr %b3.6, align 4
+  %b3.1 = getelementptr float, ptr %b.2, i64 %head1.i
+  %b3.2 = load <16 x float>, ptr %b3.1, align 4
+  %b3.3 = getelementptr float, ptr %b.8, i64 %head1.i
+  store <16 x float> %b3.2, ptr %b3.3, align 4
   %b4.1 = add nsw i64 %head1.i, 16
-  %b4.2 = insertelement <16 x i64> poison, i64 %b4.1, i64 0
-  %b4.3 = shufflevector <16 x i64> %b4.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b4.4 = add <16 x i64> %b4.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b4.5 = getelementptr float, ptr %b.2, i64 %b4.1
-  %b4.6 = load <16 x float>, ptr %b4.5, align 4
-  %b4.7 = getelementptr float, ptr %b.8, i64 %b4.1
-  store <16 x float> %b4.6, ptr %b4.7, align 4
+  %b4.2 = getelementptr float, ptr %b.2, i64 %b4.1
+  %b4.3 = load <16 x float>, ptr %b4.2, align 4
+  %b4.4 = getelementptr float, ptr %b.8, i64 %b4.1
+  store <16 x float> %b4.3, ptr %b4.4, align 4
   %b2.1 = add nsw i64 %head1.i, 32
   br label %head1
 done1:
@@ -53,13 +47,10 @@ body5:
   %b7.5 = insertelement <16 x i32> poison, i32 %b7.4, i64 0
   %b7.6 = shufflevector <16 x i32> %b7.5, <16 x i32> poison, <16 x i32> zeroinitializer
   %b7.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b7.6
-  %b7.8 = insertelement <16 x i64> poison, i64 %head5.i, i64 0
-  %b7.9 = shufflevector <16 x i64> %b7.8, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.10 = add <16 x i64> %b7.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.11 = getelementptr float, ptr %b.2, i64 %head5.i
-  %b7.12 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.11, i32 4, <16 x i1> %b7.7, <16 x float> zeroinitializer)
-  %b7.13 = getelementptr float, ptr %b.8, i64 %head5.i
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b7.12, ptr %b7.13, i32 4, <16 x i1> %b7.7)
+  %b7.8 = getelementptr float, ptr %b.2, i64 %head5.i
+  %b7.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b7.8, i32 4, <16 x i1> %b7.7, <16 x float> zeroinitializer)
+  %b7.10 = getelementptr float, ptr %b.8, i64 %head5.i
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b7.9, ptr %b7.10, i32 4, <16 x i1> %b7.7)
   %b6.1 = add nsw i64 %head5.i, 16
   br label %head5
 done5:
@@ -107,22 +98,19 @@ body5:
   %b6.4 = shufflevector <16 x i32> %b6.3, <16 x i32> poison, <16 x i32> zeroinitializer
   %b6.5 = insertelement <16 x i64> poison, i64 %b4.3, i64 0
   %b6.6 = shufflevector <16 x i64> %b6.5, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.1 = insertelement <16 x i64> poison, i64 0, i64 0
-  %b7.2 = shufflevector <16 x i64> %b7.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.3 = add <16 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.4 = mul nsw i64 %b4.3, 16
-  %b7.5 = add nsw i64 %b7.4, 0
-  %b7.6 = getelementptr float, ptr %b.8, i64 %b7.5
-  %b7.7 = load <16 x float>, ptr %b7.6, align 4
-  %b7.8 = mul nsw i64 %head3.i, 16
-  %b7.9 = add nsw i64 %b7.8, 0
-  %b7.10 = getelementptr float, ptr %b.6, i64 %b7.9
-  %b7.11 = load <16 x float>, ptr %b7.10, align 4
-  %b7.12 = fadd <16 x float> %b7.7, %b7.11
-  %b7.13 = mul nsw i64 %b4.3, 16
-  %b7.14 = add nsw i64 %b7.13, 0
-  %b7.15 = getelementptr float, ptr %b.8, i64 %b7.14
-  store <16 x float> %b7.12, ptr %b7.15, align 4
+  %b7.1 = mul nsw i64 %b4.3, 16
+  %b7.2 = add nsw i64 %b7.1, 0
+  %b7.3 = getelementptr float, ptr %b.8, i64 %b7.2
+  %b7.4 = load <16 x float>, ptr %b7.3, align 4
+  %b7.5 = mul nsw i64 %head3.i, 16
+  %b7.6 = add nsw i64 %b7.5, 0
+  %b7.7 = getelementptr float, ptr %b.6, i64 %b7.6
+  %b7.8 = load <16 x float>, ptr %b7.7, align 4
+  %b7.9 = fadd <16 x float> %b7.4, %b7.8
+  %b7.10 = mul nsw i64 %b4.3, 16
+  %b7.11 = add nsw i64 %b7.10, 0
+  %b7.12 = getelementptr float, ptr %b.8, i64 %b7.11
+  store <16 x float> %b7.9, ptr %b7.12, align 4
   br label %done5
 done5:
   %b4.9 = add nsw i64 %head3.i, 1
@@ -186,22 +174,19 @@ body14:
   %b15.11 = shufflevector <16 x i32> %b15.10, <16 x i32> poison, <16 x i32> zeroinitializer
   %b15.12 = insertelement <16 x i64> poison, i64 %b15.5, i64 0
   %b15.13 = shufflevector <16 x i64> %b15.12, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b16.1 = insertelement <16 x i64> poison, i64 0, i64 0
-  %b16.2 = shufflevector <16 x i64> %b16.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b16.3 = add <16 x i64> %b16.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b16.4 = mul nsw i64 %b15.5, 16
-  %b16.5 = add nsw i64 %b16.4, 0
-  %b16.6 = getelementptr float, ptr %b.8, i64 %b16.5
-  %b16.7 = load <16 x float>, ptr %b16.6, align 4
-  %b16.8 = mul nsw i64 %b15.2, 16
-  %b16.9 = add nsw i64 %b16.8, 0
-  %b16.10 = getelementptr float, ptr %b.6, i64 %b16.9
-  %b16.11 = load <16 x float>, ptr %b16.10, align 4
-  %b16.12 = fadd <16 x float> %b16.7, %b16.11
-  %b16.13 = mul nsw i64 %b15.5, 16
-  %b16.14 = add nsw i64 %b16.13, 0
-  %b16.15 = getelementptr float, ptr %b.8, i64 %b16.14
-  store <16 x float> %b16.12, ptr %b16.15, align 4
+  %b16.1 = mul nsw i64 %b15.5, 16
+  %b16.2 = add nsw i64 %b16.1, 0
+  %b16.3 = getelementptr float, ptr %b.8, i64 %b16.2
+  %b16.4 = load <16 x float>, ptr %b16.3, align 4
+  %b16.5 = mul nsw i64 %b15.2, 16
+  %b16.6 = add nsw i64 %b16.5, 0
+  %b16.7 = getelementptr float, ptr %b.6, i64 %b16.6
+  %b16.8 = load <16 x float>, ptr %b16.7, align 4
+  %b16.9 = fadd <16 x float> %b16.4, %b16.8
+  %b16.10 = mul nsw i64 %b15.5, 16
+  %b16.11 = add nsw i64 %b16.10, 0
+  %b16.12 = getelementptr float, ptr %b.8, i64 %b16.11
+  store <16 x float> %b16.9, ptr %b16.12, align 4
   %b15.14 = add nsw i64 %head14.i, 1
   br label %head14
 done14:

@@ -61,41 +61,29 @@ head5:
   %head5.more = icmp slt i64 %head5.i, %b4.3
   br i1 %head5.more, label %body5, label %done5
 body5:
-  %b7.1 = insertelement <8 x i64> poison, i64 %head5.i, i64 0
-  %b7.2 = shufflevector <8 x i64> %b7.1, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b7.3 = add <8 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b7.4 = mul nsw i64 %head1.i, 32768
-  %b7.5 = add nsw i64 %head5.i, %b7.4
-  %b7.6 = getelementptr double, ptr %b.2, i64 %b7.5
-  %b7.7 = load <8 x double>, ptr %b7.6, align 8
-  %c8.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b7.7, <8 x double> %b7.7, <8 x double> %head5.a0.0.0)
+  %b7.1 = mul nsw i64 %head1.i, 32768
+  %b7.2 = add nsw i64 %head5.i, %b7.1
+  %b7.3 = getelementptr double, ptr %b.2, i64 %b7.2
+  %b7.4 = load <8 x double>, ptr %b7.3, align 8
+  %c8.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b7.4, <8 x double> %b7.4, <8 x double> %head5.a0.0.0)
   %b9.1 = add nsw i64 %head5.i, 8
-  %b9.2 = insertelement <8 x i64> poison, i64 %b9.1, i64 0
-  %b9.3 = shufflevector <8 x i64> %b9.2, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b9.4 = add <8 x i64> %b9.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b9.5 = mul nsw i64 %head1.i, 32768
-  %b9.6 = add nsw i64 %b9.1, %b9.5
-  %b9.7 = getelementptr double, ptr %b.2, i64 %b9.6
-  %b9.8 = load <8 x double>, ptr %b9.7, align 8
-  %c10.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b9.8, <8 x double> %b9.8, <8 x double> %head5.a1.0.0)
+  %b9.2 = mul nsw i64 %head1.i, 32768
+  %b9.3 = add nsw i64 %b9.1, %b9.2
+  %b9.4 = getelementptr double, ptr %b.2, i64 %b9.3
+  %b9.5 = load <8 x double>, ptr %b9.4, align 8
+  %c10.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b9.5, <8 x double> %b9.5, <8 x double> %head5.a1.0.0)
   %b11.1 = add nsw i64 %head5.i, 16
-  %b11.2 = insertelement <8 x i64> poison, i64 %b11.1, i64 0
-  %b11.3 = shufflevector <8 x i64> %b11.2, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b11.4 = add <8 x i64> %b11.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b11.5 = mul nsw i64 %head1.i, 32768
-  %b11.6 = add nsw i64 %b11.1, %b11.5
-  %b11.7 = getelementptr double, ptr %b.2, i64 %b11.6
-  %b11.8 = load <8 x double>, ptr %b11.7, align 8
-  %c12.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b11.8, <8 x double> %b11.8, <8 x double> %head5.a2.0.0)
+  %b11.2 = mul nsw i64 %head1.i, 32768
+  %b11.3 = add nsw i64 %b11.1, %b11.2
+  %b11.4 = getelementptr double, ptr %b.2, i64 %b11.3
+  %b11.5 = load <8 x double>, ptr %b11.4, align 8
+  %c12.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b11.5, <8 x double> %b11.5, <8 x double> %head5.a2.0.0)
   %b13.1 = add nsw i64 %head5.i, 24
-  %b13.2 = insertelement <8 x i64> poison, i64 %b13.1, i64 0
-  %b13.3 = shufflevector <8 x i64> %b13.2, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b13.4 = add <8 x i64> %b13.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b13.5 = mul nsw i64 %head1.i, 32768
-  %b13.6 = add nsw i64 %b13.1, %b13.5
-  %b13.7 = getelementptr double, ptr %b.2, i64 %b13.6
-  %b13.8 = load <8 x double>, ptr %b13.7, align 8
-  %c14.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b13.8, <8 x double> %b13.8, <8 x double> %head5.a3.0.0)
+  %b13.2 = mul nsw i64 %head1.i, 32768
+  %b13.3 = add nsw i64 %b13.1, %b13.2
+  %b13.4 = getelementptr double, ptr %b.2, i64 %b13.3
+  %b13.5 = load <8 x double>, ptr %b13.4, align 8
+  %c14.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b13.5, <8 x double> %b13.5, <8 x double> %head5.a3.0.0)
   %b6.1 = add nsw i64 %head5.i, 32
   br label %head5
 done5:
@@ -111,7 +99,7 @@ after3:
   br label %head22
 head22:
   %head22.i = phi i64 [ %b2.20, %after3 ], [ %b23.1, %body22 ]
-  %head22.a0.0.0 = phi <8 x double> [ %c21.1, %after3 ], [ %b24.14, %body22 ]
+  %head22.a0.0.0 = phi <8 x double> [ %c21.1, %after3 ], [ %b24.11, %body22 ]
   %head22.more = icmp slt i64 %head22.i, %b2.5
   br i1 %head22.more, label %body22, label %done22
 body22:
@@ -121,15 +109,12 @@ body22:
   %b24.4 = insertelement <8 x i64> poison, i64 %b24.3, i64 0
   %b24.5 = shufflevector <8 x i64> %b24.4, <8 x i64> poison, <8 x i32> zeroinitializer
   %b24.6 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b24.5
-  %b24.7 = insertelement <8 x i64> poison, i64 %head22.i, i64 0
-  %b24.8 = shufflevector <8 x i64> %b24.7, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b24.9 = add <8 x i64> %b24.8, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b24.10 = mul nsw i64 %head1.i, 32768
-  %b24.11 = add nsw i64 %head22.i, %b24.10
-  %b24.12 = getelementptr double, ptr %b.2, i64 %b24.11
-  %b24.13 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b24.12, i32 8, <8 x i1> %b24.6, <8 x double> zeroinitializer)
-  %c25.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b24.13, <8 x double> %b24.13, <8 x double> %head22.a0.0.0)
-  %b24.14 = select <8 x i1> %b24.6, <8 x double> %c25.1, <8 x double> %head22.a0.0.0
+  %b24.7 = mul nsw i64 %head1.i, 32768
+  %b24.8 = add nsw i64 %head22.i, %b24.7
+  %b24.9 = getelementptr double, ptr %b.2, i64 %b24.8
+  %b24.10 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b24.9, i32 8, <8 x i1> %b24.6, <8 x double> zeroinitializer)
+  %c25.1 = call <8 x double> @llvm.fma.v8f64(<8 x double> %b24.10, <8 x double> %b24.10, <8 x double> %head22.a0.0.0)
+  %b24.11 = select <8 x i1> %b24.6, <8 x double> %c25.1, <8 x double> %head22.a0.0.0
   %b23.1 = add nsw i64 %head22.i, 8
   br label %head22
 done22:
@@ -175,19 +160,16 @@ head3:
   %head3.more = icmp slt i64 %head3.i, %b2.3
   br i1 %head3.more, label %body3, label %done3
 body3:
-  %b5.1 = insertelement <8 x i64> poison, i64 %head3.i, i64 0
-  %b5.2 = shufflevector <8 x i64> %b5.1, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b5.3 = add <8 x i64> %b5.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b5.4 = getelementptr double, ptr %b.6, i64 %head3.i
-  %b5.5 = load <8 x double>, ptr %b5.4, align 8
-  %c6.1 = fadd <8 x double> %head3.a0.0.0, %b5.5
+  %b5.1 = getelementptr double, ptr %b.6, i64 %head3.i
+  %b5.2 = load <8 x double>, ptr %b5.1, align 8
+  %c6.1 = fadd <8 x double> %head3.a0.0.0, %b5.2
   %b4.1 = add nsw i64 %head3.i, 8
   br label %head3
 done3:
   br label %head7
 head7:
   %head7.i = phi i64 [ %b2.3, %done3 ], [ %b8.1, %body7 ]
-  %head7.a0.0.0 = phi <8 x double> [ %head3.a0.0.0, %done3 ], [ %b9.12, %body7 ]
+  %head7.a0.0.0 = phi <8 x double> [ %head3.a0.0.0, %done3 ], [ %b9.9, %body7 ]
   %head7.more = icmp slt i64 %head7.i, 10
   br i1 %head7.more, label %body7, label %done7
 body7:
@@ -197,13 +179,10 @@ body7:
   %b9.4 = insertelement <8 x i64> poison, i64 %b9.3, i64 0
   %b9.5 = shufflevector <8 x i64> %b9.4, <8 x i64> poison, <8 x i32> zeroinitializer
   %b9.6 = icmp slt <8 x i64> <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>, %b9.5
-  %b9.7 = insertelement <8 x i64> poison, i64 %head7.i, i64 0
-  %b9.8 = shufflevector <8 x i64> %b9.7, <8 x i64> poison, <8 x i32> zeroinitializer
-  %b9.9 = add <8 x i64> %b9.8, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7>
-  %b9.10 = getelementptr double, ptr %b.6, i64 %head7.i
-  %b9.11 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b9.10, i32 8, <8 x i1> %b9.6, <8 x double> zeroinitializer)
-  %c10.1 = fadd <8 x double> %head7.a0.0.0, %b9.11
-  %b9.12 = select <8 x i1> %b9.6, <8 x double> %c10.1, <8 x double> %head7.a0.0.0
+  %b9.7 = getelementptr double, ptr %b.6, i64 %head7.i
+  %b9.8 = call <8 x double> @llvm.masked.load.v8f64.p0(ptr %b9.7, i32 8, <8 x i1> %b9.6, <8 x double> zeroinitializer)
+  %c10.1 = fadd <8 x double> %head7.a0.0.0, %b9.8
+  %b9.9 = select <8 x i1> %b9.6, <8 x double> %c10.1, <8 x double> %head7.a0.0.0
   %b8.1 = add nsw i64 %head7.i, 8
   br label %head7
 done7:

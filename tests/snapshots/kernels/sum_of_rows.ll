@@ -26,23 +26,17 @@ head3:
   %head3.more = icmp slt i64 %head3.i, %b2.5
   br i1 %head3.more, label %body3, label %done3
 body3:
-  %b5.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
-  %b5.2 = shufflevector <16 x i64> %b5.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b5.3 = add <16 x i64> %b5.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b5.4 = mul nsw i64 %head1.i, 53
-  %b5.5 = add nsw i64 %b5.4, %head3.i
-  %b5.6 = getelementptr float, ptr %b.2, i64 %b5.5
-  %b5.7 = load <16 x float>, ptr %b5.6, align 4
-  %c6.1 = fadd <16 x float> %head3.a0.0.0, %b5.7
+  %b5.1 = mul nsw i64 %head1.i, 53
+  %b5.2 = add nsw i64 %b5.1, %head3.i
+  %b5.3 = getelementptr float, ptr %b.2, i64 %b5.2
+  %b5.4 = load <16 x float>, ptr %b5.3, align 4
+  %c6.1 = fadd <16 x float> %head3.a0.0.0, %b5.4
   %b7.1 = add nsw i64 %head3.i, 16
-  %b7.2 = insertelement <16 x i64> poison, i64 %b7.1, i64 0
-  %b7.3 = shufflevector <16 x i64> %b7.2, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.4 = add <16 x i64> %b7.3, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.5 = mul nsw i64 %head1.i, 53
-  %b7.6 = add nsw i64 %b7.5, %b7.1
-  %b7.7 = getelementptr float, ptr %b.2, i64 %b7.6
-  %b7.8 = load <16 x float>, ptr %b7.7, align 4
-  %c8.1 = fadd <16 x float> %head3.a1.0.0, %b7.8
+  %b7.2 = mul nsw i64 %head1.i, 53
+  %b7.3 = add nsw i64 %b7.2, %b7.1
+  %b7.4 = getelementptr float, ptr %b.2, i64 %b7.3
+  %b7.5 = load <16 x float>, ptr %b7.4, align 4
+  %c8.1 = fadd <16 x float> %head3.a1.0.0, %b7.5
   %b4.1 = add nsw i64 %head3.i, 32
   br label %head3
 done3:
@@ -50,7 +44,7 @@ done3:
   br label %head10
 head10:
   %head10.i = phi i64 [ %b2.5, %done3 ], [ %b11.1, %body10 ]
-  %head10.a0.0.0 = phi <16 x float> [ %c9.1, %done3 ], [ %b12.15, %body10 ]
+  %head10.a0.0.0 = phi <16 x float> [ %c9.1, %done3 ], [ %b12.12, %body10 ]
   %head10.more = icmp slt i64 %head10.i, 53
   br i1 %head10.more, label %body10, label %done10
 body10:
@@ -61,15 +55,12 @@ body10:
   %b12.5 = insertelement <16 x i32> poison, i32 %b12.4, i64 0
   %b12.6 = shufflevector <16 x i32> %b12.5, <16 x i32> poison, <16 x i32> zeroinitializer
   %b12.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b12.6
-  %b12.8 = insertelement <16 x i64> poison, i64 %head10.i, i64 0
-  %b12.9 = shufflevector <16 x i64> %b12.8, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b12.10 = add <16 x i64> %b12.9, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b12.11 = mul nsw i64 %head1.i, 53
-  %b12.12 = add nsw i64 %b12.11, %head10.i
-  %b12.13 = getelementptr float, ptr %b.2, i64 %b12.12
-  %b12.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b12.13, i32 4, <16 x i1> %b12.7, <16 x float> zeroinitializer)
-  %c13.1 = fadd <16 x float> %head10.a0.0.0, %b12.14
-  %b12.15 = select <16 x i1> %b12.7, <16 x float> %c13.1, <16 x float> %head10.a0.0.0
+  %b12.8 = mul nsw i64 %head1.i, 53
+  %b12.9 = add nsw i64 %b12.8, %head10.i
+  %b12.10 = getelementptr float, ptr %b.2, i64 %b12.9
+  %b12.11 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b12.10, i32 4, <16 x i1> %b12.7, <16 x float> zeroinitializer)
+  %c13.1 = fadd <16 x float> %head10.a0.0.0, %b12.11
+  %b12.12 = select <16 x i1> %b12.7, <16 x float> %c13.1, <16 x float> %head10.a0.0.0
   %b11.1 = add nsw i64 %head10.i, 16
   br label %head10
 done10:

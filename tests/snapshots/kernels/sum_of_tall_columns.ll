@@ -46,22 +46,19 @@ head3:
 body3:
   br label %head6
 head6:
-  %head6.i = phi i64 [ 0, %body3 ], [ %b7.10, %body6 ]
+  %head6.i = phi i64 [ 0, %body3 ], [ %b7.7, %body6 ]
   %head6.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body3 ], [ %c8.1, %body6 ]
   %head6.more = icmp slt i64 %head6.i, %b2.5
   br i1 %head6.more, label %body6, label %done6
 body6:
-  %b7.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
-  %b7.2 = shufflevector <16 x i64> %b7.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.3 = add <16 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.4 = mul nsw i64 %head6.i, 13
-  %b7.5 = mul nsw i64 %head1.i, 32760
-  %b7.6 = add nsw i64 %b7.4, %b7.5
-  %b7.7 = add nsw i64 %b7.6, %head3.i
-  %b7.8 = getelementptr float, ptr %b.2, i64 %b7.7
-  %b7.9 = load <16 x float>, ptr %b7.8, align 4
-  %c8.1 = fadd <16 x float> %head6.a0.0, %b7.9
-  %b7.10 = add nsw i64 %head6.i, 1
+  %b7.1 = mul nsw i64 %head6.i, 13
+  %b7.2 = mul nsw i64 %head1.i, 32760
+  %b7.3 = add nsw i64 %b7.1, %b7.2
+  %b7.4 = add nsw i64 %b7.3, %head3.i
+  %b7.5 = getelementptr float, ptr %b.2, i64 %b7.4
+  %b7.6 = load <16 x float>, ptr %b7.5, align 4
+  %c8.1 = fadd <16 x float> %head6.a0.0, %b7.6
+  %b7.7 = add nsw i64 %head6.i, 1
   br label %head6
 done6:
   %b5.1 = mul nsw i64 %head1.i, 13
@@ -86,22 +83,19 @@ body9:
   %b11.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b11.6
   br label %head12
 head12:
-  %head12.i = phi i64 [ 0, %body9 ], [ %b13.10, %body12 ]
+  %head12.i = phi i64 [ 0, %body9 ], [ %b13.7, %body12 ]
   %head12.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body9 ], [ %c14.1, %body12 ]
   %head12.more = icmp slt i64 %head12.i, %b2.5
   br i1 %head12.more, label %body12, label %done12
 body12:
-  %b13.1 = insertelement <16 x i64> poison, i64 %head9.i, i64 0
-  %b13.2 = shufflevector <16 x i64> %b13.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b13.3 = add <16 x i64> %b13.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b13.4 = mul nsw i64 %head12.i, 13
-  %b13.5 = mul nsw i64 %head1.i, 32760
-  %b13.6 = add nsw i64 %b13.4, %b13.5
-  %b13.7 = add nsw i64 %b13.6, %head9.i
-  %b13.8 = getelementptr float, ptr %b.2, i64 %b13.7
-  %b13.9 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.8, i32 4, <16 x i1> %b11.7, <16 x float> zeroinitializer)
-  %c14.1 = fadd <16 x float> %head12.a0.0, %b13.9
-  %b13.10 = add nsw i64 %head12.i, 1
+  %b13.1 = mul nsw i64 %head12.i, 13
+  %b13.2 = mul nsw i64 %head1.i, 32760
+  %b13.3 = add nsw i64 %b13.1, %b13.2
+  %b13.4 = add nsw i64 %b13.3, %head9.i
+  %b13.5 = getelementptr float, ptr %b.2, i64 %b13.4
+  %b13.6 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.5, i32 4, <16 x i1> %b11.7, <16 x float> zeroinitializer)
+  %c14.1 = fadd <16 x float> %head12.a0.0, %b13.6
+  %b13.7 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
   %b11.8 = mul nsw i64 %head1.i, 13
@@ -145,20 +139,17 @@ head3:
 body3:
   br label %head6
 head6:
-  %head6.i = phi i64 [ 0, %body3 ], [ %b7.8, %body6 ]
+  %head6.i = phi i64 [ 0, %body3 ], [ %b7.5, %body6 ]
   %head6.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body3 ], [ %c8.1, %body6 ]
   %head6.more = icmp slt i64 %head6.i, 4
   br i1 %head6.more, label %body6, label %done6
 body6:
-  %b7.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
-  %b7.2 = shufflevector <16 x i64> %b7.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b7.3 = add <16 x i64> %b7.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b7.4 = mul nsw i64 %head6.i, 13
-  %b7.5 = add nsw i64 %b7.4, %head3.i
-  %b7.6 = getelementptr float, ptr %b.6, i64 %b7.5
-  %b7.7 = load <16 x float>, ptr %b7.6, align 4
-  %c8.1 = fadd <16 x float> %head6.a0.0, %b7.7
-  %b7.8 = add nsw i64 %head6.i, 1
+  %b7.1 = mul nsw i64 %head6.i, 13
+  %b7.2 = add nsw i64 %b7.1, %head3.i
+  %b7.3 = getelementptr float, ptr %b.6, i64 %b7.2
+  %b7.4 = load <16 x float>, ptr %b7.3, align 4
+  %c8.1 = fadd <16 x float> %head6.a0.0, %b7.4
+  %b7.5 = add nsw i64 %head6.i, 1
   br label %head6
 done6:
   %b5.1 = fadd <16 x float> splat (float 0x0000000000000000), %head6.a0.0
@@ -184,20 +175,17 @@ body9:
   %b11.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b11.6
   br label %head12
 head12:
-  %head12.i = phi i64 [ 0, %body9 ], [ %b13.8, %body12 ]
+  %head12.i = phi i64 [ 0, %body9 ], [ %b13.5, %body12 ]
   %head12.a0.0 = phi <16 x float> [ splat (float 0x8000000000000000), %body9 ], [ %c14.1, %body12 ]
   %head12.more = icmp slt i64 %head12.i, 4
   br i1 %head12.more, label %body12, label %done12
 body12:
-  %b13.1 = insertelement <16 x i64> poison, i64 %head9.i, i64 0
-  %b13.2 = shufflevector <16 x i64> %b13.1, <16 x i64> poison, <16 x i32> zeroinitializer
-  %b13.3 = add <16 x i64> %b13.2, <i64 0, i64 1, i64 2, i64 3, i64 4, i64 5, i64 6, i64 7, i64 8, i64 9, i64 10, i64 11, i64 12, i64 13, i64 14, i64 15>
-  %b13.4 = mul nsw i64 %head12.i, 13
-  %b13.5 = add nsw i64 %b13.4, %head9.i
-  %b13.6 = getelementptr float, ptr %b.6, i64 %b13.5
-  %b13.7 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.6, i32 4, <16 x i1> %b11.7, <16 x float> zeroinitializer)
-  %c14.1 = fadd <16 x float> %head12.a0.0, %b13.7
-  %b13.8 = add nsw i64 %head12.i, 1
+  %b13.1 = mul nsw i64 %head12.i, 13
+  %b13.2 = add nsw i64 %b13.1, %head9.i
+  %b13.3 = getelementptr float, ptr %b.6, i64 %b13.2
+  %b13.4 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b13.3, i32 4, <16 x i1> %b11.7, <16 x float> zeroinitializer)
+  %c14.1 = fadd <16 x float> %head12.a0.0, %b13.4
+  %b13.5 = add nsw i64 %head12.i, 1
   br label %head12
 done12:
   %b11.8 = fadd <16 x float> splat (float 0x0000000000000000), %head12.a0.0

@@ -145,6 +145,8 @@ class Block:
         self.names: dict[Value, str] = {}
         self._leaf_varies = varies
         self._prefix = prefix
+        #: Bools that are known, though what they are computed from varies; shared with inner blocks.
+        self._settled: set[Value] = set()
         self._varying: dict[Value, bool] = {}
         self._spread: dict[Value, str] = {}
         self._count = 0
@@ -153,6 +155,7 @@ class Block:
         """A block for instructions that follow these, whose registers these do not see."""
         block = Block(self.width, self._leaf_varies, prefix)
         block.names, block._spread = dict(self.names), dict(self._spread)
+        block._settled = self._settled
         return block
 
     # --- what a loop emitter calls -------------------------------------------------------------------
@@ -162,6 +165,12 @@ class Block:
         self.names.update(names or {})
         for value in self._missing(values):
             self.names[value] = literal(value) if value.op == "constant" else self._write(value)
+
+    def settle(self, value: Value, truth: bool) -> None:
+        """Let a bool be what it is in every iteration, whatever it is computed from."""
+        self.names[value] = "true" if truth else "false"
+        self._settled.add(value)
+        self._varying[value] = False
 
     def varies(self, value: Value) -> bool:
         """Whether the value is a vector (of a block that is wider than 1)."""
@@ -177,6 +186,8 @@ class Block:
         return self._varying[value]
 
     def _varies_itself(self, value: Value) -> bool:
+        if value in self._settled:
+            return False
         if value.operands:
             return any([self._varying[operand] for operand in value.operands])
         return value.op != "constant" and self._leaf_varies(value)
@@ -191,6 +202,8 @@ class Block:
             return self.names[value]
         if value.op == "constant":
             return f"splat ({element_type(value.dtype)} {literal(value)})"
+        if value in self._settled:
+            return f"splat (i1 {self.names[value]})"
         if value not in self._spread:
             self._spread[value] = self._spread_out(value)
         return self._spread[value]

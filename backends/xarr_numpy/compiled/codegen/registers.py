@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
+from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr.dtypes import real_part_of
@@ -19,14 +20,19 @@ from xarr_numpy.compiled.codegen.instructions import (
     numbers_of,
     register_type,
 )
+from xarr_numpy.compiled.codegen.lane_tests import LaneTest, integer_bits, lane_test
 from xarr_numpy.processor import PROCESSOR
+
+#: Lanes of a register, at most: as many as bits of a number that says which of them are wanted.
+MAX_LANES = 64
 
 
 def width_of(phase: Loop) -> int:
     """Lanes of a register that holds the widest elements of the phase."""
-    sizes = [4]
+    sizes = [1]
     # What is the same in all lanes, such as the number of the row that they are taken from, takes no register.
-    lanes = {loop.index for loop in phase.walk() if loop.vector}
+    indices = {loop.index for loop in phase.walk() if loop.vector}
+    lanes = set(indices)
     for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
         if not lanes.isdisjoint(value.operands):
             lanes.add(value)
@@ -34,7 +40,10 @@ def width_of(phase: Loop) -> int:
             continue
         if value.dtype != INT64 or value.op == "load":
             sizes.append(alignment(value.dtype))
-    width = PROCESSOR.register_bytes // max(sizes)
+    least = 4 if _computes_with_indices(phase, lanes, indices) else 1
+    width = PROCESSOR.register_bytes // max(least, *sizes)
+    longest = max((loop.max_iterations for loop in phase.walk() if loop.vector), default=1)
+    width = min(width, max(PROCESSOR.register_bytes // 4, 1 << (longest - 1).bit_length()))
     # Where lanes go through a loop of their own, several registers of neighbours share its iterations.
     lane_loops = list(_with_loops_of_lanes(phase))
     # A long body reads more than it accumulates, and what all lanes read is read once for all registers.
@@ -44,7 +53,26 @@ def width_of(phase: Loop) -> int:
         most //= 2
     carried = max(len(loop.carries) for loop in phase.walk())
     shared = max(1, most // max(1, carried)) if len(sizes) <= PROCESSOR.max_shared_body else 1
-    return width * min(shared, max((_registers(loop, width) for loop in lane_loops), default=1))
+    return width * min(
+        shared, MAX_LANES // width, max((_registers(loop, width) for loop in lane_loops), default=1)
+    )
+
+
+def _computes_with_indices(phase: Loop, lanes: Collection[Value], indices: Collection[Value]) -> bool:
+    """Whether indices of lanes are numbers in registers, and not just compared and added to addresses."""
+    if any(part.value in indices for loop in phase.walk() for part in loop.stores()):
+        return True
+    for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
+        numbers = [
+            each for each in value.operands if each in lanes and each.dtype == INT64 and each.op != "load"
+        ]
+        if value.op == "load":
+            numbers = [each for each in numbers if each not in indices]
+        test = lane_test(value, indices)
+        is_sum = value.op == "add" and any(each.op == "constant" for each in value.operands)
+        if numbers and not is_sum and (test is None or test.bound in lanes):
+            return True
+    return False
 
 
 def _with_loops_of_lanes(phase: Loop) -> Iterator[Loop]:
@@ -94,6 +122,15 @@ def order_of(roots: Iterable[Value]) -> list[Value]:
     return list(ordered)
 
 
+def _ranges_of_indices(phase: Loop) -> Ranges:
+    """The ranges of the indices of a phase's loops."""
+    ranges = Ranges({})
+    for loop in phase.walk():
+        last = loop.extent if isinstance(loop.extent, int) else ranges.of(loop.extent)[1]
+        ranges.known[loop.index] = (0, max(0, last - 1))
+    return ranges
+
+
 class Registers(CodeLines):
     """The lines of a function of one phase, its registers, and how elements get into them and out."""
 
@@ -109,6 +146,7 @@ class Registers(CodeLines):
         #: The lanes that count, None for all.
         self.mask: str | None = None
         self.label = "entry"
+        self._ranges = _ranges_of_indices(phase)
         super().__init__(Block(self.width, self.vectors.__contains__, prefix="b."))
 
     def entry(self) -> None:
@@ -140,10 +178,12 @@ class Registers(CodeLines):
     def compute(self, roots: Iterable[Value]) -> None:
         """Give `roots` registers."""
         block = self.block
-        for value in order_of(roots):
-            if value in block.names:
-                continue
-            if value.op == "index":
+        for value in self._list_needed(list(roots)):
+            if value.dtype == BOOL and (truth := self._find_truth(value)) is not None:
+                block.settle(value, truth)
+            elif (test := self._lane_test(value)) is not None:
+                block.names[value] = self._compare_lanes(test)
+            elif value.op == "index":
                 block.names[value] = self._lane_numbers(value)
             elif value.op == "load":
                 block.names[value] = self._load(value)
@@ -158,6 +198,56 @@ class Registers(CodeLines):
             f"shufflevector {vector} {first}, {vector} poison, <{self.width} x i32> zeroinitializer"
         )
         return self.block.line(f"add {vector} {all_lanes}, <{lanes}>")
+
+    def _list_needed(self, roots: list[Value]) -> list[Value]:
+        """List the values without registers that `roots` need, operands first."""
+        wanted, order = set(roots), []
+        for value in reversed(order_of(roots)):
+            if value not in wanted or value in self.block.names:
+                continue
+            order.append(value)
+            if value.dtype != BOOL or self._find_truth(value) is None:
+                test = self._lane_test(value)
+                is_load = value.op == "load"  # which adds the first lane to its address
+                operands = value.operands if test is None else (test.bound,)
+                wanted.update(each for each in operands if not (is_load and each in self.base))
+        return order[::-1]
+
+    def _lane_test(self, value: Value) -> LaneTest | None:
+        """A comparison of the lanes of a vector index with one number."""
+        test = lane_test(value, self.base)
+        return None if test is None or self.block.varies(test.bound) else test
+
+    def _find_truth(self, value: Value) -> bool | None:
+        """Find what a bool is in every iteration, if the ranges of the indices say so."""
+        low, high = self._ranges.of(value)
+        return bool(low) if low == high else None
+
+    def _compare_lanes(self, test: LaneTest) -> str:
+        """A comparison with one number for all lanes, of integers that are as narrow as lanes allow."""
+        base = self.base[test.lane]
+        if test.offset:
+            base = self.block.line(f"add nsw i64 {base}, {test.offset}")
+        bound = self.block.operand(test.bound, 1)
+        call = self.block.call
+        pair, triple = ["i64", "i64"], [f"i64 {bound}", f"i64 {base}"]
+        lane = call("llvm.ssub.sat.i64", "i64", pair, triple)
+        lane = call("llvm.smax.i64", "i64", pair, [f"i64 {lane}", "i64 -1"])
+        lane = call("llvm.smin.i64", "i64", pair, [f"i64 {lane}", f"i64 {self.width}"])
+        kind, lanes, every = self._lane_integers(lane)
+        sign = "" if test.op in ("eq", "ne") else "s"
+        return self.block.line(f"icmp {sign}{test.op} {kind} {lanes}, {every}")
+
+    def _lane_integers(self, lane: str) -> tuple[str, str, str]:
+        """The type of vectors of narrow integers, the numbers of the lanes, and a number of 64 bits for all lanes."""
+        bits = integer_bits(self.width)
+        kind = f"<{self.width} x i{bits}>"
+        narrow = self.block.line(f"trunc i64 {lane} to i{bits}")
+        first = self.block.line(f"insertelement {kind} poison, i{bits} {narrow}, i64 0")
+        every = self.block.line(
+            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
+        )
+        return kind, f"<{', '.join(f'i{bits} {number}' for number in range(self.width))}>", every
 
     def _vector_roots(self, roots: Iterable[Value]) -> Iterator[Value]:
         """`roots`, without the indices that offsets use: these need no vector."""
@@ -236,6 +326,8 @@ class Registers(CodeLines):
         access = value.attribute
         assert isinstance(access, Access)
         offset, predicate = offset_of(value), value.operands[-1] if access.masked else None
+        if predicate is not None and self._find_truth(predicate):
+            predicate = None
         buffer = access.buffer
         if not self.block.varies(value):
             return self._load_one(buffer, offset, predicate)
