@@ -14,6 +14,7 @@ from xarr.base.host_arrays import scalar
 from xarr.base.tracebacks import name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands
+from xarr.calls.remembered_calls import remembering
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.ir.device import Device
@@ -268,11 +269,12 @@ def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]
     """
 
     name = name_in_errors(function)
+    remembered = remembering(function)
 
     @wraps(function)
     def arranging(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            return function(*args, **kwargs)
+            return remembered(args, kwargs)
         except (XarrError, TypeError, ValueError) as error:
             values = [
                 value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arrange")

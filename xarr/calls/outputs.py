@@ -19,6 +19,7 @@ from xarr.base.tracebacks import name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, convert, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands
+from xarr.calls.remembered_calls import remembering
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
 from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.lax.core import ArrayLike
@@ -55,6 +56,7 @@ def takes_out(
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         parameters = signature(function)
         name = name_in_errors(function)
+        remembered = remembering(function)
         is_by_name = parameters.parameters["out"].kind is Parameter.KEYWORD_ONLY
         # Where no `out` is among the positional arguments, it is not looked for.
         position = len(parameters.parameters) if is_by_name else list(parameters.parameters).index("out")
@@ -62,7 +64,7 @@ def takes_out(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             try:
                 if (len(args) <= position or args[position] is None) and kwargs.get("out") is None:
-                    return function(*args, **kwargs)
+                    return remembered(args, kwargs)
                 bound = parameters.bind(*args, **kwargs)
                 target, bound.arguments["out"] = target_of(name, bound.arguments["out"]), None
                 if keeps_inexact:

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
+from xarr.calls.remembered_calls import remembering
 from xarr.errors import XarrError, register_function
 from xarr.lax.core import ArrayLike
 
@@ -311,11 +312,13 @@ def gufunc(
     """
 
     def decorate(function: Callable[[ArrayLike, ArrayLike], Array]) -> Product:
+        remembered = remembering(function)
+
         def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
             try:
                 if options or out is not None:
                     return _methods.call_on_cores(call, (x1, x2), out, options)
-                return function(x1, x2)
+                return remembered((x1, x2), {})
             except XarrError as error:
                 shorten(error, call.__name__)
                 raise
@@ -329,11 +332,13 @@ def gufunc(
 
 
 def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
+    remembered = remembering(function)
+
     def call(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(call, (x,), out, options)  # type: ignore[arg-type]
         try:
-            return function(x)
+            return remembered((x,), {})
         except XarrError as error:
             shorten(error, call.__name__)
             raise
@@ -342,11 +347,13 @@ def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
 
 
 def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
+    remembered = remembering(function)
+
     def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(call, (x1, x2), out, options)  # type: ignore[arg-type]
         try:
-            return function(x1, x2)
+            return remembered((x1, x2), {})
         except XarrError as error:
             shorten(error, call.__name__)
             raise
@@ -355,12 +362,14 @@ def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]
 
 
 def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
+    remembered = remembering(function)
+
     def call(x: ArrayLike, /, out: object = None, second: object = None, **options: Any) -> Any:
         if options or out is not None or second is not None:
             outs = out if second is None else (out, second)
             return with_options(call, (x,), outs, options)  # type: ignore[arg-type]
         try:
-            return function(x)
+            return remembered((x,), {})
         except XarrError as error:
             shorten(error, call.__name__)
             raise
@@ -369,6 +378,8 @@ def _unary_pair(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
 
 
 def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
+    remembered = remembering(function)
+
     def call(
         x1: ArrayLike, x2: ArrayLike, /, out: object = None, second: object = None, **options: Any
     ) -> Any:
@@ -376,7 +387,7 @@ def _binary_pair(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[...,
             outs = out if second is None else (out, second)
             return with_options(call, (x1, x2), outs, options)  # type: ignore[arg-type]
         try:
-            return function(x1, x2)
+            return remembered((x1, x2), {})
         except XarrError as error:
             shorten(error, call.__name__)
             raise

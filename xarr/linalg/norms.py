@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
 from xarr.calls.operands import as_array
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, INTEGER
 from xarr.errors import MatrixShapeError, ValueRangeError
 from xarr.ir.types import Ints
@@ -25,7 +25,7 @@ from xarr.numpy_api.statistics import reductions as statistics
 from xarr.runtime.handles import Handle
 
 
-@names_errors
+@remembers_calls
 def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
     """The norm of vectors along one axis or of matrices along two.
 
@@ -53,7 +53,7 @@ def norm(x: ArrayLike, ord: Any = None, axis: Any = None, keepdims: bool = False
     raise MatrixShapeError(f"linalg.norm: wanted one or two axes, got {len(axes)} of shape {array.shape}")
 
 
-@names_errors
+@remembers_calls
 def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norm of vectors: of all elements, or along one or several axes, which count as one.
 
@@ -67,7 +67,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Any = None, keepdims: bool = False, or
     )
 
 
-@names_errors
+@remembers_calls
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of the matrices in the last two dimensions.
 
@@ -83,7 +83,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     )
 
 
-@names_errors
+@remembers_calls
 def cond(x: ArrayLike, p: Any = None) -> Array:
     """The condition number: the norm of x times the norm of its inverse, inf for singular matrices.
 

@@ -10,10 +10,10 @@ from typing import Any
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import MatrixShapeError, ShapeError
 from xarr.lax.core import ArrayLike, integer, items
 from xarr.linalg._arguments import square
@@ -25,7 +25,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["cross", "diagonal", "matrix_power", "multi_dot", "outer", "tensordot", "trace"]
 
 
-@names_errors
+@remembers_calls
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The cross product of vectors of 3 elements along `axis`; the other dimensions broadcast.
 
@@ -38,19 +38,19 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return products.cross(x1, x2, axis=axis)
 
 
-@names_errors
+@remembers_calls
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of the matrices in the last two dimensions.  Source: NumPy and Array API."""
     return diagonals.diagonal(x, offset, -2, -1)
 
 
-@names_errors
+@remembers_calls
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of `diagonal`, with the element types of `sum`.  Source: NumPy and Array API, `linalg.trace`."""
     return diagonals.trace(x, offset, -2, -1, dtype)
 
 
-@names_errors
+@remembers_calls
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """result[i, j] = x1[i] * x2[j], of vectors.
 
@@ -62,13 +62,13 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return products.outer(x1, x2)
 
 
-@names_errors
+@remembers_calls
 def tensordot(x1: ArrayLike, x2: ArrayLike, /, *, axes: Any = 2) -> Array:
     """`xarr.tensordot` with `axes` as keyword.  Source: NumPy and Array API, `linalg.tensordot`."""
     return products.tensordot(x1, x2, axes=axes)
 
 
-@names_errors
+@remembers_calls
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """The product of n times the same square matrix: the identity for n = 0, of the inverse for n < 0.
 

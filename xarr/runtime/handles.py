@@ -240,6 +240,11 @@ def bind(array_class: type[Handle]) -> None:
     _array_class = array_class
 
 
+def array_class() -> type[Handle]:
+    """The class of the handles that `wrap` returns."""
+    return _array_class
+
+
 def namespace(api_version: str | None) -> ModuleType:
     """The package `xarr`, which defines the class of the Arrays, as their Array API namespace."""
     if api_version not in (None, *ARRAY_API_VERSIONS):

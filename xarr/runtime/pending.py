@@ -11,7 +11,7 @@ from weakref import WeakSet
 from xarr.base.configuration import current as config
 from xarr.errors import DonationError, TracedValueError
 from xarr.ir.device import Device
-from xarr.ir.graph import Donated, Graph, Node, parameter, postorder
+from xarr.ir.graph import Donated, Graph, Node, Parameter, parameter, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, Convert, Tuple
 from xarr.ir.source import here
@@ -131,6 +131,19 @@ def _is_kept(node: Node) -> bool:
     return type(node.op) is not Tuple
 
 
+class StandIn(Node):
+    """A node for an argument of a type while a call is recorded, to learn what it amounts to.
+
+    It is as one that is not evaluated, and never will be.  is_wanted: whether its value was asked for.
+    """
+
+    __slots__ = ("is_wanted",)
+
+    def __init__(self, type: TensorType, device: Device | None) -> None:
+        super().__init__(Parameter(type), (), type, (), device)
+        self.is_wanted = False
+
+
 #: Arguments of functions that have been recorded: they never get a value any more.
 ended: Final[WeakSet[Node]] = WeakSet()
 
@@ -144,6 +157,9 @@ def _refuse_parameter(node: Node) -> None:
             f"the value {node.type.short()} no longer exists: its Array was donated to a function; use what that "
             f"call returned, or do not donate an Array that is still needed\nIt was donated to {node.op.taker}{call}"
         )
+    if type(node) is StandIn:
+        node.is_wanted = True
+        raise TracedValueError("the value of an array is wanted that stands for an argument")
     if node.traced:
         looked = here()
         lines = f"\nIt was asked for at {looked}" if looked else ""

@@ -257,6 +257,11 @@ def pending_value(table: SmallOps, node: Node, device: Device) -> Any:
     return value
 
 
+def is_small_op(op: Op) -> bool:
+    """Whether an op is of a kind that is computed at once on small arrays."""
+    return isinstance(op, _OPS)
+
+
 def _keep(
     table: SmallOps,
     key: tuple[Any, ...],
@@ -275,7 +280,7 @@ def _keep(
 def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Steps, ...]) -> SmallOp | None:
     """The function of an op on operands of these types; None if it is none that is computed at once."""
     backend = device.backend
-    if not isinstance(op, _OPS) or not backend.computes_small_ops:
+    if not is_small_op(op) or not backend.computes_small_ops:
         return None
     parameters = [parameter(type, location=()) for type in types]
     operands = list(parameters)

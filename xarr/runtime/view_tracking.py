@@ -59,6 +59,8 @@ VIEW: Final = PartStep.VIEW
 
 #: What a part was made of, how, and what that was a part of itself.
 Part = tuple[Callable[[], "Handle | None"], PartStep, Any, Any]
+#: Steps from an Array to a part of it.
+PartSteps = tuple[tuple[PartStep, Any], ...]
 #: What is written, for messages: a method of `x.at[…]`, an index or ALL, a value, or its text with "{part}" in it.
 Write = tuple[str, Any, Any]
 ALL: Final = ...
@@ -78,6 +80,30 @@ def mark(array: Handle, part: H, step: PartStep, argument: Any) -> H:
         outer = None
     part._part = (ref(array), step, argument, None if outer is None else _to_live(outer))
     return part
+
+
+def mark_steps(array: Handle, part: H, steps: PartSteps) -> H:
+    """`part`, as `mark` gives it of `array`, after several steps between which no Array is left."""
+    outer = getattr(array, "_part", None)
+    one: Part | None = None if outer is None else _to_live(outer)
+    reference: Callable[[], Handle | None] = ref(array)
+    for step, argument in steps:
+        one, reference = (reference, step, argument, one), _dead_reference
+    part._part = one
+    return part
+
+
+def lineage(array: Handle) -> tuple[PartSteps, Handle | None]:
+    """The steps from the innermost Array that is alive, and that; no Array for one that is no part."""
+    steps: list[tuple[PartStep, Any]] = []
+    one = getattr(array, "_part", None)
+    while one is not None:
+        reference, step, argument, one = one
+        steps.append((step, argument))
+        whole = reference()
+        if whole is not None:
+            return tuple(steps[::-1]), whole
+    return (), None
 
 
 def _to_live(part: Part) -> Part | None:

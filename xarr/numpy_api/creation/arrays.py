@@ -32,6 +32,7 @@ from xarr.calls.arguments import (
     move_to_device,
 )
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh, is_weak, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import (
     COMPLEX,
     FLOAT,
@@ -303,7 +304,7 @@ def from_dlpack(x: Any, /, *, device: DeviceLike = None, copy: bool | None = Non
 # --- from a fill value ----------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def zeros(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
@@ -311,7 +312,7 @@ def zeros(
     return full(shape, 0, canonical(dtype), order, device=device)
 
 
-@names_errors
+@remembers_calls
 def ones(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
@@ -319,7 +320,7 @@ def ones(
     return full(shape, 1, canonical(dtype), order, device=device)
 
 
-@names_errors
+@remembers_calls
 def empty(
     shape: Shape, dtype: DTypeLike | None = None, order: str | None = "C", *, device: DeviceLike = None
 ) -> Array:
@@ -330,7 +331,7 @@ def empty(
     return zeros(shape, dtype, order, device=device)
 
 
-@names_errors
+@remembers_calls
 def full(
     shape: Shape,
     fill_value: ArrayLike,
@@ -386,7 +387,7 @@ def _like(
     return with_sizes_of(result, model) if shape is None else result
 
 
-@names_errors
+@remembers_calls
 def zeros_like(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -399,7 +400,7 @@ def zeros_like(
     return _like(a, 0, dtype, order, shape, device)
 
 
-@names_errors
+@remembers_calls
 def ones_like(
     a: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -412,7 +413,7 @@ def ones_like(
     return _like(a, 1, dtype, order, shape, device)
 
 
-@names_errors
+@remembers_calls
 def empty_like(
     prototype: ArrayLike,
     dtype: DTypeLike | None = None,
@@ -450,7 +451,7 @@ def full_like(
 # --- from a counter -------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def arange(
     start_or_stop: ArrayLike | None = None,
     /,
@@ -488,7 +489,7 @@ def counted_range(first: Any, last: Any, step: ArrayLike | None = 1, wanted: DTy
     return values(first, delta, size, element)
 
 
-@names_errors
+@remembers_calls
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,

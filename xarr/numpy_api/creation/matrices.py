@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import DeviceLike, as_device, check_order, convert, fill, stretch, traced_integer
 from xarr.calls.operands import DType, as_array
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import canonical, promote
 from xarr.errors import ShapeError
 from xarr.ir.graph import Node
@@ -41,7 +41,7 @@ def _diagonal_number(name: str, shape: tuple[int, ...], k: Diagonal) -> tuple[Ar
     return columns, lax.add(rows, max(-shape[-2], min(shape[-1], whole(name, "k", k))))
 
 
-@names_errors
+@remembers_calls
 def eye(
     N: int,
     M: int | None = None,
@@ -62,13 +62,13 @@ def diagonal_matrix(shape: tuple[int, ...], k: Diagonal, dtype: DType) -> Array:
     return convert(lax.eq(*_diagonal_number("eye", shape, k)), dtype)
 
 
-@names_errors
+@remembers_calls
 def identity(n: int, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """The n by n identity matrix.  Source: NumPy, `identity`."""
     return eye(n, dtype=dtype, device=device)
 
 
-@names_errors
+@remembers_calls
 def tri(
     N: int,
     M: int | None = None,
@@ -95,7 +95,7 @@ def _triangle(name: str, m: ArrayLike, k: Diagonal, upper: bool) -> Array:
     return lax.select(lax.ge(*distances) if upper else lax.le(*distances), matrix, zero)
 
 
-@names_errors
+@remembers_calls
 def tril(m: ArrayLike, k: Diagonal = 0) -> Array:
     """Matrices (…, N, M) with zeros above diagonal k; a vector counts as a matrix of equal rows.
 
@@ -104,7 +104,7 @@ def tril(m: ArrayLike, k: Diagonal = 0) -> Array:
     return _triangle("tril", m, k, upper=False)
 
 
-@names_errors
+@remembers_calls
 def triu(m: ArrayLike, k: Diagonal = 0) -> Array:
     """Matrices (…, N, M) with zeros below diagonal k; a vector counts as a matrix of equal rows.
 
@@ -113,7 +113,7 @@ def triu(m: ArrayLike, k: Diagonal = 0) -> Array:
     return _triangle("triu", m, k, upper=True)
 
 
-@names_errors
+@remembers_calls
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """A vector as diagonal k of a square matrix of zeros, or diagonal k of a matrix as a vector.
 
@@ -149,7 +149,7 @@ def diagonal_of_last_two(array: Array, offset: int) -> Array:
     return lax.slice_in_dim(flat, 0, size * size, size + 1, axis=len(batch))
 
 
-@names_errors
+@remembers_calls
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The matrix of powers of a vector: column j has x ** (N - 1 - j), or x ** j if `increasing`.
 

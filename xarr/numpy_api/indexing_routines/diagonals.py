@@ -5,10 +5,10 @@ from __future__ import annotations
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import AxisError, ShapeError
 from xarr.lax.core import ArrayLike, integer
 from xarr.numpy_api.creation.matrices import diag, diagonal_of_last_two
@@ -19,7 +19,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["diagflat", "diagonal", "trace"]
 
 
-@names_errors
+@remembers_calls
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The elements a[…, i, …, i + offset, …] of the dimensions axis1 and axis2, along a new last dimension.
 
@@ -50,7 +50,7 @@ def trace(
     return total(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
 
 
-@names_errors
+@remembers_calls
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """All elements, in row-major order, as diagonal k of a square matrix of zeros.  Source: NumPy, `diagflat`."""
     array = as_array(v)

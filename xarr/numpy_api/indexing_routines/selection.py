@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import stretch, truth, with_size
 from xarr.calls.operands import (
@@ -20,6 +19,7 @@ from xarr.calls.operands import (
     promote_operands,
 )
 from xarr.calls.outputs import EITHER_WAY, takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, INTEGER, info
 from xarr.errors import ShapeError, pluralize
 from xarr.indexing import take_slices
@@ -114,7 +114,7 @@ def _wrap_choice(choice: ArrayLike, dtype: DType) -> ArrayLike:
     return (choice - int(limits.min)) % 2 ** (8 * dtype.itemsize) + int(limits.min)
 
 
-@names_errors
+@remembers_calls
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,

@@ -11,12 +11,12 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.frozen_dataclasses import record
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, check_order, convert, is_listed
 from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import DType, align_observed, as_array, fresh, promote_operands
 from xarr.calls.outputs import show, target_of
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, FLOAT, canonical, promote
 from xarr.errors import ArgumentError, InputError, ShapeError, pluralize
 from xarr.numpy_api.indexing_routines.diagonals import diagonal
@@ -272,7 +272,7 @@ def _spread(term: LabelledArray, output: Labels, sizes: dict[Any, int]) -> Array
 # --- the functions --------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def einsum(*operands: Any, out: Array | None = None, optimize: Any = False, **kwargs: Any) -> Array:
     """The sum of products of the operands' elements over the subscripts that the result lacks.
 
@@ -332,7 +332,7 @@ def _options(kwargs: dict[str, Any]) -> tuple[DType | None, Any]:
     return None if dtype is None else canonical(dtype), kwargs.get("casting", "safe")
 
 
-@names_errors
+@remembers_calls
 def einsum_path(*operands: Any, optimize: Any = "greedy", einsum_call: bool = False) -> tuple[list[Any], str]:
     """(path, report): which operands `einsum` multiplies in which step, and what that costs.
 

@@ -15,11 +15,11 @@ import numpy as np
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy, refusal
 from xarr.base.configuration import current as config
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import conjugate_complex, convert
 from xarr.calls.operands import align_observed, broadcast_operands, promote_operands
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import gufunc
 from xarr.dtypes import BOOL, FLOAT, PREDICATE, xla_name
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -161,7 +161,7 @@ def dot(a: ArrayLike, b: ArrayLike, out: Array | None = None) -> Array:
     return _contract("dot", x, y, (len(x.shape) - 1,), (max(len(y.shape) - 2, 0),))
 
 
-@names_errors
+@remembers_calls
 def inner(a: ArrayLike, b: ArrayLike, /) -> Array:
     """Sum of products over the last dimension of both, for all pairs of the others; scalars multiply.
 
@@ -180,7 +180,7 @@ def _contract(name: str, a: Array, b: Array, left: tuple[int, ...], right: tuple
     return product(a, b, (left, right))
 
 
-@names_errors
+@remembers_calls
 def tensordot(a: ArrayLike, b: ArrayLike, axes: int | tuple[Axes, Axes] = 2) -> Array:
     """Sum of products over pairs of dimensions; the others follow, those of a before those of b.
 
@@ -225,7 +225,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return product(a, b, ((len(batch),), (len(batch),)), (own, own))
 
 
-@names_errors
+@remembers_calls
 def vdot(a: ArrayLike, b: ArrayLike, /) -> Array:
     """Sum of conj(a) * b over all elements in row-major order.
 
@@ -249,7 +249,7 @@ def _flat(array: Array) -> Array:
     return lax.reshape(array, (math.prod(array.shape),))
 
 
-@names_errors
+@remembers_calls
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """result[i * n + k, j * m + l] = a[i, j] * b[k, l], for n by m matrices b and in any rank.
 
@@ -265,7 +265,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return lax.reshape(product, [one * other for one, other in zip(left, right, strict=True)])
 
 
-@names_errors
+@remembers_calls
 def cross(
     a: ArrayLike,
     b: ArrayLike,

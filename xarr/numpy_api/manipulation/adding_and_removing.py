@@ -10,12 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth, with_size
 from xarr.calls.concrete_values import look_at, refuse_traced
 from xarr.calls.dependent_shapes import INT64, Host
 from xarr.calls.operands import as_array, broadcast_operands, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, INTEGER
 from xarr.errors import BroadcastError, IndexingError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag
@@ -34,7 +34,7 @@ __all__ = ["append", "delete", "insert", "resize", "trim_zeros"]
 _MOST_SLICES: Final = 4
 
 
-@names_errors
+@remembers_calls
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """`values` behind `arr` along `axis`, or both flattened and then one behind the other for axis None.
 
@@ -45,7 +45,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate((as_array(arr), as_array(values)), axis)
 
 
-@names_errors
+@remembers_calls
 def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
     """The elements in row-major order under another shape, as often as it needs them; zeros if there are none.
 
@@ -66,7 +66,7 @@ def resize(a: ArrayLike, new_shape: int | Sequence[int]) -> Array:
 # --- putting in and taking out --------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """`arr` with `values` put in before the indices `obj` along `axis` (of the flattened array without one).
 
@@ -184,7 +184,7 @@ def _insert_by_value(array: Array, obj: Any, values: ArrayLike, axis: int) -> Ar
     return lax.take(lax.concatenate([block, array], axis), order, axis)
 
 
-@names_errors
+@remembers_calls
 def delete(
     arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
 ) -> Array:
@@ -254,7 +254,7 @@ def _delete_by_value(array: Array, obj: Any, axis: int) -> Array:
     return lax.take(array, lax.slice_in_dim(order, 0, size - count), axis)
 
 
-@names_errors
+@remembers_calls
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Any:
     """`filt` without the slices of zeros at its front ("f"), its back ("b") or both ("fb"), along `axis` or all.
 

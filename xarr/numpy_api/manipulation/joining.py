@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
@@ -18,6 +17,7 @@ from xarr.calls.arguments import (
 )
 from xarr.calls.operands import as_array, fresh, promote_operands
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import (
     canonical,
 )
@@ -122,7 +122,7 @@ def stack(
     return _join("stack", [lax.expand_dims(array, (dim,)) for array in parts], dim, dtype, casting)
 
 
-@names_errors
+@remembers_calls
 def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the second dimension, vectors along their only one.  Source: NumPy."""
     parts = [atleast_1d(array) for array in _several("hstack", tup)]
@@ -130,19 +130,19 @@ def hstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_
     return _join("hstack", parts, axis, dtype, casting)
 
 
-@names_errors
+@remembers_calls
 def vstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the first dimension; vectors count as rows.  Source: NumPy."""
     return _join("vstack", [atleast_2d(array) for array in _several("vstack", tup)], 0, dtype, casting)
 
 
-@names_errors
+@remembers_calls
 def dstack(tup: Arrays, *, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Array:
     """Arrays joined along the third dimension, see `atleast_3d`.  Source: NumPy."""
     return _join("dstack", [atleast_3d(array) for array in _several("dstack", tup)], 2, dtype, casting)
 
 
-@names_errors
+@remembers_calls
 def column_stack(tup: Arrays) -> Array:
     """Vectors as columns, and matrices, side by side.  Source: NumPy, `column_stack`."""
     columns = [
@@ -152,7 +152,7 @@ def column_stack(tup: Arrays) -> Array:
     return _join("column_stack", columns, 1, None, "same_kind")
 
 
-@names_errors
+@remembers_calls
 def block(arrays: Any) -> Array:
     """Arrays joined as nested lists arrange them: the innermost lists along the last dimension, the lists of
     them along the one before, and so on.

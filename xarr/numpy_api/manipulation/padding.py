@@ -13,10 +13,10 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.host_arrays import host_array
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth, with_size
 from xarr.calls.operands import DType, as_array, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
 from xarr.errors import ArgumentError, ShapeError, TracedValueError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer, put
@@ -52,7 +52,7 @@ _KEYWORDS: Final[dict[str, str]] = {
 _MOST_RUNS: Final = 8
 
 
-@names_errors
+@remembers_calls
 def pad(
     array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Array:

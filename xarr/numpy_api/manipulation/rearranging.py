@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     is_listed,
     traced_integer,
 )
 from xarr.calls.operands import as_array, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import (
     ShapeError,
 )
@@ -85,7 +85,7 @@ def _roll_axis(array: Array, shift: int | Array, axis: int) -> Array:
     return lax.concatenate([tail, head], axis)
 
 
-@names_errors
+@remembers_calls
 def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
     """Elements in reverse order along `axis` (all by default).  Raises AxisError.  Source: NumPy."""
     array = as_array(m)
@@ -93,19 +93,19 @@ def flip(m: ArrayLike, axis: Axes | None = None) -> Array:
     return mark(array, lax.rev(array, axes), FLIP, axes)
 
 
-@names_errors
+@remembers_calls
 def flipud(m: ArrayLike) -> Array:
     """`flip` along the first dimension.  Raises ShapeError for a scalar.  Source: NumPy."""
     return flip(require_rank("flipud", m, 1), 0)
 
 
-@names_errors
+@remembers_calls
 def fliplr(m: ArrayLike) -> Array:
     """`flip` along the second dimension.  Raises ShapeError below rank 2.  Source: NumPy."""
     return flip(require_rank("fliplr", m, 2), 1)
 
 
-@names_errors
+@remembers_calls
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by k times 90 degrees, from the first of `axes` towards the second.
 
@@ -123,7 +123,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     )
 
 
-@names_errors
+@remembers_calls
 def roll(a: ArrayLike, shift: Axes | Array | Sequence[Array], axis: Axes | None = None) -> Array:
     """Move elements on by `shift`; what leaves at the end enters at the start.
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
@@ -21,6 +20,7 @@ from xarr.calls.arguments import (
     is_listed,
 )
 from xarr.calls.operands import as_array
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import (
     AxisError,
     ShapeError,
@@ -64,13 +64,13 @@ Axes = int | Sequence[int]
 # --- questions ------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def ndim(a: ArrayLike) -> int:
     """The number of dimensions.  Source: NumPy, `ndim`."""
     return len(as_array(a).shape)
 
 
-@names_errors
+@remembers_calls
 def shape(a: ArrayLike) -> tuple[int, ...]:
     """The sizes of the dimensions.  Source: NumPy, `shape`."""
     array = as_array(a)
@@ -78,7 +78,7 @@ def shape(a: ArrayLike) -> tuple[int, ...]:
     return array.shape
 
 
-@names_errors
+@remembers_calls
 def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements, or the size of a dimension, or the product of several.
 
@@ -89,7 +89,7 @@ def size(a: ArrayLike, axis: int | Sequence[int] | None = None) -> int:
     return prod(array.shape[dim] for dim in normalize_axes(axis, len(array.shape)))
 
 
-@names_errors
+@remembers_calls
 def iterable(y: object) -> bool:
     """Whether `iter(y)` works; of an Array whether it has a dimension.  Source: NumPy, `iterable`."""
     if isinstance(y, Handle):
@@ -158,7 +158,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     return reshape(a, (-1,) if as_array(a).size else (0,), order)
 
 
-@names_errors
+@remembers_calls
 def squeeze(a: ArrayLike, axis: Axes | None = None) -> Array:
     """Dimensions of size 1 removed: those of `axis`, or all.
 
@@ -186,19 +186,19 @@ def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     return _mark_reshape(array, lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count)))
 
 
-@names_errors
+@remembers_calls
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Scalars become vectors of one element; a tuple of arrays for several.  Source: NumPy."""
     return _at_least(arys, lambda shape: shape if shape else (1,))
 
 
-@names_errors
+@remembers_calls
 def atleast_2d(*arys: ArrayLike) -> Any:
     """A vector of n elements becomes (1, n); a tuple of arrays for several.  Source: NumPy."""
     return _at_least(arys, lambda shape: (1,) * (2 - len(shape)) + shape)
 
 
-@names_errors
+@remembers_calls
 def atleast_3d(*arys: ArrayLike) -> Any:
     """(n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1); a tuple for several arrays.  Source: NumPy."""
     return _at_least(arys, _in_three)
@@ -219,7 +219,7 @@ def _at_least(arys: tuple[ArrayLike, ...], rule: Any) -> Any:
 # --- order of dimensions --------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Dimension i of the result is dimension axes[i] of `a`; by default in reverse order.
 
@@ -243,7 +243,7 @@ def transpose_part(array: Array, order: Sequence[int]) -> Array:
 permute_dims = transpose
 
 
-@names_errors
+@remembers_calls
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two dimensions exchanged.  Raises ShapeError below rank 2.  Source: Array API."""
     array = as_array(x)
@@ -252,7 +252,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(array, -1, -2)
 
 
-@names_errors
+@remembers_calls
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two dimensions exchanged.  Raises AxisError.  Source: NumPy, `swapaxes`."""
     array = as_array(a)
@@ -262,7 +262,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return transpose_part(array, order)
 
 
-@names_errors
+@remembers_calls
 def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
     """Move the dimensions `source` to `destination`; the others keep their order.
 
@@ -286,7 +286,7 @@ def moveaxis(a: ArrayLike, source: Axes, destination: Axes) -> Array:
 # --- broadcasting ---------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def broadcast_shapes(*shapes: int | tuple[int, ...]) -> tuple[int, ...]:
     """The shape that shapes broadcast to by NumPy's rule; an int n means (n,).
 
@@ -309,7 +309,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     return mark(source, broadcast_array("broadcast_to", source, sizes), BROADCAST, sizes)
 
 
-@names_errors
+@remembers_calls
 def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     """The arrays in their common shape; allowed in every mode of `config.broadcasting`.
 
@@ -333,7 +333,7 @@ def broadcast_arrays(*arrays: ArrayLike) -> tuple[Array, ...]:
     )
 
 
-@names_errors
+@remembers_calls
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Dimension `axis` moved to before dimension `start`.  Raises AxisError.  Source: NumPy, `rollaxis`."""
     array = as_array(a)

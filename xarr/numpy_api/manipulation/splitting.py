@@ -9,12 +9,12 @@ from typing import Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     is_listed,
 )
 from xarr.calls.operands import as_array, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import (
     DivisionByZeroError,
     ShapeError,
@@ -29,7 +29,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
 
 
-@names_errors
+@remembers_calls
 def array_split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
     """Parts along `axis`: that many, the first ones larger by 1 if need be, or cut before each index.
 
@@ -84,7 +84,7 @@ def _cuts(name: str, indices_or_sections: Axes, size: int) -> tuple[int, ...]:
     return tuple(number * each + builtins.min(number, larger) for number in range(1, sections))
 
 
-@names_errors
+@remembers_calls
 def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Array]:
     """`array_split` into equal parts, or before each index.
 
@@ -102,26 +102,26 @@ def split(ary: ArrayLike, indices_or_sections: Axes, axis: int = 0) -> list[Arra
     return array_split(array, indices_or_sections, axis)
 
 
-@names_errors
+@remembers_calls
 def hsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
     """`split` along the second dimension, of vectors along their only one.  Source: NumPy."""
     array = require_rank("hsplit", ary, 1)
     return split(array, indices_or_sections, 1 if len(array.shape) > 1 else 0)
 
 
-@names_errors
+@remembers_calls
 def vsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
     """`split` along the first dimension.  Raises ShapeError below rank 2.  Source: NumPy."""
     return split(require_rank("vsplit", ary, 2), indices_or_sections, 0)
 
 
-@names_errors
+@remembers_calls
 def dsplit(ary: ArrayLike, indices_or_sections: Axes) -> list[Array]:
     """`split` along the third dimension.  Raises ShapeError below rank 3.  Source: NumPy."""
     return split(require_rank("dsplit", ary, 3), indices_or_sections, 2)
 
 
-@names_errors
+@remembers_calls
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The arrays that `stack` along `axis` would join to `x`.
 

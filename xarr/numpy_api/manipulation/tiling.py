@@ -9,12 +9,12 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.layouts import items_of
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import (
     arranges_elements,
 )
 from xarr.calls.operands import as_array, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import (
     BOOL,
     INTEGER,
@@ -124,7 +124,7 @@ def _count(value: Any) -> Any:
     return int(value) if is_flag else value
 
 
-@names_errors
+@remembers_calls
 def repeat(
     a: ArrayLike,
     repeats: int | ArrayLike,

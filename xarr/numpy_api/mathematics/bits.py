@@ -8,11 +8,11 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth
 from xarr.calls.factories import integer_type
 from xarr.calls.operands import as_array
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import ufunc
 from xarr.dtypes import BOOL, INTEGER, SIGNED
 from xarr.errors import DTypeError, ValueRangeError
@@ -40,7 +40,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     return convert(lax.population_count(array), _BYTE)
 
 
-@names_errors
+@remembers_calls
 def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") -> Array:
     """The truths of eight elements along `axis`, or in the flattened array, as a byte; the last filled with zeros.
 
@@ -61,7 +61,7 @@ def packbits(a: ArrayLike, /, axis: int | None = None, bitorder: str = "big") ->
     return _swap_last(convert(lax.shift_right_logical(lax.mul(words, factor), 56), _BYTE), dim)
 
 
-@names_errors
+@remembers_calls
 def unpackbits(
     a: ArrayLike, /, axis: int | None = None, count: int | None = None, bitorder: str = "big"
 ) -> Array:

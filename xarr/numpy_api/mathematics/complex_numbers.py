@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import (
@@ -13,6 +12,7 @@ from xarr.calls.operands import (
     as_numbers,
     fresh,
 )
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import ufunc
 from xarr.dtypes import (
     COMPLEX,
@@ -25,7 +25,7 @@ from xarr.runtime.view_tracking import IMAG, REAL, mark
 __all__ = ["angle", "conj", "conjugate", "imag", "real", "real_if_close"]
 
 
-@names_errors
+@remembers_calls
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of a complex number, in radians or degrees: 0 or pi for real numbers.  Source: NumPy, `angle`."""
     array = as_array(z)
@@ -34,7 +34,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     return lax.mul(radians, 180 / math.pi) if flag("angle", "deg", deg) else radians
 
 
-@names_errors
+@remembers_calls
 def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     """The real parts if all imaginary parts are less than `tol` machine epsilons, or than `tol` itself up to 1.
 
@@ -53,7 +53,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     return lax.real(array) if is_real else fresh(array)
 
 
-@names_errors
+@remembers_calls
 def real(val: ArrayLike) -> Array:
     """Real part; the array itself for a real type.  Source: NumPy and Array API, `real`."""
     array = as_array(val)
@@ -63,7 +63,7 @@ def real(val: ArrayLike) -> Array:
     return mark(array, lax.real(array), REAL, False)
 
 
-@names_errors
+@remembers_calls
 def imag(val: ArrayLike) -> Array:
     """Imaginary part; zeros for a real type.  Source: NumPy and Array API, `imag`."""
     array = as_array(val)

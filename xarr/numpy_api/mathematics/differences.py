@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch, with_size
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, fresh, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, INTEGER, default_float
 from xarr.errors import DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer
@@ -36,7 +36,7 @@ _FLOAT64: Final = np.dtype(np.float64)
 # --- interpolation ---------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
@@ -119,7 +119,7 @@ def _on_line(x: Array, x0: Array, x1: Array, y0: Array, y1: Array) -> Array:
 # --- differences -----------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None) -> Array:
     """The differences of neighbours in the flattened array, after `to_begin` and before `to_end`.
 
@@ -151,7 +151,7 @@ def _end(name: str, values: ArrayLike | None, dtype: DType) -> Array | None:
     return convert(lax.reshape(array, (array.size,)), dtype)
 
 
-@names_errors
+@remembers_calls
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivative of samples along `axis`, all dimensions for None: central differences, one-sided at the ends.
 
@@ -274,7 +274,7 @@ def _weighted_sum(shares: Sequence[Any], samples: Sequence[Array]) -> Array:
 # --- integrals and angles --------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """The integral along `axis` by the trapezoidal rule.
 
@@ -307,7 +307,7 @@ def _widths(x: Array, samples: Array, axis: int) -> Array:
     return repeat_vector(steps[0] if steps.shape[0] == 1 else steps, shape, dim)
 
 
-@names_errors
+@remembers_calls
 def unwrap(
     p: ArrayLike, discont: float | None = None, axis: int = -1, *, period: float = 2 * math.pi
 ) -> Array:
@@ -338,7 +338,7 @@ def unwrap(
     return lax.concatenate([first, lax.add(rest, lax.cumsum(added, dim))], dim)
 
 
-@names_errors
+@remembers_calls
 def diff(
     a: ArrayLike,
     n: int = 1,

@@ -8,11 +8,11 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch
 from xarr.calls.factories import to_real_float
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import pair_ufunc, ufunc
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, info
 from xarr.errors import DTypeError, InputError, ShapeError
@@ -135,7 +135,7 @@ def spacing(x: ArrayLike, /) -> Array:
     return lax.select(lax.lt(array, 0), lax.neg(distance), distance)
 
 
-@names_errors
+@remembers_calls
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,

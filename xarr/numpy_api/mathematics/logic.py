@@ -9,11 +9,11 @@ from numpy import isscalar
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_nan
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import (
     BOOL,
     COMPLEX,
@@ -51,7 +51,7 @@ def _is_finite(x: Array) -> Array:
     return lax.is_finite(x)
 
 
-@names_errors
+@remembers_calls
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
@@ -86,7 +86,7 @@ def _tolerance(argument: str, value: ArrayLike) -> ArrayLike:
     return tolerance
 
 
-@names_errors
+@remembers_calls
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
@@ -94,7 +94,7 @@ def allclose(
     return all_of(isclose(a, b, rtol, atol, equal_nan))
 
 
-@names_errors
+@remembers_calls
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays have one shape and equal elements, as a bool Array without dimensions.
 
@@ -112,7 +112,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return all_of(same)
 
 
-@names_errors
+@remembers_calls
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to one shape and have equal elements there, as a bool without dimensions.
 
@@ -127,21 +127,21 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     return all_of(lax.eq(x, y))
 
 
-@names_errors
+@remembers_calls
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part differs from 0.  Source: NumPy, `iscomplex`."""
     array = as_array(x)
     return lax.ne(lax.imag(array), 0) if array.dtype in COMPLEX else lax.full_like(array, False, PREDICATE)
 
 
-@names_errors
+@remembers_calls
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is 0.  Source: NumPy, `isreal`."""
     array = as_array(x)
     return lax.eq(lax.imag(array), 0) if array.dtype in COMPLEX else lax.full_like(array, True, PREDICATE)
 
 
-@names_errors
+@remembers_calls
 def iscomplexobj(x: ArrayLike) -> bool:
     """Whether the element type is complex, also of an object that is no array and has a `dtype`.
 
@@ -153,7 +153,7 @@ def iscomplexobj(x: ArrayLike) -> bool:
     return as_array(x).dtype in COMPLEX
 
 
-@names_errors
+@remembers_calls
 def isrealobj(x: ArrayLike) -> bool:
     """Whether the element type is not complex.  Source: NumPy, `isrealobj`."""
     return not iscomplexobj(x)

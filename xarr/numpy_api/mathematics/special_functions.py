@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, widen_narrow
 from xarr.calls.factories import common_real_float
 from xarr.calls.operands import as_array, prepare_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import ufunc
 from xarr.dtypes import COMPLEX, FLOAT, default_float
 from xarr.errors import DTypeError
@@ -19,7 +19,7 @@ from xarr.numpy_api.mathematics import elementwise
 __all__ = ["heaviside", "i0", "sinc"]
 
 
-@names_errors
+@remembers_calls
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind, of order 0; integers as the default float.
 
@@ -33,7 +33,7 @@ def i0(x: ArrayLike) -> Array:
     return convert(lax.mul(lax.exp(wide), lax.bessel_i0e(wide)), dtype)
 
 
-@names_errors
+@remembers_calls
 def sinc(x: ArrayLike) -> Array:
     """sin(pi x) / (pi x), 1 for 0; integers as the default float.  Source: NumPy, `sinc`."""
     scaled = elementwise.multiply(math.pi, as_array(x))

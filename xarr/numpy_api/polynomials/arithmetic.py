@@ -11,11 +11,11 @@ from typing import Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, stretch
 from xarr.calls.concrete_values import look_at
 from xarr.calls.operands import as_array, broadcast_operands, fresh, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import default_float, promote_weak
 from xarr.errors import ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, whole
@@ -40,13 +40,13 @@ def _coefficients(name: str, p: ArrayLike) -> Array:
     return lax.reshape(array, (array.size,))
 
 
-@names_errors
+@remembers_calls
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The coefficients of the sum of two polynomials.  Raises ShapeError.  Source: NumPy, `polyadd`."""
     return elementwise.add(*_of_one_degree("polyadd", a1, a2))
 
 
-@names_errors
+@remembers_calls
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The coefficients of the difference of two polynomials.  Raises ShapeError, DTypeError for bools.
 
@@ -68,7 +68,7 @@ def _pad_front(p: Array, count: int) -> Array:
     return lax.pad(p, lax.full((), 0, p.dtype), [(count - p.size, 0, 0)])
 
 
-@names_errors
+@remembers_calls
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = True) -> Array:
     """The coefficients of the product of two polynomials, without leading zeros of either.
 
@@ -87,7 +87,7 @@ def _trim_leading_zeros(name: str, p: Array) -> Array:
     return p[int(nonzero[0]) :] if nonzero.size else fill((1,), 0, p.dtype, p._node.device)
 
 
-@names_errors
+@remembers_calls
 def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = True) -> tuple[Array, Array]:
     """(quotient, remainder) of two polynomials, as floats; the remainder without leading coefficients within 1e-8.
 
@@ -133,7 +133,7 @@ def _refuse_many(name: str, times: int) -> None:
         raise _DeepError(f"{name}: wanted m of at most {_MOST_TIMES}, as NumPy can, got {times}")
 
 
-@names_errors
+@remembers_calls
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The coefficients of the `m`-th derivative.  Raises ShapeError, ValueRangeError for a negative m.
 
@@ -151,7 +151,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return fresh(result)
 
 
-@names_errors
+@remembers_calls
 def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     """The coefficients of the `m`-th antiderivative, as floats, with constants `k`, by default 0.
 
@@ -182,7 +182,7 @@ def _broadcast_several(coefficients: Array, x: Array) -> tuple[Array, Array]:
     return lax.broadcast_in_dim(coefficients, (count, *first.shape), dimensions), spread
 
 
-@names_errors
+@remembers_calls
 def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     """The values of a polynomial at x, by Horner's scheme, which gives NaN for an infinite x.
 

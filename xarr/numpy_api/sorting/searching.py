@@ -7,11 +7,11 @@ from typing import Any, overload
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import arranges_elements, truth
 from xarr.calls.operands import as_array, broadcast_operands, promote_operands
 from xarr.calls.outputs import THERE_AND_BACK, takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
 from xarr.ir.source import here
@@ -50,7 +50,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     return lax.select(choice, yes, no)
 
 
-@names_errors
+@remembers_calls
 def nonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> tuple[Array, ...]:
@@ -117,14 +117,14 @@ def _fillers(fill_value: ArrayLike | None, rank: int) -> list[Array]:
     return [as_array(each) for each in values]
 
 
-@names_errors
+@remembers_calls
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """`nonzero` of the flattened array.  Source: NumPy, `flatnonzero`; `size` as in jax.numpy."""
     array = as_array(a)
     return nonzero(lax.reshape(array, (array.size,)), size=size, fill_value=fill_value)[0]
 
 
-@names_errors
+@remembers_calls
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The indices of the elements that differ from 0, one in each row: `nonzero` in columns.
 
@@ -185,7 +185,7 @@ def argmin(
     return _extreme_index("argmin", a, axis, keepdims)
 
 
-@names_errors
+@remembers_calls
 def searchsorted(a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None) -> Array:
     """Where each of `v` would go into the sorted vector `a`: before equal elements for side "left", after
     them for "right".

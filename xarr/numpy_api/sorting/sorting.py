@@ -7,9 +7,9 @@ from typing import Final
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.operands import as_array
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import ArgumentError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag
 from xarr.numpy_api.sorting.order import sort_by_keys
@@ -46,7 +46,7 @@ def _prepare(
     return (lax.rev(array, (dimension,)) if descending else array), dimension
 
 
-@names_errors
+@remembers_calls
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -69,7 +69,7 @@ def sort(
     return lax.rev(result, (dimension,)) if descending else result
 
 
-@names_errors
+@remembers_calls
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import conjugate_complex, convert, fill, truth
 from xarr.calls.concrete_values import is_known
 from xarr.calls.operands import DType, as_array, promote_operands
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag
@@ -31,7 +31,7 @@ __all__ = ["convolve", "corrcoef", "correlate", "cov"]
 # --- covariance -----------------------------------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -153,7 +153,7 @@ def _product(first: Array | None, second: Array | None) -> Array | None:
     return lax.mul(first, second)
 
 
-@names_errors
+@remembers_calls
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None
 ) -> Array:
@@ -192,7 +192,7 @@ _LONGEST: Final = 8192
 _MOST: Final = 1 << 26
 
 
-@names_errors
+@remembers_calls
 def convolve(a: ArrayLike, v: ArrayLike, mode: str | int = "full") -> Array:
     """The sums of a[k] * v[n - k] for each n: of two sequences as the coefficients of a product of polynomials.
 
@@ -208,7 +208,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str | int = "full") -> Array:
     return _slide(first, lax.rev(second, (0,)), chosen)
 
 
-@names_errors
+@remembers_calls
 def correlate(a: ArrayLike, v: ArrayLike, mode: str | int = "valid") -> Array:
     """The sums of a[n + k] * conj(v[k]) for each n.  Modes, types and errors as `convolve`.
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from xarr import lax
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, is_listed, is_nan
 from xarr.calls.operands import as_array
 from xarr.calls.outputs import show, takes_out, target_of
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer
@@ -31,7 +31,7 @@ from xarr.shapes import normalize_axis
 __all__ = ["argpartition", "lexsort", "median", "partition", "percentile", "ptp", "quantile", "sort_complex"]
 
 
-@names_errors
+@remembers_calls
 def ptp(a: ArrayLike, axis: Axis = None, out: Array | None = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest; integers wrap.
 
@@ -138,7 +138,7 @@ def _quantile(
 # --- partial and lexicographic sorting --------------------------------------------------------------
 
 
-@names_errors
+@remembers_calls
 def partition(
     a: ArrayLike,
     kth: int | Sequence[int],
@@ -154,7 +154,7 @@ def partition(
     return sort(array, axis, order=order)
 
 
-@names_errors
+@remembers_calls
 def argpartition(
     a: ArrayLike,
     kth: int | Sequence[int],
@@ -185,7 +185,7 @@ def _sort_for_partition(name: str, a: ArrayLike, kth: Any, axis: int | None, kin
     return array
 
 
-@names_errors
+@remembers_calls
 def lexsort(keys: ArrayLike, axis: int = -1) -> Array:
     """The int64 indices that sort by several keys along `axis`: by the last key first, ties by those before it.
 
@@ -220,7 +220,7 @@ def _keys(keys: ArrayLike) -> list[Array]:
     return columns
 
 
-@names_errors
+@remembers_calls
 def sort_complex(a: ArrayLike) -> Array:
     """The elements along the last axis as complex numbers, by real part, then by imaginary part.
 

@@ -16,11 +16,11 @@ from numpy.typing import DTypeLike
 
 from xarr import lax
 from xarr.base.broadcasting import Misfit, align_numpy
-from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import apply_mask, convert, fill, initial_value, mask_for, stretch, truth, with_size
 from xarr.calls.operands import DType, as_array
 from xarr.calls.outputs import takes_out
+from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, PREDICATE, canonical, default_float, promote, total_type
 from xarr.errors import ArgumentError, DTypeError, ShapeError, SizeError, pluralize
 from xarr.explanation.errors import broadcast_error
@@ -245,7 +245,7 @@ def cumulative_prod(
     return _cumulative("cumulative_prod", x, axis, dtype, include_initial)
 
 
-@names_errors
+@remembers_calls
 def count_nonzero(a: ArrayLike, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """Count the elements that differ from 0 (NaN does), as int64.  Source: NumPy, `count_nonzero`."""
     return sum(truth(a), axis, np.int64, keepdims=keepdims)
@@ -551,7 +551,7 @@ def average(
 ) -> tuple[Array, Array]: ...
 
 
-@names_errors
+@remembers_calls
 def average(
     a: ArrayLike,
     axis: Axis = None,

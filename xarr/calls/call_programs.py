@@ -1,0 +1,278 @@
+"""The program of a call: what a function records on arrays that stand for its arguments, and how it is run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any, Final
+
+from xarr.base.configuration import current as config
+from xarr.compiler.pipeline import make_program
+from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
+from xarr.errors import XarrError
+from xarr.ir.device import Device
+from xarr.ir.graph import Data, Donated, Node, data_of, element_types, postorder
+from xarr.ir.ops import GetTupleElement
+from xarr.ir.types import TensorType
+from xarr.runtime import handles
+from xarr.runtime.handles import Handle, wrap, wrap_leaf
+from xarr.runtime.pending import StandIn, graph_of
+from xarr.runtime.small_ops import is_small_op
+from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
+
+Location = tuple[CodeType, int] | None
+#: What a call of a `CallProgram` gives for arguments that another thread has just taken.
+MISSED: Final[Any] = object()
+#: What a function raises that refuses arguments; a program asks for no more than to be told again.
+_REFUSALS: Final = (
+    *(XarrError, ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError),
+)
+
+
+class Result:
+    """A leaf of the result of a call: here an argument itself, by its number."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def make(
+        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
+    ) -> Any:
+        """The Array for arguments that show `nodes`, and for computed values, built at `location`."""
+        return arrays[self.index]
+
+
+class Fresh(Result):
+    """Another Array that shows what an argument shows."""
+
+    __slots__ = ()
+
+    def make(
+        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
+    ) -> Any:
+        return wrap(nodes[self.index])
+
+
+class Computed(Result):
+    """A computed value, by its number."""
+
+    __slots__ = ("device", "is_exposed", "op", "type")
+
+    def __init__(self, index: int, node: Node, device: Device, is_exposed: bool) -> None:
+        self.index, self.device, self.is_exposed = index, device, is_exposed
+        self.type: TensorType = node.tensor_type
+        self.op: Data = data_of(node.type)
+
+    def make(
+        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
+    ) -> Any:
+        value = computed[self.index]
+        return wrap_leaf(self.op, self.type, value, self.device, self.is_exposed, location)
+
+
+class Recorded(Result):
+    """A value made of constants alone, which stays recorded."""
+
+    __slots__ = ("order",)
+
+    def __init__(self, order: list[Node]) -> None:
+        self.order = order
+
+    def make(
+        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
+    ) -> Any:
+        new: dict[Node, Node] = {}
+        for node in self.order:
+            operands = tuple([new[operand] for operand in node.operands])
+            new[node] = Node(node.op, operands, node.type, location or (), node.device)
+        return wrap(new[self.order[-1]])
+
+
+class PartOf(Result):
+    """A result that in NumPy would be a view of argument number `index`, after these steps."""
+
+    __slots__ = ("inner", "steps")
+
+    def __init__(self, inner: Result, index: int, steps: PartSteps) -> None:
+        self.inner, self.index, self.steps = inner, index, steps
+
+    def make(
+        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
+    ) -> Any:
+        array = self.inner.make(arrays, nodes, computed, location)
+        return mark_steps(arrays[self.index], array, self.steps)
+
+
+class CallProgram:
+    """A call as a program over the values of its arrays.
+
+    program: gives the values of the results that it computes for those of the arrays, and for `bound`, values that
+    are the same each time; exposed: the numbers of the arrays whose memory results may share; results: for each leaf of
+    the result what makes it; join: list or tuple, None for a result that is one Array.
+    """
+
+    __slots__ = ("bound", "exposed", "join", "program", "results")
+
+    def __init__(
+        self,
+        program: Callable[..., Sequence[Any]],
+        bound: tuple[Any, ...],
+        exposed: tuple[int, ...],
+        results: list[Result],
+        join: type[Any] | None,
+    ) -> None:
+        self.program, self.bound, self.exposed = program, bound, exposed
+        self.results, self.join = results, join
+
+    def run(self, arrays: list[Handle], nodes: list[Node], values: list[Any], location: Location) -> Any:
+        """The result for Arrays that show these nodes, which have these values; MISSED if one was just given away."""
+        for node in nodes:
+            node.handles += 1  # so that nobody writes over it meanwhile
+        try:
+            for node, value in zip(nodes, values, strict=True):
+                if node.value is not value and (node.value is not None or type(node.op) is Donated):
+                    return MISSED
+            for index in self.exposed:
+                nodes[index].exposed = True
+            computed = self.program(*values, *self.bound)
+        finally:
+            for node in nodes:
+                node.handles -= 1
+        if self.join is None:
+            return self.results[0].make(arrays, nodes, computed, location)
+        return self.join([result.make(arrays, nodes, computed, location) for result in self.results])
+
+
+# --- recording a call -------------------------------------------------------------------------------------------
+
+
+def learn(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], most_bytes: int
+) -> CallProgram | None:
+    """The program of a call like `function(*args, **kwargs)`; None if it is more than small ops, or may fail."""
+    stand_ins: list[Handle] = []
+    own_args = [_replace(value, stand_ins) for value in args]
+    own_kwargs = {name: _replace(value, stand_ins) for name, value in kwargs.items()}
+    nodes = [array._node for array in stand_ins]
+    try:
+        result = function(*own_args, **own_kwargs)
+    except _REFUSALS:
+        return None
+    for array, node in zip(stand_ins, nodes, strict=True):
+        if array._node is not node or array._part is not None or (type(node) is StandIn and node.is_wanted):
+            return None
+    join = type(result) if type(result) in (list, tuple) else None
+    leaves = [result] if join is None else list(result)
+    if any([type(leaf) is not handles.array_class() for leaf in leaves]):
+        return None
+    return _program(leaves, join, stand_ins, nodes, most_bytes)
+
+
+def _replace(value: Any, stand_ins: list[Handle]) -> Any:
+    """`value` with arrays that stand for the Arrays in it, which are added to `stand_ins` in order."""
+    if type(value) in (list, tuple):
+        return type(value)([_replace(item, stand_ins) for item in value])
+    if not isinstance(value, Handle):
+        return value
+    node = value._node
+    stand_ins.append(wrap(StandIn(node.tensor_type, node.device)))
+    return stand_ins[-1]
+
+
+def _program(
+    leaves: list[Handle], join: type[Any] | None, stand_ins: list[Handle], nodes: list[Node], most_bytes: int
+) -> CallProgram | None:
+    """The program whose results are `leaves`; None if one of the ops is not computed at once."""
+    ends = [leaf._node for leaf in leaves]
+    varying = _varying(postorder(ends), nodes)
+    computed = [node for node in ends if node in varying and node not in nodes]
+    order = postorder(computed, lambda node: node.value is not None)
+    if not computed:
+        results = _results(leaves, stand_ins, [], ())
+        return None if results is None else CallProgram(_compute_nothing, (), (), results, join)
+    device = _common_device([*nodes, *order])
+    if len({*computed}) < len(computed) or device is None or not _are_small([*nodes, *order], most_bytes):
+        return None
+    bound = [node for node in order if node.value is not None]
+    graph = graph_of(order, [*nodes, *bound], computed)
+    with config(fusion="off"):  # as ops run one by one
+        program = make_program(graph, device.backend).program
+    plan = device.backend.plan_of(program)
+    is_exposed = exposed_parameters(graph, plan)
+    made = _results(leaves, stand_ins, computed, exposed_results(graph, plan))
+    if made is None:
+        return None
+    return CallProgram(
+        program,
+        tuple([node.value for node in bound]),
+        tuple([index for index in range(len(nodes)) if is_exposed[index]]),
+        made,
+        join,
+    )
+
+
+def _common_device(nodes: list[Node]) -> Device | None:
+    """The device on which all of these lie that lie on any; None for several, or one that records all ops."""
+    devices = {node.device.committed for node in nodes if node.device is not None}
+    device = devices.pop() if len(devices) == 1 else None
+    return device if device is not None and device.backend.computes_small_ops else None
+
+
+def _compute_nothing(*values: Any) -> tuple[Any, ...]:
+    return ()
+
+
+def _varying(order: list[Node], nodes: list[Node]) -> set[Node]:
+    """The nodes that depend on `nodes`, and these."""
+    varying = set(nodes)
+    for node in order:
+        if not varying.isdisjoint(node.operands):
+            varying.add(node)
+    return varying
+
+
+def _are_small(nodes: list[Node], most_bytes: int) -> bool:
+    """Whether all are values of static shapes, small, and given or made by ops that are computed at once."""
+    for node in nodes:
+        if node.operands and not (is_small_op(node.op) or type(node.op) is GetTupleElement):
+            return False
+        for type_ in element_types(node.type):
+            if not isinstance(type_, TensorType) or type_.dynamic or type_.nbytes > most_bytes:
+                return False
+    return True
+
+
+def _results(
+    leaves: list[Handle], stand_ins: list[Handle], computed: list[Node], is_exposed: Sequence[bool]
+) -> list[Result] | None:
+    """The makers of `leaves`; None if one cannot be made again."""
+    results: list[Result] = []
+    nodes = [array._node for array in stand_ins]
+    numbers = {id(array): index for index, array in enumerate(stand_ins)}
+    for leaf in leaves:
+        node = leaf._node
+        made: Result
+        if id(leaf) in numbers:
+            results.append(Result(numbers[id(leaf)]))
+            continue
+        if node in nodes:
+            made = Fresh(nodes.index(node))
+        elif node in computed:
+            index = computed.index(node)
+            if node.device is None:
+                return None
+            made = Computed(index, node, node.device, is_exposed[index])
+        else:
+            order = postorder([node])
+            if any([each.value is not None for each in order]):
+                return None
+            made = Recorded(order)
+        steps, whole = lineage(leaf)
+        if whole is not None:
+            if id(whole) not in numbers:
+                return None
+            made = PartOf(made, numbers[id(whole)], steps)
+        results.append(made)
+    return results

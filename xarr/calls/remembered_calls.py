@@ -1,0 +1,220 @@
+"""Calls of functions on small arrays, remembered as the program that they amount to.
+
+A function of the NumPy level looks at its arguments, chooses ops and records them, which takes ten times as long as
+to compute a few elements.  What it records depends on the types of its arrays, on its other arguments and on the
+settings, never on values: a function that looks at a value evaluates the array.  So a call like one before needs no
+more than the program of what that one recorded.
+
+The rule: a call is remembered if
+
+* its arguments are Arrays with values, of which none is larger than `Target.max_eager_bytes`, or made of constants by a
+  short chain of ops, beside one with a value; numbers, strings, element types, None, and lists and tuples of all these,
+* ops on small arrays are computed at once (`xarr.runtime.small_ops`), nobody watches broadcasts, and these do not warn,
+* the function records ops that are computed at once and nothing else: it asks for no value, changes no argument, and
+  gives Arrays, or a list or tuple of them,
+* it was called so a few times before: a program takes as long as some ten calls.
+
+To record it the function is called with arrays that stand for the arguments: they have types and devices and no values,
+so that whatever asks for one fails, and the call is never remembered.  Functions decorated by `remembers_calls` must
+have no effects but those on their arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import NoneType
+from typing import Any, Final, ParamSpec, TypeVar
+
+import numpy as np
+
+from xarr.base.configuration import current as config
+from xarr.base.tracebacks import name_in_errors, shorten
+from xarr.calls.call_programs import MISSED, CallProgram, learn
+from xarr.calls.operands import observers
+from xarr.errors import XarrError
+from xarr.ir.graph import Node
+from xarr.ir.source import caller
+from xarr.runtime import handles
+from xarr.runtime.check_flags import unread
+from xarr.runtime.handles import Handle
+from xarr.runtime.small_ops import MOST_BYTES, pending_value, small_ops
+from xarr.runtime.trace_stack import recording
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+#: Calls of a kind before one is remembered.
+CALLS_BEFORE: Final = 3
+#: Calls that are remembered under the same settings, and kinds of calls that are counted.
+_MOST_REMEMBERED: Final = 1024
+_MOST_COUNTED: Final = 4096
+_MOST_SETTINGS: Final = 16
+
+#: Items of the longest list of arguments that is looked at.
+_LONGEST: Final = 64
+
+#: Arguments that are equal only if they mean the same, once their types are.
+_PLAIN: Final = frozenset({int, str, bool, NoneType, type(...)})
+
+
+class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
+    """The programs of calls under the same settings, by their keys; None for a call that has none.
+
+    counts: how often calls came that have neither.
+    """
+
+    def __init__(self) -> None:
+        self.counts: dict[tuple[Any, ...], int] = {}
+
+    def is_due(self, key: tuple[Any, ...]) -> bool:
+        """Count a call, and say whether it came often enough to be remembered."""
+        count = self.counts.get(key, 0)
+        if count >= CALLS_BEFORE:
+            self.counts.pop(key, None)
+            return True
+        if len(self.counts) >= _MOST_COUNTED:
+            self.counts.clear()
+        self.counts[key] = count + 1
+        return False
+
+    def keep(self, key: tuple[Any, ...], program: CallProgram | None) -> None:
+        if len(self) >= _MOST_REMEMBERED:
+            self.clear()
+        self[key] = program
+
+
+_tables: Final[dict[tuple[Any, ...], RememberedCalls]] = {}
+#: The settings by identity, and the calls that are remembered under them.
+_known: tuple[tuple[object, object], RememberedCalls | None] = ((None, None), None)
+
+
+def remembered_calls() -> RememberedCalls | None:
+    """The calls that are remembered under the settings in force; None where none is."""
+    if recording or unread or observers:
+        return None
+    state, table = _known
+    return table if config.is_in(state) else _look_up()
+
+
+def _look_up() -> RememberedCalls | None:
+    global _known
+    state, settings = config.state(), config.now()
+    table = None
+    if small_ops() is not None and settings["broadcasting"] != "warn" and not settings["debug"]:
+        key = tuple(settings.values())
+        if len(_tables) >= _MOST_SETTINGS and key not in _tables:
+            _tables.clear()
+        table = _tables.setdefault(key, RememberedCalls())
+    _known = state, table
+    return table
+
+
+def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[str, Any]], R]:
+    """The function of `args` and `kwargs` that does what `function(*args, **kwargs)` does, and remembers it."""
+
+    def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        known = remembered_calls()
+        if known is None:
+            return function(*args, **kwargs)
+        parts: list[Any] = [function]
+        arrays: list[Handle] = []
+        nodes: list[Node] = []
+        array_class = handles.array_class()
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            if type(value) is array_class:
+                node = value._node
+                parts += (node.type, node.device)
+                arrays.append(value)
+                nodes.append(node)
+            elif not _describe(value, parts, arrays, nodes):
+                return function(*args, **kwargs)
+        if kwargs:
+            parts.append(tuple(kwargs))
+        key = tuple(parts)
+        program = known.get(key)
+        if program is None and (
+            key in known or not (program := _first_program(known, key, function, args, kwargs))
+        ):
+            return function(*args, **kwargs)
+        values = [node.value for node in nodes]
+        for value in values:
+            if value is None and not _compute_constants(nodes, values):
+                return function(*args, **kwargs)
+        result = program.run(arrays, nodes, values, caller())
+        return function(*args, **kwargs) if result is MISSED else result
+
+    return call
+
+
+def _compute_constants(nodes: list[Node], values: list[Any]) -> bool:
+    """Fill in the values of nodes that have none; whether all are there, and one was from the start."""
+    missing = [index for index, value in enumerate(values) if value is None]
+    if not missing:
+        return True
+    table = small_ops()
+    device = next((node.device for node, value in zip(nodes, values, strict=True) if value is not None), None)
+    if table is None or device is None:
+        return False
+    for index in missing:
+        values[index] = pending_value(table, nodes[index], device)
+        if values[index] is None:
+            return False
+    return True
+
+
+def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[Node]) -> bool:
+    """Add to a key what tells `value` from other arguments, and its Arrays; whether that is possible."""
+    kind = type(value)
+    if kind in _PLAIN:
+        parts += (kind, value)
+    elif kind is float or kind is complex:
+        # The text tells apart what compares equal, -0.0 and 0.0, and finds NaN again.
+        parts += (kind, value if value and value == value and kind is float else repr(value))
+    elif kind is list or kind is tuple:
+        if len(value) > _LONGEST:
+            return False
+        parts += (kind, len(value))
+        for item in value:
+            if type(item) is handles.array_class():
+                parts += (item._node.type, item._node.device)
+                arrays.append(item)
+                nodes.append(item._node)
+            elif not _describe(item, parts, arrays, nodes):
+                return False
+    elif isinstance(value, type | np.dtype):
+        parts += (kind, value)
+    else:
+        return False
+    return True
+
+
+def _first_program(
+    known: RememberedCalls,
+    key: tuple[Any, ...],
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> CallProgram | None:
+    """The program of a call that has come often enough; None for one that has none, yet or for good."""
+    if not known.is_due(key):
+        return None
+    program = learn(function, args, kwargs, MOST_BYTES)
+    known.keep(key, program)
+    return program
+
+
+def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` for users, as `names_errors` gives it, with its calls on small arrays remembered."""
+    name = name_in_errors(function)
+    remembered = remembering(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return remembered(args, kwargs)
+        except XarrError as error:
+            shorten(error, name)
+            raise
+
+    return call
