@@ -15,21 +15,25 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import queue
-import signal
 import statistics
-import subprocess
-import sys
-import threading
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType
 
 import measure
+from children import (
+    PAUSE,
+    Limit,
+    OutOfTime,
+    default_threads,
+    in_milliseconds,
+    integers_listed,
+    keep_to_processors,
+    lines_of_child,
+    mean,
+)
 from program_rows import FAMILIES, ROWS
 from program_rows.contenders import OURS, PEERS, STEPPED, makers, refusals
 from program_rows.row import Program
@@ -38,20 +42,12 @@ PACKAGES = ("numpy", "ml_dtypes", "llvmlite", "jax", "numba")
 #: Seconds that all contenders of a line are timed together, and that a first call may take.
 BUDGET, QUICK_BUDGET = 1.5, 0.3
 LIMIT, QUICK_LIMIT = 30.0, 5.0
-#: Seconds before each block.
-PAUSE = 0.05
 #: How much longer a call that Python steps may take at the next size; one that would pass the limit is left out.
 GROWTH = 8
 #: The compilers of peers may take so many times the limit.
 PATIENCE = 6
 #: Lines that are listed as the worst.
 WORST = 25
-#: What bounds the threads of a library.
-VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
-
-class OutOfTime(KeyboardInterrupt):
-    """A call took longer than the limit; it ends as by Ctrl-C."""
 
 
 @dataclass
@@ -127,29 +123,10 @@ def too_slow(name: str, before: Line, limit: float) -> str:
     return before.reasons.get(name, "")
 
 
-class Limit:
-    """A context in which OutOfTime is raised after so many seconds, and once a second from then on."""
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-
-    def __enter__(self) -> None:
-        signal.signal(signal.SIGALRM, _raise_out_of_time)
-        signal.setitimer(signal.ITIMER_REAL, self.seconds, 1)
-
-    def __exit__(self, *_: object) -> None:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
-def _raise_out_of_time(_: int, frame: FrameType | None) -> None:
-    raise OutOfTime
-
-
 def work(programs: Sequence[Program], options: argparse.Namespace) -> None:
     """Measure in this process, and print each line as JSON."""
     warnings.simplefilter("ignore")
-    if hasattr(os, "sched_setaffinity"):  # Libraries without a variable look at the processors.
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: options.worker])
+    keep_to_processors(options.worker)
     warm_up()
     for program in programs:
         before = None
@@ -192,41 +169,16 @@ def lines_of_children(programs: Sequence[Program], options: argparse.Namespace) 
 def _lines_of_child(
     programs: Sequence[Program], threads: int, options: argparse.Namespace, done: list[Line]
 ) -> Iterator[Line]:
-    environment = os.environ | dict.fromkeys(VARIABLES, str(threads)) | {"XARR_KERNEL_CACHE": "off"}
-    if threads == 1:
-        environment["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    command = [
-        *(
-            sys.executable,
-            __file__,
-            "--worker",
-            str(threads),
-            "--numbers",
-            ",".join(map(str, map(ROWS.index, programs))),
-        ),
+    arguments = [
+        *(__file__, "--worker", str(threads), "--numbers", ",".join(map(str, map(ROWS.index, programs)))),
         *("--sizes", ",".join(map(str, options.sizes)), "--limit", str(options.limit)),
         *("--budget", str(options.budget), *(["--tiny"] if options.tiny else [])),
         *(["--least"] if options.of_samples is min else []),
     ]
-    child = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    texts: queue.SimpleQueue[str] = queue.SimpleQueue()
-
-    def read() -> None:
-        for text in child.stdout or ():
-            texts.put(text)
-        texts.put("")
-
-    threading.Thread(target=read, daemon=True).start()
     patience = 60 + PATIENCE * options.limit * (len(OURS) + 1 + len(ALL_PEERS))
-    try:
-        while text := texts.get(timeout=patience):
-            done.append(Line(**json.loads(text)))
-            yield done[-1]
-    except queue.Empty:
-        measure.progress(f"no line for {patience:.0f} s: ending the process")
-    finally:
-        child.kill()
-        child.wait()
+    for text in lines_of_child(arguments, threads, patience):
+        done.append(Line(**json.loads(text)))
+        yield done[-1]
 
 
 # --- the table -----------------------------------------------------------------------------------------------
@@ -250,17 +202,10 @@ def table(lines: Sequence[Line]) -> list[str]:
 
 def cells(line: Line) -> tuple[str, ...]:
     sides = (OURS, ("eager",), *PEERS.values())
-    times = [_short(line.seconds[name]) if (name := line.best(side)) else "-" for side in sides]
+    times = [in_milliseconds(line.seconds[name]) if (name := line.best(side)) else "-" for side in sides]
     ratios = [line.ratio(ALL_PEERS), line.ratio(("numpy",), ("eager",))]
     texts = [f"{ratio:.2g}" if ratio is not None else "-" for ratio in ratios]
     return (line.name, f"{line.size:,}", str(line.threads), *times, *texts, line.best(ALL_PEERS) or "")
-
-
-def _short(seconds: float) -> str:
-    """Milliseconds with three digits."""
-    milliseconds = seconds * 1e3
-    digits = 2 - len(str(int(milliseconds))) + 1 if milliseconds >= 1 else 4
-    return f"{milliseconds:.{max(0, digits)}f}"
 
 
 def summary(lines: Sequence[Line]) -> list[str]:
@@ -304,16 +249,11 @@ def size_index(line: Line) -> int:
 
 
 def _means(lines: Sequence[Line]) -> str:
-    parts = [("best", _mean(line.ratio(ALL_PEERS) for line in lines))]
-    parts += [(peer, _mean(line.ratio(names) for line in lines)) for peer, names in PEERS.items()]
-    parts.append(("eager/numpy", _mean(line.ratio(("numpy",), ("eager",)) for line in lines)))
-    parts.append(("first call/jax", _mean(line.ratio(("jax",), ("xarr",), "first") for line in lines)))
+    parts = [("best", mean(line.ratio(ALL_PEERS) for line in lines))]
+    parts += [(peer, mean(line.ratio(names) for line in lines)) for peer, names in PEERS.items()]
+    parts.append(("eager/numpy", mean(line.ratio(("numpy",), ("eager",)) for line in lines)))
+    parts.append(("first call/jax", mean(line.ratio(("jax",), ("xarr",), "first") for line in lines)))
     return "  ".join(f"{name} {value:.3g}" if value else f"{name} -" for name, value in parts)
-
-
-def _mean(ratios: Iterable[float | None]) -> float | None:
-    known = [ratio for ratio in ratios if ratio is not None]
-    return statistics.geometric_mean(known) if known else None
 
 
 # --- the command ---------------------------------------------------------------------------------------------
@@ -326,10 +266,6 @@ def programs_listed(text: str) -> list[Program]:
     if not chosen:
         raise SystemExit(f"--rows: wanted parts of names, such as {ROWS[0].name}, got {text!r}")
     return chosen
-
-
-def integers_listed(text: str) -> list[int]:
-    return [int(part) for part in text.split(",") if part]
 
 
 def sizes_listed(text: str) -> list[int]:
@@ -345,10 +281,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--rows", default="", help="parts of the names of programs, such as LU,heat; all without it"
     )
     parser.add_argument("--sizes", type=sizes_listed, default=[0, 1, 2], help="0 small, 1 middle, 2 large")
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    every = [1, processors] if processors > 1 else [1]
     parser.add_argument(
-        "--threads", type=integers_listed, default=every, help="counts of threads, such as 1,2"
+        "--threads", type=integers_listed, default=default_threads(), help="counts of threads, such as 1,2"
     )
     parser.add_argument("--quick", action="store_true", help="few rounds, and shorter limits")
     parser.add_argument("--limit", type=float, help="seconds that a first call may take")

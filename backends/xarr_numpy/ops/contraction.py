@@ -187,10 +187,10 @@ def _matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:
     if lhs.dtype in INTEGER and dtype in INTEGER:
         return _integer_matmul(lhs, rhs, dtype)
     wide = _accumulator(lhs.dtype, dtype)
-    return _as_type(np.matmul(_as_type(lhs, wide), _as_type(rhs, wide)), dtype)
+    return as_type(np.matmul(as_type(lhs, wide), as_type(rhs, wide)), dtype)
 
 
-def _as_type(x: Array, dtype: np.dtype[Any]) -> Array:
+def as_type(x: Array, dtype: np.dtype[Any]) -> Array:
     """x itself if it has the type: what is multiplied need not be a copy."""
     return x if x.dtype == dtype else convert(x, dtype)
 

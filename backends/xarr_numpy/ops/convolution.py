@@ -26,7 +26,7 @@ from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
 from xarr_numpy.functions.conversion import convert
 from xarr_numpy.memory import pool
-from xarr_numpy.ops.contraction import is_for_blas, view_of
+from xarr_numpy.ops.contraction import as_type, is_for_blas, view_of
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def convolution(lhs: Array, rhs: Array, op: ops.Convolution, window: Window, sha
     dtype = _working_type(lhs, rhs, op.dtype, prod(kernel.shape[2:]))
     out = _group(result.transpose(op.out_spec), 1, groups)
     wraps = lhs.dtype in INTEGER and dtype in FLOAT and op.dtype in INTEGER
-    for problem in _without_holes(Problem(base, convert(kernel, dtype), out, (), wraps), window.dimensions):
+    for problem in _without_holes(Problem(base, as_type(kernel, dtype), out, (), wraps), window.dimensions):
         _solve(_condense(problem))
     return result
 
@@ -341,9 +341,20 @@ def _is_feature_last(problem: Problem) -> bool:
 
 
 def _kernel_matrix(kernel: Array, last: bool) -> Array:
+    """The kernel (G, O, C, k) as matrices (G, k C, O) if features are last, else (G, O, C k); a copy if need be."""
     groups, features = kernel.shape[:2]
-    rows = np.ascontiguousarray(np.moveaxis(kernel, 2, -1) if last else kernel).reshape(groups, features, -1)
-    return np.swapaxes(rows, 1, 2) if last else rows
+    if not last:
+        return np.ascontiguousarray(kernel).reshape(groups, features, -1)
+    rows = np.moveaxis(kernel, 2, -1)
+    columns = np.moveaxis(rows, 1, -1)
+    shape = (groups, prod(columns.shape[1:-1]), features)
+    view = view_of(columns, shape)
+    if view is not None:
+        return view
+    # The copy keeps the order in which features lie, which reads memory in order.
+    if abs(kernel.strides[1]) < abs(kernel.strides[2]):
+        return np.ascontiguousarray(columns).reshape(shape)
+    return np.swapaxes(np.ascontiguousarray(rows).reshape(groups, features, -1), 1, 2)
 
 
 def _rows_times(block: Problem, matrix: Array, scratch: BlockScratch) -> None:

@@ -54,6 +54,8 @@ def update(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
             (
                 neighbours(x, y),
                 x.at[count, :].set(y[0]),
+                x.at[0].set(x[1]).at[:, -1].set(x[:, -2]),
+                small(x + y).at[1:5].set(x[5:9]),
                 small(x.at[rows].add(z)),
                 lax.dynamic_update_slice(x, y[:20, :7], (count * 40, count)),
             )
@@ -108,6 +110,8 @@ def several(random: Random, count: Any, arrays: list[Any]) -> list[Any]:
         lambda i, x, y, z: (small(x + xarr.sum(y)), small(y - xarr.sum(x, axis=0)), z),
         lambda i, x, y, z: (small(xarr.matmul(x, xarr.matmul(y[:5].T, z[:5]))), z, y),
         lambda i, x, y, z: (z, small(x + xarr.sum(z)), small(y - xarr.max(x))),
+        lambda i, x, y, z: (x.at[0].set(x[3]).at[:, -1].set(x[:, 1]), small(y + xarr.sum(x)), y),
+        lambda i, x, y, z: (x.at[1:4].set(x[2:5]), x.at[:, 2].set(x[:, 3]), small(y - xarr.sum(x))),
         lambda i, x, y, z: (lax.dynamic_update_slice(x, z[2:5, :9], (i, i)), small(y + x[1:2] * z), z[::-1]),
         lambda i, x, y, z: (lax.cond(xarr.sum(x) > i, lambda: small(x - xarr.sum(y)), lambda: z), z, y),
         lambda i, x, y, z: (x, *lax.fori_loop(0, i, lambda j, s: (small(s[1] + xarr.sum(x)), s[0]), (y, z))),

@@ -43,8 +43,8 @@ def _is_update_by_members(node: Node) -> bool:
 def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ...], int], bool]) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many instructions each of its elements takes.
 
-    The groups need no more memory than the operations one by one, unless that is within `spare_bytes`, or more by
-    one part in `MORE_MEMORY` at most: groups may keep some numbers longer, which mean nothing beside large arrays.
+    The groups need no more memory than the operations one by one, but for `page_bytes`, in which they may keep some
+    numbers longer, or unless it is within `spare_bytes`.
     """
     target, describe = schedule.target, schedule.describe
 
@@ -84,14 +84,11 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
                 if fused is graph or _bytes_of_all(fused) <= target.spare_bytes:
                     return fused
                 plain = peak(graph, overwrites=False, target=target).total
-                most = max(plain + min(plain // MORE_MEMORY, target.spare_bytes), target.spare_bytes)
+                most = max(plain + target.page_bytes, target.spare_bytes)
             if peak(fused, target=target).total <= most:
                 return fused
     return graph
 
-
-#: One part in so many of the memory of the operations one by one is what groups may take beyond it.
-MORE_MEMORY: Final = 64
 
 #: Ops that run other graphs, which have arrays of their own.
 _CARRIERS: Final = (ops.While, ops.If, ops.Case, ops.Call)

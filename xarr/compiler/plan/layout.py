@@ -6,6 +6,7 @@ when nothing needs them any more.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Literal
 
 from xarr.base.frozen_dataclasses import record
@@ -50,16 +51,16 @@ class MemoryLayout:
     workspaces: tuple[Workspace | None, ...]
 
 
-def lay_out(plan: Plan) -> MemoryLayout:
-    """The layout of a plan."""
-    roots, last = _roots(plan)
+def lay_out(plan: Plan, elsewhere: Collection[int] = ()) -> MemoryLayout:
+    """The layout of a plan, with no memory in the arena for buffers that lie `elsewhere`."""
+    roots, last = memory_ends(plan)
     memory = _memory(plan, roots)
     buffers, steps, arena = plan.buffers, plan.steps, Arena()
     offsets: list[int | None] = [None] * len(buffers)
     begins: list[list[int]] = [[] for _ in steps]
     ends: list[list[int]] = [[] for _ in steps]
     for number, root in enumerate(roots):
-        if root == number and memory[number] in ("arena", "result"):
+        if root == number and memory[number] in ("arena", "result") and number not in elsewhere:
             begins[buffers[number].start].append(number)
             if last[number] < len(steps):
                 ends[last[number]].append(number)
@@ -85,7 +86,7 @@ def lay_out(plan: Plan) -> MemoryLayout:
     return MemoryLayout(arena.nbytes, Peak(most, arguments), memory, all_offsets, tuple(workspaces))
 
 
-def _roots(plan: Plan) -> tuple[list[int], list[int]]:
+def memory_ends(plan: Plan) -> tuple[list[int], list[int]]:
     """For each buffer the one that has its memory, and the last step that needs the memory of each."""
     roots = list(range(len(plan.buffers)))
     last = [buffer.end for buffer in plan.buffers]

@@ -8,9 +8,12 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Final
 
+from xarr.base.frozen_dataclasses import record
 from xarr.compiler.plan import program_plan
-from xarr.compiler.plan.overwriting import overwrites
-from xarr.compiler.plan.program_plan import Plan
+from xarr.compiler.plan.arena import aligned_size
+from xarr.compiler.plan.layout import MemoryLayout, lay_out, memory_ends
+from xarr.compiler.plan.overwriting import is_beside, overwrites
+from xarr.compiler.plan.program_plan import Plan, PlanBuffer
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.ir import ops
@@ -48,14 +51,27 @@ def _lies_together(whole: Ints, part: Ints, strides: Ints) -> bool:
     return not axes or all(part[axis] == whole[axis] for axis in range(axes[0] + 1, len(part)))
 
 
-def carries_in_place(loop: program_plan.LoopStep) -> frozenset[int]:
+def ends_of_views(plan: Plan) -> dict[int, int]:
+    """For each view of a plan the last step that reads it, or a view of it."""
+    ends: dict[int, int] = {}
+    for buffer in reversed(plan.buffers):
+        if buffer.is_view and buffer.base is not None:
+            end = ends[buffer.number] = max(buffer.end, ends.get(buffer.number, -1))
+            ends[buffer.base] = max(end, ends.get(buffer.base, -1))
+    return ends
+
+
+def carries_in_place(loop: program_plan.LoopStep, min_bytes: int) -> frozenset[int]:
     """The carried values that need one array alone: each iteration writes the next one over it.
 
-    Those that the body updates, if all that reads the old value does so before.
+    Those that the body updates, if all that reads the old value does so before; and those of `min_bytes` that become
+    another carried value, which is copied at the end of the body.
     """
     body = loop.body
     numbers = range(len(body.parameters))
-    return frozenset([k for k in numbers if k in body.donated or _is_updated(body, k)])
+    written = frozenset([k for k in numbers if k in body.donated or _is_updated(body, k)])
+    large = [k for k in numbers if body.buffers[body.parameters[k]].type.nbytes >= min_bytes]
+    return written.union([k for k in large if _is_moved(body, k, written)])
 
 
 def _is_updated(body: Plan, number: int) -> bool:
@@ -69,11 +85,98 @@ def _is_updated(body: Plan, number: int) -> bool:
     step = body.steps[written.start]
     if not step.makes_new or isinstance(step, program_plan.LaunchLoop) or step.inputs.count(argument) != 1:
         return False
-    views = [each for each in body.buffers if each.is_view and body.root(each.number) == argument]
-    if any(each.end >= written.start for each in views):
+    if any(_is_read(body, each, written.start) for each in _views(body, argument)):
         return False
     operand = step.inputs.index(argument)
     return (step.outputs.index(result), operand) in overwrites(step.node, {operand}, 1)
+
+
+def _views(plan: Plan, number: int) -> list[PlanBuffer]:
+    """The views of a buffer that lie in its memory, not in copies."""
+    here = {number}
+    for each in plan.buffers:
+        if each.is_view and each.base in here and not _is_copied(plan, each):
+            here.add(each.number)
+    return [plan.buffers[each] for each in here - {number}]
+
+
+def _is_copied(plan: Plan, view: PlanBuffer) -> bool:
+    step = plan.steps[view.start]
+    return isinstance(step, program_plan.View) and view_offset(step.node) is None
+
+
+def _is_read(plan: Plan, view: PlanBuffer, index: int) -> bool:
+    """Whether a view is needed when step `index` writes what it shows, or later."""
+    step = plan.steps[index]
+    return view.end > index or (view.end == index and not is_beside(step, view.number))
+
+
+def _is_moved(body: Plan, number: int, written: frozenset[int]) -> bool:
+    """Whether a result is another argument, which no step writes over, and the argument is in no other result."""
+    argument, result = body.parameters[number], body.results[number]
+    if result == argument or result not in body.parameters or body.parameters.index(result) in written:
+        return False
+    others = [other for k, other in enumerate(body.results) if k != number]
+    return argument not in map(body.root, others)
+
+
+@record(eq=False)
+class BodyLayout:
+    """Where the buffers of a loop's body lie in machine code: as `layout` says, or `inside` of others, at an offset."""
+
+    layout: MemoryLayout
+    inside: dict[int, tuple[int, int]]
+
+
+def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
+    """The layout in which buffers of at least `min_bytes` lie in the memory of a result until that is written.
+
+    That holds nothing before, unless the carried value is written in place.
+    """
+    inside = _in_results(loop, min_bytes)
+    layout = lay_out(loop.body, inside)
+    whole = loop.body.layout
+    return BodyLayout(layout, inside) if layout.arena < whole.arena else BodyLayout(whole, {})
+
+
+def _in_results(loop: program_plan.LoopStep, min_bytes: int) -> dict[int, tuple[int, int]]:
+    """For each buffer that lies in the memory of a result the number of that, and the offset."""
+    body, in_place = loop.body, carries_in_place(loop, min_bytes)
+    roots, last = memory_ends(body)
+    memory = body.layout.memory
+    results = [
+        body.buffers[roots[number]]
+        for k, number in enumerate(body.results)
+        if k not in in_place and memory[number] == "result" and not body.shows_memory(number)
+    ]
+    inside: dict[int, tuple[int, int]] = {}
+    for buffer in sorted(body.buffers, key=lambda each: -each.type.nbytes):
+        number, size = buffer.number, aligned_size(buffer.type.nbytes)
+        if roots[number] != number or memory[number] != "arena" or size < min_bytes:
+            continue
+        for result in results:
+            beside = [
+                (offset, offset + aligned_size(body.buffers[other].type.nbytes))
+                for other, (around, offset) in inside.items()
+                if around == result.number
+                and body.buffers[other].start <= last[number]
+                and buffer.start <= last[other]
+            ]
+            offset = _first_gap(sorted(beside), size)
+            if last[number] < result.start and offset + size <= result.type.nbytes:
+                inside[number] = result.number, offset
+                break
+    return inside
+
+
+def _first_gap(occupied: list[tuple[int, int]], size: int) -> int:
+    """Where `size` bytes fit between ranges in use, which are in order."""
+    offset = 0
+    for start, end in occupied:
+        if start - offset >= size:
+            break
+        offset = max(offset, end)
+    return offset
 
 
 def is_small(plan: Plan, target: Target) -> bool:

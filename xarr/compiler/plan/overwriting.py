@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
+
+if TYPE_CHECKING:
+    from xarr.compiler.plan.program_plan import Step
 
 
 def overwrites(node: Node, free: set[int], min_bytes: int) -> Iterator[tuple[int, int]]:
@@ -38,6 +42,45 @@ def is_update(node: Node) -> bool:
     return isinstance(node.op, ops.DynamicUpdateSlice) and bool(node.shape)
 
 
+def is_beside(step: Step, view: int) -> bool:
+    """Whether a step that writes over its first input reads a view of that input where it does not write."""
+    return (
+        isinstance(step.node.op, ops.DynamicUpdateSlice)
+        and step.inputs[1] == view
+        and step.inputs.count(view) == 1
+        and _source_beside(step.node) is not None
+    )
+
+
+def _source_beside(node: Node) -> list[Node] | None:
+    """The views from the update of a node back to a part of the array that it updates, if the two have no element in
+    common; None if they may have.
+    """
+    if not is_update(node):
+        return None
+    array, source, *starts = node.operands
+    views = []
+    while source.op.is_view:
+        views.append(source)
+        if isinstance(source.op, ops.Slice) and source.operands[0] is array:
+            return views if _are_apart(node, starts, source.op) else None
+        (source,) = source.operands
+    return None
+
+
+def _are_apart(node: Node, starts: Sequence[Node], part: ops.Slice) -> bool:
+    """Whether an update from constants on and a part of the array have no element in common."""
+    rows = zip(
+        starts, node.shape, node.operands[1].shape, part.start_indices, part.limit_indices, strict=True
+    )
+    for start, whole, size, low, high in rows:
+        if isinstance(start.op, ops.Constant):
+            first = min(max(0, int(start.op.array)), whole - size)
+            if first >= high or first + size <= low:
+                return True
+    return False
+
+
 def is_carried_through(loop: ops.While, number: int) -> bool:
     """Whether no iteration changes carried value `number`."""
     return loop.body.results[number] is loop.body.parameters[number]
@@ -54,8 +97,16 @@ def updated_values(body: Graph, min_bytes: int) -> tuple[int, ...]:
         return ()
     uses = Counter(operand for node in body.nodes for operand in node.operands)
     uses.update(body.results)
-    used_once = (k for k in candidates if all(uses[each] == 1 for each in pairs[k]))
-    return tuple([k for k in used_once if _is_over(*pairs[k], min_bytes)])
+    alone = (k for k in candidates if uses[pairs[k][1]] == 1 and _is_needed_once(*pairs[k], uses))
+    return tuple([k for k in alone if _is_over(*pairs[k], min_bytes)])
+
+
+def _is_needed_once(old: Node, new: Node, uses: Counter[Node]) -> bool:
+    """Whether nothing but a node uses a value; an update may use another part of it too, that nothing else uses."""
+    if uses[old] == 1:
+        return True
+    source = _source_beside(new)
+    return uses[old] == 2 and source is not None and all(uses[each] == 1 for each in source)
 
 
 def _is_over(old: Node, new: Node, min_bytes: int) -> bool:

@@ -11,7 +11,13 @@ from xarr.base.configuration import current as config
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.loop_programs import build_native_loop
-from xarr.compiler.plan.overwriting import is_carried_through, is_update, overwrites, updated_values
+from xarr.compiler.plan.overwriting import (
+    is_beside,
+    is_carried_through,
+    is_update,
+    overwrites,
+    updated_values,
+)
 from xarr.compiler.plan.ownership import shared_buffers
 from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Remarks, Step, no_remarks
 from xarr.compiler.plan.verifier import verify
@@ -316,7 +322,9 @@ class _Planner:
             dead = {
                 k
                 for k, number in enumerate(step.inputs)
-                if number in free and self.end[number] == index and viewed.get(number, -1) < index
+                if number in free
+                and self.end[number] == index
+                and not self._is_seen(number, viewed, step, index)
             }
             if isinstance(step, program_plan.LoopStep):
                 self.steps.append(self._with_own_state(step, dead))
@@ -326,6 +334,19 @@ class _Planner:
                 self.steps.append(step)
         if len(steps) < len(self.steps):
             self._count_again()
+
+    def _is_seen(self, number: int, viewed: dict[int, int], step: Step, index: int) -> bool:
+        """Whether a view of a buffer is needed when a step writes over the buffer, or later."""
+        end = viewed.get(number, -1)
+        if end != index:
+            return end > index
+        here = {number}
+        for view in range(number + 1, len(self.base)):
+            if self.is_view[view] and self.base[view] in here:
+                here.add(view)
+                if self.end[view] == index and not is_beside(step, view):
+                    return True
+        return False
 
     def _ends_of_views(self) -> dict[int, int]:
         """For each buffer with views the last step that reads one of them, or a view of it."""

@@ -353,6 +353,14 @@ class Plan:
             number = base
         return number
 
+    def shows_memory(self, number: int) -> bool:
+        """Whether a buffer is a view, or written over one."""
+        while (base := self.buffers[number].base) is not None:
+            if self.buffers[number].is_view:
+                return True
+            number = base
+        return False
+
     def is_used(self, number: int) -> bool:
         """Whether a step reads a buffer, or it is a result."""
         buffer = self.buffers[number]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
-from xarr.compiler.plan.arena import aligned_size
+from xarr.compiler.plan.arena import Arena, aligned_size
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr_numpy.compiled.codegen.emitter import Functions
@@ -66,8 +68,11 @@ class FunctionCode:
         self.entry: list[str] = []
         self.lines: list[str] = []
         self.label = "begin"
-        #: Bytes of the arena that are in use.
-        self.arena = 0
+        #: The bytes of the plan's own arena, and behind them those that machine code needs beside it.
+        self._plan_bytes = 0
+        self._space = Arena()
+        #: What is in use there: the bytes, by their offset in the arena.
+        self._reserved: dict[int, int] = {}
         #: Nanoseconds of what has been written since the loop around it began.
         self.cost = 0.0
         #: The longest time that passes before Python may handle signals.
@@ -139,11 +144,32 @@ class FunctionCode:
             self._at[offset] = self.first(f"getelementptr i8, ptr %arena, i64 {offset}")
         return self._at[offset]
 
+    @property
+    def arena(self) -> int:
+        """The bytes of the arena, with all that was ever allocated behind the plan's."""
+        return self._plan_bytes + self._space.nbytes
+
+    def reserve(self, nbytes: int) -> int:
+        """Where bytes behind the plan's arena begin, which are in use until `release` or the end of the scope."""
+        offset = self._plan_bytes + self._space.allocate(max(1, nbytes))
+        self._reserved[offset] = max(1, nbytes)
+        return offset
+
+    def release(self, offset: int) -> None:
+        """Let what follows use reserved bytes again."""
+        self._space.release(offset - self._plan_bytes, self._reserved.pop(offset))
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Release what is reserved inside."""
+        before = set(self._reserved)
+        yield
+        for offset in set(self._reserved) - before:
+            self.release(offset)
+
     def allocate(self, nbytes: int) -> str:
-        """The address of bytes behind all that is in use."""
-        offset = self.arena
-        self.arena += aligned_size(nbytes)
-        return self.at(offset)
+        """The address of bytes that are reserved."""
+        return self.at(self.reserve(nbytes))
 
     def constant(self, op: ops.Constant) -> str:
         if id(op) not in self._constants:

@@ -15,7 +15,7 @@ registers, with each iteration.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 from xarr.compiler.fusion.form_groups import form_groups
@@ -23,7 +23,14 @@ from xarr.compiler.loop_ir.loops import Kernel
 from xarr.compiler.passes.checks import FlaggedCheck, flag_check
 from xarr.compiler.plan import planner, program_plan
 from xarr.compiler.plan.arena import aligned_size
-from xarr.compiler.plan.native_steps import carries_in_place, view_offset
+from xarr.compiler.plan.layout import MemoryLayout, inner_nbytes
+from xarr.compiler.plan.native_steps import (
+    BodyLayout,
+    body_layout,
+    carries_in_place,
+    ends_of_views,
+    view_offset,
+)
 from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.schedules.cpu.single_operations import program_of_operation
@@ -31,6 +38,7 @@ from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
+from xarr.ir.memory_use import shown_bytes
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import point_loops
 from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Static
@@ -74,9 +82,19 @@ class PlanCode:
 def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedule) -> PlanCode:
     """The module of a loop of which some carried values are wanted afterwards.
 
-    Raises NotNative if there is a step without machine code in it.
+    Raises NotNative if there is a step without machine code in it, or if it takes more memory than in Python.
     """
-    return _PlanWriter(schedule).loop_code(step, wanted)
+    code = _PlanWriter(schedule).loop_code(step, wanted)
+    unwanted = [k for k in range(len(step.state)) if k not in wanted and not _is_fixed(step, k)]
+    others = sum([step.body.buffers[step.body.parameters[k]].type.nbytes for k in unwanted])
+    _refuse_more_memory(step, code.arena, inner_nbytes(step) + others)
+    return code
+
+
+def _refuse_more_memory(step: Step, arena: int, in_python: int) -> None:
+    more = arena - in_python
+    if more > PROCESSOR.min_reused_bytes and arena > PROCESSOR.spare_bytes:
+        raise NotNative(step, f"takes {shown_bytes(more)} less memory")
 
 
 def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> PlanCode:
@@ -89,11 +107,16 @@ def emit_plan(plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> 
 
 @dataclass(frozen=True)
 class _Frame:
-    """A plan where it is run: where its arena begins in the arena of all, and the addresses of its buffers."""
+    """A plan where it is run: where its arena begins in the arena of all, the addresses of its buffers, which of them
+    lie inside of others until these are written, and where the copies of views begin that are still read.
+    """
 
     plan: Plan
+    layout: MemoryLayout
+    inside: dict[int, tuple[int, int]]
     start: int
     pointers: dict[int, str]
+    copies: dict[int, int] = field(default_factory=dict)
 
     def nbytes(self, number: int) -> int:
         return self.plan.buffers[number].type.nbytes
@@ -114,13 +137,14 @@ class _PlanWriter(FunctionCode):
     # --- the function --------------------------------------------------------------------------------------
 
     def loop_code(self, step: program_plan.LoopStep, wanted: Collection[int]) -> PlanCode:
-        numbers, in_place = range(len(step.state)), carries_in_place(step)
+        numbers, in_place = range(len(step.state)), carries_in_place(step, PROCESSOR.min_reused_bytes)
         fixed = [k for k in numbers if _is_fixed(step, k)]
         inputs = [k for k in numbers if k not in in_place or k in fixed]
         own = [k for k in numbers if k not in fixed and (k in wanted or k in in_place)]
         read = {k: self.slot() for k in inputs}
         written = {k: self.slot()[0] for k in own}
-        self._begin(max(step.cond.layout.arena, step.body.layout.arena))
+        inner = body_layout(step, PROCESSOR.min_reused_bytes)
+        self._begin(max(step.cond.layout.arena, inner.layout.arena))
         state: list[tuple[str, ...]] = []
         spares: dict[int, str] = {}
         for k in numbers:
@@ -172,7 +196,7 @@ class _PlanWriter(FunctionCode):
             self.slot()
             self.name_last(name)
         self.failure = aligned_size(arena)
-        self.arena = self.failure + aligned_size(8)
+        self._plan_bytes = self.failure + aligned_size(8)
 
     def _module(self, inputs: Iterable[int], own: Iterable[int], in_place: frozenset[int]) -> PlanCode:
         body = "\n".join(
@@ -232,7 +256,7 @@ class _PlanWriter(FunctionCode):
         self.write(f"br i1 {self.holds(condition)}, label %{body}, label %{done}")
         self.begin(body)
         targets = [each[1] if len(each) > 1 else each[0] for each in now]
-        self.plan(step.body, present, targets, start)
+        self.plan(step.body, present, targets, start, body_layout(step, PROCESSOR.min_reused_bytes))
         self.poll(self.cost)
         count = self.line(f"add i64 %{head}.n, 1")
         last = self.label
@@ -253,13 +277,21 @@ class _PlanWriter(FunctionCode):
     # --- plans ---------------------------------------------------------------------------------------------
 
     def plan(
-        self, plan: Plan, arguments: Sequence[str], targets: Sequence[str | None], start: int
+        self,
+        plan: Plan,
+        arguments: Sequence[str],
+        targets: Sequence[str | None],
+        start: int,
+        body: BodyLayout | None = None,
     ) -> list[str]:
         """Run a plan whose arena begins at `start`; the addresses of its results, `targets` where these are set."""
-        frame = _Frame(plan, start, dict(zip(plan.parameters, arguments, strict=True)))
-        kept = self._locate_results(frame, targets)
+        layout, inside = (body.layout, body.inside) if body else (plan.layout, {})
+        frame = _Frame(plan, layout, inside, start, dict(zip(plan.parameters, arguments, strict=True)))
+        kept, last_reads = self._locate_results(frame, targets), ends_of_views(plan)
         for index, step in enumerate(plan.steps):
             self._step(frame, step, index)
+            for number in [each for each in frame.copies if last_reads[each] <= index]:
+                self.release(frame.copies.pop(number))
         results = []
         for k, (number, target) in enumerate(zip(plan.results, targets, strict=True)):
             source = self._pointer(frame, number)
@@ -279,7 +311,7 @@ class _PlanWriter(FunctionCode):
             if memory[number] != "result" or root in frame.pointers:
                 continue
             fits = target is not None and plan.buffers[root].type.nbytes == frame.nbytes(number)
-            if fits and not _is_view(plan, number):
+            if fits and not plan.shows_memory(number):
                 assert target is not None
                 frame.pointers[root] = target
                 kept.add(k)
@@ -297,8 +329,11 @@ class _PlanWriter(FunctionCode):
                 pointer = self.constant(buffer.constant)
             elif buffer.base is not None:
                 pointer = self._pointer(frame, buffer.base)
+            elif number in frame.inside:
+                around, behind = frame.inside[number]
+                pointer = self.advance(self._pointer(frame, around), behind)
             else:
-                offset = frame.plan.layout.offsets[number]
+                offset = frame.layout.offsets[number]
                 assert offset is not None, f"b{number} has no memory"
                 pointer = self.at(frame.start + offset)
             frame.pointers[number] = pointer
@@ -316,10 +351,15 @@ class _PlanWriter(FunctionCode):
             return
         inputs = [self._pointer(frame, number) for number in step.inputs]
         if isinstance(step, program_plan.View):
-            frame.pointers[step.outputs[0]] = self._view(step, inputs[0])
+            self._view(frame, step, inputs[0])
             return
+        with self.scope():
+            self._run(frame, step, index, inputs)
+
+    def _run(self, frame: _Frame, step: Step, index: int, inputs: Sequence[str]) -> None:
+        """Run a step that computes something, or copies."""
         outputs = [self._pointer(frame, number) for number in step.outputs]
-        space = frame.plan.layout.workspaces[index]
+        space = frame.layout.workspaces[index]
         start = frame.start + (space.offset if space else 0)
         match step:
             case program_plan.Launch():
@@ -345,13 +385,15 @@ class _PlanWriter(FunctionCode):
             case _:
                 raise NotNative(step, "has no machine code")
 
-    def _view(self, step: program_plan.View, source: str) -> str:
-        offset = view_offset(step.node)
+    def _view(self, frame: _Frame, step: program_plan.View, source: str) -> None:
+        (number,), offset = step.outputs, view_offset(step.node)
         if offset is not None:
-            return self.advance(source, offset)
-        target = self.allocate(step.node.tensor_type.nbytes)
-        self.launch(self._program(step), [source, target], None)
-        return target
+            frame.pointers[number] = self.advance(source, offset)
+            return
+        frame.copies[number] = start = self.reserve(frame.nbytes(number))
+        frame.pointers[number] = target = self.at(start)
+        with self.scope():
+            self.launch(self._program(step), [source, target], None)
 
     def _program(self, step: Step) -> Kernel:
         """The loop program of a library call, if it is not too much work for one."""
@@ -393,13 +435,14 @@ class _PlanWriter(FunctionCode):
             self.write(f"switch {kind} {index}, label %{branches[-1]} [ {cases} ]")
         for label, plan in zip(branches, step.branches, strict=True):
             self.begin(label)
-            self.plan(plan, inputs[1:], outputs, start)
+            with self.scope():
+                self.plan(plan, inputs[1:], outputs, start)
             self.jump(joined)
         self.begin(joined)
 
     def _loop(self, frame: _Frame, step: program_plan.LoopStep, inputs: Sequence[str], start: int) -> None:
         """A loop inside of another: its arrays are the outputs and the spares of the workspace."""
-        in_place, spares = carries_in_place(step), step.spares
+        in_place, spares = carries_in_place(step, PROCESSOR.min_reused_bytes), step.spares
         state: list[tuple[str, ...]] = []
         for k, (number, source) in enumerate(zip(step.state, inputs, strict=True)):
             if _is_fixed(step, k):
@@ -472,19 +515,8 @@ class _PlanWriter(FunctionCode):
     def _run_graph(self, graph: Graph, inputs: Sequence[str], targets: Sequence[str | None]) -> list[str]:
         """Run a graph of groups, whose arena lies behind all that is in use."""
         made = planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR)
-        start = self.arena
-        self.arena += aligned_size(made.layout.arena)
-        return self.plan(made, inputs, targets, start)
+        return self.plan(made, inputs, targets, self.reserve(made.layout.arena))
 
 
 def _is_fixed(step: program_plan.LoopStep, number: int) -> bool:
     return step.body.results[number] == step.body.parameters[number]
-
-
-def _is_view(plan: Plan, number: int) -> bool:
-    """Whether a buffer shows the memory of another one, or of a view."""
-    while (base := plan.buffers[number].base) is not None:
-        if plan.buffers[number].is_view:
-            return True
-        number = base
-    return False
