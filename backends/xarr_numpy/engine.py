@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from xarr_numpy.compiled.kernel import CompiledKernel
     from xarr_numpy.compiled.loops.iterated_kernel import IteratedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
-    from xarr_numpy.compiled.plans.native_step import NativeLoopStep, NativePlan
+    from xarr_numpy.compiled.plans.native_step import InPython, NativeLoopStep, NativePlan
 
 #: Kernels that are kept.
 KEPT: Final = 1024
@@ -130,16 +130,17 @@ def loop_kernel_if_any(loop: ops.While) -> tuple[LoopKernel | IteratedKernel, Ch
     return form and (loop_kernel(form[0]), form[1])
 
 
-def native_loop_step(step: LoopStep, wanted: Collection[int]) -> NativeLoopStep | str:
+def native_loop_step(step: LoopStep, wanted: Collection[int], in_python: InPython) -> NativeLoopStep | str:
     """A loop of a plan, with all that is inside, as a function of arrays; else the step without code, and why.
 
-    The carried values `wanted` are those that are used afterwards.
+    The carried values `wanted` are those that are used afterwards.  `in_python` makes the functions of Python that it
+    calls for what has no machine code.
     """
     from xarr_numpy.compiled.plans.native_step import NativeLoopStep
     from xarr_numpy.compiled.plans.plan_code import NotNative
 
     try:
-        return NativeLoopStep(step, wanted, schedule())
+        return NativeLoopStep(step, wanted, schedule(), in_python)
     except NotNative as error:
         return str(error)
 
@@ -183,7 +184,8 @@ def _look_for_loops(plan: Plan, reasons: list[tuple[Step, str]]) -> None:
     for step in plan.steps:
         if isinstance(step, program_plan.LoopStep):
             try:
-                plan_code.emit(step, plan.used_state(step), schedule())
+                code = plan_code.emit(step, plan.used_state(step), schedule())
+                reasons += [(each.step, f"called back in Python: {each.reason}") for each in code.calls]
                 continue
             except plan_code.NotNative as error:
                 reasons.append((step, f"in Python, since {error}"))

@@ -82,6 +82,8 @@ class Processor(Target):
     random_access_time: float = 1.0
     #: Of an iteration of a loop beside what is in it.
     iteration_time: float = 0.25
+    #: Of a call back into Python, besides what it computes.
+    call_back_time: float = 3000.0
     #: Of a comparison of a sort, and what it moves.
     comparison_time: float = 3.0
 

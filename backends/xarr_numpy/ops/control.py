@@ -186,7 +186,9 @@ def _next_state(emitter: Emitter, step: Step, names: Sequence[str], state: Seque
 def _loop(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     assert isinstance(step, program_plan.LoopStep) and isinstance(step.op, ops.While)
     if not emitter.lanes and engine.active_engine() == "compiled":
-        native = engine.native_loop_step(step, emitter.plan.used_state(step))
+        native = engine.native_loop_step(
+            step, emitter.plan.used_state(step), lambda graph: emitter.scope[emitter.function(graph)]
+        )
         if isinstance(native, str):
             line = _loop_in_python(
                 emitter, step, names, "while_loop_then(" + emitter.constant(step.op) + ", "

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
+from xarr.base.frozen_dataclasses import record
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.compiler.plan.arena import Arena, aligned_size
+from xarr.compiler.plan.program_plan import Step
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
+from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen.emitter import Functions
 from xarr_numpy.compiled.threads.phases import shared_phase
 from xarr_numpy.processor import PROCESSOR
 
-#: Functions of Python's C API, and one that lets Python handle signals.
+#: Functions of Python's C API, one that lets Python handle signals, and one that calls a function of Python with the
+#: address of a table, and says whether it raised an error.
 HELPERS: Final = """
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i32 @PyErr_CheckSignals()
+declare ptr @PyLong_FromVoidPtr(ptr)
+declare ptr @PyObject_CallOneArg(ptr, ptr)
+declare void @Py_DecRef(ptr)
 
 define internal i1 @interrupted(ptr %lock) noinline nounwind {
 entry:
@@ -35,6 +42,32 @@ leave:
   %released = call ptr @PyEval_SaveThread()
   store ptr %released, ptr %lock, align 8
   ret i1 %result
+}
+
+define internal i1 @call_python(ptr %lock, ptr %function, ptr %table) noinline nounwind {
+entry:
+  %thread = load ptr, ptr %lock, align 8
+  %holds = icmp eq ptr %thread, null
+  br i1 %holds, label %call, label %take
+take:
+  call void @PyEval_RestoreThread(ptr %thread)
+  store ptr null, ptr %lock, align 8
+  br label %call
+call:
+  %number = call ptr @PyLong_FromVoidPtr(ptr %table)
+  %result = call ptr @PyObject_CallOneArg(ptr %function, ptr %number)
+  call void @Py_DecRef(ptr %number)
+  %raised = icmp eq ptr %result, null
+  br i1 %raised, label %leave, label %done
+done:
+  call void @Py_DecRef(ptr %result)
+  br i1 %holds, label %leave, label %release
+release:
+  %released = call ptr @PyEval_SaveThread()
+  store ptr %released, ptr %lock, align 8
+  br label %leave
+leave:
+  ret i1 %raised
 }
 
 define i64 @run(ptr %table, i64 %most) nounwind {
@@ -54,8 +87,17 @@ done:
 """
 
 
-#: The elements of a constant; or the threads, and the function by which they share a phase.
-Static: TypeAlias = ops.Constant | Literal["pool", "share"]
+@record(eq=False)
+class CallBack:
+    """A step that Python computes: `graph` of its inputs, and the `reason`.  The table has inputs, then outputs."""
+
+    step: Step
+    graph: Graph
+    reason: str
+
+
+#: The elements of a constant, a function of Python, or the threads and the function by which they share a phase.
+Static: TypeAlias = ops.Constant | CallBack | Literal["pool", "share"]
 
 
 class FunctionCode:
@@ -221,16 +263,31 @@ class FunctionCode:
             names = self.functions.add(kernel, f"k{len(self._kernels)}.")
             self.parts.append(kernel)
             self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
-        table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
-        for number, pointer in enumerate(pointers):
-            slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
-            lines = self.entry if pointer in self._fixed else self.lines
-            lines.append(f"store ptr {pointer}, ptr {slot}, align 8")
+        table = self.table(pointers)
         addresses = dict(zip((*kernel.inputs, *kernel.outputs, *kernel.scratch), pointers, strict=True))
         for name, phase in self._kernels[kernel]:
             copied = copied_buffers(phase)
             if copied is None or addresses[copied[0]] != addresses[copied[1]]:
                 self.phase(name, phase, table)
+
+    def table(self, pointers: Sequence[str]) -> str:
+        """The address of a table of addresses."""
+        table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
+        for number, pointer in enumerate(pointers):
+            slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
+            lines = self.entry if pointer in self._fixed else self.lines
+            lines.append(f"store ptr {pointer}, ptr {slot}, align 8")
+        return table
+
+    def call_back(self, call: CallBack, pointers: Sequence[str]) -> None:
+        """Let Python compute a step."""
+        self.cost += PROCESSOR.call_back_time
+        raised = self.line(
+            f"call i1 @call_python(ptr %lock, ptr {self.static(call)}, ptr {self.table(pointers)})"
+        )
+        (on,) = self.labels("on")
+        self.write(f"br i1 {raised}, label %raise, label %{on}")
+        self.begin(on)
 
     def phase(self, name: str, phase: Loop, table: str) -> None:
         """Call the function of a phase, or let threads share it."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from textwrap import indent
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -16,21 +16,26 @@ from xarr.base.progress import CountSteps
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
+from xarr.ir.graph import Graph
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
+from xarr_numpy.compiled.plans.function_code import CallBack, Static
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR, Processor
 
 Array = np.ndarray[Any, Any]
 
+#: Makes the function of a graph, which takes arrays and gives a tuple of them.
+InPython: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
+
 #: It keeps Python's lock, which the function lets go of, and raises what a handler of a signal raised.
 _RUN: Final = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _BYTE: Final = np.dtype(np.uint8)
-#: Modules that are kept, for programs that are made again.
+#: Modules that are kept, for programs that are made again, and arrays at addresses.
 _KEPT: Final = 128
 
 
@@ -42,8 +47,16 @@ def _compile(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
 class _Native:
     """A function `run`, and the arrays that its table holds; `types` are those of carried values, or of results."""
 
-    def __init__(self, code: plan_code.PlanCode, types: Sequence[TensorType]) -> None:
+    def __init__(
+        self, code: plan_code.PlanCode, types: Sequence[TensorType], in_python: InPython | None = None
+    ) -> None:
         self._plan_code = code
+        #: What Python computes, in the order of the statics.
+        self._calls = [
+            _Call(each, in_python)
+            for each in code.statics
+            if isinstance(each, CallBack) and in_python is not None
+        ]
         entry = self._entry(code)
         self._has_entry = bool(entry)
         self._code = _compile(code.text + entry, ("run", "entry") if entry else ("run",))
@@ -63,13 +76,17 @@ class _Native:
         return self._code.origin
 
     def _addresses(self) -> Array:
-        left = iter(self._constants)
+        constants, calls = iter(self._constants), iter(self._calls)
         shared = phases.shared_addresses() if self._shares else (0, 0)
-        every = [
-            next(left).ctypes.data if isinstance(each, ops.Constant) else shared[each == "share"]
-            for each in self._plan_code.statics
-        ]
-        return np.array([*every, 0], np.uint64)
+
+        def address(each: Static) -> int:
+            if isinstance(each, CallBack):
+                return id(next(calls))
+            if isinstance(each, ops.Constant):
+                return int(next(constants).ctypes.data)
+            return shared[each == "share"]
+
+        return np.array([*map(address, self._plan_code.statics), 0], np.uint64)
 
     def _fill(self, values: Sequence[Any], own: Sequence[Array]) -> tuple[Any, Array, Any]:
         """The table, the arena, and what must live until the call is over."""
@@ -102,15 +119,48 @@ class _Native:
         return ""
 
 
+class _Call:
+    """A function that machine code calls with the address of a table of its operands and results."""
+
+    def __init__(self, call: CallBack, in_python: InPython) -> None:
+        self.function = in_python(call.graph)
+        nodes = (*call.graph.parameters, *call.graph.results)
+        self.specs = [(node.tensor_type.nbytes, node.shape, node.dtype) for node in nodes]
+        self.table = ctypes.c_void_p * len(nodes)
+        self.operands = len(call.graph.parameters)
+        #: Arrays at addresses where operands and results have lain.
+        self.arrays: dict[tuple[int, int | None], Array] = {}
+
+    def __call__(self, address: int) -> None:
+        arrays = [self._array(key) for key in enumerate(self.table.from_address(address))]
+        results = self.function(*arrays[: self.operands])
+        for array, result in zip(arrays[self.operands :], results, strict=True):
+            array[...] = result
+
+    def _array(self, key: tuple[int, int | None]) -> Array:
+        array = self.arrays.get(key)
+        if array is None:
+            if len(self.arrays) >= _KEPT:
+                self.arrays.clear()
+            number, address = key
+            nbytes, shape, dtype = self.specs[number]
+            memory: Any = (ctypes.c_byte * nbytes).from_address(address or 0) if nbytes else None
+            array = self.arrays[key] = np.ndarray(shape, dtype, memory)
+        return array
+
+
 class NativeLoopStep(_Native):
     """The machine code of a loop.  `call` takes the carried values and gives those after the last iteration.
 
-    Raises NotNative for a loop with a step that has no machine code.
+    `in_python` makes functions of Python of what has no machine code.  Raises NotNative for a loop with a step that
+    has neither.
     """
 
-    def __init__(self, step: LoopStep, wanted: Collection[int], schedule: Schedule) -> None:
+    def __init__(
+        self, step: LoopStep, wanted: Collection[int], schedule: Schedule, in_python: InPython
+    ) -> None:
         types = [step.body.buffers[number].type for number in step.body.parameters]
-        super().__init__(plan_code.emit(step, wanted, schedule), types)
+        super().__init__(plan_code.emit(step, wanted, schedule), types, in_python)
         self.step = step
 
     def call(self, free: Sequence[int], *operands: Any, count: CountSteps | None = None) -> tuple[Any, ...]:

@@ -39,9 +39,10 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
+from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import point_loops
-from xarr_numpy.compiled.plans.function_code import HELPERS, FunctionCode, Static
+from xarr_numpy.compiled.plans.function_code import HELPERS, CallBack, FunctionCode, Static
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR, Processor
 
@@ -62,7 +63,7 @@ class PlanCode:
 
     * `inputs` - the carried values that are read from where they are, `own` - those that lie in an array of their own,
       which holds the value when the loop begins where they are `in_place`; of a plan its parameters and its results,
-    * `arena` - the bytes of the arena, `statics` - what has the addresses that stay the same,
+    * `arena` - the bytes of the arena, `statics` - what has the addresses that stay the same, functions of Python too,
     * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
       for which it did, an int64,
     * `parts` - the loop programs of kernels and of loops over points in it.
@@ -78,13 +79,21 @@ class PlanCode:
     failure: int
     parts: tuple[Kernel | NativeLoop, ...]
 
+    @property
+    def calls(self) -> list[CallBack]:
+        """The steps that Python computes."""
+        return [each for each in self.statics if isinstance(each, CallBack)]
+
 
 def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedule) -> PlanCode:
-    """The module of a loop of which some carried values are wanted afterwards.
+    """The module of a loop of which some carried values are wanted afterwards; Python is called back for what has no
+    machine code, unless all of the loop is stepped by Python, as outside of `jit`.
 
     Raises NotNative if there is a step without machine code in it, or if it takes more memory than in Python.
     """
-    code = _PlanWriter(schedule).loop_code(step, wanted)
+    plans = (*step.cond.walk(), *step.body.walk())
+    has_groups = any(isinstance(each, program_plan.Launch) for plan in plans for each in plan.steps)
+    code = _PlanWriter(schedule, calls_python=has_groups).loop_code(step, wanted)
     unwanted = [k for k in range(len(step.state)) if k not in wanted and not _is_fixed(step, k)]
     others = sum([step.body.buffers[step.body.parameters[k]].type.nbytes for k in unwanted])
     _refuse_more_memory(step, code.arena, inner_nbytes(step) + others)
@@ -125,8 +134,9 @@ class _Frame:
 class _PlanWriter(FunctionCode):
     """Writes the function of a loop."""
 
-    def __init__(self, schedule: Schedule, limits: Processor = PROCESSOR) -> None:
+    def __init__(self, schedule: Schedule, limits: Processor = PROCESSOR, calls_python: bool = False) -> None:
         super().__init__()
+        self.calls_python = calls_python
         self.schedule = schedule
         self.limits = limits
         #: The step of the outermost plan that is being written, if it is a plan.
@@ -371,7 +381,7 @@ class _PlanWriter(FunctionCode):
                 self.copy(outputs[0], inputs[0], frame.nbytes(step.inputs[0]))
                 self.launch(self._program(step), [*inputs[1:], *outputs], None)
             case program_plan.LibraryCall():
-                self.launch(self._program(step), [*inputs, *outputs], None)
+                self._library(step, inputs, outputs)
             case program_plan.PlanCall():
                 self.plan(step.plan, inputs, outputs, start)
             case program_plan.Branch():
@@ -394,6 +404,24 @@ class _PlanWriter(FunctionCode):
         frame.pointers[number] = target = self.at(start)
         with self.scope():
             self.launch(self._program(step), [source, target], None)
+
+    def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """The loop program of a library call, or a call of the library by Python."""
+        try:
+            program = self._program(step)
+        except NotNative as obstacle:
+            self._call_back(obstacle, inputs, outputs)
+        else:
+            self.launch(program, [*inputs, *outputs], None)
+
+    def _call_back(self, obstacle: NotNative, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Let Python compute a step, if it may."""
+        if not self.calls_python:
+            raise obstacle
+        node = obstacle.step.node
+        operands = [parameter(operand.type) for operand in node.operands]
+        graph = Graph(operands, _elements(node.rebuilt(tuple(operands))))
+        self.call_back(CallBack(obstacle.step, graph, obstacle.reason), [*inputs, *outputs])
 
     def _program(self, step: Step) -> Kernel:
         """The loop program of a library call, if it is not too much work for one."""
@@ -520,3 +548,10 @@ class _PlanWriter(FunctionCode):
 
 def _is_fixed(step: program_plan.LoopStep, number: int) -> bool:
     return step.body.results[number] == step.body.parameters[number]
+
+
+def _elements(node: Node) -> list[Node]:
+    """The arrays of a node: itself, or the elements of a tuple."""
+    if isinstance(node.type, TensorType):
+        return [node]
+    return [Node(ops.GetTupleElement(k), (node,)) for k in range(len(node.type.elements))]

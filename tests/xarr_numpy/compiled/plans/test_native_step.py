@@ -327,9 +327,15 @@ def inner_without_end(x: Any, y: Any) -> Any:
     return repeat(lambda i, x, y: without_end(xarr.sum(y) * 0 + x, y))(x, y)
 
 
+def sorts_without_end(x: Any, y: Any) -> Any:
+    return lax.while_loop(
+        lambda s: xarr.sum(s[0]) < 100, lambda s: (xarr.sort(small(s[0])), s[1] + xarr.sum(s[0])), (x, y)
+    )
+
+
 @pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("function", [without_end, inner_without_end])
+@pytest.mark.parametrize("function", [without_end, inner_without_end, sorts_without_end])
 def test_a_loop_without_end_is_interrupted(function: Callable[..., Any]) -> None:
     zero = xarr.zeros((3, 3)).evaluate()
     assert is_native(function, zero, zero)
@@ -343,12 +349,97 @@ def test_a_loop_without_end_is_interrupted(function: Callable[..., Any]) -> None
     assert_same(full[0], np.full((3, 3), 100.0))
 
 
-def test_large_products_stay_with_blas(monkeypatch: pytest.MonkeyPatch) -> None:
+def reasons(function: Callable[..., Any], *arguments: Any) -> list[str]:
+    """The remarks of the stage `plan` on steps that Python computes."""
+    with xarr.config(fusion="compiled"):
+        text = str(xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("plan"))
+    return [line.split("; ")[-1] for line in text.splitlines() if "in Python" in line]
+
+
+def test_large_products_are_called_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.compiled.plans import plan_code
 
-    assert is_native(repeat(products), whole(7, 7), whole(7, 7))
+    assert not reasons(repeat(products), whole(7, 7), whole(7, 7))
     monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=7**3 - 1))
-    assert not is_native(repeat(lambda i, x, y: products(i, x, y)), whole(7, 7), whole(7, 7))
+    program = repeat(lambda i, x, y: products(i, x, y))
+    agree(program, whole(7, 7), whole(7, 7))
+    assert reasons(program, whole(7, 7), whole(7, 7)) == ["called back in Python: is done faster by a BLAS"]
+
+
+def well_posed(x: Any) -> Any:
+    return x @ x.T + 9 * xarr.eye(x.shape[0])
+
+
+LIBRARY: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "sort": lambda i, x, y: (small(xarr.sort(x, axis=0) - xarr.sum(y)), small(y + i)),
+    "argsort": lambda i, x, y: (x, small(y[xarr.argsort(y[0] + x[i, 0])] + xarr.sum(x))),
+    "solve": lambda i, x, y: (xarr.linalg.solve(well_posed(x), y), small(y + xarr.sum(x))),
+    "cholesky": lambda i, x, y: (xarr.linalg.cholesky(well_posed(x)), small(y + 1)),
+    "svd": lambda i, x, y: (xarr.linalg.svd(x)[2], small(y + xarr.sum(x))),
+    "fft": lambda i, x, y: (xarr.fft.fft(small(x + y)).real, small(y + 1)),
+    "inside of a branch": lambda i, x, y: (
+        lax.cond(i % 2 == 0, lambda: xarr.sort(x), lambda: small(x + xarr.sum(y))),
+        small(y + xarr.sum(x)),
+    ),
+    "inside of a loop": lambda i, x, y: (
+        lax.fori_loop(0, i, lambda j, s: xarr.sort(small(s + xarr.sum(s) + j)), x),
+        small(y - x),
+    ),
+}
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+@pytest.mark.parametrize("step", LIBRARY.values(), ids=LIBRARY)
+def test_what_has_no_machine_code_is_called_back(step: Callable[..., Any], steps: int) -> None:
+    arguments = whole(5, 5), whole(5, 5)
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(repeat(step, steps))(*arguments)
+    assert is_native(repeat(step, steps), *arguments)
+    with xarr.config(fusion="compiled"):
+        compiled = xarr.jit(repeat(step, steps))
+        for _ in range(2):
+            for one, other in zip(compiled(*arguments), wanted, strict=True):
+                np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-11, atol=1e-11)
+    assert all(each.startswith("called back in Python: ") for each in reasons(repeat(step, 4), *arguments))
+    assert reasons(repeat(step, 4), *arguments)
+
+
+def test_an_error_of_what_is_called_back_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy import program
+
+    def fails(*_: Any) -> Any:
+        raise ArithmeticError("no more")
+
+    def step(i: Any, x: Any, y: Any) -> Any:
+        return xarr.linalg.cholesky(well_posed(x)), small(y + xarr.sum(x))
+
+    monkeypatch.setitem(program.SCOPE, "cholesky", fails)
+    with xarr.config(fusion="compiled"):
+        compiled = xarr.jit(repeat(step))
+        for _ in range(2):
+            with pytest.raises(ArithmeticError, match=r"no more"):
+                xarr.evaluate(*compiled(whole(5, 5), whole(5, 5)))
+
+
+def test_threads_call_back_side_by_side() -> None:
+    step = LIBRARY["sort"]
+    x, y = whole(40, 40), whole(40, 40)
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(repeat(step, 300))(x, y)
+    with xarr.config(fusion="compiled"):
+        compiled = xarr.jit(repeat(step, 300))
+        results: list[Any] = []
+        threads = [
+            threading.Thread(target=lambda: results.append(xarr.block_until_ready(compiled(x, y))))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(results) == 3
+    for result in results:
+        assert_same(result[0], wanted[0])
 
 
 def test_a_matrix_times_a_vector_is_native_whatever_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
