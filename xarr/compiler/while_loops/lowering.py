@@ -7,10 +7,11 @@ changes, and the indices that its checks look at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from xarr.compiler.passes.transposed_operands import contract_untransposed
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without_checks
@@ -152,6 +153,7 @@ def _loop_of_groups(
     fused: Callable[[Graph], Graph],
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
+    loop = _with_body(loop, contract_untransposed(loop.body))
     hoisted = without_invariants(loop, schedule.target.min_hoisted_elements)
     extended = _ExtendedLoop(loop) if hoisted is None else _ExtendedLoop(*hoisted)
     op = map_graphs(extended.loop, fused)
@@ -165,6 +167,11 @@ def _loop_of_groups(
         if repeating and form:
             return each.replacement(node, operands, each.native(repeating, form.describe()))
     return extended.replacement(node, operands, op)
+
+
+def _with_body(loop: ops.While, body: Graph) -> ops.While:
+    """The loop with another body; itself with its own."""
+    return loop if body is loop.body else replace(loop, body=body)
 
 
 def _with_fused_arrays(loop: ops.While, fused: ops.While) -> ops.While | None:

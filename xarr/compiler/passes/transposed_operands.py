@@ -1,0 +1,83 @@
+"""Products of transposed matrices as products of the matrices: `x.T @ y` contracts the rows of x.
+
+A BLAS takes transposed matrices as they are; a loop reads an operand in the order in which it lies, and a copy of it
+may take longer than the product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from xarr.compiler.fusion.window_work import free_dimensions
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, rewritten
+from xarr.ir.types import Ints
+
+
+def contract_untransposed(graph: Graph) -> Graph:
+    """The graph with products of what was transposed, where a loop over either reads neighbours one after the other.
+
+    The terms of each sum are the same.
+    """
+    return rewritten(graph, _absorb_transposes)
+
+
+def _absorb_transposes(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    if not isinstance(node.op, ops.DotGeneral):
+        return None
+    changed: Node | None = None
+    for side in (0, 1):
+        product = changed or (node if operands == node.operands else node.rebuilt(operands))
+        changed = _without_transpose(product, side) or changed
+    return None if changed is None else _with_columns_last(changed)
+
+
+def _without_transpose(node: Node, side: int) -> Node | None:
+    """The product with what one operand is the transpose of; None if that is none, or the result would be another."""
+    op, transposed = node.op, node.operands[side]
+    assert isinstance(op, ops.DotGeneral)
+    if not isinstance(transposed.op, ops.Transpose):
+        return None
+    permutation = transposed.op.permutation
+    (base,) = transposed.operands
+    free = free_dimensions(node)
+    own = tuple(permutation[axis] for axis in free[side])
+    is_read_in_order = len(permutation) - 1 in own or not free[1 - side]
+    if own != tuple(sorted(own)) or not is_read_in_order:
+        return None
+    dims = [
+        (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
+        (op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
+    ]
+    batching, contracting = (tuple(permutation[axis] for axis in axes) for axes in dims[side])
+    dims[side] = (batching, contracting)
+    operands = [*node.operands]
+    operands[side] = base
+    return node.rebuilt(tuple(operands), _with_dimensions(op, dims))
+
+
+def _with_columns_last(node: Node) -> Node:
+    """A product of a matrix, of which columns lie side by side, and a vector as that of the vector and the matrix."""
+    op, (left, right) = node.op, node.operands
+    assert isinstance(op, ops.DotGeneral)
+    own, other = free_dimensions(node)
+    if other or len(left.shape) - 1 not in own or node.dtype.kind not in "fiu":
+        return node
+    dims = [
+        (op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
+        (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
+    ]
+    turned = replace(_with_dimensions(op, dims), precision=op.precision[::-1])
+    return node.rebuilt((right, left), turned)
+
+
+def _with_dimensions(op: ops.DotGeneral, dims: list[tuple[Ints, Ints]]) -> ops.DotGeneral:
+    """The operation with these batching and contracting dimensions of both operands."""
+    (lhs_batching, lhs_contracting), (rhs_batching, rhs_contracting) = dims
+    return replace(
+        op,
+        lhs_batching_dimensions=lhs_batching,
+        rhs_batching_dimensions=rhs_batching,
+        lhs_contracting_dimensions=lhs_contracting,
+        rhs_contracting_dimensions=rhs_contracting,
+    )
