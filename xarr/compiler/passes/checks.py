@@ -184,8 +184,9 @@ def _first(states: Sequence[State]) -> State:
 
 
 def _stack_state(state: State) -> Node:
-    parts = [Node(ops.Reshape((1,)), (term.node,)) for term in state]
-    return Node(ops.Concatenate(0), tuple(parts))
+    """An array of a state, by a select, which a group can take in with what the state is computed of."""
+    number, value = [Term(Node(ops.BroadcastInDim((2,), ()), (term.node,))) for term in state]
+    return where(Term(Node(ops.Iota(TensorType((2,), _INT64), 0))).eq(0), number, value).node
 
 
 def _reduce_all(array: Term, op: Op, initial: int) -> Term:
