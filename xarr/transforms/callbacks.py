@@ -117,10 +117,10 @@ def _on_host(
     leaves, structure = tree.flatten((tuple(args), dict(kwargs)))
     arrays = [as_array(leaf) for leaf in leaves if _is_array(leaf)]
     fixed = [_ARRAY if _is_array(leaf) else leaf for leaf in leaves]
-    return _Call(function, structure, fixed), arrays
+    return _FlatCall(function, structure, fixed), arrays
 
 
-class _Call:
+class _FlatCall:
     """A function of arrays that calls another one with its own copies of them in these arguments."""
 
     def __init__(self, function: Function, structure: Structure, leaves: Sequence[Any]) -> None:
