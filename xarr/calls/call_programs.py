@@ -11,17 +11,18 @@ from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.errors import XarrError
 from xarr.ir.device import Device
-from xarr.ir.graph import Data, Donated, Node, data_of, element_types, postorder
+from xarr.ir.graph import Data, Node, data_of, element_types, postorder
 from xarr.ir.ops import GetTupleElement
+from xarr.ir.source import caller
 from xarr.ir.types import TensorType
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, wrap, wrap_leaf
 from xarr.runtime.pending import StandIn, graph_of
-from xarr.runtime.small_ops import is_small_op
+from xarr.runtime.small_ops import is_small_op, pending_value, small_ops
 from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 
 Location = tuple[CodeType, int] | None
-#: What a call of a `CallProgram` gives for arguments that another thread has just taken.
+#: What `CallProgram.run` gives where the function itself is to be called.
 MISSED: Final[Any] = object()
 #: What a function raises that refuses arguments; a program asks for no more than to be told again.
 _REFUSALS: Final = (
@@ -109,40 +110,51 @@ class CallProgram:
     """A call as a program over the values of its arrays.
 
     program: gives the values of the results that it computes for those of the arrays, and for `bound`, values that
-    are the same each time; exposed: the numbers of the arrays whose memory results may share; results: for each leaf of
-    the result what makes it; join: list or tuple, None for a result that is one Array.
+    are the same each time, None if it computes none; device: where; exposed: the numbers of the arrays whose memory
+    results may share; results: for each leaf of the result what makes it; join: list or tuple, None for a result that
+    is one Array.
     """
 
-    __slots__ = ("bound", "exposed", "join", "program", "results")
+    __slots__ = ("bound", "device", "exposed", "join", "program", "results")
 
-    def __init__(
-        self,
-        program: Callable[..., Sequence[Any]],
-        bound: tuple[Any, ...],
-        exposed: tuple[int, ...],
-        results: list[Result],
-        join: type[Any] | None,
-    ) -> None:
-        self.program, self.bound, self.exposed = program, bound, exposed
+    def __init__(self, results: list[Result], join: type[Any] | None) -> None:
         self.results, self.join = results, join
+        self.program: Callable[..., Sequence[Any]] | None = None
+        self.device: Device | None = None
+        self.bound: tuple[Any, ...] = ()
+        self.exposed: tuple[int, ...] = ()
 
-    def run(self, arrays: list[Handle], nodes: list[Node], values: list[Any], location: Location) -> Any:
-        """The result for Arrays that show these nodes, which have these values; MISSED if one was just given away."""
-        for node in nodes:
-            node.handles += 1  # so that nobody writes over it meanwhile
-        try:
-            for node, value in zip(nodes, values, strict=True):
-                if node.value is not value and (node.value is not None or type(node.op) is Donated):
-                    return MISSED
-            for index in self.exposed:
-                nodes[index].exposed = True
-            computed = self.program(*values, *self.bound)
-        finally:
+    def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
+        """The result for Arrays that show these nodes; MISSED if a value is not there, or is just given away."""
+        computed: Sequence[Any] = ()
+        if self.program is not None:
             for node in nodes:
-                node.handles -= 1
+                node.handles += 1  # so that nobody writes over it meanwhile
+            try:
+                values = [node.value for node in nodes]
+                for value in values:
+                    if value is None and not self._find_constants(nodes, values):
+                        return MISSED
+                for index in self.exposed:
+                    nodes[index].exposed = True
+                computed = self.program(*values, *self.bound)
+            finally:
+                for node in nodes:
+                    node.handles -= 1
+        location, results = caller(), self.results
         if self.join is None:
-            return self.results[0].make(arrays, nodes, computed, location)
-        return self.join([result.make(arrays, nodes, computed, location) for result in self.results])
+            return results[0].make(arrays, nodes, computed, location)
+        return self.join([result.make(arrays, nodes, computed, location) for result in results])
+
+    def _find_constants(self, nodes: list[Node], values: list[Any]) -> bool:
+        """Fill in the values of nodes that have none; whether all are there, and one was from the start."""
+        table = small_ops()
+        if table is None or self.device is None or not any([value is not None for value in values]):
+            return False
+        for index, node in enumerate(nodes):
+            if values[index] is None:
+                values[index] = pending_value(table, node, self.device)
+        return not any([value is None for value in values])
 
 
 # --- recording a call -------------------------------------------------------------------------------------------
@@ -191,7 +203,7 @@ def _program(
     order = postorder(computed, lambda node: node.value is not None)
     if not computed:
         results = _results(leaves, stand_ins, [], ())
-        return None if results is None else CallProgram(_compute_nothing, (), (), results, join)
+        return None if results is None else CallProgram(results, join)
     device = _common_device([*nodes, *order])
     if len({*computed}) < len(computed) or device is None or not _are_small([*nodes, *order], most_bytes):
         return None
@@ -201,16 +213,13 @@ def _program(
         program = make_program(graph, device.backend).program
     plan = device.backend.plan_of(program)
     is_exposed = exposed_parameters(graph, plan)
-    made = _results(leaves, stand_ins, computed, exposed_results(graph, plan))
-    if made is None:
+    results = _results(leaves, stand_ins, computed, exposed_results(graph, plan))
+    if results is None:
         return None
-    return CallProgram(
-        program,
-        tuple([node.value for node in bound]),
-        tuple([index for index in range(len(nodes)) if is_exposed[index]]),
-        made,
-        join,
-    )
+    made = CallProgram(results, join)
+    made.program, made.device, made.bound = program, device, tuple([node.value for node in bound])
+    made.exposed = tuple([index for index in range(len(nodes)) if is_exposed[index]])
+    return made
 
 
 def _common_device(nodes: list[Node]) -> Device | None:
@@ -218,10 +227,6 @@ def _common_device(nodes: list[Node]) -> Device | None:
     devices = {node.device.committed for node in nodes if node.device is not None}
     device = devices.pop() if len(devices) == 1 else None
     return device if device is not None and device.backend.computes_small_ops else None
-
-
-def _compute_nothing(*values: Any) -> tuple[Any, ...]:
-    return ()
 
 
 def _varying(order: list[Node], nodes: list[Node]) -> set[Node]:

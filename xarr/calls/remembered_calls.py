@@ -34,11 +34,10 @@ from xarr.calls.call_programs import MISSED, CallProgram, learn
 from xarr.calls.operands import observers
 from xarr.errors import XarrError
 from xarr.ir.graph import Node
-from xarr.ir.source import caller
 from xarr.runtime import handles
 from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_ops import MOST_BYTES, pending_value, small_ops
+from xarr.runtime.small_ops import MOST_BYTES, small_ops
 from xarr.runtime.trace_stack import recording
 
 P = ParamSpec("P")
@@ -137,30 +136,10 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
             key in known or not (program := _first_program(known, key, function, args, kwargs))
         ):
             return function(*args, **kwargs)
-        values = [node.value for node in nodes]
-        for value in values:
-            if value is None and not _compute_constants(nodes, values):
-                return function(*args, **kwargs)
-        result = program.run(arrays, nodes, values, caller())
+        result = program.run(arrays, nodes)
         return function(*args, **kwargs) if result is MISSED else result
 
     return call
-
-
-def _compute_constants(nodes: list[Node], values: list[Any]) -> bool:
-    """Fill in the values of nodes that have none; whether all are there, and one was from the start."""
-    missing = [index for index, value in enumerate(values) if value is None]
-    if not missing:
-        return True
-    table = small_ops()
-    device = next((node.device for node, value in zip(nodes, values, strict=True) if value is not None), None)
-    if table is None or device is None:
-        return False
-    for index in missing:
-        values[index] = pending_value(table, nodes[index], device)
-        if values[index] is None:
-            return False
-    return True
 
 
 def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[Node]) -> bool:

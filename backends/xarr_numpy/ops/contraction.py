@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_TYPES_OF_BLAS: Final = frozenset({np.float32, np.float64, np.complex64, np.complex128})
 #: Bytes of a page and of a typical element; the ways and the lines of a processor's first cache.
 _PAGE: Final = 4096
 _TYPICAL: Final = 4
@@ -69,6 +71,14 @@ class ContractionPlan:
     shape: Ints
     split: int | None
     each: int
+
+    @cached_property
+    def is_in_order(self) -> bool:
+        """Whether it is one product of operands in row-major order under other shapes."""
+        sides = (self.left, self.right)
+        return not self.batches and not any(
+            [side.swapped or side.axes != tuple(range(len(side.axes))) for side in sides]
+        )
 
 
 def plan(lhs: Ints, rhs: Ints, batch: tuple[Ints, Ints], contract: tuple[Ints, Ints]) -> ContractionPlan:
@@ -157,6 +167,9 @@ def _copy(x: Array) -> Array:
 
 def dot_general(lhs: Array, rhs: Array, way: ContractionPlan, dtype: np.dtype[Any]) -> Array:
     """Sums of products in `dtype`: narrow floats accumulate in float32 and round once, integers wrap."""
+    if way.is_in_order and _are_in_order(lhs, rhs, dtype):  # what is below, without a look at strides
+        matrices: Array = np.matmul(lhs.reshape(way.left.matrix), rhs.reshape(way.right.matrix))
+        return matrices.reshape(way.shape)
     left, right = lhs.transpose(way.left.axes), rhs.transpose(way.right.axes)
     batches = way.batches
     sizes = left.shape[:batches]
@@ -176,6 +189,12 @@ def dot_general(lhs: Array, rhs: Array, way: ContractionPlan, dtype: np.dtype[An
 
     blas.share(work, sizes[way.split], way.each)
     return result.reshape(way.shape)
+
+
+def _are_in_order(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether both are in row-major order, and BLAS has products of their type."""
+    is_known = dtype.type in _TYPES_OF_BLAS and lhs.dtype is rhs.dtype is dtype
+    return is_known and lhs.flags.c_contiguous and rhs.flags.c_contiguous
 
 
 def _matmul(lhs: Array, rhs: Array, dtype: np.dtype[Any]) -> Array:

@@ -38,6 +38,10 @@ _FINDERS: Final = {"GT": "np.argmax", "LT": "np.argmin"}
 # --- kernels -----------------------------------------------------------------------------------------
 
 
+#: Whose results need no look at the signs of zeros.
+_PLAIN_UFUNCS: Final = frozenset({np.add, np.multiply, np.bitwise_and, np.bitwise_or})
+
+
 def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
     """`ufunc` over `axes`, starting from `initial`, in the type of x; narrow floats go through float32.
 
@@ -45,6 +49,8 @@ def reduce_ufunc(ufunc: np.ufunc, x: Array, initial: Any, axes: Ints) -> Any:
     the others.
     """
     dtype = x.dtype
+    if type(initial) is dtype.type and ufunc in _PLAIN_UFUNCS and dtype.type is not np.float16:
+        return ufunc.reduce(x, axes, dtype=dtype, initial=initial)
     if dtype in EXTENDED_FLOAT or dtype == np.float16:
         wide = np.asarray(initial).astype(np.float32)
         return reduce_ufunc(ufunc, x.astype(np.float32), wide, axes).astype(dtype)

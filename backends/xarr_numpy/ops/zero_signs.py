@@ -20,6 +20,8 @@ def settle_zeros(ufunc: np.ufunc, extremes: Any, is_among: Callable[[Callable[[A
     """
     if (ufunc is not np.maximum and ufunc is not np.minimum) or extremes.dtype not in FLOAT:
         return extremes
+    if not extremes.ndim and extremes:  # a number, as the greatest of all elements mostly is
+        return extremes
     zero = extremes == 0
     if not zero.any():
         return extremes
