@@ -26,6 +26,8 @@ from xarr_numpy import workers
 
 #: What OpenBLAS calls its functions, in NumPy's wheels and elsewhere.
 _PATTERNS: Final = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
+#: And routines of LAPACK with integers of 64 bits.
+_ROUTINES: Final = ("scipy_{}_64_", "{}_64_")
 #: Multiplications that count for an element of other work.
 _PER_ELEMENT: Final = 16
 
@@ -38,11 +40,9 @@ _threads_before = 0
 @cache
 def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
     """Functions to set and ask for the number of threads of NumPy's BLAS; None where it cannot be done."""
-    # Symbols of the libraries that an extension module was linked with can be reached through it.
-    module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
-    if module is None:
+    library = _library()
+    if library is None:
         return None
-    library = ctypes.CDLL(module.__file__)
     for pattern in _PATTERNS:
         calls = [
             getattr(library, pattern.format(name), None) for name in ("set_num_threads", "get_num_threads")
@@ -51,6 +51,21 @@ def _functions() -> tuple[Callable[[int], object], Callable[[], int]] | None:
             set_threads, get_threads = calls
             return set_threads, get_threads  # type: ignore[return-value]
     return None
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    # Symbols of the libraries that an extension module was linked with can be reached through it.
+    module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    return None if module is None else ctypes.CDLL(module.__file__)
+
+
+@cache
+def routine(name: str) -> int | None:
+    """The address of a routine of LAPACK, such as `dgesv`, with integers of 64 bits; None where it is not known."""
+    library = _library()
+    functions = [getattr(library, pattern.format(name), None) for pattern in _ROUTINES] if library else []
+    return next((ctypes.cast(each, ctypes.c_void_p).value for each in functions if each is not None), None)
 
 
 def can_be_held() -> bool:

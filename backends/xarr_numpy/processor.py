@@ -84,6 +84,8 @@ class Processor(Target):
     iteration_time: float = 0.25
     #: Of a call back into Python, besides what it computes.
     call_back_time: float = 3000.0
+    #: Of a call of LAPACK, besides its products.
+    lapack_call_time: float = 200.0
     #: Of a comparison of a sort, and what it moves.
     comparison_time: float = 3.0
 

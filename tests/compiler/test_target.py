@@ -125,6 +125,7 @@ OTHERS = {
         "MOST_STEPS": "what int64 counts",
     },
     "compiled/loops/sequential.py": {"_KEPT": "programs that are kept"},
+    "compiled/plans/lapack.py": {"_NAN": "the bits of no number"},
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/threads/phases.py": {"ELEMENTS": "nanoseconds as `workers` counts them"},

@@ -96,8 +96,16 @@ class CallBack:
     reason: str
 
 
-#: The elements of a constant, a function of Python, or the threads and the function by which they share a phase.
-Static: TypeAlias = ops.Constant | CallBack | Literal["pool", "share"]
+@record
+class Routine:
+    """A routine of LAPACK in NumPy's library, such as `dgesv`."""
+
+    name: str
+
+
+#: The elements of a constant, a function of Python or of a library, or the threads and the function by which they
+#: share a phase.
+Static: TypeAlias = ops.Constant | CallBack | Routine | Literal["pool", "share"]
 
 
 class FunctionCode:
@@ -106,6 +114,8 @@ class FunctionCode:
     def __init__(self) -> None:
         self.functions = Functions()
         self.statics: list[Static] = []
+        #: Texts of functions that it calls, each there once.
+        self.helpers: dict[str, str] = {"": HELPERS}
         self._slots = 0
         self.entry: list[str] = []
         self.lines: list[str] = []

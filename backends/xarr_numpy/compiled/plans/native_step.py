@@ -18,11 +18,12 @@ from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.types import TensorType
+from xarr_numpy import blas
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
-from xarr_numpy.compiled.plans.function_code import CallBack, Static
+from xarr_numpy.compiled.plans.function_code import CallBack, Routine, Static
 from xarr_numpy.compiled.threads import phases
 from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR, Processor
@@ -53,7 +54,7 @@ class _Native:
         self._plan_code = code
         #: What Python computes, in the order of the statics.
         self._calls = [
-            _Call(each, in_python)
+            _CalledBack(each, in_python)
             for each in code.statics
             if isinstance(each, CallBack) and in_python is not None
         ]
@@ -84,6 +85,8 @@ class _Native:
                 return id(next(calls))
             if isinstance(each, ops.Constant):
                 return int(next(constants).ctypes.data)
+            if isinstance(each, Routine):
+                return blas.routine(each.name) or 0
             return shared[each == "share"]
 
         return np.array([*map(address, self._plan_code.statics), 0], np.uint64)
@@ -119,7 +122,7 @@ class _Native:
         return ""
 
 
-class _Call:
+class _CalledBack:
     """A function that machine code calls with the address of a table of its operands and results."""
 
     def __init__(self, call: CallBack, in_python: InPython) -> None:

@@ -41,8 +41,8 @@ from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
-from xarr_numpy.compiled.plans import point_loops
-from xarr_numpy.compiled.plans.function_code import HELPERS, CallBack, FunctionCode, Static
+from xarr_numpy.compiled.plans import lapack, point_loops
+from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR, Processor
 
@@ -222,7 +222,7 @@ class _PlanWriter(FunctionCode):
             f"{'  %first = call i1 @interrupted(ptr %lock)' if is_long else ''}\n{body}\n"
             "raise:\n  ret i64 -1\n}\n"
         )
-        module = self.functions.module() + HELPERS + text
+        module = self.functions.module() + "".join(self.helpers.values()) + text
         return PlanCode(
             module,
             tuple(inputs),
@@ -406,7 +406,11 @@ class _PlanWriter(FunctionCode):
             self.launch(self._program(step), [source, target], None)
 
     def _library(self, step: Step, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """The loop program of a library call, or a call of the library by Python."""
+        """The loop program of a library call, or a call of the library, by Python if need be."""
+        nanoseconds = lapack.solve_time(step.node)
+        if nanoseconds is not None and nanoseconds <= self.limits.max_native_nanoseconds:
+            lapack.write_solve(self, step.node, inputs, outputs)
+            return
         try:
             program = self._program(step)
         except NotNative as obstacle:

@@ -232,3 +232,45 @@ def test_a_sort_keeps_a_program_in_python() -> None:
     assert line.endswith("; called back in Python: is in no group")
     assert "in Python, since" not in text
     assert "in Python" not in str(xarr.jit(several_groups).lower("f64[4,5]", "f64[5]").stage("plan"))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4, 1), (3, 2, 5, 5, 2), (1, 1, 3)])
+def test_small_systems_are_solved_by_lapack_to_the_bits_of_numpy(dtype: str, shape: tuple[int, ...]) -> None:
+    def solve(a: Any, b: Any) -> Any:
+        return xarr.linalg.solve(a, b)
+
+    *batch, n, columns = shape
+    a, b = (RNG.normal(size=(*batch, n, size)).astype(dtype) for size in (n, columns))
+    if dtype == "complex128":
+        a = a + 1j * RNG.normal(size=a.shape)
+    text = str(xarr.jit(solve).lower(xarr.asarray(a), xarr.asarray(b)).stage("plan"))
+    assert "library solve" in text and "Python" not in text
+    for _ in range(2):
+        assert_same(xarr.jit(solve)(a, b), np.linalg.solve(a, b))
+    a[..., -1, :] = 0
+    with pytest.raises(xarr.linalg.LinAlgError, match=r"Singular matrix"):
+        xarr.evaluate(xarr.jit(solve)(a, b))
+
+
+def test_singular_systems_have_no_solution() -> None:
+    def function(a: Any, b: Any) -> Any:
+        x, singular = lax.lapack.solve(a, b)
+        return x * 2, singular
+
+    a, b = RNG.normal(size=(4, 3, 3)), RNG.normal(size=(4, 3, 2))
+    a[2] = 1
+    x, singular = xarr.jit(function)(a, b)
+    assert_same(singular, np.array([False, False, True, False]))
+    assert np.isnan(np.asarray(x)[2]).all()
+    assert_same(np.asarray(x)[[0, 1, 3]], np.linalg.solve(a[[0, 1, 3]], b[[0, 1, 3]]) * 2)
+
+
+def test_systems_are_solved_in_python_without_the_routine(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy import blas
+
+    monkeypatch.setattr(blas, "routine", lambda name: None)
+    a, b = RNG.normal(size=(4, 4)), RNG.normal(size=(4, 2))
+    text = str(xarr.jit(lambda a, b: xarr.linalg.solve(a, b)).lower("f64[4,4]", "f64[4,2]").stage("plan"))
+    assert "in Python: has no loop program" in text
+    assert_same(xarr.jit(lambda a, b: xarr.linalg.solve(a, b))(a, b), np.linalg.solve(a, b))

@@ -373,7 +373,6 @@ def well_posed(x: Any) -> Any:
 LIBRARY: dict[str, Callable[[Any, Any, Any], Any]] = {
     "sort": lambda i, x, y: (small(xarr.sort(x, axis=0) - xarr.sum(y)), small(y + i)),
     "argsort": lambda i, x, y: (x, small(y[xarr.argsort(y[0] + x[i, 0])] + xarr.sum(x))),
-    "solve": lambda i, x, y: (xarr.linalg.solve(well_posed(x), y), small(y + xarr.sum(x))),
     "cholesky": lambda i, x, y: (xarr.linalg.cholesky(well_posed(x)), small(y + 1)),
     "svd": lambda i, x, y: (xarr.linalg.svd(x)[2], small(y + xarr.sum(x))),
     "fft": lambda i, x, y: (xarr.fft.fft(small(x + y)).real, small(y + 1)),
@@ -402,6 +401,27 @@ def test_what_has_no_machine_code_is_called_back(step: Callable[..., Any], steps
                 np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-11, atol=1e-11)
     assert all(each.startswith("called back in Python: ") for each in reasons(repeat(step, 4), *arguments))
     assert reasons(repeat(step, 4), *arguments)
+
+
+def test_systems_are_solved_in_machine_code() -> None:
+    def step(i: Any, x: Any, y: Any) -> Any:
+        return small(xarr.linalg.solve(well_posed(x), y)), small(y + xarr.sum(x))
+
+    arguments = whole(5, 5), whole(5, 5)
+    assert is_native(repeat(step), *arguments)
+    assert not reasons(repeat(step), *arguments)
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(repeat(step))(*arguments)
+    with xarr.config(fusion="compiled"):
+        results = xarr.jit(repeat(step))(*arguments)
+        for one, other in zip(results, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-11, atol=1e-11)
+        with pytest.raises(xarr.linalg.LinAlgError, match=r"Singular matrix"):
+            xarr.evaluate(
+                *xarr.jit(repeat(lambda i, x, y: (xarr.linalg.solve(x, y), small(y - xarr.sum(x)))))(
+                    np.ones((5, 5)), whole(5, 5)
+                )
+            )
 
 
 def test_an_error_of_what_is_called_back_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:

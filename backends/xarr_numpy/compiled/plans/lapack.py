@@ -1,0 +1,141 @@
+"""Calls of LAPACK from machine code: systems of equations, one after the other, in one function.
+
+    void @solve(ptr gesv, ptr a, ptr b, ptr x, ptr singular, ptr work, i64 count, i64 n, i64 columns)
+
+`gesv` is LAPACK's routine in NumPy's library, with integers of 64 bits, and it is given what `numpy.linalg.solve`
+gives it, so that the bits are the same: matrices in column-major order, in `work`, which holds a matrix, its right
+side and the pivots.  Elements are moved as integers of as many bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from xarr.compiler.plan.arena import aligned_size
+from xarr.ir import ops
+from xarr.ir.graph import Node
+from xarr.ir.ops.factorisations import LETTERS
+from xarr_numpy import blas
+from xarr_numpy.compiled.plans.function_code import FunctionCode, Routine
+from xarr_numpy.processor import PROCESSOR
+
+#: The bits of a float that is no number, as NumPy has it; of a complex number the imaginary part is 0.
+_NAN: Final = 0x7FF8 << 48
+#: What NumPy computes in; it converts single precision, and Python does that.
+_DOUBLE: Final = (np.dtype(np.float64), np.dtype(np.complex128))
+
+_TEXT: Final = """
+define internal void @transpose.{kind}(ptr %target, ptr %source, i64 %rows, i64 %columns) noinline nounwind {{
+entry:
+  br label %row
+row:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %row.end ]
+  %start = mul i64 %r, %columns
+  br label %column
+column:
+  %c = phi i64 [ 0, %row ], [ %c.next, %column ]
+  %from = add i64 %start, %c
+  %from.at = getelementptr {bits}, ptr %source, i64 %from
+  %value = load {bits}, ptr %from.at, align 8
+  %down = mul i64 %c, %rows
+  %to = add i64 %down, %r
+  %to.at = getelementptr {bits}, ptr %target, i64 %to
+  store {bits} %value, ptr %to.at, align 8
+  %c.next = add i64 %c, 1
+  %c.more = icmp slt i64 %c.next, %columns
+  br i1 %c.more, label %column, label %row.end
+row.end:
+  %r.next = add i64 %r, 1
+  %r.more = icmp slt i64 %r.next, %rows
+  br i1 %r.more, label %row, label %done
+done:
+  ret void
+}}
+
+define internal void @solve.{kind}(ptr %gesv, ptr %a, ptr %b, ptr %x, ptr %singular, ptr %work, i64 %count,
+    i64 %n, i64 %columns) noinline nounwind {{
+entry:
+  %order = alloca i64, align 8
+  %sides = alloca i64, align 8
+  %info = alloca i64, align 8
+  store i64 %n, ptr %order, align 8
+  store i64 %columns, ptr %sides, align 8
+  %matrix = mul i64 %n, %n
+  %side = mul i64 %n, %columns
+  %work.b = getelementptr {bits}, ptr %work, i64 %matrix
+  %pivots = getelementptr {bits}, ptr %work.b, i64 %side
+  br label %next
+next:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %done ]
+  %a.first = mul i64 %i, %matrix
+  %b.first = mul i64 %i, %side
+  %a.at = getelementptr {bits}, ptr %a, i64 %a.first
+  %b.at = getelementptr {bits}, ptr %b, i64 %b.first
+  %x.at = getelementptr {bits}, ptr %x, i64 %b.first
+  call void @transpose.{kind}(ptr %work, ptr %a.at, i64 %n, i64 %n)
+  call void @transpose.{kind}(ptr %work.b, ptr %b.at, i64 %n, i64 %columns)
+  store i64 0, ptr %info, align 8
+  call void %gesv(ptr %order, ptr %sides, ptr %work, ptr %order, ptr %pivots, ptr %work.b, ptr %order, ptr %info)
+  %status = load i64, ptr %info, align 8
+  %failed = icmp ne i64 %status, 0
+  %flag = zext i1 %failed to i8
+  %flag.at = getelementptr i8, ptr %singular, i64 %i
+  store i8 %flag, ptr %flag.at, align 1
+  br i1 %failed, label %fill, label %back
+back:
+  call void @transpose.{kind}(ptr %x.at, ptr %work.b, i64 %columns, i64 %n)
+  br label %done
+fill:
+  %k = phi i64 [ 0, %next ], [ %k.next, %fill ]
+  %k.at = getelementptr {bits}, ptr %x.at, i64 %k
+  store {bits} {nan}, ptr %k.at, align 8
+  %k.next = add i64 %k, 1
+  %k.more = icmp slt i64 %k.next, %side
+  br i1 %k.more, label %fill, label %done
+done:
+  %i.next = add i64 %i, 1
+  %i.more = icmp slt i64 %i.next, %count
+  br i1 %i.more, label %next, label %leave
+leave:
+  ret void
+}}
+"""
+
+
+def solve_time(node: Node) -> float | None:
+    """Nanoseconds of a node that `write_solve` computes, about; None if it computes it not."""
+    if not isinstance(node.op, ops.Solve) or not node.operands[1].tensor_type.size:
+        return None
+    if node.operands[0].dtype not in _DOUBLE or blas.routine(_name(node)) is None:
+        return None
+    count, n, columns = _sizes(node)
+    products = n * n * (n / 3 + columns)
+    return count * (PROCESSOR.lapack_call_time + products * PROCESSOR.scalar_time)
+
+
+def write_solve(code: FunctionCode, node: Node, operands: Sequence[str], results: Sequence[str]) -> None:
+    """Call LAPACK for each system of a node."""
+    dtype = node.operands[0].dtype
+    kind, size = LETTERS[dtype], dtype.itemsize
+    code.helpers[f"solve.{kind}"] = _TEXT.format(kind=kind, bits=f"i{8 * size}", nan=_NAN)
+    count, n, columns = _sizes(node)
+    work = code.allocate(aligned_size(size * n * (n + columns)) + 8 * n)
+    pointers = ", ".join(
+        [f"ptr {each}" for each in (code.static(Routine(_name(node))), *operands, *results, work)]
+    )
+    code.cost += solve_time(node) or 0
+    code.write(f"call void @solve.{kind}({pointers}, i64 {count}, i64 {n}, i64 {columns})")
+
+
+def _sizes(node: Node) -> tuple[int, int, int]:
+    """The number of systems, of their equations, and of their right sides."""
+    *batch, n, columns = node.operands[1].shape
+    return prod(batch), n, columns
+
+
+def _name(node: Node) -> str:
+    return f"{LETTERS[node.operands[0].dtype]}gesv"
