@@ -118,6 +118,8 @@ OTHERS = {
     "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
+    "compiled/codegen/lane_tests.py": {"_MAX_OFFSET": "what int64 counts"},
+    "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},
     "compiled/threads/costs.py": dict.fromkeys(("TOTALS", "_BY_A_CONSTANT"), "operations for operations"),
     "compiled/loops/loop_kernel.py": {
