@@ -115,3 +115,18 @@ def test_a_flag_is_for_the_results_that_hang_on_its_checks() -> None:
 def test_a_graph_without_checks_stays_as_it_is() -> None:
     whole = graph(lambda x: [x + 1], type_of(X))
     assert with_flags(whole) == (whole, (), (None,))
+
+
+@pytest.mark.parametrize("size", [1, 5, 2**20])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint32", "uint64"])
+def test_the_index_that_numpy_names_is_told(dtype: str, size: int) -> None:
+    info = np.iinfo(dtype)
+    ends = [0, size - 1, size, -size, -size - 1, info.min, info.max, info.max - 1, info.min + 1]
+    known = np.array([each for each in ends if info.min <= each <= info.max], dtype)
+    x = np.zeros(size, np.int8)
+    whole = graph(lambda x, i: (x[i],), type_of(x), type_of(known[:2]))
+    for low in known:
+        for high in known:
+            i = np.array([low, high])
+            wanted = outcome(lambda i=i: make_program(whole, get("numpy")).program(x, i))
+            assert str(flagged_outcome(whole, [x, i])) == str(wanted)

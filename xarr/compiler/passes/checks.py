@@ -27,6 +27,7 @@ from xarr.ir.source import Source
 from xarr.ir.types import TensorType, TupleType
 
 _INT64: Final = np.dtype(np.int64)
+_UINT64: Final = np.dtype(np.uint64)
 _SCALAR: Final = TensorType((), _INT64)
 #: Scalars of int64: the number of the check that failed first, or -1, and the value that it failed for.
 State: TypeAlias = tuple[Term, Term]
@@ -67,7 +68,7 @@ def with_flags(graph: Graph) -> Flagged:
     """
     if not _has_checks(graph):
         return Flagged(graph, (), (None,) * len(graph.results))
-    flagger = _Flagger()
+    flagger = _Flagger(in_one_pass=True)
     new, states = flagger.rewritten(graph)
     order = {node: number for number, node in enumerate(states)}
     hangs_on = [
@@ -202,8 +203,10 @@ def _reduce_all(array: Term, op: Op, initial: int) -> Term:
 class _Flagger:
     """Takes the checks out of graphs and numbers them."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_one_pass: bool = False) -> None:
         self.checks: list[FlaggedCheck] = []
+        #: Whether a check of indices is one reduction, as on a device, where two are two launches.
+        self.in_one_pass = in_one_pass
 
     def rewritten(
         self, graph: Graph, outermost: Node | None = None
@@ -238,7 +241,10 @@ class _Flagger:
         if type(node.op) is ops.Check:
             result, failure = operands[0], _first_false(operands[1])
         else:
-            result, failure = counted_from_start(node, operands[0]), _bad_index(node, operands[0])
+            result, failure = (
+                counted_from_start(node, operands[0]),
+                _bad_index(node, operands[0], self.in_one_pass),
+            )
         if failure is None:
             return result, None
         has_failed, value = failure
@@ -306,7 +312,7 @@ class _Flagger:
         return Node(ops.Tuple(), tuple([Node(ops.GetTupleElement(k), (flagged,)) for k in kept]))
 
 
-def _bad_index(call: Node, indices: Node) -> tuple[Term, Term] | None:
+def _bad_index(call: Node, indices: Node, in_one_pass: bool) -> tuple[Term, Term] | None:
     """Whether an index is out of bounds, and the one that is: the least if that is, else the greatest."""
     array, limits = Term(indices), info(call.dtype)
     if not call.tensor_type.size:
@@ -319,7 +325,21 @@ def _bad_index(call: Node, indices: Node) -> tuple[Term, Term] | None:
     if is_low is None or is_high is None:
         only = is_high if is_low is None else is_low
         return None if only is None else (only, _int64(high if is_low is None else low))
+    if in_one_pass and indices.shape:
+        return _bad_index_in_one_pass(array.convert(_INT64), least, size)
     return _either(is_low, is_high), _int64(where(is_low, low, high))
+
+
+def _bad_index_in_one_pass(indices: Term, least: int, size: int) -> tuple[Term, Term]:
+    """`_bad_index` of int64, at most 0 the least in bounds, by one reduction, where arrays are read from memory.
+
+    It is the maximum of numbers that are 0 in bounds, 1 and more above them, and from 2^63 on below them.
+    """
+    below = indices.bitcast(_UINT64) ^ (2**63 - 1)
+    above = where(indices >= size, (indices - (size - 1)).bitcast(_UINT64), 0)
+    worst = _reduce_all(where(indices < least, below, above), ops.Maximum(), 0)
+    signed = worst.bitcast(_INT64)
+    return worst > 0, where(signed < 0, signed ^ (2**63 - 1), signed + (size - 1))
 
 
 def _int64(value: Term) -> Term:
