@@ -54,6 +54,10 @@ def sign(x: Array) -> Array:
     return result
 
 
+#: Elements that are looked at for zeros sooner than it is asked whether that matters.
+_FEW: Final = 2**10
+
+
 def _decides(x: Array) -> bool:
     """Whether an operand is one number that is not zero, so that no two zeros are compared."""
     return np.size(x) == 1 and bool(np.all(x != 0))
@@ -71,12 +75,17 @@ def minimum(x: Array, y: Array) -> Array:
 
 def _choose_zeros(x: Array, y: Array, extreme: Array, is_negative: bool) -> Array:
     """`extreme`, NumPy's of x and y, with the zero of this sign where they are zeros of both signs."""
+    if extreme.size <= _FEW and np.count_nonzero(extreme) == extreme.size:
+        return extreme
     if _decides(x) or _decides(y):
         return extreme
     zero = extreme == 0
     if not np.any(zero):
         return extreme
-    wrong = zero & (np.signbit(x) != np.signbit(y)) & (np.signbit(extreme) != is_negative)
+    wrong = zero & (np.signbit(extreme) != is_negative)
+    if not np.any(wrong):
+        return extreme
+    wrong = wrong & (np.signbit(x) != np.signbit(y))
     return np.where(wrong, x.dtype.type(-0.0 if is_negative else 0.0), extreme)
 
 

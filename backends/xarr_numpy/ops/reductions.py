@@ -108,8 +108,20 @@ def reduce_argument(
     `find` is np.argmax or np.argmin; both take the first NaN, else the first of equal elements."""
     known = x.astype(np.float32) if x.dtype in EXTENDED_FLOAT else _as_if_writeable(x)
     indices = find(known, axis=axis, keepdims=True)
-    values = np.take_along_axis(x, indices, axis).squeeze(axis)
+    values = x[indices] if x.ndim == 1 else np.take_along_axis(x, indices, axis)
+    values = values.squeeze(axis)
+    if _is_neutral(find, x.dtype, initial):
+        return values, indices.squeeze(axis).astype(dtype)
     return _broadcast(combine(*initial, values, indices.squeeze(axis).astype(dtype)), values.shape)
+
+
+def _is_neutral(find: Callable[..., Any], dtype: np.dtype[Any], initial: tuple[Any, ...]) -> bool:
+    """Whether no element is behind `initial`, and none that equals it has a lower index."""
+    value, index = initial
+    if dtype.kind not in "fiu" or dtype in EXTENDED_FLOAT:
+        return False
+    least, most = (-np.inf, np.inf) if dtype.kind == "f" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    return bool(index == 0 and value == (least if find is np.argmax else most))
 
 
 class _Shown:

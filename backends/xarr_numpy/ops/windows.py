@@ -18,7 +18,7 @@ from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.types import Ints
-from xarr.ir.windows import Window
+from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy.functions.conversion import unsigned_bits
 from xarr_numpy.ops.indexing import combiner, in_order, offsets, scatter_ufunc_of, strides_of, write
 from xarr_numpy.ops.reductions import COMBINERS, ufunc_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
 
+_INEXACT: Final = FLOAT | COMPLEX
 #: Windows of at most so many elements are folded in order, element by element.
 _SMALL: Final = 32
 #: And larger ones, up to so many elements, as long as windows hardly overlap.
@@ -65,12 +66,36 @@ def reduce_window_ufunc(ufunc: np.ufunc, x: Array, initial: Any, window: Window)
     dtype, start = x.dtype, np.asarray(initial)[()]
     if ufunc in (np.maximum, np.minimum):
         return _extreme(ufunc, x, start, window)
-    if dtype in FLOAT | COMPLEX:
+    is_plain = dtype not in EXTENDED_FLOAT and dtype not in COMPLEX  # whose NaN get other signs
+    axis = _prefix_axis(window, x.shape) if is_plain else None
+    if dtype in _INEXACT:
         if is_direct(window, x.shape):
+            if axis is not None:
+                return _accumulate(ufunc, x, start, axis)
             return _in_order(ufunc, x, start, window)
         if dtype.itemsize < 4:
             return _reduce(ufunc, x.astype(np.float32), np.float32(start), window).astype(dtype)
+    elif axis is not None:
+        return _accumulate(ufunc, x, start, axis)
     return _reduce(ufunc, x, start, window)
+
+
+def _prefix_axis(window: Window, shape: Ints) -> int | None:
+    """The axis along which each window is all elements up to its own, as of a running sum; None if there is none."""
+    axes = [axis for axis, each in enumerate(window.dimensions) if not each.is_trivial]
+    if len(axes) != 1 or not prod(shape):
+        return None
+    size = shape[axes[0]]
+    return axes[0] if window.dimensions[axes[0]] == WindowDimension(size, 1, size - 1) else None
+
+
+def _accumulate(ufunc: np.ufunc, x: Array, initial: Any, axis: int) -> Array:
+    """As `_in_order` for windows of all elements up to each one: the same operations, each once."""
+    own = x.copy()
+    first = own[(slice(None),) * axis + (slice(1),)]
+    ufunc(initial, first, out=first)
+    total: Array = ufunc.accumulate(own, axis, x.dtype)
+    return total
 
 
 def _in_order(ufunc: np.ufunc, x: Array, initial: Any, window: Window) -> Array:
