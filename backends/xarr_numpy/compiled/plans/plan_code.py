@@ -418,13 +418,20 @@ class _PlanWriter(FunctionCode):
         else:
             self.launch(program, [*inputs, *outputs], None)
 
-    def _call_back(self, obstacle: NotNative, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Let Python compute a step, if it may."""
+    def _call_back(
+        self,
+        obstacle: NotNative,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        wanted: Sequence[int] | None = None,
+    ) -> None:
+        """Let Python compute a step, of which these elements of a tuple are wanted, if it may."""
         if not self.calls_python:
             raise obstacle
         node = obstacle.step.node
         operands = [parameter(operand.type) for operand in node.operands]
-        graph = Graph(operands, _elements(node.rebuilt(tuple(operands))))
+        elements = _elements(node.rebuilt(tuple(operands)))
+        graph = Graph(operands, elements if wanted is None else [elements[k] for k in wanted])
         self.call_back(CallBack(obstacle.step, graph, obstacle.reason), [*inputs, *outputs])
 
     def _program(self, step: Step) -> Kernel:
@@ -505,7 +512,8 @@ class _PlanWriter(FunctionCode):
             after[k] = pointer
         if not isinstance(step.program, IteratedGroup):
             if point_loops.are_shared(step.program, step.iterations):
-                raise NotNative(step, "is shared by threads")
+                self._call_back(NotNative(step, "is shared by threads"), inputs, outputs, step.carried)
+                return
             wanted = [
                 k for k, number in zip(step.carried, step.outputs, strict=True) if frame.plan.is_used(number)
             ]

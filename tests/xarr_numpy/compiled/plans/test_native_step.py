@@ -424,6 +424,15 @@ def test_systems_are_solved_in_machine_code() -> None:
             )
 
 
+def test_loops_that_threads_share_are_called_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy.compiled.plans import point_loops
+
+    monkeypatch.setattr(point_loops, "PROCESSOR", PROCESSOR.replace(min_waking_nanoseconds=1))
+    for step in (running_totals, until_small):
+        agree(repeat(step, 3), whole(5), whole(5))
+        assert "called back in Python: is shared by threads" in reasons(repeat(step, 3), whole(5), whole(5))
+
+
 def test_an_error_of_what_is_called_back_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy import program
 
