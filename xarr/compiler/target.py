@@ -83,6 +83,8 @@ class Target:
     #: of a loop, of which each has code of its own.
     min_cut_elements: int = 2**10
     max_regions: int = 8
+    #: Elements of a row of which each is compared with the next, over and over, instead of a sort: the square counts.
+    max_compared_row: int = 10
     #: Results that are summed up in registers at once.
     max_register_sums: int = 6
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
+from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
@@ -48,6 +49,8 @@ def _fuse(graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: 
     from xarr.compiler.fusion.form_groups import form_groups
 
     machine = schedule()
+    if min_work <= 1:
+        graph = compare_short_rows(graph, machine.target)
     grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work)
     return share_groups(grouped, machine.target.min_alike_groups)
 
