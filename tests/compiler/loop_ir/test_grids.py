@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+import xarr
 from xarr.compiler.loop_ir.loops import (
     Affine,
     Buffer,
@@ -68,6 +71,33 @@ def test_l8_points_write_to_elements_of_their_own(factors: tuple[int, int], othe
         verify(program.kernel)
     getattr(program, other).extent = 1
     verify(program.kernel)
+
+
+def test_l8_one_iteration_may_write_the_only_element() -> None:
+    values = Values()
+    out = Buffer("out0", np.dtype(np.float32), 1, "out")
+    rows = Loop(index_value(values, "i"), 3, POINTS)
+    once = rows.index.eq(0).select(values.constant(1, np.int64), values.constant(0, np.int64))
+    store = Store(out, Affine(), values.constant(1, np.float32))
+    guard = Loop(index_value(values, "j"), once)
+    guard.body.append(store)
+    rows.body.append(guard)
+    kernel = Kernel((), (out,), (), (), [rows])
+    verify(kernel)
+    rows.body[:] = [store]
+    with pytest.raises(
+        LoopError, match=r"^L8: all iterations of an outermost loop write to one element of out0"
+    ):
+        verify(kernel)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
+def test_updates_of_the_only_element_are_added_in_their_order(cupy: Any) -> None:
+    steps = np.array([2**24, 1, -(2**24)], np.float32)
+    x = xarr.asarray(np.array([1.0], np.float32))
+    assert np.asarray(x.at[[0, 0, 0]].add(steps)).tolist() == [
+        ((np.float32(1) + steps[0]) + steps[1]) + steps[2]
+    ]
 
 
 @pytest.mark.parametrize("width", [2, 4])

@@ -14,7 +14,7 @@ L7  No offset lies outside of its buffer, neither in the first iteration of any 
     else 0, the condition holds.  A number that was loaded and clamped may be any of those that it was clamped to;
     where it is used as it is, nothing is known of the offset.
 L8  Iterations of an outermost loop that run at the same time do not write to one element unless they combine
-    atomically.
+    atomically.  Where a buffer has no other element, the extent of the loop around says which of them writes.
 L9  A loop in lanes carries nothing and is in no other one; loops inside it run equally often in all lanes.  Only such
     a loop looks for an iteration, which does nothing else, and only such a one or one of a block has running totals.
     Only a serial loop that holds no other one has a condition.
@@ -336,10 +336,11 @@ def _check_shared(phase: Loop) -> None:
     indices = [each.index for each in grid_loops(phase) if each.extent != 1]
     if not indices or phase.bounds or not at_once:
         return
-    for store in (store for loop in phase.walk() for store in loop.stores()):
+    for around, store in ((loop, store) for loop in phase.walk() for store in loop.stores()):
         if store.atomic is not None or store.buffer.memory is not Memory.GLOBAL:
             continue
-        known = in_order(*(value for value, _ in store.offset.terms))
+        guards = [around.extent] if store.buffer.size == 1 and isinstance(around.extent, Value) else []
+        known = in_order(*(value for value, _ in store.offset.terms), *guards)
         own = all(index in known for index in indices)
         _demand("L8", own, f"all iterations of an outermost loop write to one element of {store.buffer.name}")
 
