@@ -28,6 +28,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
 
+from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, learn
@@ -128,6 +129,8 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
                 nodes.append(node)
             elif not _describe(value, parts, arrays, nodes):
                 return function(*args, **kwargs)
+        if not nodes:
+            parts.append(backends.default_device())
         if kwargs:
             parts.append(tuple(kwargs))
         key = tuple(parts)

@@ -60,7 +60,7 @@ _FEW: Final = 2**10
 
 def _decides(x: Array) -> bool:
     """Whether an operand is one number that is not zero, so that no two zeros are compared."""
-    return np.size(x) == 1 and bool(np.all(x != 0))
+    return x.size == 1 and np.count_nonzero(x) == 1
 
 
 def maximum(x: Array, y: Array) -> Array:

@@ -23,12 +23,13 @@ SHARED: Final = 2**17
 def sort(x: Array, axis: int) -> Array:
     """A new array, sorted along `axis` and stable: -0 = +0, NaN last.  Not for bfloat16 and float8."""
     assert x.dtype not in EXTENDED_FLOAT, "NumPy does not know their order"
-    rows = np.moveaxis(x, axis, -1)
+    is_last = axis == x.ndim - 1
+    rows = x if is_last else np.moveaxis(x, axis, -1)
     of_half = x.dtype == np.float16
     ordered = _from_integers(_sort_copy(_integers(rows))) if of_half else _sort_copy(rows)
     if x.dtype in FLOAT:
         _restore_order(ordered, rows)
-    return np.ascontiguousarray(np.moveaxis(ordered, -1, axis))
+    return np.ascontiguousarray(ordered if is_last else np.moveaxis(ordered, -1, axis))
 
 
 def _sort_copy(rows: Array) -> Array:
