@@ -7,6 +7,7 @@ from types import CodeType
 from typing import Any, Final
 
 from xarr.base.configuration import current as config
+from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.errors import XarrError
@@ -138,6 +139,8 @@ class CallProgram:
                 for index in self.exposed:
                     nodes[index].exposed = True
                 computed = self.program(*values, *self.bound)
+            except XarrError:  # an index out of bounds, of which the function itself is to tell
+                return MISSED
             finally:
                 for node in nodes:
                     node.handles -= 1
@@ -210,7 +213,8 @@ def _program(
     bound = [node for node in order if node.value is not None]
     graph = graph_of(order, [*nodes, *bound], computed)
     with config(fusion="off"):  # as ops run one by one
-        program = make_program(graph, device.backend).program
+        compiled = make_program(graph, device.backend)
+    program = compiled.program
     plan = device.backend.plan_of(program)
     is_exposed = exposed_parameters(graph, plan)
     results = _results(leaves, stand_ins, computed, exposed_results(graph, plan))
@@ -241,7 +245,8 @@ def _varying(order: list[Node], nodes: list[Node]) -> set[Node]:
 def _are_small(nodes: list[Node], most_bytes: int) -> bool:
     """Whether all are values of static shapes, small, and given or made by ops that are computed at once."""
     for node in nodes:
-        if node.operands and not (is_small_op(node.op) or type(node.op) is GetTupleElement):
+        is_known = is_small_op(node.op) or type(node.op) is GetTupleElement or checks_indices(node)
+        if node.operands and not is_known:
             return False
         for type_ in element_types(node.type):
             if not isinstance(type_, TensorType) or type_.dynamic or type_.nbytes > most_bytes:
