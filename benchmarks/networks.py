@@ -49,7 +49,7 @@ OURS = ("xarr",)
 PEERS = ("jax", "jax exported")
 #: Seconds that the contenders of a line are timed together, and that a first call may take.
 BUDGET, QUICK_BUDGET = 12.0, 3.0
-LIMIT = 120.0
+LIMIT = 600.0
 
 
 @dataclass

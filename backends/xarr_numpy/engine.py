@@ -158,6 +158,7 @@ def native_plan(plan: Plan) -> NativePlan | tuple[Step, str] | None:
             return step, reason
     limits = PROCESSOR.replace(
         max_native_products=PROCESSOR.max_native_call_products,
+        max_native_lane_products=PROCESSOR.max_native_call_products,
         max_native_nanoseconds=PROCESSOR.max_native_call_nanoseconds,
     )
     try:

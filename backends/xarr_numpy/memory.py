@@ -57,7 +57,7 @@ class Pool:
     @property
     def unused(self) -> int:
         """Bytes that lie unused."""
-        return sum(block.nbytes for block in list(self._unused))
+        return sum(map(len, list(self._unused)))  # of bytes, and many times faster than by `nbytes`
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array, its elements undefined; large ones begin at a multiple of 64 bytes."""
@@ -74,7 +74,7 @@ class Pool:
                 block = self._unused.pop()
             except IndexError:
                 break
-            if nbytes <= block.nbytes <= nbytes + nbytes // 4:
+            if nbytes <= len(block) <= nbytes + nbytes // 4:
                 return block
             self._unused.appendleft(block)
         return np.empty(nbytes, np.uint8)

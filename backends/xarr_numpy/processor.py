@@ -45,9 +45,10 @@ class Processor(Target):
     #: Operations of the first chunk of a native loop, about; the chunks that follow are made longer or shorter.
     first_chunk_operations: int = 2**28
 
-    #: Multiplications of a product, and nanoseconds of another operation that is in no group, which are loops where a
-    #: loop runs them in machine code.
+    #: Multiplications of a product, of one whose columns or terms lie side by side, and nanoseconds of another
+    #: operation that is in no group, which are loops where a loop runs them in machine code.
     max_native_products: int = 2**18
+    max_native_lane_products: int = 2**21
     max_native_nanoseconds: int = 10**6
     #: Nanoseconds of such a loop after which Python looks for Ctrl-C, about.
     max_unpolled_nanoseconds: int = 20_000_000

@@ -78,8 +78,18 @@ def training_step(model: Any, optimiser: Any, inputs: np.ndarray, labels: np.nda
 
 
 def _initial(model: Any, inputs: np.ndarray) -> Any:
-    """Random weights; compiled as one program, which takes less time than one for each operation."""
-    return jax.jit(model.init)(jax.random.key(0), inputs)
+    """Random weights, about as large as flax's, which would be compiled for longer than the network."""
+    shapes = jax.eval_shape(model.init, jax.random.key(0), inputs)
+    draw = np.random.default_rng(3)
+
+    def weights(path: Any, leaf: Any) -> np.ndarray:
+        numbers = draw.normal(size=leaf.shape)
+        if path[-1].key in ("scale", "var"):
+            return (1 + 0.1 * np.abs(numbers)).astype(leaf.dtype)
+        inputs = leaf.size // leaf.shape[-1]
+        return (numbers * (0.1 if len(leaf.shape) == 1 else inputs**-0.5)).astype(leaf.dtype)
+
+    return jax.tree_util.tree_map_with_path(weights, shapes)
 
 
 def _under_way(state: Any) -> Any:

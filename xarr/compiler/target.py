@@ -36,9 +36,13 @@ class Target:
     #: Bytes of all arrays of a group that a loop repeats, up to which its iterations run one after the other, each
     #: over all elements; from there on only rows that stay in a cache go through several iterations.
     max_serial_bytes: int = 2**17
-    #: Elements of an array that a loop reads in part, from which it is computed before the loop, not in each
-    #: iteration.
+    #: Elements of an array that a loop reads in part, or multiplies by another, from which it is computed before the
+    #: loop, not in each iteration.
     min_hoisted_elements: int = 64
+    #: Operations of a function whose calls become copies of it, and of all copies together: they bound the time to
+    #: compile these.
+    max_inlined_operations: int = 32
+    max_copied_operations: int = 2**12
 
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.

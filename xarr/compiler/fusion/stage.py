@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
+from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.short_sorts import compare_short_rows
+from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
@@ -31,6 +33,8 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     """
     min_work = 1 if hot else target.min_work
     if hot:
+        inlined = inline_calls(graph, target)
+        graph = graph if inlined is graph else simplify(inlined)
         graph = check_worst_indices(expand_complex_powers(graph), target)
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(

@@ -17,14 +17,15 @@ class HoistedLoop(NamedTuple):
     initial: Graph
 
 
-#: What reads a part of its first operand.
+#: What reads a part of its first operand, and what goes through its operands again and again.
 _PARTS: Final = (ops.DynamicSlice, ops.Gather)
+_PRODUCTS: Final = (ops.Convolution, ops.DotGeneral)
 
 
-def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> HoistedLoop | None:
+def without_invariants(loop: ops.While, min_read: int | None = None) -> HoistedLoop | None:
     """The loop with such computations of arrays in front of it; None if there are none.
 
-    min_read_in_part: only those of so many elements of which a step reads a part, but makes all of it.
+    min_read: only those of so many elements of which a step reads a part, but makes all of it, or which it multiplies.
     """
     body = loop.body
     invariants = _invariants(body)
@@ -35,12 +36,11 @@ def without_invariants(loop: ops.While, min_read_in_part: int | None = None) -> 
             used.remove(node)
             used.update(node.operands)
     moved = [node for node in body.nodes if node in used and invariants.get(node)]
-    if min_read_in_part is not None:
+    if min_read is not None:
         parts = {node.operands[0] for node in body.nodes if isinstance(node.op, _PARTS)}
+        parts.update(each for node in body.nodes if isinstance(node.op, _PRODUCTS) for each in node.operands)
         # A view costs the same for each size.
-        is_made = (
-            node for node in moved if not node.op.is_view and node.tensor_type.size >= min_read_in_part
-        )
+        is_made = (node for node in moved if not node.op.is_view and node.tensor_type.size >= min_read)
         moved = [node for node in is_made if node in parts]
     if not moved:
         return None

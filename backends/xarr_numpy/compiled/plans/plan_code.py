@@ -33,7 +33,7 @@ from xarr.compiler.plan.native_steps import (
 )
 from xarr.compiler.plan.program_plan import Plan, Step
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.schedules.cpu.single_operations import program_of_operation
+from xarr.compiler.schedules.cpu.single_operations import multiplies_in_lanes, program_of_operation
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
@@ -445,7 +445,10 @@ class _PlanWriter(FunctionCode):
             products = prod(terms) * step.node.tensor_type.size
             # A matrix times a vector takes as long as reading the matrix, by a library too.
             is_read_once = products <= max([operand.tensor_type.size for operand in operands])
-            if products > self.limits.max_native_products and not (is_read_once and self.limits is PROCESSOR):
+            most = self.limits.max_native_products
+            if products > most and multiplies_in_lanes(step.node, self.schedule):
+                most = self.limits.max_native_lane_products
+            if products > most and not (is_read_once and self.limits is PROCESSOR):
                 raise NotNative(step, "is done faster by a BLAS")
         program = program_of_operation(step.node, self.schedule)
         if program is None:

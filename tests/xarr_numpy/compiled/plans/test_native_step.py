@@ -360,10 +360,22 @@ def test_large_products_are_called_back(monkeypatch: pytest.MonkeyPatch) -> None
     from xarr_numpy.compiled.plans import plan_code
 
     assert not reasons(repeat(products), whole(7, 7), whole(7, 7))
-    monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=7**3 - 1))
+    limits = PROCESSOR.replace(max_native_products=7**3 - 1, max_native_lane_products=7**3 - 1)
+    monkeypatch.setattr(plan_code, "PROCESSOR", limits)
     program = repeat(lambda i, x, y: products(i, x, y))
     agree(program, whole(7, 7), whole(7, 7))
     assert reasons(program, whole(7, 7), whole(7, 7)) == ["called back in Python: is done faster by a BLAS"]
+
+
+def test_products_in_lanes_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xarr_numpy.compiled.plans import plan_code
+
+    def transposed(i: Any, x: Any, y: Any) -> Any:
+        return small(lax.dot_general(x, y, (((0,), (1,)), ((), ())))), y
+
+    monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=7**3 - 1))
+    assert not reasons(repeat(products), whole(7, 7), whole(7, 7))
+    assert reasons(repeat(transposed), whole(7, 7), whole(7, 7))
 
 
 def well_posed(x: Any) -> Any:
@@ -477,5 +489,6 @@ def test_a_matrix_times_a_vector_is_native_whatever_its_size(monkeypatch: pytest
     def step(i: Any, x: Any, y: Any) -> Any:
         return small(xarr.matmul(y, x)), small(y - xarr.sum(xarr.matmul(x, y)))
 
-    monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=8))
+    limits = PROCESSOR.replace(max_native_products=8, max_native_lane_products=8)
+    monkeypatch.setattr(plan_code, "PROCESSOR", limits)
     agree(repeat(step, 3), whole(7), whole(7, 7))

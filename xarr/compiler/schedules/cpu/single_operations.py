@@ -35,6 +35,13 @@ def program_of_operation(node: Node, schedule: Schedule) -> Kernel | None:
     return _program(node.op, tuple([operand.type for operand in node.operands]), schedule)
 
 
+def multiplies_in_lanes(node: Node, schedule: Schedule) -> bool:
+    """Whether the loop program of a product computes several columns, or several terms of a sum, in lanes."""
+    operands = [parameter(operand.type) for operand in node.operands]
+    alone = Node(node.op, tuple(operands))
+    return _fused_product(alone, Graph(operands, [alone]), schedule) is not None
+
+
 @lru_cache(_KEPT)
 def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | None:
     operands = [parameter(type) for type in types]
