@@ -67,9 +67,9 @@ class DirectCall:
 
 @dataclass(frozen=True)
 class EagerFunction:
-    """An op as a function from the buffers of its operands to that of its result, called without a program.
+    """An op as a function from the buffers of its operands to that of its result, or to those of several in order.
 
-    is_view: whether the result may be memory of an operand.
+    It is called without a program.  is_view: whether a result may be memory of an operand.
     """
 
     call: Callable[..., Any]

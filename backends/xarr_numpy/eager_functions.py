@@ -40,7 +40,7 @@ def eager_function(
     made = program()
     if not isinstance(made, NumpyProgram):
         return None
-    (is_exposed,) = exposed_results(made.plan.graph, made.plan)
+    is_exposed = any(exposed_results(made.plan.graph, made.plan))
     return EagerFunction(_program_call(made), is_exposed)
 
 
@@ -121,17 +121,18 @@ def _call_of(function: Callable[..., Any], types: Sequence[TensorType]) -> Funct
     return call_scalar if not any(type.shape for type in types) else call if warns else call_exact
 
 
-def _program_call(program: NumpyProgram) -> Function:
-    """The function of a program with one result."""
-    function = program.function
-    if isinstance(program, SilentProgram):
-        return lambda *operands: function(*operands)[0]
+def _program_call(program: NumpyProgram) -> Callable[..., Any]:
+    """The function of a program: to its only result, or to those of several."""
+    function: Callable[..., Sequence[Array]] = program.function
+    is_alone = len(program.plan.results) == 1
 
-    def call(*operands: Array) -> Array:
+    def call(*operands: Array) -> Any:
         state = quiet()
         try:
-            return function(*operands)[0]  # type: ignore[no-any-return]
+            return function(*operands)[0] if is_alone else function(*operands)
         finally:
             loud(state)
 
-    return call
+    if not isinstance(program, SilentProgram):
+        return call
+    return (lambda *operands: function(*operands)[0]) if is_alone else function

@@ -34,7 +34,7 @@ UNARY = (
     *("negative", "abs", "sqrt", "exp", "sin", "log1p", "sign", "floor", "isnan", "square", "reciprocal"),
     *("conj", "logical_not", "invert", "tanh"),
 )
-REDUCTIONS = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "cumsum", "var")
+REDUCTIONS = ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "cumsum", "var", "sort", "argsort")
 INDICES: tuple[Any, ...] = (
     *(
         0,
@@ -57,6 +57,39 @@ INDICES: tuple[Any, ...] = (
         (1, 9),
     ),
     *(slice(2, 1), (None, 0), np.int64(1), (slice(None, None, 2), None, slice(None, None, -2))),
+    *(
+        xarr.asarray([0, 2, 0]),
+        (slice(None), [1, 0, 1]),
+        (0, [0, 1]),
+        ([0, 1], slice(None), [1, 1]),
+        [5],
+        [-1],
+    ),
+    *(
+        np.array([[0], [1]]),
+        (np.array([[0], [1]]), [0, 1]),
+        (..., [0]),
+        (np.array([2, 0]), None),
+        np.uint64([1]),
+    ),
+    *(
+        np.array([[True, False, True, True]] * 3),
+        (slice(None), np.array([True, False, False, True])),
+        np.True_,
+        True,
+    ),
+    *(
+        (xarr.asarray(1), slice(None)),
+        slice(np.int64(1), None),
+        np.zeros(0, int),
+        [],
+        (1, xarr.asarray([1, 0])),
+    ),
+    *(
+        (np.array([True, False, True]), [0, 2]),
+        (np.array([True, False, True]), 1),
+        xarr.asarray([True, False, True]),
+    ),
 )
 
 
@@ -162,6 +195,17 @@ def change(rng: np.random.Generator, arrays: list[xarr.Array]) -> None:
         x[INDICES[rng.integers(len(INDICES))]] *= 2
 
 
+def accumulate(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array | None:
+    x, index = pick(rng, arrays), INDICES[rng.integers(len(INDICES))]
+    value = number(rng) if rng.random() < 0.5 else pick(rng, arrays)
+    method = ("set", "add", "subtract", "multiply", "max", "min")[rng.integers(6)]
+    if rng.random() < 0.2:
+        xarr.add.at(x, index, value)
+        return None
+    result: xarr.Array = getattr(x.at[index], method)(value)
+    return result
+
+
 def look(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
     """A number that Python reads, and a value that comes of it."""
     x = pick(rng, arrays).reshape(-1)[0]
@@ -169,7 +213,22 @@ def look(rng: np.random.Generator, arrays: list[xarr.Array]) -> xarr.Array:
 
 
 STEPS: tuple[Callable[..., Any], ...] = (
-    *(binary, binary, unary, reduction, move, read, read, write, write, write, change, look),
+    *(
+        binary,
+        binary,
+        unary,
+        reduction,
+        move,
+        read,
+        read,
+        write,
+        write,
+        write,
+        change,
+        look,
+        accumulate,
+        accumulate,
+    ),
 )
 
 
@@ -203,6 +262,89 @@ def test_what_is_computed_at_once_and_what_is_recorded() -> None:
     assert not (large[1:] + x[0, 0]).is_evaluated
     assert large[7].is_evaluated and large[:5].is_evaluated
     assert not large[::2].is_evaluated, "a view would keep the memory"
+
+
+def test_indices_with_arrays_are_computed_at_once() -> None:
+    x = xarr.asarray(np.arange(12.0).reshape(3, 4))
+    rows, mask = xarr.asarray([0, 2, 0]), xarr.asarray([True, False, True])
+    at = x.at[rows, 1]
+    for result in (
+        x[rows],
+        x[[2, 0], 1:],
+        x[mask],
+        x[:, [1]],
+        x[xarr.asarray(1)],
+        at.set(1.0),
+        at.add(x[0, :3]),
+    ):
+        assert result.is_evaluated
+    np.testing.assert_array_equal(at.add(1.0)[:, 1], [3, 5, 10])
+    x[[0, 1]] = x[[1, 0]]
+    x[mask, 0] = -1
+    x[1:] += xarr.ones(4)
+    xarr.subtract.at(x, (rows, 3), 1.0)
+    assert x.is_evaluated
+    np.testing.assert_array_equal(x, [[-1, 5, 6, 5], [1, 2, 3, 4], [0, 10, 11, 11]])
+    large = xarr.asarray(np.zeros(2**16))
+    assert large[rows].is_evaluated and not large[xarr.arange(2**16)].is_evaluated
+    with pytest.raises(IndexError, match="index 3 is out of bounds for axis 0 with size 3"):
+        x[[0, 3]]
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("mode", ["numpy", "explicit"])
+def test_index_arrays_and_values_that_stretch_are_refused_as_before(mode: Any) -> None:
+    x, columns = xarr.asarray(np.zeros((3, 4))), xarr.asarray([[0], [1]])
+
+    def outcome() -> list[str]:
+        steps = (lambda: x[columns, xarr.asarray([0, 1])], lambda: x.at[1:].set(xarr.asarray([1.0, 2, 3, 4])))
+        seen = []
+        for step in steps:
+            try:
+                seen.append(bits(step()))
+            except XarrError as error:
+                seen.append(f"{type(error).__name__}: {error}")
+        return seen
+
+    with xarr.config(broadcasting=mode):
+        at_once = outcome()
+        with xarr.config(small_arrays="lazy"):
+            assert outcome() == at_once
+
+
+def test_what_is_made_of_constants_alone_is_written_to_in_memory() -> None:
+    x = xarr.zeros(4)
+    x[0] = 1.0
+    assert x.is_evaluated and x[0].is_evaluated
+    for _ in range(100):
+        x[1] = 2 * x[0]
+        x[0] = x[1] / 2
+    assert x.is_evaluated
+
+
+def test_a_long_chain_of_constants_ends_in_a_value() -> None:
+    x, y = xarr.zeros(3), xarr.asarray([1.0, 2.0, 3.0])
+    for _ in range(30):
+        x = xarr.sin(x) + 1
+        assert (x * y).is_evaluated
+
+
+def test_all_results_of_an_op_are_computed_at_once() -> None:
+    x = xarr.asarray([[3.0, 1.0, 2.0], [0.0, 5.0, 5.0]])
+    keys, order = xarr.lax.sort((x, xarr.lax.broadcasted_iota(np.int64, (2, 3), 1)), num_keys=1)
+    for result in (
+        x.argmax(axis=1),
+        keys,
+        order,
+        xarr.fft.fft(x),
+        xarr.lax.optimization_barrier(x),
+        x.argsort(),
+    ):
+        assert result.is_evaluated
+    np.testing.assert_array_equal(order, [[1, 2, 0], [0, 1, 2]])
+    barred, same = xarr.lax.optimization_barrier((x, x[0]))
+    x[0, 0] = 7.0
+    assert barred[0, 0] == 3 and same[0] == 3
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from xarr.calls.operands import as_array, is_weak
 from xarr.errors import ArgumentError, BroadcastError, pluralize
 from xarr.indexing.advanced import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.assigned_values import fit_value
-from xarr.indexing.at_once import read_at_once, write_at_once
+from xarr.indexing.at_once import read_at_once, updated_at_once, write_at_once
 from xarr.indexing.basic import BasicIndex, write_region
 from xarr.indexing.bounds import Mode
 from xarr.indexing.index_plan import IndexPlan, ShapePart, layout_of
@@ -100,6 +100,15 @@ def update(
     not of a list, nor where a single element is written).  Raises as `read`, and for a value of another shape or
     kind.
     """
+    if mode is Mode.ERROR:
+        updated = updated_at_once(array, index, value, combine)
+        if updated is not None:
+            return updated
+    return _record_update(array, index, value, combine, mode)
+
+
+def _record_update(array: Array, index: Any, value: ArrayLike, combine: Combine | None, mode: Mode) -> Array:
+    """`update` as nodes of the graph."""
     shape = _sizes(array, "x[…] = v", _WRITES)
     region = BasicIndex.lookup(index, shape) if mode is Mode.ERROR else None
     target = region or _parse(shape, index, mode)
@@ -121,7 +130,7 @@ def update(
 def write(array: Array, index: Any, value: ArrayLike) -> None:
     """array[index] = value.  Raises as `update`."""
     if not write_at_once(array, index, value):
-        array._show(update(array, index, value), ("set", index, value))
+        array._show(_record_update(array, index, value, None, Mode.ERROR), ("set", index, value))
 
 
 def _refuse_dimensions(region: BasicIndex, index: Any, value: Any) -> None:

@@ -13,10 +13,13 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.base import python_build
+from xarr.base.configuration import current as config
 from xarr.base.typing import Array
 from xarr.calls.operands import observers
+from xarr.calls.ufuncs import is_ufunc
 from xarr.errors import XarrError
 from xarr.indexing.assigned_values import convert_value
+from xarr.indexing.host_index import array_items, basic_items, most_elements
 from xarr.ir.device import Device
 from xarr.ir.graph import Data, Node, data_of
 from xarr.ir.source import caller
@@ -24,7 +27,7 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import gives_way, scalar_constant
 from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
-from xarr.runtime.small_ops import SmallOps, pending_value, small_ops
+from xarr.runtime.small_ops import MOST_BYTES, SmallOps, pending_value, small_ops
 from xarr.runtime.trace_stack import recording
 from xarr.runtime.view_tracking import INDEX, mark
 
@@ -32,12 +35,18 @@ HostArray = np.ndarray[Any, Any]
 
 #: Bytes of a contiguous part up to which it is copied, which takes less time than to copy the array at the next write.
 _MAX_COPIED: Final = 2**10
+#: Bytes of any other part of a large array up to which it is copied, so that it does not keep the array alive.
+_MAX_STRIDED: Final = 2**14
 _IS_FREE_THREADED: Final = python_build.is_free_threaded()
 _FLOAT64: Final = np.dtype(np.float64)
-_ENDS: Final = frozenset({int, type(None)})
 _NUMBERS: Final = frozenset({bool, int, float, complex})
 #: Errors of NumPy for an index, each of which the functions that record explain.
 _REFUSALS: Final = (IndexError, OverflowError, ValueError)
+#: What `x.at[…]` combines by, as NumPy does it for one element after the other, and of which element types.
+_ACCUMULATIONS: Final = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
+_ACCUMULATED: Final = frozenset(
+    map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))
+)
 
 
 def element(array: Handle) -> Any:
@@ -57,13 +66,18 @@ def read_at_once(array: Array, index: Any) -> Array | None:
     """array[index] of an array with a value, a part where NumPy makes a view; None if it is to be recorded."""
     node = array._node
     buffer, device = node.value, node.device
-    if type(buffer) is not np.ndarray or small_ops() is None:
+    if type(buffer) is not np.ndarray:
+        return None
+    table = small_ops()
+    if table is None:
         return None
     assert device is not None
     backend = device.backend
-    items = _items(index, buffer.ndim)
-    if items is None or not backend.computes_small_ops:
+    if not backend.computes_small_ops:
         return None
+    items = basic_items(index, buffer.ndim)
+    if items is None:
+        return _read_arrays(table, node, buffer, index)
     try:
         value = buffer[items]
     except _REFUSALS:
@@ -74,10 +88,13 @@ def read_at_once(array: Array, index: Any) -> Array | None:
         type_ = TensorType((), buffer.dtype)
         return wrap_leaf(data_of(type_), type_, value, device, False, caller())
     most, nbytes = backend.target.max_eager_bytes, value.nbytes
-    is_contiguous = value.flags.c_contiguous
-    if nbytes > most or (buffer.nbytes > most and not is_contiguous):
+    if nbytes > most:
         return None
-    is_copy = is_contiguous and (nbytes <= _MAX_COPIED or buffer.nbytes > most)
+    # What would keep a much larger array alive is a copy, as among the results of programs.
+    is_contiguous, is_large = value.flags.c_contiguous, buffer.nbytes > most
+    if is_large and nbytes > _MAX_STRIDED and not is_contiguous:
+        return None
+    is_copy = is_large or (nbytes <= _MAX_COPIED and is_contiguous)
     if is_copy:
         value = value.copy()
         value.flags.writeable = False
@@ -90,36 +107,29 @@ def read_at_once(array: Array, index: Any) -> Array | None:
     return mark(array, part, INDEX, index)
 
 
-def _items(index: Any, rank: int) -> Any:
-    """An index that NumPy reads as xarr does, of ints, slices, `...` and None, or that means one element; else None."""
-    if type(index) is int:
-        return index
-    if type(index) is not tuple:
-        return index if _is_basic(index) else _number(index) if rank == 1 else None
-    for item in index:
-        if type(item) is not int and not _is_basic(item):
-            break
-    else:
-        return index
-    numbers = tuple([_number(item) for item in index]) if len(index) == rank else (None,)
-    return None if None in numbers else numbers
-
-
-def _is_basic(item: Any) -> bool:
-    if type(item) is slice:
-        return type(item.start) in _ENDS and type(item.stop) in _ENDS and type(item.step) in _ENDS
-    return type(item) is int or item is None or item is ...
-
-
-def _number(item: Any) -> int | None:
-    """An integer with a value that stands for an index of one dimension; None for anything else."""
-    if type(item) is int or isinstance(item, np.integer):
-        return int(item)
-    if isinstance(item, Handle):
-        value = item._node.value
-        if type(value) is np.ndarray and not value.ndim and value.dtype.kind in "iu":
-            return int(value)
-    return None
+def _read_arrays(table: SmallOps, node: Node, buffer: HostArray, index: Any) -> Array | None:
+    """A copy of what an index with arrays means, where NumPy copies too."""
+    device = node.device
+    assert device is not None
+    items = array_items(table, index, device)
+    if items is None:
+        return None
+    if most_elements(buffer.shape, items) * buffer.itemsize > device.backend.target.max_eager_bytes:
+        return None
+    node.handles += 1  # so that nobody writes over it meanwhile
+    try:
+        if node.value is not buffer:  # given just now to a call in another thread
+            return None
+        value = np.asarray(buffer[items])
+    except _REFUSALS:
+        return None
+    finally:
+        node.handles -= 1
+    if value.base is not None or not value.flags.c_contiguous:  # NumPy may keep the operand's order in memory
+        value = np.array(value, order="C")
+    value.flags.writeable = False
+    type_ = TensorType(value.shape, buffer.dtype)
+    return wrap_leaf(data_of(type_), type_, value, device, False, caller())
 
 
 def write_at_once(array: Array, index: Any, value: Any) -> bool:
@@ -127,46 +137,11 @@ def write_at_once(array: Array, index: Any, value: Any) -> bool:
 
     Raises as `convert_value`.
     """
-    table = small_ops()
-    if table is None or observers:
+    write = _write_of(array, index, value)
+    if write is None:
         return False
+    buffer, items, written, device = write
     node = array._node
-    buffer = _buffer(table, node)
-    if buffer is None:
-        return False
-    items = _items(index, buffer.ndim)
-    if items is None:
-        return False
-    try:
-        target = buffer[items]
-    except _REFUSALS:
-        return False
-    device = node.device or backends.default_device().uncommitted
-    kind = type(value)
-    if kind is float and buffer.dtype is _FLOAT64:
-        written = value
-    elif kind in _NUMBERS:
-        try:
-            if not gives_way(kind, buffer.dtype):
-                return False
-            written = scalar_constant(value, buffer.dtype).array
-        except XarrError:
-            return False
-    elif isinstance(value, Handle | np.generic) or kind is np.ndarray:
-        own_shape = value._node.shape if isinstance(value, Handle) else value.shape
-        if own_shape and own_shape != target.shape:
-            return False
-        new = convert_value(array, value)._node
-        own = new.device
-        if own is not None and own is not device:
-            if own.committed is not device.committed:
-                return False
-            device = own.committed
-        written = pending_value(table, new, device) if new.value is None else new.value
-        if type(written) is not np.ndarray:
-            return False
-    else:
-        return False
     is_part = getattr(array, "_part", None) is not None  # which becomes an array of its own, with a warning
     if not is_part and _write_in_place(node, buffer, items, written, device):
         return True
@@ -179,6 +154,82 @@ def write_at_once(array: Array, index: Any, value: Any) -> bool:
         shown = wrap_leaf(data_of(node.type), node.tensor_type, buffer, device, False, caller())
         array._show(shown, ("set", index, value))
     return True
+
+
+def updated_at_once(array: Array, index: Any, value: Any, combine: Any) -> Array | None:
+    """`array` with `value` at the index, or added, subtracted or multiplied there; None if that is to be recorded.
+
+    Raises as `convert_value`.
+    """
+    accumulate, type_ = None, array._node.tensor_type
+    if combine is not None:
+        accumulate = _ACCUMULATIONS.get(combine.__name__) if is_ufunc(combine) else None
+        if accumulate is None or type_.dtype not in _ACCUMULATED:
+            return None
+    write = None if type_.nbytes > MOST_BYTES else _write_of(array, index, value)
+    if write is None:
+        return None
+    buffer, items, written, device = write
+    buffer = np.array(buffer)
+    if accumulate is None:
+        buffer[items] = written
+    else:
+        with np.errstate(all="ignore"):
+            accumulate.at(buffer, items, written)
+    buffer.flags.writeable = False
+    return wrap_leaf(data_of(type_), type_, buffer, device, False, caller())
+
+
+def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Any, Device] | None:
+    """The buffer of an array, the index for NumPy, what to write there and the device; None to record the write."""
+    table = small_ops()
+    if table is None or observers:
+        return None
+    node = array._node
+    buffer = _buffer(table, node)
+    if buffer is None:
+        return None
+    device = node.device or backends.default_device().uncommitted
+    items = basic_items(index, buffer.ndim)
+    if items is None:
+        items = array_items(table, index, device)
+        if items is None:
+            return None
+    try:
+        shape = buffer[items].shape
+    except _REFUSALS:
+        return None
+    kind = type(value)
+    if kind is float and buffer.dtype is _FLOAT64:
+        return buffer, items, value, device
+    if kind in _NUMBERS:
+        try:
+            if not gives_way(kind, buffer.dtype):
+                return None
+            return buffer, items, scalar_constant(value, buffer.dtype).array, device
+        except XarrError:
+            return None
+    if not isinstance(value, Handle | np.generic) and kind is not np.ndarray:
+        return None
+    own_shape = value._node.shape if isinstance(value, Handle) else value.shape
+    if own_shape and own_shape != shape and not _stretches(own_shape, shape):
+        return None
+    is_alike = isinstance(value, Handle) and value._node.dtype is buffer.dtype and value._weak is None
+    new = value._node if is_alike else convert_value(array, value)._node
+    own = new.device
+    if own is not None and own is not device:
+        if own.committed is not device.committed:
+            return None
+        device = own.committed
+    written = pending_value(table, new, device) if new.value is None else new.value
+    return (buffer, items, written, device) if type(written) is np.ndarray else None
+
+
+def _stretches(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether a value may be broadcast to what is written, by NumPy's rule and without a word about it."""
+    if len(shape) > len(wanted) or config.broadcasting != "numpy":
+        return False
+    return all([own in (1, size) for own, size in zip(shape[::-1], wanted[::-1], strict=False)])
 
 
 def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, device: Device) -> bool:
@@ -206,8 +257,8 @@ def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, dev
 def _buffer(table: SmallOps, node: Node) -> HostArray | None:
     """The value of an array on a backend that computes small ops; None if it has none and is not made of constants."""
     device, value = node.device, node.value
-    if value is None and device is None:
-        device = backends.default_device()
+    if value is None:
+        device = device or backends.default_device()
         value = pending_value(table, node, device)
     if type(value) is not np.ndarray or device is None or not device.backend.computes_small_ops:
         return None

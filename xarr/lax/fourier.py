@@ -16,6 +16,7 @@ from xarr.ir.graph import Node
 from xarr.ir.ops.fourier import FFT_TYPES
 from xarr.lax.core import ArrayLike, integers, operands, text
 from xarr.runtime.handles import wrap
+from xarr.runtime.small_ops import apply_op
 
 
 class FftType(Enum):
@@ -48,4 +49,4 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
         node = Node(ops.Convert(np.dtype(np.float64)), (node,))
     if kind != "RFFT" and node.dtype not in COMPLEX and node.dtype.itemsize >= 4:
         node = Node(ops.Convert(complex_of(node.dtype)), (node,))
-    return wrap(Node(ops.Fft(kind, lengths), (node,)))
+    return apply_op(ops.Fft(kind, lengths), (node,))

@@ -12,7 +12,6 @@ from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, INTEGER
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
-from xarr.ir.graph import Node
 from xarr.ir.ops.systems import permutation
 from xarr.lax.contraction import dot_general
 from xarr.lax.core import ArrayLike, flag, integer, operands
@@ -31,6 +30,7 @@ from xarr.lax.lapack import (
 )
 from xarr.lax.movement import expand_dims, pad, slice, squeeze, transpose
 from xarr.runtime.handles import wrap
+from xarr.runtime.small_ops import apply_op
 
 
 @names_errors
@@ -49,7 +49,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     array = wrap(node)
     if symmetrize_input:
         array = div(add(array, _adjoint(array)), 2)
-    return _lower_triangle(wrap(Node(op, (array._node,))))
+    return _lower_triangle(apply_op(op, (array._node,)))
 
 
 def _lower_triangle(array: Array) -> Array:
@@ -72,7 +72,7 @@ def cholesky_of_triangle(x: ArrayLike, lower: bool = True) -> Array:
     lower: read the lower triangle and give L; else read the upper one and give L*.
     """
     (node,) = operands("cholesky", x)
-    return wrap(Node(ops.Cholesky(flag("cholesky", "lower", lower)), (node,)))
+    return apply_op(ops.Cholesky(flag("cholesky", "lower", lower)), (node,))
 
 
 @names_errors
@@ -122,7 +122,7 @@ def triangular_solve(
     elif conjugate_a and left.dtype in COMPLEX:
         left = conj(wrap(left))._node
     op = ops.TriangularSolve(left_side, lower, unit_diagonal, kind)
-    return wrap(Node(op, (left, right)))
+    return apply_op(op, (left, right))
 
 
 def _of_vectors(a: Array, b: Array, *, left_side: bool, **flags: bool) -> Array:

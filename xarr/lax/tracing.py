@@ -27,6 +27,7 @@ from xarr.lax.core import BINARY, gives_way, host_node, operands
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.effects import add_effect, last_effect
 from xarr.runtime.handles import Handle, wrap
+from xarr.runtime.small_ops import compute_results
 from xarr.runtime.trace_to_graph import trace
 from xarr.tree import LEAF, Structure
 
@@ -243,6 +244,9 @@ def _close(computation: Computation, captured: tuple[Node, ...], has_effects: bo
 
 def results_of(op: Op, nodes: Sequence[Node], count: int, device: Device | None = None) -> list[Array]:
     """The first `count` results of `op` over `nodes`, on `device` where these do not decide it."""
+    at_once = None if device is not None else compute_results(op, tuple(nodes), count)
+    if at_once is not None:
+        return at_once
     node = Node(op, tuple(nodes), device=device)
     if isinstance(node.type, TensorType):
         return [wrap(node)][:count]

@@ -3,7 +3,8 @@
 The rule: an op is computed at once if
 
 * one of its operands has a value, and each of the others too or by a short chain of such ops, all on one device, whose
-  backend has a function for it (`AbstractBackend.eager_function`); NumPy's backend has, others record,
+  backend has a function for it (`AbstractBackend.eager_function`); NumPy's backend has, others record.  Where none has
+  one, the op ends a long chain of constants, which what follows would not look through,
 * it is of a kind in `_OPS`, which never fails, has no effects, and takes about as long as its arrays are large, and
   neither an operand nor the result is larger than `Target.max_eager_bytes`; a power if all its operands have values,
   since NumPy squares where it sees that all exponents are one 2, which it does not of what was computed before,
@@ -11,8 +12,8 @@ The rule: an op is computed at once if
   `config.debug_overflow`), `config.fusion` is not "compiled", and `config.small_arrays` is "eager".
 
 The result is what evaluation would give later, bit for bit as long as no group of ops would have been compiled, and a
-leaf with the line that made it.  Ops on larger arrays stay recorded and are fused; so do ops on constants alone, which
-functions that are recorded later compute inside.
+leaf with the line that made it; of an op with several results all are.  Ops on larger arrays stay recorded and are
+fused; so do ops on constants alone, in short chains, which functions that are recorded later compute inside.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ from xarr.runtime.trace_stack import recording
 #: Ops of one operand to apply one after the other, each with the type that it gives.
 Steps: TypeAlias = tuple[tuple[Op, TensorType], ...]
 
+#: Stands in keys for functions of ops that may have several results.
+_SEVERAL: Final = "several"
 #: The kinds of ops that are computed at once.
 _OPS: Final = (
     *(Elementwise, ops.Select, ops.Clamp, ops.Convert, ops.BitcastConvert, ops.ReducePrecision),
@@ -55,7 +58,8 @@ _OPS: Final = (
         ops.Transpose,
     ),
     *(ops.DynamicSlice, ops.DynamicUpdateSlice, ops.Gather, ops.Scatter),
-    *(ops.DotGeneral, ops.Reduce, ops.ReduceWindow, ops.Sort),
+    *(ops.DotGeneral, ops.Reduce, ops.ReduceWindow, ops.Sort, ops.OptimizationBarrier),
+    *(ops.Fft, ops.Cholesky, ops.TriangularSolve, ops.RngBitGenerator),
 )
 #: Bytes of a result that is too large on every backend: those of a target are no more.
 MOST_BYTES: Final = Target.max_eager_bytes
@@ -71,11 +75,14 @@ _MIN_SHARED_ELEMENTS: Final = 500
 
 
 class SmallOp:
-    """An op on operands of some types: its function, the type of its result, and whether that may be a view."""
+    """An op on operands of some types: its function, the type of its result, and whether that may be a view.
+
+    Of an op with several results the type is that of their tuple.
+    """
 
     __slots__ = ("call", "is_shared", "is_view", "op", "type")
 
-    def __init__(self, call: Callable[..., Any], type: TensorType, is_view: bool, is_shared: bool) -> None:
+    def __init__(self, call: Callable[..., Any], type: Any, is_view: bool, is_shared: bool) -> None:
         self.call, self.type, self.is_view, self.is_shared = call, type, is_view, is_shared
         self.op = data_of(type)
 
@@ -137,25 +144,15 @@ def compute(
     op, the steps and the types of the operands in keys.
     """
     device: Device | None = None
+    values: list[Any] = []
     for node in operands:
-        own = node.device
-        if own is not device and own is not None:
-            if device is not None and own.committed is not device.committed:
-                return None
-            device = own if device is None else own.committed
-    if device is None:
-        return None
-    values, has_value = [], False
-    for node in operands:
-        value = node.value
-        if value is not None:
-            has_value = True
-        elif type(op) is ops.Power or (value := pending_value(table, node, device)) is None:
-            return None
-        elif node.value is not None:
-            has_value = True
+        value, own = node.value, node.device
+        if value is None or own is None or (own is not device and device is not None):
+            device, values = _values_of(table, op, operands)
+            break
+        device = own
         values.append(value)
-    if not has_value:
+    if device is None:
         return None
     committed = device.committed
     key = (steps_key, committed) if steps else (op, committed, *[node.type for node in operands])
@@ -172,6 +169,59 @@ def compute(
             if type(node.op) is Donated:  # to a call in another thread just now, which may write to it
                 return None
     return wrap_leaf(small.op, small.type, value, device, small.is_view, location or caller())
+
+
+def compute_results(op: Op, operands: tuple[Node, ...], count: int) -> list[Array] | None:
+    """Arrays with the first `count` results of an op that may have several; None if it is to be recorded."""
+    table = small_ops()
+    if table is None or not isinstance(op, _OPS):
+        return None
+    device, values = _values_of(table, op, operands)
+    if device is None:
+        return None
+    types = tuple([node.type for node in operands])
+    key = (_SEVERAL, op, device.committed, *types)
+    try:
+        small = table[key]
+    except KeyError:
+        small = _keep(table, key, op, types, device, several=True)
+    if small is None:
+        return None
+    value = _call_as_reader(small, operands, values)
+    if small.is_view:
+        for node in operands:
+            node.exposed = True
+            if type(node.op) is Donated:  # to a call in another thread just now, which may write to it
+                return None
+    location = caller()
+    if isinstance(small.type, TensorType):
+        return [wrap_leaf(small.op, small.type, value, device, small.is_view, location)]
+    rows = list(zip(small.type.elements, value, strict=True))[:count]
+    return [wrap_leaf(data_of(type), type, each, device, small.is_view, location) for type, each in rows]
+
+
+def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Device | None, list[Any]]:
+    """The values of the operands and the device that has them; no device if `op` is to be recorded."""
+    device: Device | None = None
+    values: list[Any] = []
+    for node in operands:
+        own = node.device
+        if own is not device and own is not None:
+            if device is not None and own.committed is not device.committed:
+                return None, values
+            device = own if device is None else own.committed
+    if device is None:
+        return None, values
+    has_value = False
+    for node in operands:
+        value = node.value
+        # A long chain of constants ends in a value: what follows would not look through it.
+        is_long = node.depth >= _DEEPEST
+        if value is None and (type(op) is ops.Power or (value := pending_value(table, node, device)) is None):
+            return None, values
+        has_value = has_value or is_long or node.value is not None
+        values.append(value)
+    return (device if has_value else None), values
 
 
 def compute_beside_number(
@@ -269,16 +319,22 @@ def _keep(
     types: tuple[Type, ...],
     device: Device,
     steps: tuple[Steps, ...] = (),
+    several: bool = False,
 ) -> SmallOp | None:
-    small = _small_op(op, types, device, steps)
+    small = _small_op(op, types, device, steps, several)
     if len(table) >= _FUNCTIONS_KEPT:
         table.clear()
     table[key] = small
     return small
 
 
-def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Steps, ...]) -> SmallOp | None:
-    """The function of an op on operands of these types; None if it is none that is computed at once."""
+def _small_op(
+    op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Steps, ...], several: bool
+) -> SmallOp | None:
+    """The function of an op on operands of these types; None if it is none that is computed at once.
+
+    several: whether the op may have several results.
+    """
     backend = device.backend
     if not is_small_op(op) or not backend.computes_small_ops:
         return None
@@ -291,13 +347,20 @@ def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Step
         result = infer_type(op, [node.type for node in operands])
     except XarrError:
         return None  # which the node says again, with the user's line
-    tensors = [type for type in (*types, result) if isinstance(type, TensorType) and not type.dynamic]
+    node = Node(op, tuple(operands), result, ())
+    nodes = [node]
+    if not isinstance(result, TensorType):
+        if not several:
+            return None
+        nodes = [Node(ops.GetTupleElement(index), (node,), None, ()) for index in range(len(result.elements))]
+    everything = (*types, *[node.type for node in nodes])
+    tensors = [type for type in everything if isinstance(type, TensorType) and not type.dynamic]
     nbytes = max([type.nbytes for type in tensors], default=0)
-    if len(tensors) <= len(types) or nbytes > min(backend.target.max_eager_bytes, MOST_BYTES):
+    if len(tensors) < len(everything) or nbytes > min(backend.target.max_eager_bytes, MOST_BYTES):
         return None
     if len(tensors[-1].shape) > _MOST_DIMENSIONS:
         return None
-    graph = Graph(parameters, [Node(op, tuple(operands), result, ())])
+    graph = Graph(parameters, nodes)
     is_converted = any([isinstance(step, ops.Convert) for own in steps for step, _ in own])
     function = backend.eager_function(
         op, None if is_converted else types, lambda: make_program(graph, backend).program
@@ -305,4 +368,4 @@ def _small_op(op: Op, types: tuple[Type, ...], device: Device, steps: tuple[Step
     if function is None:
         return None
     is_shared = nbytes >= _MIN_SHARED_BYTES or max([type.size for type in tensors]) >= _MIN_SHARED_ELEMENTS
-    return SmallOp(function.call, tensors[-1], function.is_view, is_shared)
+    return SmallOp(function.call, result, function.is_view, is_shared)
