@@ -6,7 +6,6 @@ Fresh pages of memory cost as much as the arithmetic that fills them, so large b
 from __future__ import annotations
 
 from collections import deque
-from contextlib import suppress
 from math import prod
 from typing import Any, Final
 
@@ -98,10 +97,13 @@ pool: Final = Pool()
 def claim(array: Array) -> bool:
     """Make an array writeable whose memory was made here.  Who else sees that memory is the caller's to judge."""
     view = array
-    while type(view.base) is np.ndarray:
-        view = view.base
-    if view.flags.owndata or isinstance(view.base, _Lease):
-        with suppress(ValueError):  # what it is a view of is read-only
+    base = view.base
+    while type(base) is np.ndarray:
+        view, base = base, base.base
+    if (base is None and view.flags.owndata) or isinstance(base, _Lease):
+        try:
             array.flags.writeable = True
-            return True
+        except ValueError:  # what it is a view of is read-only
+            return False
+        return True
     return False

@@ -19,6 +19,7 @@ from xarr.arrays.operators import (
     compute,
     equality,
     in_place,
+    in_type_of,
     is_operand,
     operator,
     raise_to_power,
@@ -33,12 +34,12 @@ from xarr.calls.arguments import as_device, backend_of, check_casting, check_ord
 from xarr.calls.operands import observe_product, observers
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
-from xarr.indexing.at_once import element
+from xarr.indexing.at_once import element, read_at_once, write_at_once
 from xarr.indexing.element_loops import count, count_element
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
 from xarr.ir.types import TensorType
-from xarr.lax.core import ArrayLike, apply
+from xarr.lax.core import ArrayLike, apply, convert_step
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
 from xarr.numpy_api.linear_algebra import products as linear_algebra
@@ -49,6 +50,7 @@ from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import live_leaf
+from xarr.runtime.small_ops import apply_op
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -363,24 +365,33 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
             check_casting("astype", casting, [self.dtype], wanted)
         if wanted == self.dtype:
             return self.copy() if copy else self
-        return apply(Convert(wanted), self)
+        if self._weak is not None:
+            return apply(Convert(wanted), self)
+        op, type = convert_step(self._node.tensor_type, wanted)
+        return apply_op(op, (self._node,), type)
 
     # --- indexing ----------------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Array:
-        if type(index) is not slice:  # which means many elements, and is asked for often
-            count_element(self, index, sys._getframe(1))
+        frame = sys._getframe(1)
         try:
-            return indexing.read_part(self, index)
+            part = read_at_once(self, index, frame)
+            if part is None:
+                if type(index) is not slice:  # which means many elements, and is asked for often
+                    count_element(self, index, frame)
+                part = indexing.read_part(self, index)
+            return part
         except XarrError as error:
             shorten(error, "")
             raise
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
-        if type(index) is not slice:  # which means many elements, and is asked for often
-            count_element(self, index, sys._getframe(1))
+        frame = sys._getframe(1)
         try:
-            indexing.write(self, index, value)
+            if not write_at_once(self, index, value, frame):
+                if type(index) is not slice:  # which means many elements, and is asked for often
+                    count_element(self, index, frame)
+                indexing.write(self, index, value)
         except XarrError as error:
             shorten(error, "")
             raise
@@ -396,19 +407,8 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
 
     def _become(self, result: Array, write: view_tracking.Write, symbol: str) -> Array:
         """In-place arithmetic by the operator `symbol`: keep shape and element type, as NumPy does."""
-        if result.shape != self.shape:
-            raise ShapeError(
-                f"an in-place operation cannot change shape {self.shape} to {result.shape}; "
-                f"write x = x {symbol} y instead"
-            )
-        if result.dtype != self.dtype:
-            loses_imaginary = result.dtype in COMPLEX and self.dtype not in COMPLEX
-            if loses_imaginary or not np.can_cast(result.dtype, self.dtype, "same_kind"):
-                raise DTypeError(
-                    f"an in-place operation cannot convert {self.dtype} to {result.dtype}; "
-                    f"write x = x {symbol} y instead"
-                )
-            result = result.astype(self.dtype)
+        if result._node.type is not self._node.type:
+            result = in_type_of(self, result, symbol)
         if getattr(self, "_part", None) is not None and view_tracking.is_put_back(self):
             self._rebind(result)
         else:

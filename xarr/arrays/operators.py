@@ -9,8 +9,8 @@ import numpy as np
 
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.dtypes import INTEGER, PREDICATE
-from xarr.errors import XarrError
+from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
+from xarr.errors import DTypeError, ShapeError, XarrError
 from xarr.lax.core import ArrayLike
 from xarr.lax.creation import full_like
 from xarr.numpy_api.mathematics import elementwise
@@ -141,6 +141,27 @@ def in_place(symbol: str, function: Function) -> Method:
 
     summary = f"self {symbol}= other, which makes self show the result of `xarr.{function.__name__}`."
     return _name_method(method, f"__i{_NAMES[symbol]}__", summary)
+
+
+def in_type_of(array: Array, result: Array, symbol: str) -> Array:
+    """The result of `array symbol= other` in the element type of `array`, which NumPy's casting must allow.
+
+    Raises ShapeError for a result of another shape, DTypeError for one that does not fit.
+    """
+    if result.shape != array.shape:
+        raise ShapeError(
+            f"an in-place operation cannot change shape {array.shape} to {result.shape}; "
+            f"write x = x {symbol} y instead"
+        )
+    if result.dtype == array.dtype:
+        return result
+    loses_imaginary = result.dtype in COMPLEX and array.dtype not in COMPLEX
+    if loses_imaginary or not np.can_cast(result.dtype, array.dtype, "same_kind"):
+        raise DTypeError(
+            f"an in-place operation cannot convert {array.dtype} to {result.dtype}; "
+            f"write x = x {symbol} y instead"
+        )
+    return result.astype(array.dtype)
 
 
 def equality(symbol: str, function: Function, outcome: bool) -> Method:

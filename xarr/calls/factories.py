@@ -277,7 +277,7 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
             source = caller()
             table = None if plan.type.nbytes > MOST_BYTES else small_ops()
             if table is not None:
-                array = compute(table, op, (node,), source, plan.steps if plan.steps[0] else (), plan)
+                array = compute(table, op, (node,), source, plan.steps, plan)
                 if array is not None:
                     return array
             if plan.settings is not None:
@@ -316,11 +316,12 @@ def binary(
                 plan, (first, second) = plans.prepare(x1, x2)
             source = caller()
             table = None if observers or plan.type.nbytes > MOST_BYTES else small_ops()
-            left, right = plan.steps
             if table is not None and (first is None or second is None) and first is not second:
                 node, number = (second, x1) if first is None else (first, x2)
-                constant, steps = scalar_constant(number, plan.dtype), plan.steps
-                array = compute_beside_number(table, op, node, constant, first is None, source, steps, plan)
+                constant = scalar_constant(number, plan.dtype)
+                array = compute_beside_number(
+                    table, op, node, constant, first is None, source, plan.steps, plan
+                )
                 if array is not None:
                     return array
             if first is None:
@@ -328,9 +329,10 @@ def binary(
             if second is None:
                 second = scalar_node(x2, plan.dtype)
             if table is not None:
-                array = compute(table, op, (first, second), source, plan.steps if left or right else (), plan)
+                array = compute(table, op, (first, second), source, plan.steps, plan)
                 if array is not None:
                     return array
+            left, right = plan.steps
             if left:
                 first = follow(left, first, source)
             if right:

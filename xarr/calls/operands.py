@@ -225,6 +225,11 @@ def align(name: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[DType, .
     return alignment
 
 
+def broadcasts_silently() -> bool:
+    """Whether shapes that differ are broadcast by NumPy's rule, and nobody is told."""
+    return not observers and config.broadcasting == "numpy"
+
+
 def observe(name: str, alignment: Alignment, dtypes: tuple[DType, ...], nodes: tuple[Node, ...] = ()) -> None:
     """Tell the observers of a broadcast, if it is one that NumPy's rule made."""
     if observers and alignment.is_implicit:

@@ -17,7 +17,7 @@ from xarr.calls.operands import as_array, is_weak
 from xarr.errors import ArgumentError, BroadcastError, pluralize
 from xarr.indexing.advanced import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.assigned_values import fit_value
-from xarr.indexing.at_once import read_at_once, updated_at_once, write_at_once
+from xarr.indexing.at_once import updated_at_once
 from xarr.indexing.basic import BasicIndex, write_region
 from xarr.indexing.bounds import Mode
 from xarr.indexing.index_plan import IndexPlan, ShapePart, layout_of
@@ -60,10 +60,10 @@ def read(array: Array, index: Any, mode: Mode = Mode.ERROR, fill_value: ArrayLik
 
 
 def read_part(array: Array, index: Any) -> Array:
-    """array[index], a part of `array` where NumPy would make a view (`xarr.runtime.view_tracking`).  See `read`."""
-    at_once = read_at_once(array, index)
-    if at_once is not None:
-        return at_once
+    """array[index], where `read_at_once` does not read it, as `read` does.
+
+    It is a part of `array` where NumPy would make a view (`xarr.runtime.view_tracking`).
+    """
     shape = _sizes(array)
     region = BasicIndex.lookup(index, shape)
     if region is not None:
@@ -128,9 +128,8 @@ def _record_update(array: Array, index: Any, value: ArrayLike, combine: Combine 
 
 
 def write(array: Array, index: Any, value: ArrayLike) -> None:
-    """array[index] = value.  Raises as `update`."""
-    if not write_at_once(array, index, value):
-        array._show(_record_update(array, index, value, None, Mode.ERROR), ("set", index, value))
+    """array[index] = value, where `write_at_once` does not do it.  Raises as `update`."""
+    array._show(_record_update(array, index, value, None, Mode.ERROR), ("set", index, value))
 
 
 def _refuse_dimensions(region: BasicIndex, index: Any, value: Any) -> None:

@@ -7,23 +7,24 @@ say what is wrong.
 
 from __future__ import annotations
 
+from types import CodeType, FrameType
 from typing import Any, Final
 
 import numpy as np
 
 from xarr import backend as backends
 from xarr.base import python_build
-from xarr.base.configuration import current as config
 from xarr.base.typing import Array
-from xarr.calls.operands import observers
+from xarr.calls.operands import broadcasts_silently, observers
 from xarr.calls.ufuncs import is_ufunc
 from xarr.errors import XarrError
 from xarr.indexing.assigned_values import convert_value
+from xarr.indexing.element_loops import count
 from xarr.indexing.host_index import array_items, basic_items, most_elements
 from xarr.ir.device import Device
-from xarr.ir.graph import Data, Node, data_of
-from xarr.ir.source import caller
-from xarr.ir.types import TensorType
+from xarr.ir.graph import Data, Node, data_of, part_of
+from xarr.ir.source import caller, location_of
+from xarr.ir.types import Ints
 from xarr.lax.core import gives_way, scalar_constant
 from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
@@ -62,8 +63,11 @@ def element(array: Handle) -> Any:
     return value.item() if device.backend.computes_small_ops else None
 
 
-def read_at_once(array: Array, index: Any) -> Array | None:
-    """array[index] of an array with a value, a part where NumPy makes a view; None if it is to be recorded."""
+def read_at_once(array: Array, index: Any, frame: FrameType) -> Array | None:
+    """array[index] of an array with a value, a part where NumPy makes a view; None if it is to be recorded.
+
+    frame: that of who reads, whose line is counted if it reads a single element.
+    """
     node = array._node
     buffer, device = node.value, node.device
     if type(buffer) is not np.ndarray:
@@ -77,7 +81,7 @@ def read_at_once(array: Array, index: Any) -> Array | None:
         return None
     items = basic_items(index, buffer.ndim)
     if items is None:
-        return _read_arrays(table, node, buffer, index)
+        return _read_arrays(table, node, buffer, index, frame)
     try:
         value = buffer[items]
     except _REFUSALS:
@@ -85,8 +89,10 @@ def read_at_once(array: Array, index: Any) -> Array | None:
     if type(value) is not np.ndarray:
         value = np.asarray(value)
         value.flags.writeable = False
-        type_ = TensorType((), buffer.dtype)
-        return wrap_leaf(data_of(type_), type_, value, device, False, caller())
+        if buffer.ndim:
+            count(frame, 1)
+        type_, op = part_of(node.type, ())
+        return wrap_leaf(op, type_, value, device, False, location_of(frame))
     most, nbytes = backend.target.max_eager_bytes, value.nbytes
     if nbytes > most:
         return None
@@ -102,12 +108,14 @@ def read_at_once(array: Array, index: Any) -> Array | None:
         node.exposed = True
         if node.value is not buffer:  # given just now to a call in another thread, which may write to it
             return None
-    type_ = TensorType(value.shape, buffer.dtype)
-    part = wrap_leaf(data_of(type_), type_, value, device, not is_copy, caller())
+    type_, op = part_of(node.type, value.shape)
+    part = wrap_leaf(op, type_, value, device, not is_copy, location_of(frame))
     return mark(array, part, INDEX, index)
 
 
-def _read_arrays(table: SmallOps, node: Node, buffer: HostArray, index: Any) -> Array | None:
+def _read_arrays(
+    table: SmallOps, node: Node, buffer: HostArray, index: Any, frame: FrameType
+) -> Array | None:
     """A copy of what an index with arrays means, where NumPy copies too."""
     device = node.device
     assert device is not None
@@ -128,30 +136,32 @@ def _read_arrays(table: SmallOps, node: Node, buffer: HostArray, index: Any) -> 
     if value.base is not None or not value.flags.c_contiguous:  # NumPy may keep the operand's order in memory
         value = np.array(value, order="C")
     value.flags.writeable = False
-    type_ = TensorType(value.shape, buffer.dtype)
-    return wrap_leaf(data_of(type_), type_, value, device, False, caller())
+    type_, op = part_of(node.type, value.shape)
+    return wrap_leaf(op, type_, value, device, False, location_of(frame))
 
 
-def write_at_once(array: Array, index: Any, value: Any) -> bool:
+def write_at_once(array: Array, index: Any, value: Any, frame: FrameType) -> bool:
     """Do array[index] = value in memory, in place where nothing else sees it; False if the write is to be recorded.
 
-    Raises as `convert_value`.
+    frame: that of who writes, whose line is counted if it writes a single element.  Raises as `convert_value`.
     """
     write = _write_of(array, index, value)
     if write is None:
         return False
-    buffer, items, written, device = write
-    node = array._node
+    buffer, items, shape, written, device = write
+    node, location = array._node, location_of(frame)
+    if not shape and buffer.ndim:
+        count(frame, 1)
     is_part = getattr(array, "_part", None) is not None  # which becomes an array of its own, with a warning
-    if not is_part and _write_in_place(node, buffer, items, written, device):
+    if not is_part and _write_in_place(node, buffer, items, written, device, location):
         return True
     buffer = np.array(buffer)
     buffer[items] = written
     buffer.flags.writeable = False
     if not is_part:
-        show_leaf(array, buffer, device, caller())
+        show_leaf(array, buffer, device, location)
     else:
-        shown = wrap_leaf(data_of(node.type), node.tensor_type, buffer, device, False, caller())
+        shown = wrap_leaf(data_of(node.type), node.tensor_type, buffer, device, False, location)
         array._show(shown, ("set", index, value))
     return True
 
@@ -169,7 +179,7 @@ def updated_at_once(array: Array, index: Any, value: Any, combine: Any) -> Array
     write = None if type_.nbytes > MOST_BYTES else _write_of(array, index, value)
     if write is None:
         return None
-    buffer, items, written, device = write
+    buffer, items, _, written, device = write
     buffer = np.array(buffer)
     if accumulate is None:
         buffer[items] = written
@@ -180,8 +190,8 @@ def updated_at_once(array: Array, index: Any, value: Any, combine: Any) -> Array
     return wrap_leaf(data_of(type_), type_, buffer, device, False, caller())
 
 
-def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Any, Device] | None:
-    """The buffer of an array, the index for NumPy, what to write there and the device; None to record the write."""
+def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Ints, Any, Device] | None:
+    """A write for NumPy: the buffer, the index, its shape, what is written, and the device; None to record it."""
     table = small_ops()
     if table is None or observers:
         return None
@@ -201,12 +211,12 @@ def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Any
         return None
     kind = type(value)
     if kind is float and buffer.dtype is _FLOAT64:
-        return buffer, items, value, device
+        return buffer, items, shape, value, device
     if kind in _NUMBERS:
         try:
             if not gives_way(kind, buffer.dtype):
                 return None
-            return buffer, items, scalar_constant(value, buffer.dtype).array, device
+            return buffer, items, shape, scalar_constant(value, buffer.dtype).array, device
         except XarrError:
             return None
     if not isinstance(value, Handle | np.generic) and kind is not np.ndarray:
@@ -222,17 +232,24 @@ def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Any
             return None
         device = own.committed
     written = pending_value(table, new, device) if new.value is None else new.value
-    return (buffer, items, written, device) if type(written) is np.ndarray else None
+    return (buffer, items, shape, written, device) if type(written) is np.ndarray else None
 
 
 def _stretches(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     """Whether a value may be broadcast to what is written, by NumPy's rule and without a word about it."""
-    if len(shape) > len(wanted) or config.broadcasting != "numpy":
+    if len(shape) > len(wanted) or not broadcasts_silently():
         return False
     return all([own in (1, size) for own, size in zip(shape[::-1], wanted[::-1], strict=False)])
 
 
-def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, device: Device) -> bool:
+def _write_in_place(
+    node: Node,
+    buffer: HostArray,
+    items: Any,
+    written: Any,
+    device: Device,
+    location: tuple[CodeType, int] | None,
+) -> bool:
     """Write to the value of a node that one Array shows and nothing else sees; False if that is not sure.
 
     The node stays: a thread that has just come by it still says by `exposed` that it looks at the memory.
@@ -250,7 +267,7 @@ def _write_in_place(node: Node, buffer: HostArray, items: Any, written: Any, dev
         return False
     buffer.flags.writeable = False
     if is_written:
-        node.device, node._location = device, caller()
+        node.device, node._location = device, location
     return is_written
 
 

@@ -11,14 +11,17 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.base.configuration import current as config
-from xarr.calls.operands import observers
+from xarr.calls.operands import broadcasts_silently
 from xarr.ir.device import Device
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import SmallOps, pending_value
 
 HostArray = np.ndarray[Any, Any]
 
+#: NumPy's integers, which stand for ints.
+_NUMPY_INTS: Final = frozenset(
+    [np.dtype(kind).type for kind in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")]
+)
 _ENDS: Final = frozenset({int, type(None)})
 #: Element types of index arrays that NumPy takes for what they are: of uint64 the largest would count from the end.
 _INTEGERS: Final = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4")))
@@ -30,15 +33,20 @@ def basic_items(index: Any, rank: int) -> Any:
     if type(index) is int:
         return index
     if type(index) is not tuple:
-        return index if _is_basic(index) else _number(index) if rank == 1 else None
+        if _is_basic(index):
+            return (None,) if index is None else index
+        if type(index) in _NUMPY_INTS:
+            return int(index)
+        return _number(index) if rank == 1 else None
     for item in index:
         if type(item) is not int and not _is_basic(item):
             break
     else:
         return index
-    if len(index) != rank:
-        return None
-    numbers = tuple([_number(item) for item in index])
+    items = tuple([int(item) if type(item) in _NUMPY_INTS else item for item in index])
+    if all(map(_is_basic, items)):
+        return items
+    numbers = tuple([_number(item) for item in items]) if len(items) == rank else (None,)
     return None if None in numbers else numbers
 
 
@@ -50,8 +58,8 @@ def _is_basic(item: Any) -> bool:
 
 def _number(item: Any) -> int | None:
     """An integer with a value that stands for an index of one dimension; None for anything else."""
-    if type(item) is int or isinstance(item, np.integer):
-        return int(item)
+    if type(item) is int:
+        return item
     if isinstance(item, Handle):
         value = item._node.value
         if type(value) is np.ndarray and not value.ndim and value.dtype.kind in "iu":
@@ -81,7 +89,7 @@ def array_items(table: SmallOps, index: Any, device: Device) -> tuple[Any, ...] 
         else:
             result.append(item)
     # That index arrays broadcast among themselves is told to observers, and may be refused.
-    return None if is_mixed and (observers or config.broadcasting != "numpy") else tuple(result)
+    return None if is_mixed and not broadcasts_silently() else tuple(result)
 
 
 def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None:
@@ -94,7 +102,7 @@ def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None
     elif type(item) is list:
         value = np.array(item, np.int64) if item and {*map(type, item)} == {int} else None
     else:
-        value = np.asarray(item) if type(item) is np.ndarray or isinstance(item, np.integer) else None
+        value = np.asarray(item) if type(item) is np.ndarray or type(item) in _NUMPY_INTS else None
     is_index = type(value) is np.ndarray and (value.dtype is _BOOL or value.dtype in _INTEGERS)
     return value if is_index else None
 

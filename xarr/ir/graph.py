@@ -223,6 +223,13 @@ def data_of(type: Type) -> Data:
 
 
 @lru_cache(maxsize=4096)
+def part_of(type: TensorType, shape: tuple[int, ...]) -> tuple[TensorType, Data]:
+    """The type of a part of an array of `type`, and the op of its value."""
+    part = type.with_shape(shape)
+    return part, data_of(part)
+
+
+@lru_cache(maxsize=4096)
 def _parameter_of(type: Type) -> Parameter:
     """The op of arguments of a type: one for all of them."""
     return Parameter(type)

@@ -141,7 +141,7 @@ def compute(
     """An Array with the value of `op` over `operands`; None if the op is to be recorded.
 
     steps: what is applied to each operand first, conversions and broadcasts by NumPy's rule; steps_key: stands for the
-    op, the steps and the types of the operands in keys.
+    op, the steps and the types of the operands in keys, by its identity.
     """
     device: Device | None = None
     values: list[Any] = []
@@ -155,7 +155,7 @@ def compute(
     if device is None:
         return None
     committed = device.committed
-    key = (steps_key, committed) if steps else (op, committed, *[node.type for node in operands])
+    key = (op, committed, *[node.type for node in operands]) if steps_key is None else (steps_key, committed)
     try:
         small = table[key]
     except KeyError:

@@ -14,7 +14,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import lru_cache
 from inspect import CO_OPTIMIZED
 from sys import getrefcount
 from types import CodeType, FrameType
@@ -235,28 +234,30 @@ def is_put_back(handle: Handle) -> bool:
 
     `x[0] += 1` and `x.real += 1` are that: Python writes the result to where it came from, which changes x.
     """
-    frame, made = user_frame(), handle._node.source
+    frame, made = user_frame(), handle._node._location
     if handle._node is _node_of_outer(handle):
         return True  # `x.real` of a real x, which shows what x shows: nothing tells where it was made.
-    return (
-        frame is not None
-        and made is not None
-        and made.code is frame.f_code
-        and made.offset < frame.f_lasti
-        and _start(made) == _start(Source(frame.f_code, frame.f_lasti))
-    )
+    if frame is None or not made or made[0] is not frame.f_code or made[1] >= frame.f_lasti:
+        return False
+    key = id(frame.f_code), made[1], frame.f_lasti
+    known = _statements.get(key)
+    if known is None or known[0] is not frame.f_code:
+        is_same = Source(*made).start == Source(frame.f_code, frame.f_lasti).start
+        if len(_statements) >= _MOST_TEXTS:
+            _statements.clear()
+        known = _statements[key] = frame.f_code, is_same
+    return known[1]
+
+
+#: By the code, by its identity, and two offsets in it: whether expression or statement begin alike there.  Without
+#: columns all of a line is one.
+_statements: Final[dict[tuple[int, int, int], tuple[CodeType, bool]]] = {}
 
 
 def _node_of_outer(handle: Handle) -> object:
     part = handle._part
     outer = None if part is None else part[0]()
     return None if outer is None else outer._node
-
-
-@lru_cache(maxsize=4096)
-def _start(source: Source) -> tuple[int, int | None]:
-    """Line and column where the expression or the statement begins; without columns all of a line is one."""
-    return source.start
 
 
 def refusal(name: str, out: Handle, called: str = "") -> str | None:
