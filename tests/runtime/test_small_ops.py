@@ -264,6 +264,32 @@ def test_what_is_computed_at_once_and_what_is_recorded() -> None:
     assert not large[::2].is_evaluated, "a view would keep the memory"
 
 
+@pytest.mark.implicit
+def test_a_function_that_is_called_again_looks_at_settings_types_and_observers() -> None:
+    x, row = xarr.asarray([[1.0, 2.0], [3.0, 4.0]]), xarr.asarray([1.0, 2.0])
+    for _ in range(3):
+        assert (x + row).is_evaluated and (x + 1).is_evaluated and xarr.sqrt(x).is_evaluated
+    with xarr.config(small_arrays="lazy"):
+        assert not (x + row).is_evaluated and not (1 + x).is_evaluated and not xarr.sqrt(x).is_evaluated
+    with xarr.config(broadcasting="explicit"), pytest.raises(XarrError, match="explicit"):
+        x + row
+    with xarr.config(debug_nans=True):
+        assert not (x + 1).is_evaluated
+    assert "broadcast" in str(xarr.explain(lambda: x + row))
+    counts = xarr.asarray(np.array([250, 3], np.uint8))
+    assert bits(counts + 5) == bits(xarr.asarray(np.array([255, 8], np.uint8)))
+    for wrong in (256, -1):
+        with pytest.raises(XarrError):
+            counts + wrong
+    assert [str(v) for v in (-0.0 * x[0, 0], 0.0 * x[0, 0])] == ["-0.0", "0.0"]
+    assert (x + True).dtype == (x + 1).dtype == np.float64 and (x * float("nan")).is_evaluated
+    donated = xarr.asarray([1.0, 2.0]).evaluate()
+    xarr.jit(lambda a: a * 2, donate_argnums=0)(donated)
+    for call in (lambda: donated + 1, lambda: donated + row, lambda: -donated):
+        with pytest.raises(XarrError):
+            np.asarray(call())
+
+
 def test_indices_with_arrays_are_computed_at_once() -> None:
     x = xarr.asarray(np.arange(12.0).reshape(3, 4))
     rows, mask = xarr.asarray([0, 2, 0]), xarr.asarray([True, False, True])

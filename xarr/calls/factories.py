@@ -51,7 +51,17 @@ from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_step, convert_step, follow, scalar_constant, scalar_node
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, wrap
-from xarr.runtime.small_ops import MOST_BYTES, Steps, compute, compute_beside_number, small_ops
+from xarr.runtime.small_ops import (
+    MOST_BYTES,
+    Location,
+    SmallCall,
+    Steps,
+    compute,
+    compute_beside_number,
+    small_call,
+    small_ops,
+    state_at_once,
+)
 from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]
@@ -150,11 +160,13 @@ class CallPlan:
 
     dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
     the result; alignment: that of the shapes, None for equal ones; settings: those that it was made under, by
-    identity, None if it holds under any.
+    identity, None if it holds under any; small: the function that computed the last call at once, if there is one that
+    may do so again.
     """
 
     # No record, whose attributes would be looked up in a dict at each call.
-    __slots__ = ("alignment", "dtype", "settings", "steps", "type")
+    __slots__ = ("alignment", "dtype", "settings", "small", "steps", "type")
+    small: SmallCall | None
 
     def __init__(
         self,
@@ -165,7 +177,7 @@ class CallPlan:
         settings: tuple[object, object] | None,
     ) -> None:
         self.dtype, self.steps, self.type = dtype, steps, type
-        self.alignment, self.settings = alignment, settings
+        self.alignment, self.settings, self.small = alignment, settings, None
 
 
 def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> CallPlan:
@@ -262,6 +274,42 @@ def _documentation(name: str, op: Elementwise, summary: str | None) -> str:
     return f"{summary}\n\nSource: NumPy and the Array API standard, {name}; lax.{op.lax_name}."
 
 
+def _apply_one(op: Op, plan: CallPlan, node: Node, source: Location) -> Array:
+    """The Array of `op` over an operand that is prepared by `plan`: with its value if that is computed at once."""
+    table = None if plan.type.nbytes > MOST_BYTES else small_ops()
+    if table is not None:
+        array = compute(table, op, (node,), source, plan.steps, plan)
+        if array is not None:
+            plan.small = small_call(table, plan, node)
+            return array
+    return wrap(Node(op, (follow(plan.steps[0], node, source),), plan.type, source))
+
+
+def _apply_two(
+    op: Op, plan: CallPlan, values: tuple[Any, Any], first: Node | None, second: Node | None, source: Location
+) -> Array:
+    """As `_apply_one`, for two values, of which numbers have no node yet."""
+    table = None if observers or plan.type.nbytes > MOST_BYTES else small_ops()
+    beside = first or second
+    if table is not None and beside is not None and (first is None or second is None):
+        number = scalar_constant(values[0 if first is None else 1], plan.dtype)
+        array = compute_beside_number(table, op, beside, number, first is None, source, plan.steps, plan)
+        if array is not None:
+            plan.small = small_call(table, plan, first, second)
+            return array
+    if first is None:
+        first = scalar_node(values[0], plan.dtype)
+    if second is None:
+        second = scalar_node(values[1], plan.dtype)
+    if table is not None:
+        array = compute(table, op, (first, second), source, plan.steps, plan)
+        if array is not None:
+            plan.small = small_call(table, plan, first, second)
+            return array
+    left, right = plan.steps
+    return wrap(Node(op, (follow(left, first, source), follow(right, second, source)), plan.type, source))
+
+
 def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None) -> UnaryFunction:
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
     plans = _Plans(name, op, rule or _RULES[op.accepts])
@@ -272,17 +320,14 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
         try:
             node: Any = getattr(x, "_node", None)
             plan = None if node is None else plans.get(node.type)
-            if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
-                plan, (node,) = plans.prepare(x)
             source = caller()
-            table = None if plan.type.nbytes > MOST_BYTES else small_ops()
-            if table is not None:
-                array = compute(table, op, (node,), source, plan.steps, plan)
+            if plan is not None and plan.small is not None and plan.small.state is state_at_once():
+                array = plan.small.one(node, source)
                 if array is not None:
                     return array
-            if plan.settings is not None:
-                node = follow(plan.steps[0], node, source)
-            return wrap(Node(op, (node,), plan.type, source))
+            if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
+                plan, (node,) = plans.prepare(x)
+            return _apply_one(op, plan, node, source)
         except XarrError as error:
             shorten(error, name)
             raise
@@ -307,6 +352,17 @@ def binary(
             plan = plans.get(
                 (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
             )
+            source = caller()
+            small = None if plan is None or observers else plan.small
+            if plan is not None and small is not None and small.state is state_at_once():
+                if first is None:
+                    array = small.beside(second, scalar_constant(x1, plan.dtype), True, source)
+                elif second is None:
+                    array = small.beside(first, scalar_constant(x2, plan.dtype), False, source)
+                else:
+                    array = small.two(first, second, source)
+                if array is not None:
+                    return array
             if (
                 plan is None
                 or recording
@@ -314,30 +370,7 @@ def binary(
                 or (plan.settings is not None and not config.is_in(plan.settings))
             ):
                 plan, (first, second) = plans.prepare(x1, x2)
-            source = caller()
-            table = None if observers or plan.type.nbytes > MOST_BYTES else small_ops()
-            if table is not None and (first is None or second is None) and first is not second:
-                node, number = (second, x1) if first is None else (first, x2)
-                constant = scalar_constant(number, plan.dtype)
-                array = compute_beside_number(
-                    table, op, node, constant, first is None, source, plan.steps, plan
-                )
-                if array is not None:
-                    return array
-            if first is None:
-                first = scalar_node(x1, plan.dtype)
-            if second is None:
-                second = scalar_node(x2, plan.dtype)
-            if table is not None:
-                array = compute(table, op, (first, second), source, plan.steps, plan)
-                if array is not None:
-                    return array
-            left, right = plan.steps
-            if left:
-                first = follow(left, first, source)
-            if right:
-                second = follow(right, second, source)
-            return wrap(Node(op, (first, second), plan.type, source))
+            return _apply_two(op, plan, (x1, x2), first, second, source)
         except XarrError as error:
             shorten(error, name)
             raise

@@ -161,11 +161,20 @@ def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
 
 def scalar_constant(value: complex, dtype: np.dtype[Any]) -> Constant:
     """The op of `scalar_node`."""
+    if (type(value) is float and value and value == value) or (
+        type(value) is int and -_LARGE < value < _LARGE
+    ):
+        return _number_constant(value, dtype)  # neither of the zeros of floats, which are equal, nor NaN
     kind: Any = type(value) if type(value) in SCALARS else scalar_kind(value)
     if kind is int and not -_LARGE < value < _LARGE:  # type: ignore[operator]
         return Constant.of(scalar(value, dtype))
     # The text tells apart what compares equal: -0.0 and 0.0, True and 1.
     return _scalar_constant(repr(kind(value)), kind, dtype)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _number_constant(value: float, dtype: np.dtype[Any]) -> Constant:
+    return Constant.of(scalar(value, dtype))
 
 
 @lru_cache(maxsize=4096)

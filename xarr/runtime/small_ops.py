@@ -42,6 +42,8 @@ from xarr.runtime.trace_stack import recording
 #: Ops of one operand to apply one after the other, each with the type that it gives.
 Steps: TypeAlias = tuple[tuple[Op, TensorType], ...]
 
+Location: TypeAlias = tuple[CodeType, int] | None
+
 #: Stands in keys for functions of ops that may have several results.
 _SEVERAL: Final = "several"
 #: The kinds of ops that are computed at once.
@@ -87,6 +89,60 @@ class SmallOp:
         self.op = data_of(type)
 
 
+class SmallCall:
+    """A function of NumPy's that computed an op for operands of some types, to be called for others of these types.
+
+    state: the settings, as `state_at_once` has them; device: that of the operands, or of the array beside a number.
+    """
+
+    __slots__ = ("call", "device", "op", "state", "type")
+
+    def __init__(self, state: object, device: Device, small: SmallOp) -> None:
+        self.state, self.device = state, device
+        self.call, self.op, self.type = small.call, small.op, small.type
+
+    def one(self, node: Node, location: Location) -> Array | None:
+        """The result for an operand that has a value on the device; None for another one."""
+        value, device = node.value, self.device
+        if value is None or node.device is not device:
+            return None
+        return wrap_leaf(self.op, self.type, self.call(value), device, False, location)
+
+    def two(self, first: Node, second: Node, location: Location) -> Array | None:
+        """As `one`, for two operands."""
+        left, right, device = first.value, second.value, self.device
+        if left is None or right is None or first.device is not device or second.device is not device:
+            return None
+        return wrap_leaf(self.op, self.type, self.call(left, right), device, False, location)
+
+    def beside(self, node: Node, number: ops.Constant, is_first: bool, location: Location) -> Array | None:
+        """As `one`, for an operand and a constant without dimensions, before it or after it."""
+        value, device = node.value, self.device
+        if value is None or node.device is not device:
+            return None
+        node.handles += 1  # so that nobody writes over it meanwhile
+        try:
+            if node.value is not value:  # a call in another thread was given the Array just now
+                return None
+            result = self.call(number.array, value) if is_first else self.call(value, number.array)
+        finally:
+            node.handles -= 1
+        return wrap_leaf(self.op, self.type, result, device, False, location)
+
+
+def small_call(table: SmallOps, key: object, *nodes: Node | None) -> SmallCall | None:
+    """The function that has just computed the op of a key for `nodes`, None for a number among them.
+
+    None for one that is to be looked up each time: of a view, and where NumPy lets others run meanwhile.
+    """
+    state = state_at_once()
+    (device, *others) = {node.device for node in nodes if node is not None}
+    small = None if device is None or others else table.get((key, device.committed))
+    if device is None or small is None or state is None or small.is_view or small.is_shared:
+        return None
+    return SmallCall(state, device, small)
+
+
 #: By the op, the types of its operands and the device: what computes it, None for an op that is recorded.
 SmallOps = dict[tuple[Any, ...], SmallOp | None]
 
@@ -103,6 +159,16 @@ def small_ops() -> SmallOps | None:
         return None
     state, table = _known
     return table if config.is_in(state) else _look_up()
+
+
+def state_at_once() -> tuple[object, object] | None:
+    """The settings in force, by identity, if ops are computed at once under them and nothing forbids it now."""
+    if recording or unread:
+        return None
+    state, table = _known
+    if config.is_in(state):
+        return None if table is None else state
+    return None if _look_up() is None else _known[0]
 
 
 def _look_up() -> SmallOps | None:
