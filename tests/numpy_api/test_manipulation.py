@@ -266,6 +266,7 @@ def test_padding_by_axis():
         ("xp.pad(x[:0], 1, mode='edge')", ShapeError, "empty"),
         ("xp.pad(xp.zeros(2, 'int8'), 1, constant_values=300)", ValueRangeError, "out of bounds"),
         ("xp.expand_dims(x, 4)", AxisError, "out of range"),
+        ("xp.expand_dims(x, None)", InputError, "wanted an int or a sequence of ints for axis, got None"),
     ],
 )
 def test_refusals(text, error, words):

@@ -23,6 +23,7 @@ from xarr.calls.operands import as_array
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.errors import (
     AxisError,
+    InputError,
     ShapeError,
     pluralize,
 )
@@ -179,9 +180,12 @@ def _mark_reshape(array: Array, result: Array) -> Array:
 def expand_dims(a: ArrayLike, axis: Axes) -> Array:
     """New dimensions of size 1 that have the numbers `axis` in the result.
 
-    Raises AxisError for numbers out of the result's rank or named twice.  Source: NumPy, `expand_dims`.
+    Raises AxisError for numbers out of the result's rank or named twice, InputError for None.
+    Source: NumPy, `expand_dims`.
     """
     array = as_array(a)
+    if axis is None:
+        raise InputError("wanted an int or a sequence of ints for axis, got None")
     count = len(axis) if isinstance(axis, Sequence) else 1
     return _mark_reshape(array, lax.expand_dims(array, normalize_axes(axis, len(array.shape) + count)))
 
