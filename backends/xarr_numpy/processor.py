@@ -57,6 +57,11 @@ class Processor(Target):
     max_native_call_products: int = 2**14
     max_native_call_nanoseconds: int = 20_000
 
+    #: Kernels that differ in numbers of iterations, offsets and strides alone, from which on they share machine code,
+    #: and nanoseconds of those that do: longer ones are better off with constants, and soon repay compiling them.
+    min_alike_kernels: int = 4
+    max_shared_code_nanoseconds: int = 10**6
+
     # --- threads -----------------------------------------------------------------------------------------
     #: Nanoseconds of work from which Python's lock is let go of meanwhile.
     min_unlocked_nanoseconds: int = 5_000

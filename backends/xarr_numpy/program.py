@@ -45,19 +45,24 @@ if TYPE_CHECKING:
 class NumpyProgram:
     """A plan as a function.
 
-    * `text` - its source,
+    * `parts` - its source, and what that calls: kernels and functions of the program, as objects that print it,
     * `lines` - the node that each line computes,
     * `origins` - where its machine code comes from, and how long that took,
     * `direct` - the one short kernel that it is, if it is that.
     """
 
     plan: Plan
-    text: str
+    parts: tuple[Any, ...]
     function: Callable[..., tuple[Any, ...]]
     code: CodeType
     lines: dict[int, Node]
     origins: tuple[str, ...] = ()
     direct: DirectCall | None = None
+
+    @property
+    def text(self) -> str:
+        """Its source, with that of what it calls: written when it is asked for, since kernels may be many."""
+        return "\n".join(map(str, self.parts))
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         state = quiet()
@@ -85,6 +90,17 @@ class NumpyProgram:
             trace = trace.tb_next
 
 
+@dataclass(frozen=True)
+class _Named:
+    """A callee of a program and its name: prints as a paragraph with the name above."""
+
+    name: str
+    callee: Any
+
+    def __str__(self) -> str:
+        return f"{self.name}:\n{indent(str(self.callee), '    ')}\n"
+
+
 class SilentProgram(NumpyProgram):
     """A program of compiled loops alone, which warn of nothing."""
 
@@ -110,12 +126,13 @@ class NativeProgram(NumpyProgram):
         ]
         head = f"def program({arguments}):"
         call = f"{', '.join(results)}, = k0({arguments})"
-        text = f"{head}\n    {call}\n    return ({''.join(finished)})\n\nk0:\n{indent(str(native), '    ')}\n"
+        text = f"{head}\n    {call}\n    return ({''.join(finished)})\n"
 
         def function(*arguments: Any) -> tuple[Any, ...]:
             return tuple([finish(value) for value in native.call(*arguments)])
 
-        return cls(plan, text, function, function.__code__, {}, (f"k0: {native.origin}",), native.direct)
+        parts, origins = (text, _Named("k0", native)), (f"k0: {native.origin}",)
+        return cls(plan, parts, function, function.__code__, {}, origins, native.direct)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         return self.function(*arguments)
@@ -145,7 +162,8 @@ class Emitter:
         self.body: list[tuple[str, Node | None]] = []
         #: The names of what several nodes are parts of, by the expressions for it.
         self.shared: dict[str, str] = {}
-        self.nested: list[str] = []
+        #: What prints the functions and kernels that it calls.
+        self.nested: list[Any] = []
         self.origins: list[str] = []
         self.scope: dict[str, Any] = {}
         #: Name and function of each graph and plan that steps carry, here and in the functions around: written once.
@@ -184,7 +202,7 @@ class Emitter:
         inner = emitter.run()
         self.scope[name] = inner.function
         self._functions[key] = name, inner.function, graph  # kept, so that its id is its own
-        self.nested.append(inner.text)
+        self.nested += inner.parts
         self.origins += [f"{name} {origin}" for origin in inner.origins]
         return name
 
@@ -204,7 +222,7 @@ class Emitter:
 
     def show(self, name: str, kernel: Any) -> None:
         """Let the text of a kernel follow that of this program."""
-        self.nested.append(f"{name}:\n{indent(str(kernel), '    ')}\n")
+        self.nested.append(_Named(name, kernel))
         if kernel.origin:
             self.origins.append(f"{name}: {kernel.origin}")
 
@@ -350,8 +368,8 @@ class Emitter:
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         # Kernels never make NumPy warn.
         kind = SilentProgram if {Launch}.issuperset(map(type, self.plan.steps)) else NumpyProgram
-        text, origins = "\n".join([text, *self.nested]), tuple(self.origins)
-        return kind(self.plan, text, function, function.__code__, lines, origins, self._direct())
+        parts, origins = (text, *self.nested), tuple(self.origins)
+        return kind(self.plan, parts, function, function.__code__, lines, origins, self._direct())
 
     def _direct(self) -> DirectCall | None:
         """The kernel that takes the arguments as they come, if it is all there is."""

@@ -106,6 +106,8 @@ OTHERS = {
     },
     "compiler/passes/complex_powers.py": {"_EXPONENTS": "below which NumPy multiplies"},
     "compiler/plan/arena.py": {"ALIGNMENT": "the form of a plan, which engines rely on"},
+    "compiler/collection.py": {"_holders": "a count of threads"},
+    "compiler/pipeline.py": {"_LARGE": "nodes beside which garbage is little: about time, and no machine's"},
     "compiler/programs.py": dict.fromkeys(("_PROGRAMS_KEPT", "_BYTES_KEPT"), "memory that a user lends"),
     "compiler/schedule.py": {"_KEPT": "loop programs that are kept"},
     "compiler/schedules/cpu/select_and_scatter.py": {
@@ -122,6 +124,7 @@ OTHERS = {
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},
     "compiled/threads/costs.py": dict.fromkeys(("TOTALS", "_BY_A_CONSTANT"), "operations for operations"),
+    "compiled/kernel.py": {"_KEPT": "modules that are kept"},
     "compiled/loops/loop_kernel.py": {
         **dict.fromkeys(("SHORT_SECONDS", "LONG_SECONDS"), "how long people wait for Ctrl-C"),
         "MOST_STEPS": "what int64 counts",

@@ -39,7 +39,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.while_loops", "compiler.while_loops.*"),
     ("compiler.plan", "compiler.plan.*"),
     ("compiler.fusion", "compiler.fusion.*"),
-    ("compiler.limits", "compiler.pipeline", "compiler.programs", "compiler.object_cache"),
+    (
+        *("compiler.limits", "compiler.pipeline", "compiler.programs", "compiler.object_cache"),
+        "compiler.collection",
+    ),
     ("runtime", "runtime.*"),
     ("lax", "lax.*"),
     ("calls", "calls.*"),

@@ -6,10 +6,12 @@ traced -> simplified -> static -> decomposed -> fused -> loops -> plan -> progra
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from xarr.backend import AbstractBackend, Program
 from xarr.base.configuration import current as config
+from xarr.compiler.collection import collection_paused
 from xarr.compiler.dynamic.make_static import make_static
 from xarr.compiler.limits import check_limits
 from xarr.compiler.passes.checks import without_checks
@@ -28,6 +30,8 @@ STAGES: Final = ("traced", "simplified", "static", "decomposed", "fused")
 LAST: Final = STAGES[-1]
 #: The names of all stages, in order.
 STAGE_NAMES: Final = (*STAGES, "loops", "plan", "program")
+#: Nodes of a graph beside whose program the objects that the collector of garbage goes through are few.
+_LARGE: Final = 1000
 
 
 def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool = False) -> Graph:
@@ -66,6 +70,11 @@ def make_program(
 
     donated: the parameters that it may write over.
     """
+    with collection_paused() if len(graph.nodes) >= _LARGE else nullcontext():
+        return _make_program(graph, backend, hot, donated)
+
+
+def _make_program(graph: Graph, backend: AbstractBackend, hot: bool, donated: Sequence[int]) -> CompiledGraph:
     graph, checks = without_checks(graph, backend)
     lowered = lower(graph, backend, hot=hot)
     if donated:

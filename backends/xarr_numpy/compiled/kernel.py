@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,6 +22,22 @@ from xarr_numpy.processor import PROCESSOR
 Array = np.ndarray[Any, Any]
 
 
+#: Templates of which it is known how many kernels there were, and modules that kernels share.
+_KEPT: Final = 1024
+
+
+@lru_cache(_KEPT)
+def _uses(template: int) -> list[None]:
+    """An element for each kernel of a template, of which this is the hash."""
+    return []
+
+
+@lru_cache(_KEPT)
+def _compile_shared(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
+    """The machine code of a module that kernels share."""
+    return llvm_jit.compile_module(text, names)
+
+
 class CompiledKernel:
     """A group's program and its machine code.  `call` takes the operands and gives a new array for each result.
 
@@ -29,20 +46,28 @@ class CompiledKernel:
 
     def __init__(self, program: Kernel, results: tuple[TensorType, ...]) -> None:
         self.program = program
-        self.text, names = emitter.emit(self.program)
+        functions, names = emitter.functions_of(self.program, lambda phase: not costs.is_shared(phase))
+        #: What its machine code reads of numbers, if it shares that with kernels that are alike.
+        self._numbers: Array = np.empty(0, np.int64)
+        self.text, self._code = self._compile(functions, names)
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
         #: A call of it for programs that are this kernel and nothing else, if it is a short one.
         self.direct: DirectCall | None = None
-        self._load(names)
+        self._prepare(names)
         if self._is_small() and struct_offsets.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
             address = self._code.addresses[names[0]]
             entry, sealing = builtin.phase_entries(
-                address, costs.extent_of(phase), count, len(self._shapes), self._code
+                address,
+                costs.extent_of(phase),
+                count,
+                len(self._shapes),
+                self._code,
+                self._numbers.tolist(),
             )
             self.call = self._direct(entry)
             self.direct = DirectCall(np.empty, tuple(self._shapes), (None,) * len(self._shapes), sealing)
@@ -52,14 +77,27 @@ class CompiledKernel:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
 
-    def _load(self, names: list[str]) -> None:
-        self._code = llvm_jit.compile_module(self.text, names)
+    def _compile(self, functions: emitter.Functions, names: list[str]) -> tuple[str, llvm_jit.Code]:
+        """The text of its module, and its machine code."""
+        work = sum(map(costs.work, self.program.phases))
+        if work <= PROCESSOR.max_shared_code_nanoseconds:
+            uses = _uses(hash(functions.template()))
+            uses.append(None)
+            if len(uses) >= PROCESSOR.min_alike_kernels:
+                text, numbers = functions.shared_module()
+                self._numbers = np.array(numbers, np.int64)
+                return text, _compile_shared(text, tuple(names))
+        text = functions.module()
+        return text, llvm_jit.compile_module(text, names)
+
+    def _prepare(self, names: list[str]) -> None:
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in names[: len(phases)]]
         self._phases = [shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copy_of(phase) for phase in self.program.phases]
-        self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch))
+        self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch) + 1)
+        self._numbers_address = self._numbers.ctypes.data
 
     def _copy_of(self, phase: Loop) -> tuple[int, int] | None:
         buffers = copied_buffers(phase)
@@ -113,6 +151,7 @@ class CompiledKernel:
         ]
         scratch = [np.empty(size, dtype) for size, dtype in self._scratch]
         pointers = self._pointers()
+        pointers[-1] = self._numbers_address
         address = ctypes.addressof(pointers)
         # Arrays that are copied for the call must live as long as it does.
         copied = addresses.collect(address, operands, (*outputs, *scratch))

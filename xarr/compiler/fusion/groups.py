@@ -151,12 +151,16 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
 
 
 def _one_where_one(operand: Node, along: Along) -> Along:
+    if 1 not in operand.shape:
+        return along
     return tuple(ONE if size == 1 else axis for size, axis in zip(operand.shape, along, strict=True))
 
 
 def _operand_map(node: Node, number: int, along: Along) -> Along:
     """The index map of operand `number` of a node that is no reduction, if that of the node is `along`."""
     op, operand = node.op, node.operands[number]
+    if op.is_elementwise:  # most are, and this is asked for each user of each
+        return along
     if isinstance(op, ops.BroadcastInDim):
         return tuple(along[dim] for dim in op.broadcast_dimensions)
     if isinstance(op, ops.Transpose):

@@ -1,38 +1,48 @@
 """Loop programs as LLVM IR.
 
 Each phase of a kernel is a function `phase(ptr buffers, i64 begin, i64 end)`, which runs those iterations of the
-outermost loop.  A vector loop runs several registers of lanes an iteration, then single registers whose last one
-is masked, so that no element is computed by other code than its neighbours.
+outermost loop, or all of them where no caller asks for less: then the numbers of iterations are constants, and there
+is no code for a rest that there never is.  A vector loop runs several registers of lanes an iteration, then single
+registers whose last one is masked, so that no element is computed by other code than its neighbours.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xarr.compiler.loop_ir.loops import Carry, Kernel, Loop, LoopError, Memory, Runs, Store
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, register_type
 from xarr_numpy.compiled.codegen.scan_loops import ScanLoops
+from xarr_numpy.compiled.codegen.templates import Template
 
 
 @dataclass
 class Functions:
-    """Functions of one module: lines that declare what they call, helpers by name, their own texts."""
+    """Functions of one module: lines that declare what they call, helpers by name, their own texts, and templates.
+
+    `templates` are those of phases.
+    """
 
     declarations: set[str] = field(default_factory=set)
     helpers: dict[str, str] = field(default_factory=dict)
     texts: list[str] = field(default_factory=list)
+    templates: list[Template] = field(default_factory=list)
 
-    def add(self, kernel: Kernel, prefix: str = "phase") -> list[str]:
+    def add(
+        self, kernel: Kernel, prefix: str = "phase", is_whole: Callable[[Loop], bool] = lambda phase: False
+    ) -> list[str]:
         """Write the functions of a kernel's phases; their names begin with `prefix`.
 
+        Those of which `is_whole` holds are always called for all iterations.
         Raises LoopError for loops, buffers and stores that only other machines have.
         """
         names = []
         for number, phase in enumerate(kernel.phases):
             _refuse_others(phase)
-            function = _PhaseIR(kernel, phase, f"{prefix}{number}")
-            self.texts.append(function.text())
+            function = _PhaseIR(kernel, phase, f"{prefix}{number}", is_whole(phase))
+            self.templates.append(function.template())
             self.declarations |= function.declarations
             self.helpers |= function.helpers
             names.append(function.name)
@@ -40,17 +50,40 @@ class Functions:
 
     def module(self) -> str:
         """The text of the module."""
-        return "\n".join([*sorted(self.declarations), *self.helpers.values(), *self.texts]) + "\n"
+        return self._module([template.with_constants() for template in self.templates])
+
+    def template(self) -> str:
+        """The text of the module with placeholders in place of numbers: equal for kernels that are alike."""
+        return self._module([template.text for template in self.templates])
+
+    def shared_module(self) -> tuple[str, list[int]]:
+        """The text of a module that reads numbers from an array, for all that have this `template`, and the numbers."""
+        numbers: list[int] = []
+        definitions = []
+        for template in self.templates:
+            definitions.append(template.with_arguments(len(numbers)))
+            numbers += template.numbers
+        return self._module(definitions), numbers
+
+    def _module(self, definitions: list[str]) -> str:
+        return (
+            "\n".join([*sorted(self.declarations), *self.helpers.values(), *definitions, *self.texts]) + "\n"
+        )
 
 
-def emit(kernel: Kernel) -> tuple[str, list[str]]:
-    """The module, and the names of the phases' functions.
+def emit(kernel: Kernel, is_whole: Callable[[Loop], bool] = lambda phase: False) -> tuple[str, list[str]]:
+    """The module, and the names of the phases' functions; `is_whole` as for `Functions.add`.
 
     Raises LoopError for loops, buffers and stores that only other machines have.
     """
-    functions = Functions()
-    names = functions.add(kernel)
+    functions, names = functions_of(kernel, is_whole)
     return functions.module(), names
+
+
+def functions_of(kernel: Kernel, is_whole: Callable[[Loop], bool]) -> tuple[Functions, list[str]]:
+    """The functions of one kernel, and the names of its phases'; otherwise as `emit`."""
+    functions = Functions()
+    return functions, functions.add(kernel, is_whole=is_whole)
 
 
 def _refuse_others(phase: Loop) -> None:
@@ -69,18 +102,28 @@ def _refuse_others(phase: Loop) -> None:
 
 
 class _PhaseIR(ScanLoops):
-    """The function of one phase."""
+    """The function of one phase; one that `is_whole` goes through all iterations, whichever it is called for."""
 
-    def text(self) -> str:
+    def __init__(self, kernel: Kernel, phase: Loop, name: str, is_whole: bool) -> None:
+        super().__init__(kernel, phase, name)
+        self.is_whole = is_whole
+
+    def template(self) -> Template:
         self.entry()
         if self.phase.bounds:
             self.block.names.update(zip(self.phase.bounds, ("%begin", "%end"), strict=True))
             self.body(self.phase)
+        elif self.is_whole:
+            assert isinstance(self.phase.extent, int), "the outermost loop has a fixed number of iterations"
+            self._loop(self.phase, "0", self.number(self.phase.extent))
         else:
             self._loop(self.phase, "%begin", "%end")
         self.write("ret void")
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
-        return f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {ATTRIBUTES} {{\nentry:\n{body}\n}}"
+        head = f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {ATTRIBUTES} {{\nentry:\n"
+        kernel = self.kernel
+        slot = len(kernel.inputs) + len(kernel.outputs) + len(kernel.scratch)
+        return Template(f"{head}{body}\n}}", tuple(self.numbers), self.width, slot)
 
     # --- loops -------------------------------------------------------------------------------------------
 
@@ -113,7 +156,7 @@ class _PhaseIR(ScanLoops):
                     self.compute([extent])
                     self._loop(part, "0", self.block.operand(extent, 1))
                 else:
-                    self._loop(part, "0", str(extent))
+                    self._loop(part, "0", self.number(extent))
 
     def _is_one_register(self, loop: Loop) -> bool:
         """Whether a vector loop that does nothing but store has one iteration."""

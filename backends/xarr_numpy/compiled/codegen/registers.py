@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
@@ -103,17 +103,20 @@ def roots_of(loop: Loop) -> Iterator[Value]:
     yield from (prefix.initial for prefix in loop.prefixes)
 
 
-def order_of(roots: Iterable[Value]) -> list[Value]:
-    """Values that `roots` need, operands first; of `rarely` not those that are seldom wanted."""
+def order_of(roots: Iterable[Value], known: Container[Value] = ()) -> list[Value]:
+    """Values that `roots` need, operands first; of `rarely` not those that are seldom wanted.
+
+    Those that are `known`, and what only they need, are left out.
+    """
     ordered: dict[Value, None] = {}
     stack = list(roots)[::-1]
     while stack:
         value = stack[-1]
-        if value in ordered:
+        if value in ordered or value in known:
             stack.pop()
             continue
         needed = value.operands[:2] if value.op == "rarely" else value.operands
-        missing = [operand for operand in needed if operand not in ordered]
+        missing = [operand for operand in needed if operand not in ordered and operand not in known]
         if missing:
             stack.extend(reversed(missing))
         else:
@@ -147,6 +150,8 @@ class Registers(CodeLines):
         self.mask: str | None = None
         self.label = "entry"
         self._ranges = _ranges_of_indices(phase)
+        #: Numbers of iterations, offsets and strides, which the text has placeholders for.
+        self.numbers: list[int] = []
         super().__init__(Block(self.width, self.vectors.__contains__, prefix="b."))
 
     def entry(self) -> None:
@@ -160,6 +165,11 @@ class Registers(CodeLines):
             self.pointers[buffer] = self.line(f"alloca {size}, align {whole}")
         self.pointers_of_nothing = self.line(f"alloca [{whole} x i8], align {whole}")
         self.write(f"store <{whole} x i8> zeroinitializer, ptr {self.pointers_of_nothing}, align {whole}")
+
+    def number(self, number: int, kind: str = "n") -> str:
+        """A placeholder (`templates`) for a number that may be another one in a kernel that is alike."""
+        self.numbers.append(number)
+        return f"%{kind}{len(self.numbers) - 1}"
 
     # --- lines and blocks --------------------------------------------------------------------------------
 
@@ -202,8 +212,8 @@ class Registers(CodeLines):
     def _list_needed(self, roots: list[Value]) -> list[Value]:
         """List the values without registers that `roots` need, operands first."""
         wanted, order = set(roots), []
-        for value in reversed(order_of(roots)):
-            if value not in wanted or value in self.block.names:
+        for value in reversed(order_of(roots, self.block.names)):
+            if value not in wanted:
                 continue
             order.append(value)
             if value.dtype != BOOL or self._find_truth(value) is None:
@@ -227,7 +237,7 @@ class Registers(CodeLines):
         """A comparison with one number for all lanes, of integers that are as narrow as lanes allow."""
         base = self.base[test.lane]
         if test.offset:
-            base = self.block.line(f"add nsw i64 {base}, {test.offset}")
+            base = self.block.line(f"add nsw i64 {base}, {self.number(test.offset)}")
         bound = self.block.operand(test.bound, 1)
         call = self.block.call
         pair, triple = ["i64", "i64"], [f"i64 {bound}", f"i64 {base}"]
@@ -288,7 +298,7 @@ class Registers(CodeLines):
 
         In the last case the address is a vector of pointers.
         """
-        scalar: list[str] = [str(offset.constant)] if offset.constant else []
+        scalar: list[str] = [self.number(offset.constant)] if offset.constant else []
         vectors: list[tuple[Value, int]] = []
         stride = 0
         for value, factor in offset.terms:
@@ -309,16 +319,16 @@ class Registers(CodeLines):
         return self._addresses(kind, address, stride, vectors), None
 
     def _times(self, register: str, factor: int) -> str:
-        return register if factor == 1 else self.block.line(f"mul nsw i64 {register}, {factor}")
+        return register if factor == 1 else self.block.line(f"mul nsw i64 {register}, {self.number(factor)}")
 
     def _addresses(self, kind: str, address: str, stride: int, vectors: list[tuple[Value, int]]) -> str:
         width = self.width
         vector = f"<{width} x i64>"
-        total = f"<{', '.join(f'i64 {lane * stride}' for lane in range(width))}>"
+        total = self.number(stride, "l") if stride else f"<{', '.join(['i64 0'] * width)}>"
         for value, factor in vectors:
             part = self.block.operand(value, width)
             if factor != 1:
-                part = self.block.line(f"mul {vector} {part}, splat (i64 {factor})")
+                part = self.block.line(f"mul {vector} {part}, {self.number(factor, 's')}")
             total = self.block.line(f"add {vector} {total}, {part}")
         return self.block.line(f"getelementptr {kind}, ptr {address}, {vector} {total}")
 

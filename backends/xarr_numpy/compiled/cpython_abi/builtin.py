@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -55,15 +55,16 @@ def function(address: int, *owners: object) -> Callable[..., Any]:
 
 
 def phase_entries(
-    address: int, extent: int, count: int, results: int, code: object
+    address: int, extent: int, count: int, results: int, code: object, numbers: Sequence[int] = ()
 ) -> list[Callable[..., Any]]:
     """The phase at `address`, a part of `code`, over all its iterations as two built-in functions of `count` arrays.
 
     Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major order or
     is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second function makes the last
-    `results` arrays read-only when they are filled.  All phases of as many arrays share the machine code of these.
+    `results` arrays read-only when they are filled.  The slot behind those of the arrays holds where `numbers` lie, of
+    which machine code that kernels share reads its own.  All phases of as many arrays share the machine code of these.
     """
-    entries, work = _entries(count, results), np.array([address, extent], np.int64)
+    entries, work = _entries(count, results), np.array([address, extent, *numbers], np.int64)
     return [function(entries.addresses[name], work, code, entries) for name in _ENTRIES]
 
 
@@ -73,7 +74,10 @@ def _entries(count: int, results: int) -> llvm_jit.Code:
 
 
 def entry_text(count: int, results: int) -> str:
-    """The functions of `phase_entries` in LLVM IR; phase and extent are the elements of their first owner, an array."""
+    """The functions of `phase_entries` in LLVM IR.
+
+    Phase, extent and numbers are the elements of their first owner, an array.
+    """
     name, sealing = _ENTRIES
     run, no = f"{name}.run", return_lines("_Py_FalseStruct")
     head = [
@@ -115,8 +119,11 @@ def _run_text(name: str, count: int) -> str:
     lines = [
         f"define internal i1 @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
-        *_collecting(count, count),
+        *_collecting(count, count + 1),
         *_owner_data("work", 0),
+        "  %numbers = getelementptr i64, ptr %work.data, i64 2",
+        f"  %numbers.target = getelementptr ptr, ptr %buffers, i64 {count}",
+        "  store ptr %numbers, ptr %numbers.target, align 8",
         "  %phase = load ptr, ptr %work.data, align 8",
         "  %extent.slot = getelementptr i64, ptr %work.data, i64 1",
         "  %extent = load i64, ptr %extent.slot, align 8",

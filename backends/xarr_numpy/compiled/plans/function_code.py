@@ -14,6 +14,7 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.compiled.codegen.emitter import Functions
+from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
 from xarr_numpy.processor import PROCESSOR
 
@@ -270,7 +271,9 @@ class FunctionCode:
                 pointers.append(self.at(start))
                 start += aligned_size(buffer.nbytes)
         if kernel not in self._kernels:
-            names = self.functions.add(kernel, f"k{len(self._kernels)}.")
+            names = self.functions.add(
+                kernel, f"k{len(self._kernels)}.", is_whole=lambda phase: not costs.is_shared(phase)
+            )
             self.parts.append(kernel)
             self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
         table = self.table(pointers)

@@ -33,6 +33,11 @@ def work(phase: Loop) -> float:
     return extent_of(phase) * iteration(phase)
 
 
+def is_shared(phase: Loop) -> bool:
+    """Whether a phase may be run in ranges: less work is one call for all iterations, which threads do not share."""
+    return extent_of(phase) > 1 and work(phase) >= PROCESSOR.min_shared_nanoseconds
+
+
 def iteration(phase: Loop) -> float:
     """Of one iteration of the outermost loop; those of inner loops count as often as they run at most."""
     total = _loop(phase, phase.vector)

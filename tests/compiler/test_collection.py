@@ -1,0 +1,84 @@
+"""The collector of garbage while large graphs are compiled: held back, and on again afterwards."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import xarr
+from xarr.compiler import pipeline
+from xarr.compiler.collection import collection_paused
+from xarr.ir.graph import Graph
+
+
+@pytest.fixture(autouse=True)
+def _enabled() -> Iterator[None]:
+    was_enabled = gc.isenabled()
+    gc.enable()
+    yield
+    (gc.enable if was_enabled else gc.disable)()
+
+
+def test_a_block_holds_it_back_until_the_last_one_ends() -> None:
+    with collection_paused():
+        with collection_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
+def test_an_error_ends_the_block() -> None:
+    with pytest.raises(ValueError, match="now"), collection_paused():
+        raise ValueError("now")
+    assert gc.isenabled()
+
+
+def test_one_that_is_off_stays_off() -> None:
+    gc.disable()
+    with collection_paused():
+        pass
+    assert not gc.isenabled()
+
+
+def test_another_thread_holds_it_back_for_longer() -> None:
+    has_started, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with collection_paused():
+            has_started.set()
+            end.wait()
+
+    thread = threading.Thread(target=hold)
+    with collection_paused():
+        thread.start()
+        has_started.wait()
+    assert not gc.isenabled()
+    end.set()
+    thread.join()
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("steps", "collects"), [(3, True), (600, False)])
+def test_it_is_held_back_while_a_large_graph_becomes_a_program(
+    steps: int, collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chain(x: Any) -> Any:
+        for k in range(steps):
+            x = x * 0.5 + k
+        return x
+
+    enabled: list[bool] = []
+    lower = pipeline.lower
+
+    def look(*arguments: Any, **others: Any) -> Graph:
+        enabled.append(gc.isenabled())
+        return lower(*arguments, **others)
+
+    monkeypatch.setattr(pipeline, "lower", look)
+    xarr.jit(chain).lower("f64[8]").stage("program")
+    assert enabled == [collects]
+    assert gc.isenabled()
