@@ -1,4 +1,4 @@
-"""Ops on small arrays that are computed when they are recorded; reads and writes in memory, by index arrays too."""
+"""Ops on small arrays computed when they are recorded; parts read and written in memory, by index arrays too."""
 
 from __future__ import annotations
 
