@@ -356,9 +356,9 @@ def binary(
             small = None if plan is None or observers else plan.small
             if plan is not None and small is not None and small.state is state_at_once():
                 if first is None:
-                    array = small.beside(second, scalar_constant(x1, plan.dtype), True, source)
+                    array = small.compute_beside(second, scalar_constant(x1, plan.dtype), True, source)
                 elif second is None:
-                    array = small.beside(first, scalar_constant(x2, plan.dtype), False, source)
+                    array = small.compute_beside(first, scalar_constant(x2, plan.dtype), False, source)
                 else:
                     array = small.two(first, second, source)
                 if array is not None:

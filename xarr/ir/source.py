@@ -187,10 +187,10 @@ def _escape(expression: ast.expr) -> str:
 
 def caller() -> tuple[CodeType, int] | None:
     """The innermost frame outside this package, as the arguments of a Source; None at top level."""
-    return _outside(sys._getframe(2))
+    return _find_outside(sys._getframe(2))
 
 
-def _outside(frame: FrameType | None) -> tuple[CodeType, int] | None:
+def _find_outside(frame: FrameType | None) -> tuple[CodeType, int] | None:
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
@@ -206,7 +206,9 @@ def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
     """As `caller`, for who has the frame of its own caller, which is the user's most of the time."""
     code = frame.f_code
     file = code.co_filename
-    return (code, frame.f_lasti) if file not in _own and not file.startswith(PACKAGE) else _outside(frame)
+    return (
+        (code, frame.f_lasti) if file not in _own and not file.startswith(PACKAGE) else _find_outside(frame)
+    )
 
 
 def user_frame() -> FrameType | None:

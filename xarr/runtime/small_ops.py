@@ -115,7 +115,9 @@ class SmallCall:
             return None
         return wrap_leaf(self.op, self.type, self.call(left, right), device, False, location)
 
-    def beside(self, node: Node, number: ops.Constant, is_first: bool, location: Location) -> Array | None:
+    def compute_beside(
+        self, node: Node, number: ops.Constant, is_first: bool, location: Location
+    ) -> Array | None:
         """As `one`, for an operand and a constant without dimensions, before it or after it."""
         value, device = node.value, self.device
         if value is None or node.device is not device:

@@ -1,4 +1,4 @@
-"""Calls of small functions, and of those called in one place, become operations of the caller."""
+"""Calls of small functions, and of those called once, become operations of the caller."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_small_functions_are_part_of_the_caller(function: Any) -> None:
     assert_same(xarr.jit(function)(X), function(xarr.asarray(X)))
 
 
-def test_a_large_function_is_copied_to_one_place_only() -> None:
+def test_a_large_function_is_copied_once_only() -> None:
     once, twice = graph_of(lambda x: long(x) + 1), graph_of(lambda x: long(long(x)))
     assert calls_in(inline_calls(once, Target())) == 0
     assert inline_calls(twice, Target()) is twice

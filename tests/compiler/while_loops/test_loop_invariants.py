@@ -16,7 +16,7 @@ pytestmark = pytest.mark.implicit
 LEFT, RIGHT = (np.arange(64, dtype=np.float32).reshape(8, 8) % k - 1 for k in (3, 5))
 
 
-def joined(x: Any, left: Any, right: Any) -> Any:
+def multiply_by_both(x: Any, left: Any, right: Any) -> Any:
     """Steps that multiply by a matrix made of two."""
 
     def step(i: Any, x: Any) -> Any:
@@ -27,7 +27,7 @@ def joined(x: Any, left: Any, right: Any) -> Any:
 
 
 def test_an_operand_of_a_product_is_made_once() -> None:
-    lowered = xarr.jit(joined).lower(*[xarr.asarray(LEFT)] * 3)
+    lowered = xarr.jit(multiply_by_both).lower(*[xarr.asarray(LEFT)] * 3)
     (loop,) = [step for step in lowered.stage("plan").steps if step.word == "loop"]
     assert "concatenate" in str(lowered.stage("plan"))
     assert "concatenate" not in str(loop.body)
@@ -36,6 +36,6 @@ def test_an_operand_of_a_product_is_made_once() -> None:
 def test_the_results_are_those_of_separate_operations() -> None:
     arrays = [xarr.asarray(each) for each in (RIGHT, LEFT, RIGHT)]
     with xarr.config(fusion="off"):
-        wanted = joined(*arrays)
+        wanted = multiply_by_both(*arrays)
         wanted.evaluate()
-    assert_same(xarr.jit(joined)(*arrays), wanted)
+    assert_same(xarr.jit(multiply_by_both)(*arrays), wanted)

@@ -14,13 +14,13 @@ from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 
 
 def inline_calls(graph: Graph, target: Target) -> Graph:
-    """`graph` without calls of functions that are small, or called in one place; itself without any.
+    """`graph` without calls of functions that are small, or called once; itself without any.
 
     Functions with effects stay, since those come in the order of the calls.
     """
     if ops.Call not in graph.op_classes:
         return graph
-    places = Counter(
+    calls = Counter(
         id(node.op.computation) for each in graph.walk() for node in each.nodes if type(node.op) is ops.Call
     )
 
@@ -31,21 +31,21 @@ def inline_calls(graph: Graph, target: Target) -> Graph:
                 type(node.op) is ops.Call
                 and type(op) is ops.Call
                 and op.computation.is_pure
-                and _pays(op.computation.operation_count, places[id(node.op.computation)], target)
+                and _pays(op.computation.operation_count, calls[id(node.op.computation)], target)
             ):
                 return op.decompose(*operands)
             return None if op is node.op else node.rebuilt(operands, op)
 
         return rewritten(graph, rule)
 
-    return OncePerGraph(rewrite, _called)(graph)
+    return OncePerGraph(rewrite, _graphs_of)(graph)
 
 
-def _pays(operations: int, places: int, target: Target) -> bool:
-    """Whether to copy a function of so many operations to each of the places where it is called."""
+def _pays(operations: int, calls: int, target: Target) -> bool:
+    """Whether to copy a function of so many operations into each of its calls."""
     is_small = operations <= target.max_inlined_operations
-    return places == 1 or (is_small and operations * places <= target.max_copied_operations)
+    return calls == 1 or (is_small and operations * calls <= target.max_copied_operations)
 
 
-def _called(node: Node) -> tuple[Graph, ...]:
+def _graphs_of(node: Node) -> tuple[Graph, ...]:
     return node.op.graphs if type(node.op) is ops.Call else ()

@@ -370,12 +370,12 @@ def test_large_products_are_called_back(monkeypatch: pytest.MonkeyPatch) -> None
 def test_products_in_lanes_may_be_larger(monkeypatch: pytest.MonkeyPatch) -> None:
     from xarr_numpy.compiled.plans import plan_code
 
-    def transposed(i: Any, x: Any, y: Any) -> Any:
+    def multiply_transposed(i: Any, x: Any, y: Any) -> Any:
         return small(lax.dot_general(x, y, (((0,), (1,)), ((), ())))), y
 
     monkeypatch.setattr(plan_code, "PROCESSOR", PROCESSOR.replace(max_native_products=7**3 - 1))
     assert not reasons(repeat(products), whole(7, 7), whole(7, 7))
-    assert reasons(repeat(transposed), whole(7, 7), whole(7, 7))
+    assert reasons(repeat(multiply_transposed), whole(7, 7), whole(7, 7))
 
 
 def well_posed(x: Any) -> Any:
