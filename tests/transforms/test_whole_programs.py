@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,8 @@ def from_two_threads(program: Program) -> Function:
     compiled = make_jitted(program)
 
     def function(count: int, state: programs.State) -> Results:
-        made: list[Results] = []
-        threads = [threading.Thread(target=lambda: made.append(compiled(count, state))) for _ in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(2) as threads:
+            made = list(threads.map(lambda _: compiled(count, state), range(2)))
         for one, other in zip(*made, strict=True):
             assert_same(one, other)
         return made[0]
