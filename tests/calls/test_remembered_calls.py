@@ -261,6 +261,14 @@ def test_errors_are_the_ones_of_the_function() -> None:
             np.asarray(xarr.take(x, xarr.asarray([5])))
 
 
+def test_each_call_warns_that_warns_at_first() -> None:
+    x = xarr.asarray(np.ones(3, np.float32))
+    for _ in range(remembered_calls.CALLS_BEFORE + 3):
+        with pytest.warns(RuntimeWarning, match="overflow"):
+            padded = xarr.pad(x, 1, constant_values=1e300)
+        assert padded.tolist() == [np.inf, 1, 1, 1, np.inf]
+
+
 @pytest.mark.usefixtures("at_first")
 def test_an_index_out_of_bounds_is_the_error_that_it_is_without_remembering() -> None:
     x, i = xarr.asarray([1.0, 2.0, 3.0]), xarr.asarray([0, -1])

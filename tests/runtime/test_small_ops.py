@@ -497,6 +497,25 @@ def test_arrays_of_so_many_elements_that_numpy_lets_others_run_count_a_reader(dt
     assert small is not None and small.is_shared
 
 
+def test_settings_that_another_thread_looks_up_meanwhile_are_not_taken_for_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with xarr.config(default_dtype="float32"):
+        other = xarr.config.state(), small_ops.small_ops()
+    look_up = small_ops._look_up
+
+    def look_up_between() -> Any:
+        result = look_up()
+        small_ops._known = other
+        return result
+
+    monkeypatch.setattr(small_ops, "_look_up", look_up_between)
+    monkeypatch.setattr(small_ops, "_known", other)
+    state = small_ops.state_at_once()
+    assert state is not None and xarr.config.is_in(state)
+    assert small_ops.small_ops() is not None
+
+
 def test_a_method_that_was_recorded_for_a_number_sees_that_it_is_written_to() -> None:
     class Power:
         def __init__(self) -> None:

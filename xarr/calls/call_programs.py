@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any, Final
 
+import numpy as np
+
 from xarr.base.configuration import current as config
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
@@ -166,13 +168,15 @@ class CallProgram:
 def learn(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], most_bytes: int
 ) -> CallProgram | None:
-    """The program of a call like `function(*args, **kwargs)`; None if it is more than small ops, or may fail."""
+    """The program of a call like `function(*args, **kwargs)`; None if it is more than small ops, warns, or may fail."""
     stand_ins: list[Handle] = []
     own_args = [_replace(value, stand_ins) for value in args]
     own_kwargs = {name: _replace(value, stand_ins) for name, value in kwargs.items()}
     nodes = [array._node for array in stand_ins]
     try:
-        result = function(*own_args, **own_kwargs)
+        # Of a number that does not fit NumPy warns, which each call is to do.
+        with np.errstate(divide="raise", over="raise", invalid="raise"):
+            result = function(*own_args, **own_kwargs)
     except _REFUSALS:
         return None
     for array, node in zip(stand_ins, nodes, strict=True):

@@ -321,8 +321,9 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
             node: Any = getattr(x, "_node", None)
             plan = None if node is None else plans.get(node.type)
             source = caller()
-            if plan is not None and plan.small is not None and plan.small.state is state_at_once():
-                array = plan.small.one(node, source)
+            small = None if plan is None else plan.small  # once, as another thread may set it
+            if small is not None and small.state is state_at_once():
+                array = small.one(node, source)
                 if array is not None:
                     return array
             if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):

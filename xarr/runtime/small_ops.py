@@ -160,7 +160,7 @@ def small_ops() -> SmallOps | None:
     if recording or unread:
         return None
     state, table = _known
-    return table if config.is_in(state) else _look_up()
+    return table if config.is_in(state) else _look_up()[1]
 
 
 def state_at_once() -> tuple[object, object] | None:
@@ -168,19 +168,20 @@ def state_at_once() -> tuple[object, object] | None:
     if recording or unread:
         return None
     state, table = _known
-    if config.is_in(state):
-        return None if table is None else state
-    return None if _look_up() is None else _known[0]
+    if not config.is_in(state):
+        state, table = _look_up()
+    return None if table is None else state
 
 
-def _look_up() -> SmallOps | None:
+def _look_up() -> tuple[tuple[object, object], SmallOps | None]:
+    """The settings of this thread and the functions under them; what is known may be another thread's by then."""
     global _known
     state = config.state()
     settings = config.now()
     is_eager = settings["small_arrays"] == "eager" and not config.debugging()
     table = _tables.get(settings["fusion"]) if is_eager else None
     _known = state, table
-    return table
+    return state, table
 
 
 def apply_op(

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import xarr
 from tests.support.functions import DTYPES
 from tests.support.numpy_records import Record, try_beside_numpy
-from xarr.errors import InputError, ShapeError, TracedValueError, ValueRangeError
+from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, ValueRangeError
 
 COMPUTED = [
     "xp.pad(x, 3, mode='linear_ramp')",
@@ -121,6 +121,7 @@ def test_padding_needs_no_implicit_broadcast():
         ("xarr.pad(x, 1, 'edge', constant_values=2)", ValueError, "takes no keyword"),
         ("xarr.pad(x, 1, 'mean', end_values=2)", ValueError, "takes stat_length"),
         ("xarr.pad(x, 1, 'mean', stat_length=-1)", ValueRangeError, "0 or more"),
+        ("xarr.pad(x, 1, constant_values=1j)", DTypeError, "the complex number 1j does not fit"),
         ("xarr.pad(x, 1, 'maximum', stat_length=0)", ValueRangeError, "wanted a stat_length of 1 or more"),
         (
             "xarr.pad(x.astype(int), 1, 'mean', stat_length=0)",

@@ -18,7 +18,7 @@ from xarr.calls.arguments import convert, truth, with_size
 from xarr.calls.operands import DType, as_array, fresh
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, check_fits
-from xarr.errors import ArgumentError, ShapeError, TracedValueError, ValueRangeError
+from xarr.errors import ArgumentError, DTypeError, ShapeError, TracedValueError, ValueRangeError
 from xarr.lax.core import ArrayLike, integer, put
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.numpy_api.creation.arrays import broadcast_array, linspace
@@ -73,7 +73,8 @@ def pad(
       each, as a NumPy array.
 
     Raises ValueRangeError for another mode or a negative width, InputError for a keyword of another mode,
-    ShapeError for an empty dimension that is to be padded from its own elements.  Source: NumPy, `pad`.
+    ShapeError for an empty dimension that is to be padded from its own elements, DTypeError for a complex number
+    around real ones.  Source: NumPy, `pad`.
     """
     padded = as_array(array)
     wanted = _widths(pad_width, len(padded.shape))
@@ -195,9 +196,16 @@ def _by_constants(array: Array, widths: list[tuple[int, int]], option: Any) -> A
 
 
 def _filler(value: Any, dtype: DType) -> Any:
-    """A padding value as a 0-d array; ValueRangeError for an integer that `dtype` cannot hold."""
+    """A padding value as a 0-d array.
+
+    Raises ValueRangeError for an integer that `dtype` cannot hold, DTypeError for a complex number as a real one.
+    """
     if isinstance(value, Handle):
         return convert(as_array(value), dtype)
+    if value.dtype.kind == "c" and dtype not in COMPLEX | BOOL:
+        raise DTypeError(
+            f"pad: the complex number {value} does not fit {dtype}; take .real, .imag or abs() first"
+        )
     if dtype in INTEGER and value.dtype.kind in "iu":
         check_fits(int(value), dtype)
     if dtype in INTEGER and not np.isfinite(value):
