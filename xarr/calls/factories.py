@@ -307,7 +307,9 @@ def _apply_two(
             plan.small = small_call(table, plan, first, second)
             return array
     left, right = plan.steps
-    return wrap(Node(op, (follow(left, first, source), follow(right, second, source)), plan.type, source))
+    first = follow(left, first, source) if left else first
+    second = follow(right, second, source) if right else second
+    return wrap(Node(op, (first, second), plan.type, source))
 
 
 def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None) -> UnaryFunction:

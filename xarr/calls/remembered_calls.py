@@ -53,6 +53,8 @@ _MOST_SETTINGS: Final = 16
 
 #: Items of the longest list of arguments that is looked at.
 _LONGEST: Final = 64
+#: Parts of a key from which on no list is added.
+_MOST_PARTS: Final = 256
 
 #: Arguments that are equal only if they mean the same, once their types are.
 _PLAIN: Final = frozenset({int, str, bool, NoneType, type(...)})
@@ -154,7 +156,7 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[No
         # The text tells apart what compares equal, -0.0 and 0.0, and finds NaN again.
         parts += (kind, value if value and value == value and kind is float else repr(value))
     elif kind is list or kind is tuple:
-        if len(value) > _LONGEST:
+        if len(value) > _LONGEST or len(parts) > _MOST_PARTS:  # also of a list that holds itself
             return False
         parts += (kind, len(value))
         for item in value:

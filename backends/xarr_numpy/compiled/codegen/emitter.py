@@ -80,7 +80,9 @@ def emit(kernel: Kernel, is_whole: Callable[[Loop], bool] = lambda phase: False)
     return functions.module(), names
 
 
-def functions_of(kernel: Kernel, is_whole: Callable[[Loop], bool]) -> tuple[Functions, list[str]]:
+def functions_of(
+    kernel: Kernel, is_whole: Callable[[Loop], bool] = lambda phase: False
+) -> tuple[Functions, list[str]]:
     """The functions of one kernel, and the names of its phases'; otherwise as `emit`."""
     functions = Functions()
     return functions, functions.add(kernel, is_whole=is_whole)

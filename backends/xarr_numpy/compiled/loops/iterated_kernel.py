@@ -39,10 +39,10 @@ class IteratedKernel:
         self.group = group
         self.program = group.kernel
         self._scalars = LoopKernel(group.scalars)
-        text, names = emitter.emit(self.program)
-        self._code = llvm_jit.compile_module(
-            text + wavefront_code.driver(self.program, names), ["steps", "ranges", "boundaries"]
-        )
+        functions, names = emitter.functions_of(self.program)
+        functions.declarations |= wavefront_code.DECLARATIONS
+        functions.texts.append(wavefront_code.driver(self.program, names))
+        self._code = llvm_jit.compile_module(functions.module(), ["steps", "ranges", "boundaries"])
         pointer, integer = ctypes.c_void_p, ctypes.c_int64
         steps = ctypes.CFUNCTYPE(None, pointer, pointer, integer)
         self._steps = steps(self._code.addresses["steps"])

@@ -16,6 +16,8 @@ from xarr.compiler.loop_ir.loops import Kernel
 #: The numbers that functions get, by position; the first two are tables of buffers.
 _ARGUMENTS: Final = ("", "", "rows", "ranges", "steps", "radius", "block")
 FIELDS: Final = len(_ARGUMENTS)
+#: What the driver calls of LLVM's.
+DECLARATIONS: Final = frozenset(f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smax", "smin"))
 
 
 def driver(kernel: Kernel, names: list[str]) -> str:
@@ -52,9 +54,6 @@ done:
 def _front(name: str) -> str:
     """Rows from `low` to `high` through all steps, each of which leaves out some more at both ends."""
     return f"""\
-declare i64 @llvm.smax.i64(i64, i64)
-declare i64 @llvm.smin.i64(i64, i64)
-
 define internal void @front(ptr %arguments, i64 %low, i64 %high, i64 %grow, i64 %shrink, i64 %block) nounwind {{
 entry:
   %ab = load ptr, ptr %arguments, align 8
