@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -59,6 +61,33 @@ def test_another_thread_holds_it_back_for_longer() -> None:
     assert not gc.isenabled()
     end.set()
     thread.join()
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes by fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_child_process_collects_where_another_thread_held_it_back(is_inside: bool) -> None:
+    has_started, end = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with collection_paused():
+            has_started.set()
+            end.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    has_started.wait()
+    with collection_paused() if is_inside else nullcontext():
+        child = os.fork()
+        was_held = not gc.isenabled()
+    if not child:
+        with collection_paused():
+            is_paused = not gc.isenabled()
+        os._exit(0 if (was_held, is_paused, gc.isenabled()) == (is_inside, True, True) else 1)
+    end.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
     assert gc.isenabled()
 
 

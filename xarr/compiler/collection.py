@@ -7,29 +7,49 @@ through all of them again and again, which takes a fifth of the time, and find n
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
-_lock = threading.Lock()
-#: How many threads hold it back, and whether it ran before the first of them did.
-_holders = 0
+_lock: Final = threading.Lock()
+#: The threads that hold it back, each as often as it does, and whether it ran before the first of them did.
+_holders: Final[list[int]] = []
 _was_enabled = False
 
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
     """No collection of cycles, in any thread, until the last block ends; one that is off anyway stays off."""
-    global _holders, _was_enabled
+    global _was_enabled
+    thread = threading.get_ident()
     with _lock:
         if not _holders:
             _was_enabled = gc.isenabled()
             gc.disable()
-        _holders += 1
+        _holders.append(thread)
     try:
         yield
     finally:
         with _lock:
-            _holders -= 1
-            if not _holders and _was_enabled:
-                gc.enable()
+            _holders.remove(thread)
+            _resume()
+
+
+def _resume() -> None:
+    if not _holders and _was_enabled:
+        gc.enable()
+
+
+def _in_child() -> None:
+    """After a fork: no other thread goes on that could end its block."""
+    if _holders:
+        own = threading.get_ident()
+        _holders[:] = [thread for thread in _holders if thread == own]
+        _resume()
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_in_child)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -27,9 +28,9 @@ _KEPT: Final = 1024
 
 
 @lru_cache(_KEPT)
-def _uses(template: int) -> list[None]:
-    """An element for each kernel of a template, of which this is the hash."""
-    return []
+def _uses(template: int) -> Iterator[int]:
+    """Counts the kernels of a template, of which this is the hash."""
+    return count(1)
 
 
 @lru_cache(_KEPT)
@@ -81,9 +82,7 @@ class CompiledKernel:
         """The text of its module, and its machine code."""
         work = sum(map(costs.work, self.program.phases))
         if work <= PROCESSOR.max_shared_code_nanoseconds:
-            uses = _uses(hash(functions.template()))
-            uses.append(None)
-            if len(uses) >= PROCESSOR.min_alike_kernels:
+            if next(_uses(hash(functions.template()))) >= PROCESSOR.min_alike_kernels:
                 text, numbers = functions.shared_module()
                 self._numbers = np.array(numbers, np.int64)
                 return text, _compile_shared(text, tuple(names))
