@@ -64,8 +64,8 @@ def test_another_thread_holds_it_back_for_longer() -> None:
     assert gc.isenabled()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes by fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
 @pytest.mark.parametrize("is_inside", [False, True])
 def test_a_child_process_collects_where_another_thread_held_it_back(is_inside: bool) -> None:
     has_started, end = threading.Event(), threading.Event()

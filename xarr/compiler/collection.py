@@ -23,17 +23,17 @@ _was_enabled = False
 def collection_paused() -> Iterator[None]:
     """No collection of cycles, in any thread, until the last block ends; one that is off anyway stays off."""
     global _was_enabled
-    thread = threading.get_ident()
+    holder = threading.get_ident()
     with _lock:
         if not _holders:
             _was_enabled = gc.isenabled()
             gc.disable()
-        _holders.append(thread)
+        _holders.append(holder)
     try:
         yield
     finally:
         with _lock:
-            _holders.remove(thread)
+            _holders.remove(holder)
             _resume()
 
 
@@ -46,7 +46,7 @@ def _in_child() -> None:
     """After a fork: no other thread goes on that could end its block."""
     if _holders:
         own = threading.get_ident()
-        _holders[:] = [thread for thread in _holders if thread == own]
+        _holders[:] = [holder for holder in _holders if holder == own]
         _resume()
     _lock.release()
 

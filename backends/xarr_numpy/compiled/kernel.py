@@ -80,12 +80,11 @@ class CompiledKernel:
 
     def _compile(self, functions: emitter.Functions, names: list[str]) -> tuple[str, llvm_jit.Code]:
         """The text of its module, and its machine code."""
-        work = sum(map(costs.work, self.program.phases))
-        if work <= PROCESSOR.max_shared_code_nanoseconds:
-            if next(_uses(hash(functions.template()))) >= PROCESSOR.min_alike_kernels:
-                text, numbers = functions.shared_module()
-                self._numbers = np.array(numbers, np.int64)
-                return text, _compile_shared(text, tuple(names))
+        is_short = sum(map(costs.work, self.program.phases)) <= PROCESSOR.max_shared_code_nanoseconds
+        if is_short and next(_uses(hash(functions.template()))) >= PROCESSOR.min_alike_kernels:
+            text, numbers = functions.shared_module()
+            self._numbers = np.array(numbers, np.int64)
+            return text, _compile_shared(text, tuple(names))
         text = functions.module()
         return text, llvm_jit.compile_module(text, names)
 

@@ -96,13 +96,17 @@ def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedul
     code = _PlanWriter(schedule, calls_python=has_groups).loop_code(step, wanted)
     unwanted = [k for k in range(len(step.state)) if k not in wanted and not _is_fixed(step, k)]
     others = sum([step.body.buffers[step.body.parameters[k]].type.nbytes for k in unwanted])
-    _refuse_more_memory(step, code.arena, inner_nbytes(step) + others)
+    # Python makes results of its own, which are copied to where they are wanted.
+    copied = max(
+        [sum([node.tensor_type.nbytes for node in call.graph.results]) for call in code.calls], default=0
+    )
+    _refuse_more_memory(step, code.arena + copied, inner_nbytes(step) + others)
     return code
 
 
-def _refuse_more_memory(step: Step, arena: int, in_python: int) -> None:
-    more = arena - in_python
-    if more > PROCESSOR.min_reused_bytes and arena > PROCESSOR.spare_bytes:
+def _refuse_more_memory(step: Step, in_machine_code: int, in_python: int) -> None:
+    more = in_machine_code - in_python
+    if more > PROCESSOR.min_reused_bytes and in_machine_code > PROCESSOR.spare_bytes:
         raise NotNative(step, f"takes {shown_bytes(more)} less memory")
 
 
