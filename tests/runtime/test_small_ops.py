@@ -307,7 +307,7 @@ def test_indices_with_arrays_are_computed_at_once() -> None:
     np.testing.assert_array_equal(at.add(1.0)[:, 1], [3, 5, 10])
     x[[0, 1]] = x[[1, 0]]
     x[mask, 0] = -1
-    x[1:] += xarr.ones(4)
+    x[1:] += xarr.ones((2, 4))
     xarr.subtract.at(x, (rows, 3), 1.0)
     assert x.is_evaluated
     np.testing.assert_array_equal(x, [[-1, 5, 6, 5], [1, 2, 3, 4], [0, 10, 11, 11]])
