@@ -76,8 +76,7 @@ def read_at_once(array: Array, index: Any, frame: FrameType) -> Array | None:
     if table is None:
         return None
     assert device is not None
-    backend = device.backend
-    if not backend.computes_small_ops:
+    if not device.backend.computes_small_ops:
         return None
     items = basic_items(index, buffer.ndim)
     if items is None:
@@ -93,7 +92,19 @@ def read_at_once(array: Array, index: Any, frame: FrameType) -> Array | None:
             count(frame, 1)
         type_, op = part_of(node.type, ())
         return wrap_leaf(op, type_, value, device, False, location_of(frame))
-    most, nbytes = backend.target.max_eager_bytes, value.nbytes
+    return _read_part(array, node, index, buffer, value, frame)
+
+
+def _read_part(
+    array: Array, node: Node, index: Any, buffer: HostArray, value: HostArray, frame: FrameType
+) -> Array | None:
+    """`value`, the part at an index of the memory of `node`, which `array` shows, as a copy where that is small.
+
+    None if it is to be recorded.
+    """
+    device = node.device
+    assert device is not None
+    most, nbytes = device.backend.target.max_eager_bytes, value.nbytes
     if nbytes > most:
         return None
     # What would keep a much larger array alive is a copy, as among the results of programs.
@@ -219,20 +230,28 @@ def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Int
             return buffer, items, shape, scalar_constant(value, buffer.dtype).array, device
         except XarrError:
             return None
+    written, device = _value_to_write(table, array, value, shape, device)
+    return (buffer, items, shape, written, device) if type(written) is np.ndarray else None
+
+
+def _value_to_write(
+    table: SmallOps, array: Array, value: Any, shape: Ints, device: Device
+) -> tuple[Any, Device]:
+    """The values of an array that is written to an index of this shape, None to record it, and where they lie."""
+    kind = type(value)
     if not isinstance(value, Handle | np.generic) and kind is not np.ndarray:
-        return None
+        return None, device
     own_shape = value._node.shape if isinstance(value, Handle) else value.shape
     if own_shape and own_shape != shape and not _stretches(own_shape, shape):
-        return None
-    is_alike = isinstance(value, Handle) and value._node.dtype is buffer.dtype and value._weak is None
+        return None, device
+    is_alike = isinstance(value, Handle) and value._node.dtype is array._node.dtype and value._weak is None
     new = value._node if is_alike else convert_value(array, value)._node
     own = new.device
     if own is not None and own is not device:
         if own.committed is not device.committed:
-            return None
+            return None, device
         device = own.committed
-    written = pending_value(table, new, device) if new.value is None else new.value
-    return (buffer, items, shape, written, device) if type(written) is np.ndarray else None
+    return (pending_value(table, new, device) if new.value is None else new.value), device
 
 
 def _stretches(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
