@@ -232,11 +232,8 @@ def compute(
     if small is None:
         return None
     value = _call_as_reader(small, operands, values) if small.is_shared else small.call(*values)
-    if small.is_view:
-        for node in operands:
-            node.exposed = True
-            if type(node.op) is Donated:  # to a call in another thread just now, which may write to it
-                return None
+    if small.is_view and not _expose(operands):
+        return None
     return wrap_leaf(small.op, small.type, value, device, small.is_view, location or caller())
 
 
@@ -257,11 +254,8 @@ def compute_results(op: Op, operands: tuple[Node, ...], count: int) -> list[Arra
     if small is None:
         return None
     value = _call_as_reader(small, operands, values)
-    if small.is_view:
-        for node in operands:
-            node.exposed = True
-            if type(node.op) is Donated:  # to a call in another thread just now, which may write to it
-                return None
+    if small.is_view and not _expose(operands):
+        return None
     location = caller()
     if isinstance(small.type, TensorType):
         return [wrap_leaf(small.op, small.type, value, device, small.is_view, location)]
@@ -325,6 +319,15 @@ def compute_beside_number(
     finally:
         node.handles -= 1
     return wrap_leaf(small.op, small.type, result, device, small.is_view, location)
+
+
+def _expose(operands: tuple[Node, ...]) -> bool:
+    """Say of operands that a result may be their memory; False if one was just donated to a call in another thread."""
+    for node in operands:
+        node.exposed = True
+        if type(node.op) is Donated:  # whose memory that call may write to
+            return False
+    return True
 
 
 def _call_as_reader(small: SmallOp, operands: tuple[Node, ...], values: list[Any]) -> Any:
