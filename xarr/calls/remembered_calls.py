@@ -11,7 +11,8 @@ The rule: a call is remembered if
   short chain of ops, beside one with a value; numbers, strings, element types, None, and lists and tuples of all these,
 * ops on small arrays are computed at once (`xarr.runtime.small_ops`), nobody watches broadcasts, and these do not warn,
 * the function records ops that are computed at once, checks of indices, and nothing else: it asks for no value, changes
-  no argument, and gives Arrays, or a list or tuple of them; where a check fails, the function itself is called again,
+  no argument, causes no warning of NumPy's about numbers, and gives Arrays, or a list or tuple of them; where a check
+  fails, the function itself is called again,
 * it was called so a few times before: a program takes as long as some ten calls.
 
 To record it the function is called with arrays that stand for the arguments: they have types and devices and no values,
