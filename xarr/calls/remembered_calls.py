@@ -50,7 +50,7 @@ CALLS_BEFORE: Final = 3
 #: Calls that are remembered under the same settings, and kinds of calls that are counted.
 _MOST_REMEMBERED: Final = 1024
 _MOST_COUNTED: Final = 4096
-_MOST_SETTINGS: Final = 16
+_MOST_SETTINGS: Final = 4
 
 #: Items of the longest list of arguments that is looked at.
 _LONGEST: Final = 64
