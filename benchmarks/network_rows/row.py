@@ -14,6 +14,10 @@ import optax
 Array = Any
 #: A function of trees of arrays, and its arguments.
 Call = tuple[Callable[..., Any], tuple[Any, ...]]
+#: The name of the norm that ends a residual block, and its scale: training begins with small ones, since gradients of
+#: many blocks of one size are too sensitive to the order of sums for answers to be compared.
+LAST = "last"
+SCALE_OF_LAST = 0.2
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,8 @@ def _initial(model: Any, inputs: np.ndarray) -> Any:
     def weights(path: Any, leaf: Any) -> np.ndarray:
         numbers = draw.normal(size=leaf.shape)
         if path[-1].key in ("scale", "var"):
-            return (1 + 0.1 * np.abs(numbers)).astype(leaf.dtype)
+            size = SCALE_OF_LAST if path[-2].key == LAST and path[-1].key == "scale" else 1.0
+            return (size * (1 + 0.1 * np.abs(numbers))).astype(leaf.dtype)
         inputs = leaf.size // leaf.shape[-1]
         return (numbers * (0.1 if len(leaf.shape) == 1 else inputs**-0.5)).astype(leaf.dtype)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import optax
 from flax import linen as nn
 
-from network_rows.row import Call, Network, forward, integers, normal, training_step
+from network_rows.row import LAST, Call, Network, forward, integers, normal, training_step
 
 
 class ResidualBlock(nn.Module):
@@ -25,7 +25,7 @@ class ResidualBlock(nn.Module):
         conv = partial(nn.Conv, use_bias=False)
         norm = partial(nn.BatchNorm, use_running_average=not self.is_training, momentum=0.9)
         y = nn.relu(norm()(conv(self.features, (3, 3), (self.strides, self.strides))(x)))
-        y = norm()(conv(self.features, (3, 3))(y))
+        y = norm(name=LAST)(conv(self.features, (3, 3))(y))
         if x.shape != y.shape:
             x = norm()(conv(self.features, (1, 1), (self.strides, self.strides))(x))
         return nn.relu(x + y)
@@ -44,7 +44,7 @@ class BottleneckBlock(nn.Module):
         norm = partial(nn.BatchNorm, use_running_average=not self.is_training, momentum=0.9)
         y = nn.relu(norm()(conv(self.features, (1, 1))(x)))
         y = nn.relu(norm()(conv(self.features, (3, 3), (self.strides, self.strides))(y)))
-        y = norm()(conv(4 * self.features, (1, 1))(y))
+        y = norm(name=LAST)(conv(4 * self.features, (1, 1))(y))
         if x.shape != y.shape:
             x = norm()(conv(4 * self.features, (1, 1), (self.strides, self.strides))(x))
         return nn.relu(x + y)
