@@ -17,7 +17,7 @@ Call = tuple[Callable[..., Any], tuple[Any, ...]]
 #: The name of the norm that ends a residual block, and its scale: training begins with small ones, since gradients of
 #: many blocks of one size are too sensitive to the order of sums for answers to be compared.
 LAST = "last"
-SCALE_OF_LAST = 0.2
+SCALE_OF_LAST = 0.1
 
 
 @dataclass(frozen=True)
