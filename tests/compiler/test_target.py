@@ -106,7 +106,6 @@ OTHERS = {
     },
     "compiler/passes/complex_powers.py": {"_EXPONENTS": "below which NumPy multiplies"},
     "compiler/plan/arena.py": {"ALIGNMENT": "the form of a plan, which engines rely on"},
-    "compiler/collection.py": {"_holders": "a count of threads"},
     "compiler/pipeline.py": {"_LARGE": "nodes beside which garbage is little: about time, and no machine's"},
     "compiler/programs.py": dict.fromkeys(("_PROGRAMS_KEPT", "_BYTES_KEPT"), "memory that a user lends"),
     "compiler/schedule.py": {"_KEPT": "loop programs that are kept"},
