@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import signal
@@ -9,15 +10,33 @@ import statistics
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import measure
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+    Line = TypeVar("Line", bound=DataclassInstance)
 
 #: Seconds before each block of calls.
 PAUSE = 0.05
 #: What bounds the threads of a library.
 VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Named(Protocol):
+    """What is measured: a program, a network."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Row = TypeVar("Row", bound=Named)
 
 
 class OutOfTime(KeyboardInterrupt):
@@ -50,6 +69,26 @@ def default_threads() -> list[int]:
 
 def integers_listed(text: str) -> list[int]:
     return [int(part) for part in text.split(",") if part]
+
+
+def rows_listed(rows: Sequence[Row], text: str) -> list[Row]:
+    """The rows whose names contain one of the parts of `text`; all if it is empty.  SystemExit if there are none."""
+    parts = [part.lower() for part in text.split(",") if part]
+    chosen = [row for row in rows if not parts or any(part in row.name.lower() for part in parts)]
+    if not chosen:
+        raise SystemExit(f"--rows: wanted parts of names, such as {rows[0].name}, got {text!r}")
+    return chosen
+
+
+def collect(lines: Iterable[Line], path: Path | None) -> list[Line]:
+    """The lines, of which those that are there are written to `path` after each."""
+    collected: list[Line] = []
+    for line in lines:
+        collected.append(line)
+        if path:
+            path.write_text(json.dumps([asdict(each) for each in collected], indent=1, ensure_ascii=False))
+    measure.progress("")
+    return collected
 
 
 def keep_to_processors(threads: int) -> None:

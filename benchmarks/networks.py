@@ -29,12 +29,14 @@ from children import (
     PAUSE,
     Limit,
     OutOfTime,
+    collect,
     default_threads,
     in_milliseconds,
     integers_listed,
     keep_to_processors,
     lines_of_child,
     mean,
+    rows_listed,
 )
 
 import xarr
@@ -216,15 +218,6 @@ def all_networks() -> Sequence[Network]:
     return rows
 
 
-def networks_listed(text: str) -> list[Network]:
-    """The networks whose names contain one of the parts of `text`.  SystemExit if there are none."""
-    parts = [part.lower() for part in text.split(",")]
-    chosen = [network for network in all_networks() if any(part in network.name.lower() for part in parts)]
-    if not chosen:
-        raise SystemExit(f"--rows: wanted parts of names, such as {all_networks()[0].name}, got {text!r}")
-    return chosen
-
-
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", default="", help="parts of the names of networks, such as ResNet,GPT")
@@ -255,15 +248,9 @@ def main(arguments: list[str] | None = None) -> None:
     if options.worker:
         work(all_networks()[options.number], options)
         return
-    networks = networks_listed(options.rows)
-    head, lines = header(options), []
-    for line in lines_of_children(networks, options):
-        lines.append(line)
-        if options.json:
-            options.json.write_text(
-                json.dumps([asdict(each) for each in lines], indent=1, ensure_ascii=False)
-            )
-    measure.progress("")
+    networks = rows_listed(all_networks(), options.rows)
+    head = header(options)
+    lines = collect(lines_of_children(networks, options), options.json)
     print("\n".join([head, *table(lines), "", *summary(lines)]))
 
 

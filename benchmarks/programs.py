@@ -27,12 +27,14 @@ from children import (
     PAUSE,
     Limit,
     OutOfTime,
+    collect,
     default_threads,
     in_milliseconds,
     integers_listed,
     keep_to_processors,
     lines_of_child,
     mean,
+    rows_listed,
 )
 from program_rows import FAMILIES, ROWS
 from program_rows.contenders import OURS, PEERS, STEPPED, makers, refusals
@@ -259,15 +261,6 @@ def _means(lines: Sequence[Line]) -> str:
 # --- the command ---------------------------------------------------------------------------------------------
 
 
-def programs_listed(text: str) -> list[Program]:
-    """The programs whose names contain one of the parts of `text`.  SystemExit if there are none."""
-    parts = [part.lower() for part in text.split(",") if part]
-    chosen = [program for program in ROWS if any(part in program.name.lower() for part in parts)]
-    if not chosen:
-        raise SystemExit(f"--rows: wanted parts of names, such as {ROWS[0].name}, got {text!r}")
-    return chosen
-
-
 def sizes_listed(text: str) -> list[int]:
     sizes = integers_listed(text)
     if not sizes or not set(sizes) <= {0, 1, 2}:
@@ -304,15 +297,9 @@ def main(arguments: list[str] | None = None) -> None:
     if options.worker:
         work([ROWS[number] for number in options.numbers], options)
         return
-    programs = programs_listed(options.rows) if options.rows else list(ROWS)
-    head, lines = header(options), []
-    for line in lines_of_children(programs, options):
-        lines.append(line)
-        if options.json:
-            options.json.write_text(
-                json.dumps([asdict(each) for each in lines], indent=1, ensure_ascii=False)
-            )
-    measure.progress("")
+    programs = rows_listed(ROWS, options.rows)
+    head = header(options)
+    lines = collect(lines_of_children(programs, options), options.json)
     print("\n".join([head, *table(lines), "", *summary(lines)]))
 
 

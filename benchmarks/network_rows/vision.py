@@ -13,6 +13,14 @@ from flax import linen as nn
 from network_rows.row import LAST, Call, Network, forward, integers, normal, training_step
 
 
+def layers(is_training: bool) -> tuple[Any, Any]:
+    """What makes convolutions and batch norms of residual networks."""
+    return (
+        partial(nn.Conv, use_bias=False),
+        partial(nn.BatchNorm, use_running_average=not is_training, momentum=0.9),
+    )
+
+
 class ResidualBlock(nn.Module):
     """Two 3 × 3 convolutions beside a path without any."""
 
@@ -22,8 +30,7 @@ class ResidualBlock(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        conv = partial(nn.Conv, use_bias=False)
-        norm = partial(nn.BatchNorm, use_running_average=not self.is_training, momentum=0.9)
+        conv, norm = layers(self.is_training)
         y = nn.relu(norm()(conv(self.features, (3, 3), (self.strides, self.strides))(x)))
         y = norm(name=LAST)(conv(self.features, (3, 3))(y))
         if x.shape != y.shape:
@@ -40,8 +47,7 @@ class BottleneckBlock(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        conv = partial(nn.Conv, use_bias=False)
-        norm = partial(nn.BatchNorm, use_running_average=not self.is_training, momentum=0.9)
+        conv, norm = layers(self.is_training)
         y = nn.relu(norm()(conv(self.features, (1, 1))(x)))
         y = nn.relu(norm()(conv(self.features, (3, 3), (self.strides, self.strides))(y)))
         y = norm(name=LAST)(conv(4 * self.features, (1, 1))(y))
@@ -60,9 +66,9 @@ class ResNet(nn.Module):
 
     @nn.compact
     def __call__(self, x: Any) -> Any:
-        norm = nn.BatchNorm(use_running_average=not self.is_training, momentum=0.9)
-        x = nn.Conv(self.features, (7, 7), (2, 2), padding=[(3, 3), (3, 3)], use_bias=False)(x)
-        x = nn.max_pool(nn.relu(norm(x)), (3, 3), strides=(2, 2), padding="SAME")
+        conv, norm = layers(self.is_training)
+        x = conv(self.features, (7, 7), (2, 2), padding=[(3, 3), (3, 3)])(x)
+        x = nn.max_pool(nn.relu(norm()(x)), (3, 3), strides=(2, 2), padding="SAME")
         for stage, blocks in enumerate(self.stages):
             for number in range(blocks):
                 strides = 2 if stage and not number else 1

@@ -46,28 +46,8 @@ def test_one_that_is_off_stays_off() -> None:
     assert not gc.isenabled()
 
 
-def test_another_thread_holds_it_back_for_longer() -> None:
-    has_started, end = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with collection_paused():
-            has_started.set()
-            end.wait()
-
-    thread = threading.Thread(target=hold)
-    with collection_paused():
-        thread.start()
-        has_started.wait()
-    assert not gc.isenabled()
-    end.set()
-    thread.join()
-    assert gc.isenabled()
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
-@pytest.mark.parametrize("is_inside", [False, True])
-def test_a_child_process_collects_where_another_thread_held_it_back(is_inside: bool) -> None:
+def hold_in_a_thread() -> tuple[threading.Thread, threading.Event]:
+    """A thread that is in a block, and what ends it."""
     has_started, end = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -78,6 +58,23 @@ def test_a_child_process_collects_where_another_thread_held_it_back(is_inside: b
     thread = threading.Thread(target=hold)
     thread.start()
     has_started.wait()
+    return thread, end
+
+
+def test_another_thread_holds_it_back_for_longer() -> None:
+    with collection_paused():
+        thread, end = hold_in_a_thread()
+    assert not gc.isenabled()
+    end.set()
+    thread.join()
+    assert gc.isenabled()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:.*fork.*:RuntimeWarning")
+@pytest.mark.parametrize("is_inside", [False, True])
+def test_a_child_process_collects_where_another_thread_held_it_back(is_inside: bool) -> None:
+    thread, end = hold_in_a_thread()
     with collection_paused() if is_inside else nullcontext():
         child = os.fork()
         was_held = not gc.isenabled()

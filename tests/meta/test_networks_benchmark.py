@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.meta.test_benchmarks import run
-from tests.support.checkout import CHECKOUT
+from tests.support.scripts import benchmark_importer
 
 NAMES = (
     *("ResNet-50", "ResNet-50, training step", "small ResNet, training step", "U-Net", "MLP-Mixer"),
@@ -23,10 +21,7 @@ NAMES = (
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Imports a module of the benchmark, and forgets those it imported."""
-    monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
-    yield importlib.import_module
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("network_rows", "networks")]:
-        del sys.modules[name]
+    yield from benchmark_importer(monkeypatch, "network_rows", "networks")
 
 
 @pytest.fixture

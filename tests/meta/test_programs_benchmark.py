@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -14,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.meta.test_benchmarks import run
-from tests.support.checkout import CHECKOUT
+from tests.support.scripts import benchmark_importer
 
 FAMILIES = (
     *("linear algebra", "dynamic programming", "sparse", "filters", "stencils", "particles", "equations"),
@@ -25,10 +23,7 @@ FAMILIES = (
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Imports a module of the benchmark, and forgets those it imported."""
-    monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
-    yield importlib.import_module
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("program_rows", "programs")]:
-        del sys.modules[name]
+    yield from benchmark_importer(monkeypatch, "program_rows", "programs")
 
 
 def problems(modules: Any, program: Any, with_peers: bool) -> dict[str, str]:

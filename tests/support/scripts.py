@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
+
+import pytest
 
 from tests.support.checkout import CHECKOUT
 
@@ -32,6 +36,14 @@ def _script(folder: str, name: str) -> ModuleType:
     finally:
         del sys.modules[name]
     return module
+
+
+def benchmark_importer(monkeypatch: pytest.MonkeyPatch, *names: str) -> Iterator[Callable[[str], ModuleType]]:
+    """Gives what imports a module of `benchmarks/`, and then forgets the modules, and the folders, of these names."""
+    monkeypatch.syspath_prepend(CHECKOUT / "benchmarks")
+    yield importlib.import_module
+    for name in [name for name in sys.modules if name.partition(".")[0] in names]:
+        del sys.modules[name]
 
 
 def run_example(

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from xarr.compiler.loop_ir.loops import Affine
-from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, constant_of
+from xarr.compiler.loop_ir.scalars import BOOL, MIRRORED, DType, Value, constant_of
 
 #: The least and the greatest number.
 Range: TypeAlias = tuple[float, float]
@@ -24,7 +24,6 @@ _ANY: Final = (-inf, inf)
 _EITHER: Final = (0, 1)
 
 _NEGATED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
-_MIRRORED: Final = {"lt": "gt", "gt": "lt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
 
 
 class Ranges:
@@ -214,7 +213,7 @@ def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Rang
     x, y = predicate.operands
     op = predicate.op if truth else _NEGATED[predicate.op]
     if value is y:
-        op, y = _MIRRORED[op], x
+        op, y = MIRRORED[op], x
     first, last = ranges.of(y)
     if op in ("lt", "le"):
         high = min(high, last - (op == "lt"))

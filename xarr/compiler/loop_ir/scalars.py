@@ -51,6 +51,8 @@ BOOL: Final[DType] = np.dtype(np.bool_)
 INT64: Final[DType] = np.dtype(np.int64)
 
 COMPARISONS: Final = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+#: For each the comparison that gives the same with its operands exchanged.
+MIRRORED: Final = {"lt": "gt", "gt": "lt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, constant_of
+from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, MIRRORED, Value, constant_of
 
-_MIRRORED: Final = {"lt": "gt", "gt": "lt", "ge": "le", "le": "ge", "eq": "eq", "ne": "ne"}
 #: Greatest distance from an index that is looked for: sums of indices and it are never near the ends of int64.
 _MAX_OFFSET: Final = 2**48
 
@@ -29,7 +28,7 @@ def lane_test(value: Value, lanes: Collection[Value]) -> LaneTest | None:
     """The comparison of an index among `lanes` that a value is; its bound may be anything.  None for others."""
     if value.op not in COMPARISONS or value.operands[0].dtype != INT64:
         return None
-    for op, (x, y) in ((value.op, value.operands), (_MIRRORED[value.op], value.operands[::-1])):
+    for op, (x, y) in ((value.op, value.operands), (MIRRORED[value.op], value.operands[::-1])):
         index, offset = _index_and_offset(x)
         if index in lanes:
             return LaneTest(op, index, offset, y)
