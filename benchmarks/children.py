@@ -30,7 +30,7 @@ VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMB
 
 
 class Named(Protocol):
-    """What is measured: a program, a network."""
+    """A row of a table: a program, a network."""
 
     @property
     def name(self) -> str: ...

@@ -14,7 +14,7 @@ from network_rows.row import LAST, Call, Network, forward, integers, normal, tra
 
 
 def layers(is_training: bool) -> tuple[Any, Any]:
-    """What makes convolutions and batch norms of residual networks."""
+    """Makers of the convolutions and batch norms of residual networks."""
     return (
         partial(nn.Conv, use_bias=False),
         partial(nn.BatchNorm, use_running_average=not is_training, momentum=0.9),
