@@ -397,7 +397,8 @@ def test_a_corrupt_kernel_is_compiled_anew(compilations: list[str], tmp_path: Pa
     compile_and_run()
     path = only_file(ObjectCache(tmp_path))
     whole = path.read_bytes()
-    path.write_bytes(whole[:300] + bytes(20) + whole[320:])
+    changed = bytes(byte ^ 0xFF for byte in whole[300:320])
+    path.write_bytes(whole[:300] + changed + whole[320:])
     compile_and_run()
     assert len(compilations) == 2 and path.read_bytes() == whole
 
