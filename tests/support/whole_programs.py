@@ -145,7 +145,11 @@ class Numpy:
         return np.roll(x, shift, axis=1)
 
     def slice(self, x: Any, starts: tuple[Any, ...], sizes: tuple[int, ...]) -> Any:
-        starts = tuple(int(np.clip(k, 0, n - s)) for k, n, s in zip(starts, x.shape, sizes, strict=True))
+        """As JAX has it: a negative start counts from the end, and the slice is moved into the array."""
+        starts = tuple(
+            int(np.clip(k + n if k < 0 else k, 0, n - s))
+            for k, n, s in zip(starts, x.shape, sizes, strict=True)
+        )
         return x[tuple(slice(k, k + s) for k, s in zip(starts, sizes, strict=True))]
 
     def put_slice(self, x: Any, part: Any, starts: tuple[Any, ...]) -> Any:

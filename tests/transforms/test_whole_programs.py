@@ -138,6 +138,13 @@ def test_the_reference_gives_what_numpy_gives(seed: int) -> None:
             assert_same(one, np.asarray(other))
 
 
+@pytest.mark.parametrize("start", [-13, -2, 3, 11])
+def test_slices_of_both_languages_begin_at_the_same_elements(start: int) -> None:
+    x = np.arange(12)
+    wanted = programs.Numpy().slice(x, (start,), (6,))
+    assert_same(np.asarray(Recorded().slice(xarr.asarray(x), (xarr.asarray(start),), (6,))), wanted)
+
+
 class Wrong(Recorded):
     """Loops that end a step too early."""
 
