@@ -41,7 +41,9 @@ def test_every_name_of_jax_is_there_or_has_a_reason() -> None:
     missing = {name for path, theirs in MODULES.items() for name in _missing(path, theirs)}
     listed = set(absent_names.reasons_of_jax())
     assert missing <= listed, sorted(missing - listed)
-    assert listed - missing <= {"core", "extend", "float0", "version", "dtypes"}, sorted(listed - missing)
+    # The modules among these are there once something has imported them.
+    late = {"core", "extend", "flatten_util", "float0", "version", "dtypes"}
+    assert listed - missing <= late, sorted(listed - missing)
 
 
 def test_the_table_names_each_once() -> None:
