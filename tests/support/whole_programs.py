@@ -115,6 +115,13 @@ class Program:
 # --- languages ---------------------------------------------------------------------------------------
 
 
+def _window(shape: tuple[int, ...], starts: tuple[Any, ...], sizes: tuple[int, ...]) -> tuple[slice, ...]:
+    """As JAX has it: a negative start counts from the end, and the window is moved into the array."""
+    own = zip(shape, starts, sizes, strict=True)
+    firsts = [int(np.clip(k + n if k < 0 else k, 0, n - size)) for n, k, size in own]
+    return tuple(slice(k, k + size) for k, size in zip(firsts, sizes, strict=True))
+
+
 class Numpy:
     """NumPy with loops of Python, whose results are right."""
 
@@ -145,16 +152,10 @@ class Numpy:
         return np.roll(x, shift, axis=1)
 
     def slice(self, x: Any, starts: tuple[Any, ...], sizes: tuple[int, ...]) -> Any:
-        """As JAX has it: a negative start counts from the end, and the slice is moved into the array."""
-        starts = tuple(
-            int(np.clip(k + n if k < 0 else k, 0, n - s))
-            for k, n, s in zip(starts, x.shape, sizes, strict=True)
-        )
-        return x[tuple(slice(k, k + s) for k, s in zip(starts, sizes, strict=True))]
+        return x[_window(x.shape, starts, sizes)]
 
     def put_slice(self, x: Any, part: Any, starts: tuple[Any, ...]) -> Any:
-        starts = tuple(int(np.clip(k, 0, n - s)) for k, n, s in zip(starts, x.shape, part.shape, strict=True))
-        return self.write(x, tuple(slice(k, k + s) for k, s in zip(starts, part.shape, strict=True)), part)
+        return self.write(x, _window(x.shape, starts, part.shape), part)
 
     def loop(self, start: Any, stop: Any, body: Callable[[Any, State], State], state: State) -> State:
         for i in range(int(start), int(stop)):

@@ -141,8 +141,10 @@ def test_the_reference_gives_what_numpy_gives(seed: int) -> None:
 @pytest.mark.parametrize("start", [-13, -2, 3, 11])
 def test_slices_of_both_languages_begin_at_the_same_elements(start: int) -> None:
     x = np.arange(12)
-    wanted = programs.Numpy().slice(x, (start,), (6,))
-    assert_same(np.asarray(Recorded().slice(xarr.asarray(x), (xarr.asarray(start),), (6,))), wanted)
+    own, theirs, at = Recorded(), programs.Numpy(), (xarr.asarray(start),)
+    assert_same(np.asarray(own.slice(xarr.asarray(x), at, (6,))), theirs.slice(x, (start,), (6,)))
+    written = own.put_slice(xarr.asarray(x), xarr.zeros(6, x.dtype), at)
+    assert_same(np.asarray(written), theirs.put_slice(x, np.zeros_like(x[:6]), (start,)))
 
 
 class Wrong(Recorded):
