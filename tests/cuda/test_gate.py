@@ -87,6 +87,12 @@ def test_functions_compile(dtype: str) -> None:
     check(text_of(functions, xarr.ones((3, 4), dtype=dtype)))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_functions_of_complex_numbers_compile(dtype: str) -> None:
+    functions = (lax.acos, lax.acosh, lax.asinh, lax.atan, lax.atanh, lax.exp, lax.log, lax.tanh, lax.sqrt)
+    check(text_of(lambda x: [function(x) for function in functions], xarr.ones((3, 4), dtype=dtype)))
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "uint64", "int64"])
 def test_atomics_compile(dtype: str) -> None:
     x, i = np.zeros(5, dtype), np.zeros(3, "int64")

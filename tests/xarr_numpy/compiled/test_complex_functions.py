@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -22,6 +23,12 @@ HostArray = np.ndarray[Any, Any]
 
 #: Functions whose formulas differ from NumPy's.
 FUNCTIONS = (
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
     "cos",
     "cosh",
     "exp",
@@ -119,6 +126,39 @@ def test_functions_of_ordinary_numbers(name: str, dtype: str) -> None:
     result, expected = compile_program(function, x), by_numpy(function, x)
     where = wrong(result, expected, LIMIT.get(name, 8))
     assert not where.any(), format_rows(name, where, x, result, expected)
+
+
+#: ULP of either part, where 2.9 were found.
+INVERSES = dict.fromkeys(("acos", "acosh", "asin", "asinh", "atan", "atanh"), 4)
+
+
+def everywhere(dtype: str) -> HostArray:
+    """Numbers of all magnitudes, and others about each of the branch points 1, -1, i and -i."""
+    limits, rng = np.finfo(dtype), np.random.default_rng(3)
+    wide = 2.0 ** rng.uniform(limits.minexp + limits.nmant, limits.maxexp - 2, (2, 120))
+    moderate = 2.0 ** rng.uniform(-limits.nmant - 2, limits.nmant + 2, (2, 120))
+    distances = 2.0 ** rng.uniform(-limits.nmant - 20, 0, (2, 120)) * rng.choice([-1.0, 1.0], (2, 120))
+    beside = np.array([1.0 + distances[0], distances[1]])
+    columns = np.concatenate([wide, moderate, beside, beside[::-1], [[1, 0], [0, 1]]], axis=1)
+    columns = columns * rng.choice([-1.0, 1.0], columns.shape)
+    return parts(*columns.astype(limits.dtype), dtype_of(dtype))
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+@pytest.mark.parametrize("name", INVERSES)
+def test_both_parts_of_inverse_functions_are_exact_but_for_the_last_places(name: str, dtype: str) -> None:
+    """Even where one of them is much smaller than the other; signs, and sides of branch cuts, are tested above."""
+    z, limits = everywhere(dtype), np.finfo(dtype)
+    result = compile_program(getattr(lax, name), z)
+    with mpmath.workprec(5 * limits.maxexp // 2):
+        exact = [getattr(mpmath, name)(mpmath.mpc(float(x.real), float(x.imag))) for x in z]
+        for part in ("real", "imag"):
+            wanted = [abs(getattr(x, part)) for x in exact]
+            spacings = np.spacing(np.array([float(x) for x in wanted], limits.dtype))
+            got = np.abs(getattr(result, part))
+            errors = [abs(float(x) - y) / float(ulp) for x, y, ulp in zip(got, wanted, spacings, strict=True)]
+            where = np.array(errors) > INVERSES[name]
+            assert not where.any(), format_rows(name, where, z, result, np.array(errors, float))
 
 
 @pytest.mark.parametrize("dtype", COMPLEXES)

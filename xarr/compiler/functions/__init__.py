@@ -19,6 +19,7 @@ from xarr.compiler.functions import (
     arctangent,
     arithmetic,
     complex_functions,
+    complex_inverses,
     complex_numbers,
     error_function,
     exponential,
@@ -94,7 +95,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 #: Those of complex numbers, likewise.
 _COMPLEX_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     op.name: compute
-    for module in (complex_numbers, complex_functions)
+    for module in (complex_numbers, complex_functions, complex_inverses)
     for op, compute in module.FORMULAS.items()
 }
 

@@ -3,8 +3,8 @@
 Special values are those of C99, Annex G, and of NumPy where that says nothing; errors are a few units in the last place
 of the larger part.
 
-Two kinds stay with the backends.  Powers: their errors grow with the exponent, and where one overflows, the order of
-products and the C library tell infinities from NaN.  And the inverse trigonometric and hyperbolic functions.
+Inverse trigonometric and hyperbolic functions are in `complex_inverses`.  Powers stay with the backends: their errors
+grow with the exponent, and where one overflows, the order of products and the C library tell infinities from NaN.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def complex_tanh(z: Value) -> Value:
     return z.values.complex(real, y.eq(0.0).select(y, is_flat.select(far, imag)))
 
 
-def _of_imaginary(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
-    """f(i z) / i for an odd hyperbolic function f: the trigonometric one."""
+def of_imaginary(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """f(i z) / i for an odd f with conjugate values of conjugate numbers: the trigonometric one of a hyperbolic one."""
 
     def trigonometric(z: Value) -> Value:
         result = function(z.values.complex(z.imag(), z.real()))
@@ -246,9 +246,9 @@ FORMULAS: Final[Formulas] = {
     ops.LogPlusOne: complex_log1p,
     ops.Logistic: complex_logistic,
     ops.Rsqrt: complex_rsqrt,
-    ops.Sine: _of_imaginary(complex_sinh),
+    ops.Sine: of_imaginary(complex_sinh),
     ops.Sinh: complex_sinh,
     ops.Sqrt: complex_sqrt,
-    ops.Tan: _of_imaginary(complex_tanh),
+    ops.Tan: of_imaginary(complex_tanh),
     ops.Tanh: complex_tanh,
 }
