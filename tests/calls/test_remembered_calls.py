@@ -70,6 +70,11 @@ CALLS: dict[str, Callable[[Any, Any, Any, int | None], Any]] = {
     "round": lambda x, y, n, axis: xarr.round(x, 1),
     "median": lambda x, y, n, axis: xarr.median(x, axis),
     "divmod": lambda x, y, n, axis: xarr.divmod(x, y)[1],
+    "reduce": lambda x, y, n, axis: xarr.multiply.reduce(x, axis),
+    "accumulate": lambda x, y, n, axis: xarr.minimum.accumulate(x, axis or 0),
+    "reduceat": lambda x, y, n, axis: xarr.add.reduceat(x, [1, 0, 2], axis or 0),
+    "outer ufunc": lambda x, y, n, axis: xarr.subtract.outer(x, y),
+    "bincount": lambda x, y, n, axis: xarr.bincount(x, minlength=3),
 }
 
 
@@ -156,8 +161,15 @@ def test_what_is_remembered() -> None:
         lambda: xarr.abs(xarr.asarray(np.array([1, 2], np.uint8))),
         lambda: xarr.where(x > 1, x, xarr.zeros((2, 2))),
         lambda: xarr.linalg.norm(y),
+        lambda: xarr.multiply.reduce(x, axis=1),
+        lambda: xarr.minimum.accumulate(y),
+        lambda: xarr.subtract.outer(y, y),
+        lambda: xarr.add.reduceat(x, xarr.asarray([1, 0])),
+        lambda: xarr.bincount(xarr.asarray([1, 0]), weights=y, minlength=4),
     ):
         assert is_remembered(call)
+    assert is_remembered(lambda: (xarr.add.reduce(y), xarr.multiply.reduce(y)))
+    assert len(table_in_force()) == 2, "one for each ufunc whose method it is"
     assert xarr.sum(x, axis=0).is_evaluated
     assert is_remembered(lambda: xarr.zeros((2, 2), dtype=np.float32)) and is_remembered(
         lambda: xarr.arange(4)

@@ -488,3 +488,15 @@ def test_the_real_and_the_imaginary_part_are_set_by_value(dtype: str) -> None:
         with pytest.raises(DTypeError, match=r"no imaginary part to set; write x = x \+ 1j"):
             x.imag = 2
     assert_same(other, np.ones((2, 3), dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "int64", "float64"])
+@pytest.mark.parametrize("name", ["minimum", "maximum"])
+def test_extremes_at_repeated_indices_are_numpys(name: str, dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    wanted = rng.integers(0, 9, 6).astype(dtype)
+    index, values = rng.integers(0, 6, 20), rng.integers(0, 9, 20).astype(dtype)
+    updated = xarr.asarray(wanted)
+    getattr(np, name).at(wanted, index, values)
+    getattr(xarr, name).at(updated, index, values)
+    assert updated.tolist() == wanted.tolist() and updated.dtype == wanted.dtype

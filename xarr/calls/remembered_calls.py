@@ -8,7 +8,8 @@ more than the program of what that one recorded.
 The rule: a call is remembered if
 
 * its arguments are Arrays with values, of which none is larger than `Target.max_eager_bytes`, or made of constants by a
-  short chain of ops, beside one with a value; numbers, strings, element types, None, and lists and tuples of all these,
+  short chain of ops, beside one with a value; numbers, strings, element types, ufuncs, None, and lists and tuples of
+  all these,
 * ops on small arrays are computed at once (`xarr.runtime.small_ops`), nobody watches broadcasts, and these do not warn,
 * the function records ops that are computed at once, checks of indices, and nothing else: it asks for no value, changes
   no argument, causes no warning of NumPy's about numbers, and gives Arrays, or a list or tuple of them; where a check
@@ -24,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from types import NoneType
+from types import FunctionType, NoneType
 from typing import Any, Final, ParamSpec, TypeVar
 
 import numpy as np
@@ -167,7 +168,7 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[No
                 nodes.append(item._node)
             elif not _describe(item, parts, arrays, nodes):
                 return False
-    elif isinstance(value, type | np.dtype):
+    elif isinstance(value, type | np.dtype) or (kind is FunctionType and is_ufunc(value)):
         parts += (kind, value)
     else:
         return False
@@ -187,6 +188,11 @@ def _first_program(
     program = learn(function, args, kwargs, MOST_BYTES)
     known.keep(key, program)
     return program
+
+
+def is_ufunc(function: Callable[..., Any]) -> bool:
+    """Whether `function` is a ufunc of xarr's."""
+    return "nargs" in getattr(function, "__dict__", ())
 
 
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:

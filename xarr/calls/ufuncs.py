@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.calls.remembered_calls import remembering
+from xarr.calls.remembered_calls import is_ufunc as is_ufunc, remembering
 from xarr.errors import XarrError, register_function
 from xarr.lax.core import ArrayLike
 
@@ -90,12 +90,16 @@ def with_options(
 
 
 def _names_ufunc(method: Callable[Concatenate[UFunc, P], T]) -> Callable[Concatenate[UFunc, P], T]:
-    """`method` for users: an error that leaves it begins with the ufunc and its method, such as `add.reduce`."""
+    """`method` for users: an error that leaves it begins with the ufunc and its method, such as `add.reduce`.
+
+    Its calls on small arrays are remembered.
+    """
+    remembered = remembering(method)
 
     @wraps(method)
     def call(function: UFunc, /, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return method(function, *args, **kwargs)
+            return remembered((function, *args), kwargs)
         except XarrError as error:
             shorten(error, f"{function.__name__}.{method.__name__}")
             raise
@@ -263,11 +267,6 @@ def attach(
         __signature__=_SIGNATURES[nin],
     )
     return function
-
-
-def is_ufunc(function: Callable[..., Any]) -> bool:
-    """Whether `function` is a ufunc of xarr's."""
-    return "nargs" in getattr(function, "__dict__", ())
 
 
 @overload

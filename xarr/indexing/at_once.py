@@ -43,11 +43,14 @@ _FLOAT64: Final = np.dtype(np.float64)
 _NUMBERS: Final = frozenset({bool, int, float, complex})
 #: Errors of NumPy for an index, each of which the functions that record explain.
 _REFUSALS: Final = (IndexError, OverflowError, ValueError)
-#: What `x.at[…]` combines by, as NumPy does it for one element after the other, and of which element types.
-_ACCUMULATIONS: Final = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply}
-_ACCUMULATED: Final = frozenset(
-    map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"))
-)
+_INTEGERS: Final = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")))
+_NUMERIC: Final = _INTEGERS | frozenset(map(np.dtype, ("f2", "f4", "f8")))
+#: What `x.at[…]` combines by, as NumPy does it for one element after the other, and of which element types: of zeros
+#: of both signs NumPy's minimum of floats may be either.
+_ACCUMULATIONS: Final = {
+    **{name: (getattr(np, name), _NUMERIC) for name in ("add", "subtract", "multiply")},
+    **{name: (getattr(np, name), _INTEGERS) for name in ("minimum", "maximum")},
+}
 
 
 def element(array: Handle) -> Any:
@@ -184,8 +187,8 @@ def updated_at_once(array: Array, index: Any, value: Any, combine: Any) -> Array
     """
     accumulate, type_ = None, array._node.tensor_type
     if combine is not None:
-        accumulate = _ACCUMULATIONS.get(combine.__name__) if is_ufunc(combine) else None
-        if accumulate is None or type_.dtype not in _ACCUMULATED:
+        accumulate, accepted = _ACCUMULATIONS.get(combine.__name__ if is_ufunc(combine) else "", (None, ()))
+        if accumulate is None or type_.dtype not in accepted:
             return None
     write = None if type_.nbytes > MOST_BYTES else _write_of(array, index, value)
     if write is None:

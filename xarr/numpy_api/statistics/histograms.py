@@ -18,6 +18,7 @@ from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.concrete_values import is_known, look_at
 from xarr.calls.operands import as_array, common_dtype, promote_operands
+from xarr.calls.remembered_calls import remembering
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError
 from xarr.lax.core import ArrayLike, flag, integer, put
@@ -61,34 +62,44 @@ def bincount(
     untyped = not array.size and isinstance(x, list | tuple)
     if array.dtype not in INTEGER | BOOL and not untyped:
         raise DTypeError(f"bincount: wanted integers, got {array.dtype}; convert them with astype")
-    bins = convert(array, _INT64)
     least = integer("bincount", "minlength", minlength)
     if least < 0:
         raise ValueRangeError(f"bincount: wanted minlength >= 0, got {least}")
     if length is None:
-        count = max(least, _greatest("bincount", bins) + 1)
+        count = max(least, _greatest("bincount", array) + 1)
     elif least:
         raise InputError(
             f"bincount: length {length} is exact and minlength {least} a bound; give one of them"
         )
     else:
         count = integer("bincount", "length", length)
-    factors = _weights("bincount", weights, array)
-    return lax.segment_sum(factors if array.size else convert(factors, _INT64), bins, count)
+    return _add_up((array, weights, count), {})
 
 
-def _greatest(name: str, bins: Array) -> int:
+def _greatest(name: str, array: Array) -> int:
     """The largest, -1 for none.  ValueRangeError for a negative one."""
-    if not bins.size:
+    if not array.size:
         return -1
-    look_at(name, "the number of results", bins, "give length=, the number of values there may be")
-    # As unsigned numbers negative ones are the largest, so that one pass finds either.
-    most = int(statistical.max(lax.bitcast_convert_type(bins, np.dtype(np.uint64))))
+    look_at(name, "the number of results", array, "give length=, the number of values there may be")
+    most = int(_as_unsigned_max((array,), {}))
     if most > np.iinfo(np.int64).max:
         raise ValueRangeError(
-            f"{name}: wanted values that are not negative, got {int(statistical.min(bins))}"
+            f"{name}: wanted values that are not negative, got {int(statistical.min(convert(array, _INT64)))}"
         )
     return most
+
+
+@remembering
+def _as_unsigned_max(array: Array) -> Array:
+    """The largest of int64 numbers read as unsigned, of which negative ones are the largest: one pass finds either."""
+    return statistical.max(lax.bitcast_convert_type(convert(array, _INT64), np.dtype(np.uint64)))
+
+
+@remembering
+def _add_up(array: Array, weights: ArrayLike | None, count: int) -> Array:
+    """For each number below `count` the sum of the weights, 1 without, of the elements of `array` that are it."""
+    factors = _weights("bincount", weights, array)
+    return lax.segment_sum(factors if array.size else convert(factors, _INT64), convert(array, _INT64), count)
 
 
 def _weights(name: str, weights: ArrayLike | None, array: Array) -> Array:

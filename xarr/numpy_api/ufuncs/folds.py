@@ -87,8 +87,8 @@ def running_folds(function: Any, first: Array, rows: Array) -> Array:
 # --- segments -------------------------------------------------------------------------------------------
 
 
-def starts_of(name: str, indices: Any, size: int) -> Array:
-    """Where segments of `size` rows begin.
+def starts_of(name: str, indices: Any, size: int) -> tuple[Array, int]:
+    """Where segments of `size` rows begin, and a bound of their lengths: the next power of two, or `size`.
 
     Raises IndexingError for what are no integers, and for known ones beyond the rows; in a trace, negative ones
     become `size`, which is out of bounds when they are read.
@@ -97,9 +97,10 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
     if array.ndim != 1:
         raise ShapeError(f"{name}: wanted indices in one dimension, got shape {array.shape}")
     if not array.size:
-        return fill((0,), 0, np.dtype(np.int64), array._node.device)
+        return fill((0,), 0, np.dtype(np.int64), array._node.device), 0
     if array.dtype not in INTEGER:
         raise IndexingError(f"{name}: wanted integers as indices, got {array.dtype}; convert with astype")
+    longest = size
     if not array._node.traced:
         host = np.asarray(array)
         wrong = host[(host < 0) | (host >= size)]
@@ -107,8 +108,10 @@ def starts_of(name: str, indices: Any, size: int) -> Array:
             raise IndexingError(
                 f"{name}: index {wrong[0]} is out of bounds for {pluralize(size, 'element')}, 0 … {size - 1}"
             )
+        lengths = np.diff(host.astype(np.int64), append=size)
+        longest = min(size, 1 << (max(1, int(lengths.max())) - 1).bit_length())
     starts = convert(array, np.dtype(np.int64))
-    return lax.select(lax.lt(starts, 0), lax.full_like(starts, size), starts)
+    return lax.select(lax.lt(starts, 0), lax.full_like(starts, size), starts), longest
 
 
 def _lengths(starts: Array, size: int) -> Array:
@@ -127,8 +130,8 @@ def _select_rows(condition: Array, on_true: Array, on_false: Array) -> Array:
     return lax.select(lax.broadcast_in_dim(condition, on_true.shape, (0,)), on_true, on_false)
 
 
-def segments(function: Any, rows: Array, starts: Array) -> Array:
-    """The fold of each segment, of an associative function.
+def segments(function: Any, rows: Array, starts: Array, longest: int) -> Array:
+    """The fold of each segment, of no more than `longest` rows, of an associative function.
 
     A segment is put together of windows of 1, 2, 4 … rows, for the bits of its length; the folds of all windows of
     a width come from those of half the width.
@@ -136,15 +139,15 @@ def segments(function: Any, rows: Array, starts: Array) -> Array:
     size, dtype = rows.shape[0], rows.dtype
     if function.__name__ in ("add", "multiply") and dtype in FLOAT and dtype.itemsize < 4:
         # As for all sums: narrow floats are added as float32 and rounded once.
-        return convert(segments(function, convert(rows, np.dtype(np.float32)), starts), dtype)
+        return convert(segments(function, convert(rows, np.dtype(np.float32)), starts, longest), dtype)
     folds = indexing.read(rows, starts)
     left, positions, width = lax.sub(_lengths(starts, size), 1), lax.add(starts, 1), 1
-    while width < size:
+    while width < longest:
         takes = lax.ne(lax.bitwise_and(left, width), 0)
         folds = _select_rows(takes, function(folds, _rows_at(rows, positions)), folds)
         positions = lax.select(takes, lax.add(positions, width), positions)
         count = rows.shape[0] - width
-        if count > 0:
+        if count > 0 and 2 * width < longest:
             halves = lax.slice_in_dim(rows, 0, count), lax.slice_in_dim(rows, width, width + count)
             # Each is read twice: one group of all of them would fold every window from single rows.
             rows = lax.optimization_barrier(function(*halves))
@@ -152,14 +155,15 @@ def segments(function: Any, rows: Array, starts: Array) -> Array:
     return folds
 
 
-def segments_from_the_left(function: Any, rows: Array, starts: Array) -> Array:
-    """The fold of each segment from its first row to its last."""
+def segments_from_the_left(function: Any, rows: Array, starts: Array, longest: int) -> Array:
+    """The fold of each segment from its first row to its last; arguments as `segments`."""
     lengths = _lengths(starts, rows.shape[0])
 
     def step(number: Array, carry: Array) -> Array:
         new = convert(function(carry, _rows_at(rows, lax.add(starts, number))), carry.dtype)
         return _select_rows(lax.lt(number, lengths), new, carry)
 
-    longest = lax.reduce_max(lengths, (0,))
-    folds: Array = lax.fori_loop(np.int64(1), longest, step, indexing.read(rows, starts))
+    folds: Array = lax.fori_loop(
+        np.int64(1), lax.reduce_max(lengths, (0,)), step, indexing.read(rows, starts)
+    )
     return folds

@@ -17,6 +17,7 @@ from xarr.base.typing import Array
 from xarr.calls.arguments import apply_mask, check_casting, check_order, convert, mask_for, stretch, truth
 from xarr.calls.operands import DType, as_array, promote_operands
 from xarr.calls.outputs import show, target_of
+from xarr.calls.remembered_calls import remembering
 from xarr.calls.ufuncs import NOT_GIVEN, Axes, Options, OptionsOfProducts, UFunc
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, canonical, promote
 from xarr.errors import DTypeError, InputError, ShapeError, pluralize
@@ -447,12 +448,19 @@ def reduceat(
             name, target, reduceat(function, x, indices, axis, dtype, None), "unsafe", broadcasts=False
         )
     dim = _only_axis(name, x, axis)
-    rows = folds.leading(convert(x, _type(name, function, x, dtype)), (dim,))
-    starts = folds.starts_of(name, indices, x.shape[dim])
+    element = _type(name, function, x, dtype)
+    starts, longest = folds.starts_of(name, indices, x.shape[dim])
+    return _reduce_segments((function, convert(x, element), starts, dim, longest), {})
+
+
+@remembering
+def _reduce_segments(function: Any, x: Array, starts: Array, dim: int, longest: int) -> Array:
+    """The folds of the segments of `x` along `dim` that begin at `starts`, of no more than `longest` rows."""
+    rows = folds.leading(x, (dim,))
     if not starts.size:
         return moveaxis(lax.slice_in_dim(rows, 0, 0), 0, dim)
     segments = folds.segments if _is_reorderable(function) else folds.segments_from_the_left
-    return moveaxis(segments(function, rows, starts), 0, dim)
+    return moveaxis(segments(function, rows, starts, longest), 0, dim)
 
 
 def outer(
