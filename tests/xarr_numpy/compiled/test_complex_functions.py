@@ -161,6 +161,63 @@ def test_both_parts_of_inverse_functions_are_exact_but_for_the_last_places(name:
             assert not where.any(), format_rows(name, where, z, result, np.array(errors, float))
 
 
+def numpy_power(x: HostArray, y: HostArray) -> HostArray:
+    """The powers of complex128, rounded: those of complex64 overflow in their exponents, and err by some 20 ULP."""
+    with np.errstate(all="ignore"):
+        return np.power(x.astype(np.complex128), y.astype(np.complex128)).astype(x.dtype)
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_powers_with_whole_exponents_are_the_products_of_numpy(dtype: str) -> None:
+    z = np.concatenate([grid(dtype_of(dtype)), ordinary(dtype)])
+    exponents = np.random.default_rng(4).integers(-99, 100, z.size).astype(dtype)
+    for w in (exponents, (exponents.real % 9 - 4).astype(dtype)):
+        with np.errstate(all="ignore"):
+            assert_same(compile_program(lax.pow, z, w), np.power(z, w))
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_powers_of_special_numbers(dtype: str) -> None:
+    """NaN, and powers of zero, are NumPy's; what it makes of large exponents is not compared."""
+    z, w = pairs(dtype_of(dtype))
+    halves = np.random.default_rng(9).choice([-1.5, -0.5, 0.5, 1.5, 2.5, 100.0], z.size).astype(dtype)
+    for exponent in (w, halves, w.real.astype(dtype)):
+        result, expected = compile_program(lax.pow, z, exponent), numpy_power(z, exponent)
+        # Products of complex64 overflow by themselves.
+        is_product = (
+            (exponent.imag == 0) & (np.floor(exponent.real) == exponent.real) & (np.abs(exponent.real) < 100)
+        )
+        where = (np.isnan(result) != np.isnan(expected)) & ~is_product
+        where |= ((result == 0) != (expected == 0)) & (z == 0)
+        assert not where.any(), format_rows("pow", where, z, exponent, result, expected)
+        # NumPy's logarithms, of some hundreds, are rounded.
+        where = wrong(result, expected, 2 if dtype == "complex64" else 4096)
+        where &= (np.abs(exponent) < 4) & np.isfinite(expected) & ~is_product
+        assert not where.any(), format_rows("pow", where, z, exponent, result, expected)
+
+
+#: ULP of the larger part for exponents of magnitudes up to 1, where 0.5 and 3.0 were measured.
+POWERS = {"complex64": 0.51, "complex128": 4}
+
+
+@pytest.mark.parametrize("dtype", COMPLEXES)
+def test_powers_are_exact_but_for_the_last_places(dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    z = everywhere(dtype)
+    w = (rng.uniform(-1, 1, z.size) + 1j * rng.uniform(-1, 1, z.size)).astype(dtype)
+    result = compile_program(lax.pow, z, w)
+    with mpmath.workprec(5 * np.finfo(dtype).maxexp // 2):
+        exact = [mpmath.mpc(complex(x)) ** mpmath.mpc(complex(y)) for x, y in zip(z, w, strict=True)]
+        sizes = np.array([max(abs(float(x.real)), abs(float(x.imag))) for x in exact])
+        errors = [
+            max(abs(float(got.real) - x.real), abs(float(got.imag) - x.imag))
+            for got, x in zip(result, exact, strict=True)
+        ]
+        ulps = np.array(errors, float) / np.spacing(sizes.astype(result.real.dtype))
+    where = ulps > POWERS[dtype]
+    assert not where.any(), format_rows("pow", where, z, w, result, ulps)
+
+
 @pytest.mark.parametrize("dtype", COMPLEXES)
 def test_logarithms_next_to_the_unit_circle_keep_their_digits(dtype: str) -> None:
     angles = np.random.default_rng(2).uniform(-np.pi, np.pi, 3000)

@@ -21,6 +21,7 @@ from xarr.compiler.functions import (
     complex_functions,
     complex_inverses,
     complex_numbers,
+    complex_power,
     error_function,
     exponential,
     logarithm,
@@ -95,7 +96,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 #: Those of complex numbers, likewise.
 _COMPLEX_FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     op.name: compute
-    for module in (complex_numbers, complex_functions, complex_inverses)
+    for module in (complex_numbers, complex_functions, complex_inverses, complex_power)
     for op, compute in module.FORMULAS.items()
 }
 

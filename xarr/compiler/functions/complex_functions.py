@@ -3,8 +3,7 @@
 Special values are those of C99, Annex G, and of NumPy where that says nothing; errors are a few units in the last place
 of the larger part.
 
-Inverse trigonometric and hyperbolic functions are in `complex_inverses`.  Powers stay with the backends: their errors
-grow with the exponent, and where one overflows, the order of products and the C library tell infinities from NaN.
+Inverse trigonometric and hyperbolic functions are in `complex_inverses`, powers in `complex_power`.
 """
 
 from __future__ import annotations
@@ -211,11 +210,17 @@ def complex_log(z: Value) -> Value:
 
 def _log_of_magnitude(z: Value) -> Value:
     """log(x² + y²) / 2, of which next to |z| = 1 no digit is lost."""
+    square, lost, exponent = square_of_magnitude(z)
+    return log(square, lost) * 0.5 + exponent * math.log(2.0)
+
+
+def square_of_magnitude(z: Value) -> tuple[Value, Value, Value]:
+    """The square of the magnitude of z / 2**k with what it lacks, and the whole float k, which is 0 for most."""
     down, up = _powers_for_squares(z.real())
     factor = _factor_for_squares(larger_part(z))
-    exponent = math.log(up)
-    shift = factor.eq(down).select(
-        factor.constant(exponent), factor.eq(up).select(factor.constant(-exponent), 0.0)
+    scale = math.log2(up)
+    exponent = factor.eq(down).select(
+        factor.constant(scale), factor.eq(up).select(factor.constant(-scale), 0.0)
     )
     a, b = z.real().abs() * factor, z.imag().abs() * factor
     (first, first_low), (second, second_low) = two_product(a, a), two_product(b, b)
@@ -223,9 +228,8 @@ def _log_of_magnitude(z: Value) -> Value:
     low, rest = two_sum(first_low, second_low)
     lost, more = two_sum(lost, low)
     square, lost = quick_two_sum(square, lost)
-    result = log(square, lost + (more + rest)) * 0.5 + shift
     infinite = a.eq(math.inf) | b.eq(math.inf)
-    return infinite.select(math.inf, result)
+    return infinite.select(math.inf, square), infinite.select(0.0, lost + (more + rest)), exponent
 
 
 def complex_log1p(z: Value) -> Value:

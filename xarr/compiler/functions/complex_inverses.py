@@ -17,7 +17,7 @@ import numpy as np
 
 from xarr.compiler.functions.arctangent import atan2
 from xarr.compiler.functions.complex_functions import of_imaginary
-from xarr.compiler.functions.complex_numbers import larger_part
+from xarr.compiler.functions.complex_numbers import is_infinite, larger_part
 from xarr.compiler.functions.floating_point import Formulas, two_sum
 from xarr.compiler.functions.logarithm import log
 from xarr.compiler.loop_ir.scalars import Value
@@ -26,10 +26,6 @@ from xarr.ir import ops
 
 def _limits(x: Value) -> Any:
     return np.finfo(x.dtype)
-
-
-def _is_infinite(x: Value, y: Value) -> Value:
-    return x.abs().eq(math.inf) | y.abs().eq(math.inf)
 
 
 # --- asin, acos and acosh ----------------------------------------------------------------------------
@@ -57,7 +53,7 @@ def _arcsine(z: Value) -> tuple[Value, Value]:
     cosine, sine = is_inside.select(first, second), is_inside.select(second, first)
     # 1 is nothing beside a huge number.
     magnitude = _asinh(sine, is_huge, distance)
-    magnitude = _is_infinite(a, b).select(math.inf, magnitude)
+    magnitude = is_infinite(z).select(math.inf, magnitude)
     return is_huge.select(b, cosine), magnitude
 
 
@@ -121,11 +117,10 @@ def complex_atanh(z: Value) -> Value:
     square = is_far.select(width.fma(width, height * height), left.fma(left, b * b))
     ratio = is_far.select(a, a * 4.0) / square
     real = is_far.select(ratio * down * down, _quarter_of_log1p(ratio, left.eq(0.0) & b.lt(limits.eps), b))
-    is_infinite = _is_infinite(x, y)
-    real = x.eq(0.0).select(x, is_infinite.select(0.0, real).copysign(x))
+    real = x.eq(0.0).select(x, is_infinite(z).select(0.0, real).copysign(x))
     imag = atan2(y * 2.0, b.fma(-b, left * (a + 1.0))) * 0.5
     half_pi = y.isnan().select(y, y.constant(math.pi / 2).copysign(y))
-    return z.values.complex(real, (is_far | is_infinite).select(half_pi, imag))
+    return z.values.complex(real, (is_far | is_infinite(z)).select(half_pi, imag))
 
 
 def _quarter_of_log1p(ratio: Value, is_at_pole: Value, distance: Value) -> Value:

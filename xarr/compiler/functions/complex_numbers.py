@@ -39,12 +39,18 @@ def multiply(x: Value, y: Value) -> Value:
     return x.values.complex(a.fma(c, -(b * d)), a.fma(d, b * c))
 
 
+def multiply_rounded(x: Value, y: Value) -> Value:
+    """(a c - b d) + (a d + b c) i, each product rounded before the sum."""
+    (a, b), (c, d) = (x.real(), x.imag()), (y.real(), y.imag())
+    return x.values.complex(a * c - b * d, a * d + b * c)
+
+
 def divide(x: Value, y: Value) -> Value:
     """The quotient by Smith's formula; infinities and zeros in either as in C99, Annex G.5.1.
 
     Source: R. L. Smith, Algorithm 116: Complex division (1962), as NumPy has it.
     """
-    usual = _quotient(x, y)
+    usual = plain_quotient(x, y)
     size_x, size_y = larger_part(x), larger_part(y)
     is_extreme = ~(_is_ordinary(size_y) & (_is_ordinary(size_x) | size_x.eq(0.0)))
     exceptional = _any_quotient(x, y)
@@ -67,7 +73,7 @@ def larger_part(x: Value) -> Value:
     return a.abs().lt(b.abs()).select(b, a).abs()
 
 
-def _quotient(x: Value, y: Value) -> Value:
+def plain_quotient(x: Value, y: Value) -> Value:
     """x / y by way of the quotient of the smaller part of y and the larger."""
     (a, b), (c, d) = (x.real(), x.imag()), (y.real(), y.imag())
     swapped = c.abs().lt(d.abs())
@@ -89,33 +95,34 @@ def _any_quotient(x: Value, y: Value) -> Value:
     is_plain = of_y.eq(1.0)
     of_x = is_plain.select(of_x, of_y)
     of_x = (is_large | (of_x.eq(down) & is_plain)).select(0.25, of_x)
-    quotient = _quotient(multiply_parts(x, of_x), multiply_parts(y, of_y))
+    quotient = plain_quotient(multiply_parts(x, of_x), multiply_parts(y, of_y))
     # One of the two factors, or one is a quarter: the product is a power of two that there is.
     quotient = multiply_parts(quotient, of_y / of_x)
     real, imag = quotient.real().isnan(), quotient.imag().isnan()
-    vanishing = _is_infinite(y) & size_x.lt(math.inf)
+    vanishing = is_infinite(y) & size_x.lt(math.inf)
     is_lost = (real & imag) | _is_zero(y) | (vanishing & (real | imag))
     return is_lost.select(_quotient_at_the_ends(x, y, vanishing), quotient)
 
 
 def _quotient_at_the_ends(x: Value, y: Value, vanishing: Value) -> Value:
     """x / y of infinite numbers or by zero; NaN else."""
-    infinite = _is_infinite(x) & larger_part(y).lt(math.inf)
+    infinite = is_infinite(x) & larger_part(y).lt(math.inf)
     signed = y.real().constant(math.inf).copysign(y.real())
     scale = infinite.select(signed.constant(math.inf), vanishing.select(signed.constant(0.0), math.nan))
     # A quarter, so that sums of large parts do not overflow before they meet the scale.
-    a, b = (infinite.select(_unit(part), part * 0.25) for part in (x.real(), x.imag()))
-    c, d = (vanishing.select(_unit(part), part) for part in (y.real(), y.imag()))
+    a, b = (infinite.select(unit_part(part), part * 0.25) for part in (x.real(), x.imag()))
+    c, d = (vanishing.select(unit_part(part), part) for part in (y.real(), y.imag()))
     quotient = x.values.complex(scale * (a * c + b * d), scale * (b * c - a * d))
     return _is_zero(y).select(multiply_parts(x, signed), quotient)
 
 
-def _unit(part: Value) -> Value:
+def unit_part(part: Value) -> Value:
     """1 for an infinite part, 0 for a finite one, with its sign."""
     return part.abs().eq(math.inf).select(part.constant(1.0), 0.0).copysign(part)
 
 
-def _is_infinite(x: Value) -> Value:
+def is_infinite(x: Value) -> Value:
+    """Whether a part is infinite."""
     return x.real().abs().eq(math.inf) | x.imag().abs().eq(math.inf)
 
 
@@ -168,7 +175,7 @@ def absolute(x: Value) -> Value:
     larger, smaller = a.lt(b).select(b, a), a.lt(b).select(a, b)
     quotient = larger.eq(0.0).select(0.0, smaller / larger)
     magnitude = larger * quotient.fma(quotient, 1.0).sqrt()
-    return _is_infinite(x).select(math.inf, (a.isnan() | b.isnan()).select(math.nan, magnitude))
+    return is_infinite(x).select(math.inf, (a.isnan() | b.isnan()).select(math.nan, magnitude))
 
 
 def equal(x: Value, y: Value) -> Value:

@@ -81,12 +81,12 @@ _ATANH: Final = (
 )
 _TWO_THIRDS: Final = (0.6666666666666666, 3.700743415417188e-17)
 #: ln 2 in two parts, of which the first has zeros at its end so that a product with k is exact.
-_LN2: Final = (0.693147180559663, 2.8235290563031577e-13)
+LN2_WITH_ZEROS: Final = (0.693147180559663, 2.8235290563031577e-13)
 #: Powers beyond these are those of infinity: only 1 would have another one.
 _LARGEST_EXPONENT: Final = 2.0**66
 
 
-def _logarithm(x: Value) -> Pair:
+def logarithm_as_pair(x: Value) -> Pair:
     """log(x) for finite x > 0 to some 65 bits."""
     m, k = mantissa_and_exponent(x)
     f, d = m - 1.0, quick_two_sum(m.constant(1.0), m)
@@ -100,13 +100,13 @@ def _logarithm(x: Value) -> Pair:
     factor = add_pairs(two_thirds, (series, m.constant(0.0)))
     cubic = multiply_pairs(multiply_pairs(square, pair), factor)
     near_one = add_pairs((pair[0] + pair[0], pair[1] + pair[1]), cubic)
-    high, low = k * _LN2[0], k * _LN2[1]
+    high, low = k * LN2_WITH_ZEROS[0], k * LN2_WITH_ZEROS[1]
     return add_pairs((high, low), near_one)
 
 
 def _double_power(x: Value, y: Value) -> Value:
     """x**y for x >= 0: the logarithm as a pair of floats, so that y may be large."""
-    high, low = _logarithm(x)
+    high, low = logarithm_as_pair(x)
     ends = x.eq(0.0) | x.eq(math.inf)
     high = ends.select(x.eq(0.0).select(x.constant(-math.inf), math.inf), high)
     y = at_most(at_least(y, -_LARGEST_EXPONENT), _LARGEST_EXPONENT)

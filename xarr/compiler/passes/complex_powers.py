@@ -1,8 +1,7 @@
 """Powers of complex numbers with small whole exponents as the products that NumPy makes of them.
 
-NumPy multiplies repeatedly where the exponent is a whole number between -100 and 100, and leaves others to the C
-library, whose last bits and NaN are its own.  So the former are operations that compiled loops hold, with NumPy's bits,
-infinities and NaN; no product is rounded together with a sum.
+NumPy multiplies repeatedly where the exponent is a whole number between -100 and 100.  Where such an exponent is known,
+only these products are left, with NumPy's bits, infinities and NaN; no product is rounded together with a sum.
 
 Source: NumPy, `npy_cpow`, `cmul` and `cdiv` in `npy_math_complex.c`.
 """
@@ -21,7 +20,7 @@ from xarr.ir.ops.formula import Term, where
 #: The real and the imaginary part.
 _Parts: TypeAlias = tuple[Term, Term]
 
-#: Exponents of this magnitude, and larger ones, are the C library's.
+#: Exponents of this magnitude, and larger ones, make no products.
 _EXPONENTS: Final = 100
 
 
