@@ -254,20 +254,19 @@ def data(type: Type, value: Any, device: Device, exposed: bool = True) -> Node:
 
 def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:
     """Every node below `roots`, operands before users, each once; nodes where `stop` holds are leaves."""
-    seen: set[int] = set()
+    listed: set[Node] = set()
     order: list[Node] = []
-    stack: list[tuple[Node, bool]] = [(root, False) for root in reversed(list(roots))]
+    stack = list(roots)[::-1]
     while stack:
-        node, expanded = stack.pop()
-        if expanded:
+        node = stack[-1]
+        if node not in listed:
+            operands = node.operands
+            if not listed.issuperset(operands) and (stop is None or not stop(node)):
+                stack += [operand for operand in operands[::-1] if operand not in listed]
+                continue
+            listed.add(node)
             order.append(node)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.append((node, True))
-            if stop is None or not stop(node):
-                for operand in reversed(node.operands):
-                    if id(operand) not in seen:
-                        stack.append((operand, False))
+        stack.pop()
     return order
 
 

@@ -91,5 +91,8 @@ def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> 
     def is_captured(node: Node) -> bool:
         return outside[node] and (node.serial < start or not node.operands)
 
-    order = postorder(results, lambda node: node in own or is_captured(node))
-    return tuple(node for node in order if is_captured(node))
+    captured = tuple(node for node in order if is_captured(node))
+    if any(node.operands for node in captured):  # what is below is not used by the function itself
+        order = postorder(results, lambda node: node in own or is_captured(node))
+        captured = tuple(node for node in order if is_captured(node))
+    return captured

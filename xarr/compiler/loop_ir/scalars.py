@@ -316,14 +316,17 @@ def constant_of(value: Value) -> Any:
 
 def in_order(*roots: Value) -> list[Value]:
     """The values that `roots` need, operands first, each once."""
-    order: dict[Value, None] = {}
-    stack = list(reversed(roots))
+    listed: set[Value] = set()
+    order: list[Value] = []
+    stack = list(roots[::-1])
     while stack:
         value = stack[-1]
-        missing = [operand for operand in reversed(value.operands) if operand not in order]
-        if value in order or not missing:
-            order[value] = None
-            stack.pop()
-        else:
-            stack.extend(missing)
-    return list(order)
+        if value not in listed:
+            operands = value.operands
+            if not listed.issuperset(operands):
+                stack += [operand for operand in operands[::-1] if operand not in listed]
+                continue
+            listed.add(value)
+            order.append(value)
+        stack.pop()
+    return order

@@ -33,14 +33,15 @@ def width_of(phase: Loop) -> int:
     # What is the same in all lanes, such as the number of the row that they are taken from, takes no register.
     indices = {loop.index for loop in phase.walk() if loop.vector}
     lanes = set(indices)
-    for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
+    order = order_of(root for loop in phase.walk() for root in roots_of(loop))
+    for value in order:
         if not lanes.isdisjoint(value.operands):
             lanes.add(value)
         elif value.operands or value.op in ("constant", "index"):
             continue
         if value.dtype != INT64 or value.op == "load":
             sizes.append(alignment(value.dtype))
-    least = 4 if _computes_with_indices(phase, lanes, indices) else 1
+    least = 4 if _computes_with_indices(phase, order, lanes, indices) else 1
     width = PROCESSOR.register_bytes // max(least, *sizes)
     longest = max((loop.max_iterations for loop in phase.walk() if loop.vector), default=1)
     width = min(width, max(PROCESSOR.register_bytes // 4, 1 << (longest - 1).bit_length()))
@@ -58,11 +59,16 @@ def width_of(phase: Loop) -> int:
     )
 
 
-def _computes_with_indices(phase: Loop, lanes: Collection[Value], indices: Collection[Value]) -> bool:
-    """Whether indices of lanes are numbers in registers, and not just compared and added to addresses."""
+def _computes_with_indices(
+    phase: Loop, values: Iterable[Value], lanes: Collection[Value], indices: Collection[Value]
+) -> bool:
+    """Whether indices of lanes are numbers in registers, and not just compared and added to addresses.
+
+    values: all that the phase computes.
+    """
     if any(part.value in indices for loop in phase.walk() for part in loop.stores()):
         return True
-    for value in order_of(root for loop in phase.walk() for root in roots_of(loop)):
+    for value in values:
         numbers = [
             each for each in value.operands if each in lanes and each.dtype == INT64 and each.op != "load"
         ]
@@ -108,21 +114,22 @@ def order_of(roots: Iterable[Value], known: Container[Value] = ()) -> list[Value
 
     Those that are `known`, and what only they need, are left out.
     """
-    ordered: dict[Value, None] = {}
+    listed: set[Value] = set()
+    order: list[Value] = []
     stack = list(roots)[::-1]
     while stack:
         value = stack[-1]
-        if value in ordered or value in known:
-            stack.pop()
-            continue
-        needed = value.operands[:2] if value.op == "rarely" else value.operands
-        missing = [operand for operand in needed if operand not in ordered and operand not in known]
-        if missing:
-            stack.extend(reversed(missing))
-        else:
-            ordered[value] = None
-            stack.pop()
-    return list(ordered)
+        if value not in listed and value not in known:
+            needed = value.operands[:2] if value.op == "rarely" else value.operands
+            if not listed.issuperset(needed):
+                missing = [each for each in needed[::-1] if each not in listed and each not in known]
+                if missing:
+                    stack += missing
+                    continue
+            listed.add(value)
+            order.append(value)
+        stack.pop()
+    return order
 
 
 def _ranges_of_indices(phase: Loop) -> Ranges:

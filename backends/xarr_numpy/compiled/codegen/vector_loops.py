@@ -49,9 +49,9 @@ class VectorLoops(Accumulators):
             self.block.names.update(zip(accumulator.results, folded, strict=True))
 
     def _copies(self, loop: Loop) -> int:
-        size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
-        if len(loop.body) and any(isinstance(part, Loop) for part in loop.body):
+        if any(isinstance(part, Loop) for part in loop.body):
             return 1
+        size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
         results = sum(len(accumulator.results) for accumulator in loop.accumulators)
         wanted = PROCESSOR.unrolled_registers if results == 1 else 2
         if isinstance(loop.extent, int):
