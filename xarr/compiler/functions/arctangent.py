@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from xarr.compiler.functions.floating_point import DOUBLE, SINGLE, Formulas, bits_of, format_of
+from xarr.compiler.functions.floating_point import (
+    DOUBLE,
+    SINGLE,
+    Formulas,
+    Pair,
+    bits_of,
+    format_of,
+    quick_two_sum,
+    two_sum,
+    with_sign_flipped,
+)
 from xarr.compiler.loop_ir.scalars import Value
 from xarr.ir import ops
 
@@ -72,6 +82,24 @@ def atan2(y: Value, x: Value) -> Value:
     angle = leftwards.select((low - angle) + math.pi, angle)
     # The comparisons above lose a NaN of one operand.
     return x.isnan().select(x, y.isnan().select(y, angle.copysign(y)))
+
+
+def angle_as_pair(y: Value, x: Value) -> Pair:
+    """atan2 of float64, where x and y are not both 0, with most of what its roundings lose."""
+    rise, run = y.abs(), x.abs()
+    steep = rise.gt(run)
+    smaller, larger = steep.select(run, rise), steep.select(rise, run)
+    ratio = smaller.eq(math.inf).select(1.0, smaller / larger)
+    z = ratio * ratio
+    rest = (-ratio).fma(larger, smaller) / (larger * (z + 1.0))
+    high, low = quick_two_sum(ratio, ratio * z * z.polynomial(_ATAN[x.dtype]))
+    low = low + rest.abs().lt(1.0).select(rest, 0.0)
+    for is_beyond, halves in ((steep, 1.0), (bits_of(x).ge(format_of(x).sign_bit), 2.0)):
+        whole, lost = two_sum(x.constant(math.pi / 2 * halves), -high)
+        high = is_beyond.select(whole, high)
+        low = is_beyond.select(lost + (_HALF_PI_LOW[x.dtype] * halves - low), low)
+    angle = x.isnan().select(x, y.isnan().select(y, high.copysign(y)))
+    return angle, with_sign_flipped(low, bits_of(y))
 
 
 def _arcsine(t: Value) -> Value:

@@ -1,9 +1,8 @@
 """Powers of complex numbers, computed of their parts, by NumPy's rules.
 
 A whole exponent between -100 and 100 makes products, the same as those of a known exponent (`complex_powers` of the
-passes), with their bits, infinities and NaN.  Of others the power is exp(w log z), in which what the logarithm of the
-magnitude and the products round off is kept: complex64 is computed in float64, complex128 in pairs.  So the error is
-that of the angle of z, times w.
+passes), with their bits, infinities and NaN.  Of others the power is exp(w log z), in which what the logarithm and the
+products round off is kept: complex64 is computed in float64, complex128 in pairs.
 
 Sources: NumPy, `npy_cpow` in `npy_math_complex.c`; C99, 7.3.8.2, which defines no special values, and Annex G.5.1, by
 which infinite products are no NaN.
@@ -18,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from xarr.compiler.functions.arctangent import atan2
+from xarr.compiler.functions.arctangent import angle_as_pair, atan2
 from xarr.compiler.functions.complex_functions import complex_exp, square_of_magnitude
 from xarr.compiler.functions.complex_numbers import is_infinite, multiply_rounded, plain_quotient, unit_part
 from xarr.compiler.functions.floating_point import (
@@ -86,11 +85,11 @@ def _exponential_power(z: Value, w: Value) -> Value:
     """exp(w log z), where z is not 0."""
     part = z.real().dtype
     z, w = _widen(z), _widen(w)
-    magnitude, angle = (_log_of_magnitude if part == SINGLE else _log_as_pair)(z), atan2(z.imag(), z.real())
+    magnitude, angle = (_log if part == SINGLE else _log_as_pairs)(z)
     real = _sum_of_products(w.real(), magnitude, -w.imag(), angle)
     imag = _sum_of_products(w.imag(), magnitude, w.real(), angle)
     is_lost = real[0].isnan() & imag[0].isnan()
-    recovered = _infinite_product(w, z.values.complex(magnitude[0], angle))
+    recovered = _infinite_product(w, z.values.complex(magnitude[0], angle[0]))
     power = complex_exp(is_lost.select(recovered, z.values.complex(real[0], imag[0])))
     if part == DOUBLE:
         power = _times_exp_of_small(power, real[1], imag[1])
@@ -101,29 +100,31 @@ def _widen(z: Value) -> Value:
     return z.values.complex(z.real().convert(DOUBLE), z.imag().convert(DOUBLE))
 
 
-def _log_of_magnitude(z: Value) -> Pair:
-    """log |z| of what was complex64: its squares are ordinary numbers of float64, and not rounded."""
+def _log(z: Value) -> tuple[Pair, Pair]:
+    """log z of what was complex64: its squares are ordinary numbers of float64, and not rounded."""
     x, y = z.real(), z.imag()
     result = log(*two_sum(x * x, y * y)) * 0.5
-    return is_infinite(z).select(math.inf, result), x.constant(0.0)
+    zero = x.constant(0.0)
+    return (is_infinite(z).select(math.inf, result), zero), (atan2(y, x), zero)
 
 
-def _log_as_pair(z: Value) -> Pair:
-    """log |z| with what it lacks."""
+def _log_as_pairs(z: Value) -> tuple[Pair, Pair]:
+    """log z with what its parts lack."""
     square, lost, exponent = square_of_magnitude(z)
     high, low = logarithm_as_pair(square)
     high, more = two_sum(high * 0.5, exponent * LN2_WITH_ZEROS[0])
     low = exponent.fma(LN2_WITH_ZEROS[1], (low + lost / square) * 0.5)
     high, low = two_sum(high, low + more)
     is_finite = square.lt(math.inf)
-    return is_finite.select(high, square), is_finite.select(low, 0.0)
+    magnitude = is_finite.select(high, square), is_finite.select(low, 0.0)
+    return magnitude, angle_as_pair(z.imag(), z.real())
 
 
-def _sum_of_products(a: Value, b: Pair, c: Value, d: Value) -> Pair:
+def _sum_of_products(a: Value, b: Pair, c: Value, d: Pair) -> Pair:
     """a b + c d, each product rounded, and what the roundings lose."""
-    (first, first_low), (second, second_low) = two_product(a, b[0]), two_product(c, d)
+    (first, first_low), (second, second_low) = two_product(a, b[0]), two_product(c, d[0])
     total, lost = two_sum(first, second)
-    return total, lost + (a.fma(b[1], first_low) + second_low)
+    return total, lost + (a.fma(b[1], first_low) + c.fma(d[1], second_low))
 
 
 def _infinite_product(x: Value, y: Value) -> Value:
@@ -154,9 +155,10 @@ def _times_exp_of_small(power: Value, real: Value, imag: Value) -> Value:
     """The power times 1 + real + imag i; itself where that is no small change."""
     x, y = power.real(), power.imag()
     is_small = x.abs().lt(math.inf) & y.abs().lt(math.inf) & real.abs().lt(_SMALL) & imag.abs().lt(_SMALL)
-    return power.values.complex(
-        is_small.select(x + (x * real - y * imag), x), is_small.select(y + (x * imag + y * real), y)
-    )
+    changes = (x, x * real - y * imag), (y, x * imag + y * real)
+    # A sum with 0 would lose the sign of a zero.
+    parts = [(is_small & change.ne(0.0)).select(part + change, part) for part, change in changes]
+    return power.values.complex(*parts)
 
 
 FORMULAS: Final[Formulas] = {ops.Power: complex_power}
