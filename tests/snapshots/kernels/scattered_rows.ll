@@ -73,12 +73,11 @@ entry:
   %b.12 = icmp eq i64 %end, 70
   %b.13 = and i1 %b.11, %b.12
   %b.14 = select i1 %b.13, i64 1, i64 0
-  %b.15 = icmp sgt i64 %b.14, 0
-  br i1 %b.15, label %body1, label %done1
+  br i1 %b.13, label %body1, label %done1
 body1:
   br label %head3
 head3:
-  %head3.i = phi i64 [ 0, %body1 ], [ %b4.9, %done5 ]
+  %head3.i = phi i64 [ 0, %body1 ], [ %b4.8, %done5 ]
   %head3.more = icmp slt i64 %head3.i, 300
   br i1 %head3.more, label %body3, label %done3
 body3:
@@ -89,8 +88,7 @@ body3:
   %b4.5 = icmp slt i64 %b4.3, %end
   %b4.6 = and i1 %b4.4, %b4.5
   %b4.7 = select i1 %b4.6, i64 1, i64 0
-  %b4.8 = icmp sgt i64 %b4.7, 0
-  br i1 %b4.8, label %body5, label %done5
+  br i1 %b4.6, label %body5, label %done5
 body5:
   %b6.1 = insertelement <16 x i64> poison, i64 %head3.i, i64 0
   %b6.2 = shufflevector <16 x i64> %b6.1, <16 x i64> poison, <16 x i32> zeroinitializer
@@ -113,15 +111,14 @@ body5:
   store <16 x float> %b7.9, ptr %b7.12, align 4
   br label %done5
 done5:
-  %b4.9 = add nsw i64 %head3.i, 1
+  %b4.8 = add nsw i64 %head3.i, 1
   br label %head3
 done3:
   br label %done1
 done1:
-  %b.16 = xor i1 %b.13, true
-  %b.17 = select i1 %b.16, i64 1, i64 0
-  %b.18 = icmp sgt i64 %b.17, 0
-  br i1 %b.18, label %body8, label %done8
+  %b.15 = xor i1 %b.13, true
+  %b.16 = select i1 %b.15, i64 1, i64 0
+  br i1 %b.15, label %body8, label %done8
 body8:
   br label %head10
 head10:

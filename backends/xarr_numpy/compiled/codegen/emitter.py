@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from xarr.compiler.loop_ir.loops import Carry, Kernel, Loop, LoopError, Memory, Runs, Store
-from xarr.compiler.loop_ir.scalars import Value, in_order
+from xarr.compiler.loop_ir.scalars import Value, constant_of, in_order
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES, register_type
 from xarr_numpy.compiled.codegen.scan_loops import ScanLoops
 from xarr_numpy.compiled.codegen.templates import Template
@@ -190,7 +190,11 @@ class _PhaseIR(ScanLoops):
     def _once_or_not(self, loop: Loop, end: str) -> None:
         """A loop that accumulates nothing and whose extent is 1 or 0."""
         body, done = self.labels("body", "done")
-        runs = self.line(f"icmp sgt i64 {end}, 0")
+        condition = _condition_of(loop)
+        if condition is not None and condition in self.block.names:
+            runs = self.block.operand(condition, 1)
+        else:
+            runs = self.line(f"icmp sgt i64 {end}, 0")
         self.write(f"br i1 {runs}, label %{body}, label %{done}")
         outside = self.inner()
         self.begin(body)
@@ -259,6 +263,16 @@ class _PhaseIR(ScanLoops):
 
     def _kind(self, carry: Carry) -> str:
         return register_type(carry.argument.dtype, self.width if self.base else 1)
+
+
+def _condition_of(loop: Loop) -> Value | None:
+    """The condition on which the extent of a loop is 1, and else 0; None for other extents."""
+    extent = loop.extent
+    if not isinstance(extent, Value) or extent.op != "select":
+        return None
+    condition, *extents = extent.operands
+    are_known = all(each.op == "constant" for each in extents)
+    return condition if are_known and [int(constant_of(each)) for each in extents] == [1, 0] else None
 
 
 def _has_predicates(loop: Loop) -> bool:

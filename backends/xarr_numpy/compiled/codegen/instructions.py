@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions.rounding import float16_of_float64
-from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, in_order
+from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, constant_of, in_order
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen import slow_paths
 
@@ -256,6 +256,10 @@ class Block:
         if op not in table or len(value.operands) != 2:
             raise TypeError(f"no instruction for {op} of {dtype}; give the names of arguments and loads")
         x, y = value.operands
+        interval = _interval(x, y) if width == 1 and dtype == BOOL and op == "and" else None
+        if interval is not None and interval[0] in self.names:
+            # Of a comparison that is settled no operand has a register.
+            return self.line(f"icmp ule {self.typed_operand(interval[0], 1)}, {literal(interval[1])}")
         return self.line(f"{table[op]} {self.typed_operand(x, width)}, {self.operand(y, width)}")
 
     def _unary(self, value: Value, width: int) -> str:
@@ -442,6 +446,17 @@ class Block:
 
 
 _CONVERSIONS: Final = frozenset({"bitcast", "convert", "rarely"})
+
+
+def _interval(low: Value, high: Value) -> tuple[Value, Value] | None:
+    """The number x and the constant n, where two comparisons say that 0 <= x and x <= n: one without signs."""
+    if (low.op, high.op) != ("ge", "le"):
+        return None
+    (number, zero), (same, last) = low.operands, high.operands
+    are_known = zero.op == last.op == "constant" and number.dtype.kind == "i"
+    if same is not number or not are_known or constant_of(zero) != 0 or constant_of(last) < 0:
+        return None
+    return number, last
 
 
 class CodeLines:

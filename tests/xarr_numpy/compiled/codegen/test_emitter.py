@@ -99,6 +99,13 @@ def test_code_for_a_rest_that_never_is_is_not_written() -> None:
     assert whole.count("fdiv") < ranges.count("fdiv")
 
 
+def test_an_update_branches_on_its_bounds() -> None:
+    kernel = _kernel(lambda x, i: x.at[i].add(1, mode="drop"), "s64[50]", "s64[300]")
+    _, phase = emitter.emit(kernel)[0].split("define void @phase1")
+    (test,) = [line.split()[0] for line in phase.splitlines() if "icmp ule" in line]
+    assert f"br i1 {test}," in phase
+
+
 def test_kernels_that_threads_share_are_written_for_ranges() -> None:
     small, large = (_launch(lambda x: xarr.tanh(x), f"f64[{size}]") for size in (256, 2**20))
     texts = []

@@ -206,6 +206,39 @@ def test_what_does_not_vary_stays_scalar() -> None:
     assert block.declarations == {"declare float @llvm.sqrt.f32(float)"}
 
 
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("last", [0, 100])
+def test_bounds_on_both_sides(dtype: np.dtype[Any], last: int) -> None:
+    limits = np.iinfo(dtype)
+    ends = np.array([limits.min, limits.max, last, last + 1], dtype)
+    x = np.concatenate([numbers(dtype), ends])
+    check(lambda x: x.ge(0) & x.le(last), lambda x: (x >= 0) & (x <= last), x)
+    check(lambda x: x.ge(3) & x.le(last), lambda x: (x >= 3) & (x <= last), x)
+    check(lambda x, y: x.ge(0) & y.le(last), lambda x, y: (x >= 0) & (y <= last), x, x[::-1].copy())
+
+
+@pytest.mark.parametrize(("dtype", "last", "is_one"), [("i8", 25, True), ("i4", 0, True), ("i8", -1, False)])
+def test_bounds_on_both_sides_are_one_comparison(dtype: str, last: int, is_one: bool) -> None:
+    x = Values().argument("x", np.dtype(dtype))
+    block = Block(1)
+    inside = x.ge(0) & x.le(last)
+    block.emit([inside], {x: "%x"})
+    text = "\n".join(block.lines)
+    assert ("icmp ule" in text, "and i1" in text) == (is_one, not is_one)
+
+
+@pytest.mark.parametrize("settled", [(0,), (1,), (0, 1)])
+def test_bounds_of_which_some_are_settled(settled: tuple[int, ...]) -> None:
+    x = Values().argument("x", np.int64)
+    bounds = (x.ge(0), x.le(25))
+    block = Block(1)
+    for k in settled:
+        block.settle(bounds[k], True)
+    names = {} if len(settled) == 2 else {x: "%x"}
+    block.emit([bounds[0] & bounds[1]], names)
+    assert block.lines[-1].partition(" = ")[2] == ("icmp ule i64 %x, 25" if names else "and i1 true, true")
+
+
 def test_equal_values_are_computed_once() -> None:
     values = Values()
     x = values.argument("x", np.float32)
