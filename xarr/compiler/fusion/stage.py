@@ -16,6 +16,7 @@ from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.target import Target
+from xarr.compiler.while_loops.invariant_checks import hoist_checks
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import FUNCTION
@@ -35,7 +36,7 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     if hot:
         inlined = inline_calls(graph, target)
         graph = graph if inlined is graph else simplify(inlined)
-        graph = check_worst_indices(expand_complex_powers(graph), target)
+        graph = check_worst_indices(hoist_checks(expand_complex_powers(graph)), target)
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
         lambda graph, once: _fuse(graph, inner, schedule, once), _called_graphs

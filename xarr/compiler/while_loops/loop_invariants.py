@@ -58,7 +58,7 @@ def _invariants(body: Graph) -> dict[Node, bool]:
     known = {node: node.tensor_type.size > 1 for node in fixed}
     invariants: dict[Node, bool] = {}
     for node in body.nodes:
-        if not isinstance(node.type, TensorType) or node.type.dynamic or not _is_quiet(node.op):
+        if not isinstance(node.type, TensorType) or node.type.dynamic or not is_quiet(node.op):
             continue
         if all(operand in known for operand in node.operands):
             parts = (known[operand] for operand in node.operands)
@@ -71,7 +71,7 @@ def _repeats_one(node: Node) -> bool:
     return isinstance(node.op, ops.BroadcastInDim) and node.operands[0].tensor_type.size == 1
 
 
-def _is_quiet(op: Op) -> bool:
+def is_quiet(op: Op) -> bool:
     """Whether it cannot be observed that an operation ran: it does nothing else, raises nothing and comes to an end."""
     inner = [node.op for graph in op.graphs for each in graph.walk() for node in each.nodes]
     return not any(
