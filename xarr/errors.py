@@ -169,6 +169,10 @@ class EvaluationError(XarrError, RuntimeError):
     """A backend failed while running a graph; names the source line that built the node."""
 
 
+class CommunicationError(EvaluationError):
+    """Members of a distributed program cannot go on: one failed, or they are not in the same operation."""
+
+
 class TooLargeError(EvaluationError, MemoryError, ValueError):
     """An array is larger than memory or than a backend can count; names the source line that built it."""
 

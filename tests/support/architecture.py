@@ -20,6 +20,8 @@ FRONTEND = "xarr"
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("base", "base.*", "errors", "dtypes", "shapes", "tree", "tree_util"),
+    # How the members of a distributed program reach one another.
+    ("communication", "communication.*"),
     ("ir", "ir.*"),
     ("explanation", "explanation.*"),
     ("backend", "compiler.target"),
@@ -82,6 +84,7 @@ OPEN_TO_BACKENDS = (
         "base.python_build",
         "base.process_rng",
         "base.frozen_dataclasses",
+        "communication.*",
     ),
     # From groups of ops to loops, which each backend writes in its own language.
     "compiler.*",
