@@ -196,6 +196,60 @@ def test_an_error_begins_with_the_function_that_was_called(call: Callable[[], An
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
+def add_at(x: Any, i: Any) -> Any:
+    x = x.copy()
+    xarr.add.at(x, i, 1)
+    return x
+
+
+#: Reads of x by an index that is out of bounds, of which xarr learns when a program runs, and how the errors begin.
+LATE: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "a function": (lambda x, i: xarr.take(x, i), "take: index 2000 is"),
+    "a function like it": (lambda x, i: xarr.take_along_axis(x, i, 0), "take_along_axis: index 2000 is"),
+    "a method": (lambda x, i: x.take(i), "take: index 2000 is"),
+    "a function of NumPy's": (lambda x, i: np.take(x, i), "take: index 2000 is"),
+    "a method of a ufunc": (add_at, "add.at: index 2000 is"),
+    "an index": (lambda x, i: x[i], "index 2000 is"),
+    "a function of functions": (
+        lambda x, i: xarr.apply_along_axis(lambda v: xarr.take(v, i), 0, x),
+        "take: index 2000 is",
+    ),
+}
+
+
+def late_error(read: Callable[[Any, Any], Any], is_jitted: bool, backend: str) -> XarrError:
+    """The error of a read of 1,000 elements, in a larger program that other functions of xarr's look at."""
+
+    def program(x: Any, i: Any) -> Any:
+        return xarr.sum(read(x, i + 1))
+
+    with xarr.use_backend(backend), xarr.config(small_arrays="lazy"):
+        operands = xarr.asarray(np.arange(1000.0)), xarr.asarray(np.array([3, 1999]))
+        return error_of(lambda: float((xarr.jit(program) if is_jitted else program)(*operands)))
+
+
+@pytest.mark.parametrize("is_jitted", [False, True], ids=["recorded", "jit"])
+@pytest.mark.parametrize("name", LATE)
+def test_an_error_that_a_program_finds_begins_with_the_function_that_recorded_it(
+    name: str, is_jitted: bool
+) -> None:
+    read, start = LATE[name]
+    error = late_error(read, is_jitted, "numpy")
+    assert str(error).startswith(start)
+    assert "built at " in str(error.__notes__)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+@pytest.mark.usefixtures("opaque")
+@pytest.mark.parametrize("is_jitted", [False, True], ids=["recorded", "jit"])
+@pytest.mark.parametrize("name", LATE)
+def test_an_error_behind_a_flag_begins_with_it_too(name: str, is_jitted: bool) -> None:
+    read, start = LATE[name]
+    error = late_error(read, is_jitted, "opaque")
+    assert str(error).startswith(start)
+    assert "built at " in str(error.__notes__)
+
+
 @pytest.mark.parametrize("traceback_mode", ["short", "full"])
 def test_an_error_in_a_users_function_keeps_the_name_that_it_has(traceback_mode: str) -> None:
     with xarr.config(traceback=traceback_mode):
@@ -212,6 +266,12 @@ def test_an_error_of_a_jitted_function_names_that_one(call: Callable[..., Any]) 
 
 
 def test_an_error_names_one_function() -> None:
+    for function in (
+        xarr.sort,
+        xarr.argsort,
+        xarr.linalg.norm,
+    ):  # whose names count once their modules are loaded
+        assert callable(function)
     error = XarrError("sort: wanted more")
     for name, text in (("sort", "sort: wanted more"), ("linalg.norm", "linalg.norm: wanted more")):
         error.name_function(name)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar
 
 from xarr.base.configuration import current as config
@@ -30,6 +30,8 @@ _GLUE: Final = tuple(
 _PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 #: Namespaces whose functions users call by a name with a dot.
 _NAMESPACES: Final = frozenset({"emath", "fft", "linalg", "random"})
+#: What users call, by its code: the name as texts of errors begin with it, of the variables of the call.
+_boundaries: Final[dict[CodeType, Callable[[Mapping[str, Any]], str]]] = {}
 #: Names of files that xarr writes itself and never saves.
 _WRITTEN: Final = ("<xarr ", "<explicit program>")
 
@@ -78,7 +80,31 @@ def names_errors(function: Callable[P, R]) -> Callable[P, R]:
             shorten(error, name)
             raise
 
-    return call
+    return mark_boundary(call)
+
+
+def mark_boundary(
+    function: Callable[P, R],
+    name_of: Callable[[Mapping[str, Any]], str] = lambda variables: variables["name"],
+) -> Callable[P, R]:
+    """`function`, which `called_function` finds where the program of the user's is in a call of it.
+
+    name_of: the name of the variables that it sees, by default its variable `name`.
+    """
+    _boundaries[function.__code__] = name_of
+    return function
+
+
+def called_function() -> str:
+    """The function that the user's program is in a call of, as errors would name it; "" for an operator, or none."""
+    frame: FrameType | None = sys._getframe(1)
+    name = ""
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        name_of = _boundaries.get(frame.f_code)
+        if name_of is not None:
+            name = name_of(frame.f_locals)
+        frame = frame.f_back
+    return name
 
 
 def name_in_errors(function: Callable[..., Any]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from xarr import backend as backends, lax
 from xarr.backend import AbstractBackend
 from xarr.base.host_arrays import scalar
-from xarr.base.tracebacks import name_in_errors, shorten
+from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands
 from xarr.calls.remembered_calls import remembering
@@ -286,7 +286,7 @@ def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]
             arranged: R = values[0]._arrange(function, args, kwargs)
             return arranged
 
-    return arranging
+    return mark_boundary(arranging)
 
 
 def _items(values: Iterable[Any]) -> list[Any]:

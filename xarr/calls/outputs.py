@@ -15,7 +15,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.broadcasting import fits_into
-from xarr.base.tracebacks import name_in_errors, shorten
+from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, convert, truth, where_mask
 from xarr.calls.operands import DType, as_array, broadcast_operands
@@ -79,7 +79,7 @@ def takes_out(
 
         # Tracebacks tell by the code which function was called.
         call.__code__ = call.__code__.replace(co_name=function.__name__)
-        return wraps(function)(call)
+        return wraps(function)(mark_boundary(call))
 
     return decorate
 

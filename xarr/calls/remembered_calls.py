@@ -32,7 +32,7 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.base.configuration import current as config
-from xarr.base.tracebacks import name_in_errors, shorten
+from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, learn
 from xarr.calls.operands import observers
 from xarr.errors import XarrError
@@ -208,4 +208,4 @@ def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:
             shorten(error, name)
             raise
 
-    return call
+    return mark_boundary(call)

@@ -16,7 +16,7 @@ from typing import Any, Concatenate, Final, ParamSpec, Protocol, TypedDict, Type
 import numpy as np
 from numpy.typing import DTypeLike
 
-from xarr.base.tracebacks import shorten
+from xarr.base.tracebacks import mark_boundary, shorten
 from xarr.base.typing import Array
 from xarr.calls.remembered_calls import is_ufunc as is_ufunc, remembering
 from xarr.errors import XarrError, register_function
@@ -104,7 +104,7 @@ def _names_ufunc(method: Callable[Concatenate[UFunc, P], T]) -> Callable[Concate
             shorten(error, f"{function.__name__}.{method.__name__}")
             raise
 
-    return call
+    return mark_boundary(call, lambda own: f"{own['function'].__name__}.{own['method'].__name__}")
 
 
 class UFunc(Protocol):

@@ -13,12 +13,14 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.custom_calls import register_custom_call
+from xarr.base.tracebacks import called_function
 from xarr.base.typing import Array
 from xarr.dtypes import SIGNED, info
 from xarr.errors import IndexingError, ValueRangeError
 from xarr.ir.graph import Node
 from xarr.ir.ops import CustomCall
 from xarr.ir.ops.custom_calls import CHECKED_INDICES, AttributeValue
+from xarr.ir.source import caller
 from xarr.lax.core import put
 from xarr.lax.integer_ranges import range_of
 from xarr.runtime.handles import wrap
@@ -151,4 +153,5 @@ def _check_indices(indices: Array, axis: int, size: int, from_end: bool) -> Arra
     if not from_end:
         attributes = (("axis", axis), ("from_end", False), ("size", size))
     call = CustomCall(CHECKED_INDICES, (indices._node.tensor_type,), attributes)
-    return wrap(Node(call, (indices._node,)))
+    location = caller()
+    return wrap(Node(call, (indices._node,), None, (*location, called_function()) if location else ()))

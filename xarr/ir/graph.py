@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import count
-from types import CodeType
 from typing import Any, Final, Generic, TypeVar
 
 from xarr.errors import InputError, ShapeError, XarrError, pluralize
 from xarr.ir.device import Device, join_devices
 from xarr.ir.op import FREE, DynamicOperands, Op, dynamic_type, infer_type, operation
-from xarr.ir.source import Source, caller
+from xarr.ir.source import Location, Source, caller
 from xarr.ir.stablehlo.printer import print_module
 from xarr.ir.types import TensorType, TupleType, Type
 
@@ -115,10 +114,10 @@ class Node:
         op: Op,
         operands: tuple[Node, ...] = (),
         type: Type | None = None,
-        location: tuple[CodeType, int] | tuple[()] | None = None,
+        location: Location | tuple[()] | None = None,
         device: Device | None = None,
     ) -> None:
-        """location: the code and the offset in it where the node was built, () for an unknown one, None to look."""
+        """location: where the node was built, () for an unknown line, None to look."""
         depth, traced = 0, False
         for operand in operands:
             operand.exposed = True

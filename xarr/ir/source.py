@@ -8,23 +8,29 @@ import os
 import sys
 import warnings
 from types import CodeType, FrameType
-from typing import Final
+from typing import Final, TypeAlias
 
 from xarr.base.frozen_dataclasses import record
 
 # Not pathlib: it would be a third of what this module costs to import.
 PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LONGEST_NAME: Final = 24
+#: The arguments of a Source.
+Location: TypeAlias = tuple[CodeType, int] | tuple[CodeType, int, str]
 #: Files of this package, which is quicker than to compare the beginnings of their names again and again.
 _own: Final[set[str]] = set()
 
 
 @record
 class Source:
-    """A location in the user's program: a code object and the offset of the instruction that ran."""
+    """A location in the user's program: a code object and the offset of the instruction that ran.
+
+    function: that of xarr's which was called there, where an error may be told later; "" for none.
+    """
 
     code: CodeType
     offset: int
+    function: str = ""
 
     @property
     def position(self) -> tuple[int, int | None, int | None]:

@@ -37,6 +37,8 @@ class _Flag:
         try:
             check.fail(value)
         except XarrError as error:
+            if source is not None and source.function:
+                error.name_function(source.function)
             keep_text(error)
             node = check.outermost
             error.add_note(f"while computing {node.op.called} -> {node.type}, built at {source}")

@@ -13,9 +13,11 @@ from typing import Any, Final
 from xarr.backend import failed_node
 from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar, ProgressCallback, show_progress
+from xarr.base.tracebacks import keep_text
 from xarr.compiler.passes.checks import without_checks
 from xarr.compiler.pipeline import lower, make_program
 from xarr.compiler.programs import CompiledGraph, Programs
+from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.memory_use import out_of_memory
@@ -180,7 +182,7 @@ def results_of(
 
 
 def explain(error: BaseException, compiled: CompiledGraph, pending: Pending | None = None) -> None:
-    """Add to an error of a program the line that built the operation it comes from.
+    """Add to an error of a program the line that built the operation it comes from, and the function called there.
 
     Raises TooLargeError for a MemoryError: it names the array, and what would need less.
     """
@@ -191,7 +193,11 @@ def explain(error: BaseException, compiled: CompiledGraph, pending: Pending | No
         results = compiled.graph.results if pending is None else pending[1]
         raise out_of_memory(error, node or (results[0] if len(results) == 1 else None)) from error
     if node is not None:
-        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {node.source}")
+        source = node.source
+        if isinstance(error, XarrError) and source is not None and source.function:
+            error.name_function(source.function)
+            keep_text(error)
+        error.add_note(f"while computing {node.op.called} -> {node.type}, built at {source}")
 
 
 def _counterpart(node: Node, compiled: CompiledGraph, pending: Pending) -> Node:
