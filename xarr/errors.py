@@ -173,6 +173,22 @@ class CommunicationError(EvaluationError):
     """Members of a distributed program cannot go on: one failed, or they are not in the same operation."""
 
 
+class DeadlockError(CommunicationError):
+    """No replica can go on, or one waits for another that has left; the text is a table of who waits where."""
+
+
+class CollectiveMismatchError(CommunicationError):
+    """Replicas meet in different operations, or in one with other types, attributes or groups."""
+
+
+class CollectiveTimeoutError(CommunicationError, TimeoutError):
+    """A collective has waited for `config.collective_timeout` seconds, and some replica runs elsewhere."""
+
+
+class ReplicaError(CommunicationError):
+    """Another replica failed, so that this one cannot go on."""
+
+
 class TooLargeError(EvaluationError, MemoryError, ValueError):
     """An array is larger than memory or than a backend can count; names the source line that built it."""
 

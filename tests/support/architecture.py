@@ -65,7 +65,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
             "random",
             "random.*",
         ),
-        *("doctor", "einops_backend", "pandas_groups", "stablehlo"),
+        *("distributed", "distributed.*", "doctor", "einops_backend", "pandas_groups", "stablehlo"),
     ),
     ("transforms", "transforms.*"),
     ("explainers", "explainers.*"),

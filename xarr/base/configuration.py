@@ -12,6 +12,7 @@
 | fusion | XARR_FUSION | auto, compiled, off: whether groups of ops run as one compiled loop | auto |
 | small_arrays | XARR_SMALL_ARRAYS | eager, lazy: whether ops on small arrays are computed when recorded | eager |
 | deterministic | XARR_DETERMINISTIC | True, False: same bits in each run on GPUs too, even if slower | True |
+| collective_timeout | XARR_COLLECTIVE_TIMEOUT | seconds that a collective waits for replicas that run | 600 |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled code is kept on disk, in `$XARR_CACHE_DIR` | on |
 | debug | XARR_DEBUG | True, False: DroppedUpdateWarning for a statement that drops what `x.at[i].set(v)` made | False |
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
@@ -68,6 +69,16 @@ def _positive(value: object) -> int:
     return number
 
 
+def _seconds(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        number = 0.0
+    if not 0.0 < number < float("inf"):
+        raise ConfigError(f"wanted a positive number of seconds, got {value!r}")
+    return number
+
+
 def _flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -105,6 +116,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "fusion": _Option("auto", _one_of("auto", "compiled", "off")),
     "small_arrays": _Option("eager", _one_of("eager", "lazy")),
     "deterministic": _Option(True, _flag),
+    "collective_timeout": _Option(600.0, _seconds),
     "kernel_cache": _Option("on", _one_of("on", "off")),
     "debug": _Option(False, _flag),
     "debug_nans": _Option(False, _flag),
@@ -174,6 +186,7 @@ class Config:
     fusion: str
     small_arrays: str
     deterministic: bool
+    collective_timeout: float
     kernel_cache: str
     debug: bool
     debug_nans: bool
@@ -184,6 +197,7 @@ class Config:
     def __init__(self) -> None:
         self.__dict__["_global"] = _initial()
         self.__dict__["_overrides"] = ContextVar("overrides", default=_NONE)
+        self.__dict__["_is_separate"] = ContextVar("is_separate", default=False)
 
     def __getattr__(self, name: str) -> Any:
         overrides = self._overrides.get()
@@ -197,6 +211,9 @@ class Config:
 
     def __setattr__(self, name: str, value: object) -> None:
         # A new dict for every change, so that its identity tells whether anything has changed.
+        if self._is_separate.get():
+            self._overrides.set({**self._overrides.get(), name: _check(name, value)})
+            return
         self.__dict__["_global"] = {**self._global, name: _check(name, value)}
 
     @contextmanager
@@ -208,6 +225,17 @@ class Config:
             yield self
         finally:
             self._overrides.reset(token)
+
+    @contextmanager
+    def separate(self) -> Iterator[None]:
+        """Let assignments in the block hold in this thread or task only, as if it were a process of its own."""
+        # A new dict, by whose identity `state` tells this thread or task from others.
+        tokens = self._overrides.set({**self._overrides.get()}), self._is_separate.set(True)
+        try:
+            yield
+        finally:
+            self._overrides.reset(tokens[0])
+            self._is_separate.reset(tokens[1])
 
     def __reduce__(self) -> str:
         # The one object of this name, for copies and in other processes.

@@ -1,8 +1,14 @@
-"""The random numbers of `rng`, which has no state of its own: one generator for the process, on the host."""
+"""The random numbers of `rng`, which has no state of its own: one generator for the process, on the host.
+
+Replicas that are threads of one process have one each.
+"""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +19,9 @@ Array = np.ndarray[Any, Any]
 
 _lock: Final = threading.Lock()
 #: Holds the generator from the first draw on: numpy.random is a tenth of the import of xarr.
-_generators: Final[list[np.random.Generator]] = []
+_process: Final[list[np.random.Generator]] = []
+#: That of this thread or task: in the process's own, or in one of a block of `separate`.
+_own: Final[ContextVar[list[np.random.Generator]]] = ContextVar("generators", default=_process)
 
 
 def seed_rng(seed: int | None = None) -> None:
@@ -22,13 +30,24 @@ def seed_rng(seed: int | None = None) -> None:
     After the same seed the same calls give the same numbers, if they are computed in the same order.
     """
     with _lock:
-        _generators[:] = [np.random.default_rng(seed)]
+        _own.get()[:] = [np.random.default_rng(seed)]
+
+
+@contextmanager
+def separate() -> Iterator[None]:
+    """Let this thread or task have a generator of its own in the block, seeded from the system's entropy."""
+    token = _own.set([])
+    try:
+        yield
+    finally:
+        _own.reset(token)
 
 
 def _generator() -> np.random.Generator:
-    if not _generators:
-        _generators.append(np.random.default_rng())
-    return _generators[0]
+    generators = _own.get()
+    if not generators:
+        generators.append(np.random.default_rng())
+    return generators[0]
 
 
 def draw(distribution: str, shape: tuple[int, ...], a: Array, b: Array) -> Array:

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Protocol
 
 import numpy as np
 
@@ -44,6 +44,17 @@ class CollectiveCall:
     signature: str
     members: tuple[int, ...]
     source: str = ""
+
+
+class Shared(Protocol):
+    """The arrays of the members of a group, read where they lie."""
+
+    @property
+    def arrays(self) -> Sequence[tuple[Array, ...]]:
+        """Those of each member, in the order of the group."""
+
+    def wait(self) -> None:
+        """Wait until all members have called this."""
 
 
 class Communicator(ABC):
@@ -91,6 +102,15 @@ class Communicator(ABC):
     def all_to_all(self, members: Sequence[int], operand: Array, out: Array) -> bool:
         """Write row `j` of the operand of `members[i]` to `out[i]` of `members[j]`, as `all_gather` does."""
         return False
+
+    @contextmanager
+    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[Shared | None]:
+        """Let the members of a group read one another's arrays where they lie, in the block; None if they cannot.
+
+        `arrays` of the result holds those of each member, `wait` returns when all members have called it, and the end
+        of the block waits for all of them again.
+        """
+        yield None
 
     def all_reduce(self, members: Sequence[int], operation: str, operand: Array, out: Array) -> bool:
         """Write the combination of all operands to `out`, as `all_gather` does.

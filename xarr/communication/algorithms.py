@@ -1,0 +1,308 @@
+"""Collectives above `Communicator.exchange`: the same bits on every communicator, at every member.
+
+Each function is called inside of `communicator.collective(call)` by all of `members`, the ranks of a group in its
+order.  Arrays are in C order; those that a function returns are new.
+
+Reductions fold from the left in the order of the group, x0 + x1, then + x2 and so on, each element at one member alone,
+so that all members get the same bits whatever the computation is.  Large arrays go by all-to-all, fold and all-gather:
+each member folds the part of its own number, and hands the result to the others.  This moves 2 (n - 1) / n of the bytes
+over each link, as a ring does, in two rounds.  Small ones are gathered, and folded by everybody; in groups of more than
+`DIRECT_MEMBERS` the gathering doubles what each member knows in each round.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.communication.communicator import Array, Communicator
+
+#: Writes the combination of the rows, folded from the left, to `out`; rows and `out` are of one type and dimension.
+Fold = Callable[[Sequence[Array], Array], None]
+#: Bytes up to which a round trip costs more than that everybody computes everything.
+SMALL_BYTES: Final = 4096
+#: Members up to which each one sends a small array to every other one.
+DIRECT_MEMBERS: Final = 8
+#: Bytes of scratch memory that a thread keeps for its next collective: fresh pages cost ten times what a copy does.
+_KEPT_BYTES: Final = 64 * 2**20
+
+
+class _Scratch(threading.local):
+    """Memory that collectives of one thread use again."""
+
+    def __init__(self) -> None:
+        self.free = np.empty(0, np.uint8)
+
+
+_scratch: Final = _Scratch()
+
+
+@contextmanager
+def _borrow(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Array]:
+    """An array with undefined contents for the block."""
+    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    memory, _scratch.free = _scratch.free, np.empty(0, np.uint8)
+    if memory.nbytes < nbytes:
+        memory = np.empty(nbytes, np.uint8)
+    try:
+        yield memory[:nbytes].view(dtype).reshape(shape)
+    finally:
+        if _scratch.free.nbytes < memory.nbytes <= _KEPT_BYTES:
+            _scratch.free = memory
+
+
+def all_gather(communicator: Communicator, members: Sequence[int], operand: Array) -> Array:
+    """The operands of all members, stacked along a new first dimension."""
+    out = np.empty((len(members), *operand.shape), operand.dtype)
+    _gather_into(communicator, members, operand, out)
+    return out
+
+
+def _gather_into(communicator: Communicator, members: Sequence[int], operand: Array, out: Array) -> None:
+    if communicator.all_gather(members, operand, out):
+        return
+    if len(members) > DIRECT_MEMBERS and operand.nbytes <= SMALL_BYTES:
+        _gather_by_doubling(communicator, members, operand, out)
+    else:
+        sends = dict.fromkeys(members, operand)
+        communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
+
+
+def _gather_by_doubling(
+    communicator: Communicator, members: Sequence[int], operand: Array, out: Array
+) -> None:
+    """Let each member know the operands of 1, 2, 4 … members, its own first: Bruck's algorithm, log2(n) rounds."""
+    count, own = len(members), members.index(communicator.rank)
+    rows = np.empty_like(out)
+    rows[0, ...] = operand
+    known = 1
+    while known < count:
+        more = min(known, count - known)
+        target, source = members[own - known], members[(own + known) % count]
+        communicator.exchange({target: rows[:more]}, {source: rows[known : known + more]})
+        known += more
+    for step in range(count):
+        out[(own + step) % count, ...] = rows[step, ...]
+
+
+def all_to_all(communicator: Communicator, members: Sequence[int], rows: Array) -> Array:
+    """Row i of the result is the row of member i for this one: row j goes to member j."""
+    out = np.empty_like(rows)
+    if not communicator.all_to_all(members, rows, out):
+        sends = {target: rows[j, ...] for j, target in enumerate(members)}
+        communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
+    return out
+
+
+def all_reduce(
+    communicator: Communicator,
+    members: Sequence[int],
+    operands: Sequence[Array],
+    folds: Sequence[Fold],
+    natives: Sequence[str | None] = (),
+) -> list[Array]:
+    """Each operand combined with those of its number at the other members, all operands in one exchange.
+
+    folds: how the rows of each operand are combined; natives: for each operand the name of what a communicator may
+    compute itself, as `Communicator.all_reduce` has it, None where it may not.
+    """
+    outs = [np.empty_like(operand) for operand in operands]
+    left = [
+        index
+        for index, operand in enumerate(operands)
+        if not _is_native(communicator, members, natives[index] if natives else None, operand, outs[index])
+    ]
+    flats = [operands[index].reshape(-1) for index in left]
+    targets = [outs[index].reshape(-1) for index in left]
+    own = [folds[index] for index in left]
+    if left and sum(flat.nbytes for flat in flats) <= SMALL_BYTES:
+        _reduce_everywhere(communicator, members, flats, targets, own)
+    elif left and not _reduce_shared(communicator, members, flats, targets, own):
+        _reduce_in_parts(communicator, members, flats, targets, own)
+    return outs
+
+
+def _is_native(
+    communicator: Communicator, members: Sequence[int], name: str | None, operand: Array, out: Array
+) -> bool:
+    return name is not None and communicator.all_reduce(members, name, operand, out)
+
+
+def _bounds(size: int, count: int) -> list[int]:
+    """Where the parts of an array of this size begin and end, one for each of `count` members."""
+    return [index * size // count for index in range(count + 1)]
+
+
+def _reduce_shared(
+    communicator: Communicator,
+    members: Sequence[int],
+    flats: Sequence[Array],
+    outs: Sequence[Array],
+    folds: Sequence[Fold],
+) -> bool:
+    """Fold the operands where they lie, if members share memory; tell whether they do."""
+    count, own = len(members), members.index(communicator.rank)
+    with communicator.share(members, (*flats, *outs)) as shared:
+        if shared is None:
+            return False
+        ends = [_bounds(flat.size, count) for flat in flats]
+        for number, (fold, end) in enumerate(zip(folds, ends, strict=True)):
+            part = slice(end[own], end[own + 1])
+            _fold(fold, [each[number][part] for each in shared.arrays], outs[number][part])
+        shared.wait()
+        for number, end in enumerate(ends):
+            for index, each in enumerate(shared.arrays):
+                if index != own:
+                    part = slice(end[index], end[index + 1])
+                    outs[number][part] = each[len(flats) + number][part]
+    return True
+
+
+def _fold(fold: Fold, rows: Sequence[Array], out: Array) -> None:
+    if out.size:
+        fold(rows, out)
+
+
+def _reduce_everywhere(
+    communicator: Communicator,
+    members: Sequence[int],
+    flats: Sequence[Array],
+    outs: Sequence[Array],
+    folds: Sequence[Fold],
+) -> None:
+    """Gather all operands, and fold them at each member."""
+    packed = _pack(flats)
+    with _borrow((len(members), packed.size), packed.dtype) as rows:
+        _gather_into(communicator, members, packed, rows)
+        for (part, dtype), out, fold in zip(_parts(flats), outs, folds, strict=True):
+            _fold(fold, [_view_as(row[part], dtype) for row in rows], out)
+
+
+def _pack(arrays: Sequence[Array]) -> Array:
+    """The bytes of several flat arrays, one after the other; of one its own memory."""
+    if len(arrays) == 1:
+        return _bytes_of(arrays[0])
+    return np.concatenate([_bytes_of(array) for array in arrays])
+
+
+def _bytes_of(array: Array) -> Array:
+    return array.view(np.uint8) if array.size else np.empty(0, np.uint8)
+
+
+def _view_as(memory: Array, dtype: np.dtype[Any]) -> Array:
+    """Bytes as an array; copied where it would not be aligned."""
+    if not memory.size:
+        return np.empty(0, dtype)
+    if memory.ctypes.data % dtype.alignment:
+        memory = memory.copy()
+    return memory.view(dtype)
+
+
+def _parts(arrays: Sequence[Array]) -> Iterator[tuple[slice, np.dtype[Any]]]:
+    """Where the bytes of each array lie among those of all, and its element type."""
+    start = 0
+    for array in arrays:
+        yield slice(start, start + array.nbytes), array.dtype
+        start += array.nbytes
+
+
+def _reduce_in_parts(
+    communicator: Communicator,
+    members: Sequence[int],
+    flats: Sequence[Array],
+    outs: Sequence[Array],
+    folds: Sequence[Fold],
+) -> None:
+    """Give each member a part of every operand to fold, and the results to all."""
+    count, own = len(members), members.index(communicator.rank)
+    ends = [_bounds(flat.size, count) for flat in flats]
+
+    def pieces(arrays: Sequence[Array], index: int) -> list[Array]:
+        return [array[end[index] : end[index + 1]] for array, end in zip(arrays, ends, strict=True)]
+
+    mine, results = pieces(flats, own), pieces(outs, own)
+    nbytes = sum(piece.nbytes for piece in mine)
+    with _borrow((count, nbytes), np.dtype(np.uint8)) as rows:
+        others = [(index, rank) for index, rank in enumerate(members) if index != own]
+        sends = {rank: _pack(pieces(flats, index)) for index, rank in others}
+        communicator.exchange(sends, {rank: rows[index] for index, rank in others})
+        for number, (part, dtype) in enumerate(_parts(mine)):
+            operands = [
+                mine[number] if index == own else _view_as(row[part], dtype) for index, row in enumerate(rows)
+            ]
+            _fold(folds[number], operands, results[number])
+    _hand_out(communicator, members, results, {rank: pieces(outs, index) for index, rank in others})
+
+
+def _hand_out(
+    communicator: Communicator,
+    members: Sequence[int],
+    results: Sequence[Array],
+    wanted: dict[int, list[Array]],
+) -> None:
+    """Send the results of this member to the others, and write theirs where they are wanted."""
+    packed = _pack(results)
+    sends = {rank: packed for rank in members if rank != communicator.rank}
+    if len(results) == 1:
+        communicator.exchange(sends, {rank: _bytes_of(pieces[0]) for rank, pieces in wanted.items()})
+        return
+    buffers = {
+        rank: np.empty(sum(piece.nbytes for piece in pieces), np.uint8) for rank, pieces in wanted.items()
+    }
+    communicator.exchange(sends, buffers)
+    for rank, pieces in wanted.items():
+        for (part, _), piece in zip(_parts(pieces), pieces, strict=True):
+            _bytes_of(piece)[...] = buffers[rank][part]
+
+
+def reduce_scatter(communicator: Communicator, members: Sequence[int], rows: Array, fold: Fold) -> Array:
+    """The combination of row i of all members, for the i-th member; rows: one for each member."""
+    own = members.index(communicator.rank)
+    out = np.empty(rows.shape[1:], rows.dtype)
+    flat = out.reshape(-1)
+    with communicator.share(members, (rows,)) as shared:
+        if shared is not None:
+            _fold(fold, [each[own].reshape(-1) for (each,) in shared.arrays], flat)
+            return out
+    with _borrow(rows.shape, rows.dtype) as received:
+        others = [(index, rank) for index, rank in enumerate(members) if index != own]
+        sends = {rank: rows[index, ...] for index, rank in others}
+        communicator.exchange(sends, {rank: received[index, ...] for index, rank in others})
+        operands = [(rows if index == own else received)[index].reshape(-1) for index in range(len(members))]
+        _fold(fold, operands, flat)
+    return out
+
+
+def permute(communicator: Communicator, operand: Array, pairs: Iterable[tuple[int, int]]) -> Array:
+    """The operand of the rank that is this one's source in `pairs`, (source, target); zeros where there is none."""
+    rank, pairs = communicator.rank, tuple(pairs)
+    out = np.zeros_like(operand)
+    sends = {target: operand for source, target in pairs if source == rank}
+    communicator.exchange(sends, {source: out for source, target in pairs if target == rank})
+    return out
+
+
+def broadcast(communicator: Communicator, members: Sequence[int], operand: Array) -> Array:
+    """The operand of the first of `members`; large ones go by parts, so that no link carries more than others."""
+    count, own, root = len(members), members.index(communicator.rank), members[0]
+    if operand.nbytes <= SMALL_BYTES or count <= 2:
+        out = np.empty_like(operand)
+        sends = dict.fromkeys(members, operand) if own == 0 else {}
+        communicator.exchange(sends, {root: out})
+        return out
+    out = np.empty_like(operand)
+    flat, end = operand.reshape(-1), _bounds(operand.size, count)
+    parts = [slice(end[index], end[index + 1]) for index in range(count)]
+    result = out.reshape(-1)
+    sends = {rank: flat[part] for rank, part in zip(members, parts, strict=True)} if own == 0 else {}
+    communicator.exchange(sends, {root: result[parts[own]]})
+    mine = result[parts[own]]
+    others = [index for index in range(count) if index != own]
+    communicator.exchange(
+        {members[index]: mine for index in others}, {members[index]: result[parts[index]] for index in others}
+    )
+    return out

@@ -1,0 +1,3 @@
+"""Programs of several replicas: threads of one process, or processes under MPI."""
+
+from xarr.distributed.simulation import simulate as simulate
