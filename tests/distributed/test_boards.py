@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support.collectives import all_gather, all_reduce, rank
+from tests.support.collectives import all_reduce, rank
 from tests.support.fuzz import generator
+from tests.support.random_collectives import run_program
 from xarr.communication.communicator import CollectiveCall, current_communicator
 from xarr.distributed import boards
 from xarr.distributed.boards import World
@@ -17,34 +17,11 @@ from xarr.distributed.simulation import simulate
 from xarr.errors import DeadlockError
 
 
-def _random_program(seed: str, n: int) -> None:
-    """Collectives of random groups, sends and receives, the same at all replicas, with pauses of their own."""
-    shared, own = generator("boards", seed), generator("boards", f"{seed} {rank()}")
-    communicator = current_communicator()
-    for step in range(shared.randrange(1, 8)):
-        if own.random() < 0.2:
-            time.sleep(own.random() * 0.003)
-        members = shared.sample(range(n), shared.randrange(1, n + 1))
-        kind, size = shared.randrange(3), shared.choice((0, 3, 2000))
-        source, target = shared.sample(range(n), 2) if n > 1 else (0, 0)
-        if kind == 2:
-            if rank() == source:
-                communicator.send(np.full(size, step), target, step % 2)
-            if rank() == target:
-                communicator.recv(np.empty(size, np.int64), source, step % 2)
-        elif rank() in members:
-            operand = np.full(size, rank(), np.int64)
-            if kind == 0:
-                assert (all_reduce(operand, members=members) == sum(members)).all()
-            else:
-                assert all_gather(operand, members).tolist() == [[each] * size for each in members]
-
-
 @pytest.mark.parametrize("part", range(10))
 def test_random_programs_with_pauses_give_no_false_alarm(part: int) -> None:
     for number in range(50):
         n = 1 + (part + number) % 6
-        simulate(n, _random_program, f"{part} {number}", n)
+        simulate(n, run_program, f"{part} {number} {generator('boards', 0).random()}", 0.003)
 
 
 def test_the_programs_would_deadlock_if_one_replica_left_out_an_operation() -> None:

@@ -1,3 +1,4 @@
 """Programs of several replicas: threads of one process, or processes under MPI."""
 
+from xarr.distributed.launch import initialize as initialize
 from xarr.distributed.simulation import simulate as simulate

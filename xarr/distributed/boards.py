@@ -13,11 +13,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from xarr.base.frozen_dataclasses import record
 from xarr.communication.communicator import Array, CollectiveCall
-from xarr.distributed.reports import Standing, line_of_thread, ranks, table
+from xarr.distributed.reports import (
+    DEADLOCK_ADVICE,
+    ENDED_ADVICE,
+    MISMATCH_ADVICE,
+    TIMEOUT_ADVICE,
+    Standing,
+    line_of_thread,
+    ranks,
+    table,
+)
 from xarr.errors import (
     CollectiveMismatchError,
     CollectiveTimeoutError,
@@ -30,19 +39,6 @@ from xarr.errors import (
 Key = tuple[tuple[int, ...], int, int]
 #: Sender, receiver and number of a channel.
 Channel = tuple[int, int, int]
-
-_MISMATCH_ADVICE: Final = (
-    "The same collectives must be called by all replicas of a group, in the same order, with the same shapes, "
-    "element types and attributes; look for a condition that depends on the replica, at the lines above"
-)
-_DEADLOCK_ADVICE: Final = (
-    "Call the same collectives in the same order at all replicas of a group, and pair each recv with a send; look for "
-    "a condition that depends on the replica, at the lines above"
-)
-_ENDED_ADVICE: Final = (
-    "All replicas of a group must take part in each of its collectives; look for a return, break or exit that depends "
-    "on the replica"
-)
 
 
 class Board:
@@ -184,7 +180,7 @@ class World:
         other = board.call
         if (other.name, other.signature) != (call.name, call.signature):
             headline = f"replicas {board.first} and {rank} meet in different collectives"
-            self._fail_in(rank, call, CollectiveMismatchError, headline, _MISMATCH_ADVICE)
+            self._fail_in(rank, call, CollectiveMismatchError, headline, MISMATCH_ADVICE)
 
     def _fail_in(
         self, rank: int, call: CollectiveCall, kind: type[CommunicationError], headline: str, advice: str = ""
@@ -223,11 +219,7 @@ class World:
 
     def _time_out(self, timeout: float, wait: Wait) -> None:
         headline = f"{wait.call.name} has waited for {timeout:g} s for {ranks(wait.missing())}"
-        advice = (
-            "config.collective_timeout says how long a collective waits for replicas that run; set a longer one if "
-            "they are only slow"
-        )
-        self.fail(CollectiveTimeoutError, headline, advice)
+        self.fail(CollectiveTimeoutError, headline, TIMEOUT_ADVICE)
 
     def _look_for_deadlock(self) -> None:
         """Fail if a replica waits for one that has ended, or all wait."""
@@ -239,7 +231,7 @@ class World:
                 self.fail(
                     DeadlockError,
                     f"replica {rank} waits in {wait.call.name} for {ranks(wait.missing())}, and {ended}",
-                    _ENDED_ADVICE,
+                    ENDED_ADVICE,
                 )
         if waits and not self.running:
-            self.fail(DeadlockError, "deadlock: every replica waits, and none can go on", _DEADLOCK_ADVICE)
+            self.fail(DeadlockError, "deadlock: every replica waits, and none can go on", DEADLOCK_ADVICE)

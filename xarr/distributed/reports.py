@@ -14,6 +14,24 @@ from xarr.communication.communicator import CollectiveCall
 #: `python -m xarr.distributed` runs under the name of the script.
 _HERE: Final = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
+#: What to do, for the last line of a table.
+MISMATCH_ADVICE: Final = (
+    "The same collectives must be called by all replicas of a group, in the same order, with the same shapes, "
+    "element types and attributes; look for a condition that depends on the replica, at the lines above"
+)
+DEADLOCK_ADVICE: Final = (
+    "Call the same collectives in the same order at all replicas of a group, and pair each recv with a send; look for "
+    "a condition that depends on the replica, at the lines above"
+)
+ENDED_ADVICE: Final = (
+    "All replicas of a group must take part in each of its collectives; look for a return, break or exit that depends "
+    "on the replica"
+)
+TIMEOUT_ADVICE: Final = (
+    "config.collective_timeout says how long a collective waits for replicas that run; set a longer one if they are "
+    "only slow"
+)
+
 
 @record
 class Standing:
