@@ -46,6 +46,7 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
         raise ValueRangeError(f"wanted one of the stages {', '.join(STAGE_NAMES)}, got {stage!r}")
     verifies = config.verify_graphs
     for name in STAGES:
+        before = graph
         match name:
             case "simplified":
                 graph = simplify(graph)
@@ -57,7 +58,7 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
             case "fused":
                 graph = backend.fuse(graph, hot)
         if verifies:
-            graph.verify()
+            graph.verify(before)
         if name == stage:
             break
     return graph

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import count, zip_longest
 from typing import Any, Final, Generic, TypeVar
 
 from xarr.errors import InputError, ShapeError, XarrError, pluralize
@@ -269,24 +269,59 @@ def postorder(roots: Iterable[Node], stop: Callable[[Node], bool] | None = None)
     return order
 
 
+def list_ordered(roots: Sequence[Node], parameters: Iterable[Node]) -> list[Node]:
+    """The nodes whose op is ordered among `roots` and what they need, in the order of the `roots`."""
+    if not roots:
+        return []
+    return [node for node in postorder(roots, set(parameters).__contains__) if node.op.is_ordered]
+
+
 class Graph:
     """Parameters -> results: a traced function, a loop body, a combiner or a comparator alike.
 
     Two graphs are equal when they compute the same thing in the same way: the same ops with the same
     attributes over the same operands, parameters matched by position.  Names and source lines do not count.
+
+    `ordered` are the nodes whose op is ordered, all of them, in the order of the program: they run in that order, and
+    whether a result needs them or not.
     """
 
-    def __init__(self, parameters: Iterable[Node], results: Iterable[Node], name: str = "main") -> None:
+    def __init__(
+        self,
+        parameters: Iterable[Node],
+        results: Iterable[Node],
+        name: str = "main",
+        ordered: Iterable[Node] = (),
+    ) -> None:
         self.parameters: Final = tuple(parameters)
         self.results: Final = tuple(results)
         self.name: Final = name
+        self.ordered: Final = tuple(ordered)
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """All nodes but the parameters, operands before users."""
+        """All nodes but the parameters, operands before users, and the ordered ones in their order."""
         parameters = set(self.parameters)
-        order = postorder(self.results, parameters.__contains__)
+        roots = (*self.ordered, *self.results) if self.ordered else self.results
+        order = postorder(roots, parameters.__contains__)
         return tuple([node for node in order if node not in parameters])
+
+    def derive(
+        self,
+        new: Mapping[Node, Node],
+        results: Iterable[Node] | None = None,
+        parameters: Iterable[Node] | None = None,
+        name: str | None = None,
+    ) -> Graph:
+        """A graph made of this one, in which nothing that is ordered gets lost.
+
+        new: what became of nodes, all of which are nodes of the new graph; what is not there stays as it is.
+        results, parameters, name: those of the new graph, if they are not what became of this one's.
+        """
+        inputs = self.parameters if parameters is None else tuple(parameters)
+        outputs = [new.get(node, node) for node in self.results] if results is None else results
+        ordered = list_ordered([new.get(node, node) for node in self.ordered], inputs)
+        return Graph(inputs, outputs, self.name if name is None else name, ordered)
 
     @property
     def parameter_types(self) -> tuple[Type, ...]:
@@ -370,12 +405,13 @@ class Graph:
         return _walk(self, None)[1:]
 
     def with_name(self, name: str) -> Graph:
-        return Graph(self.parameters, self.results, name)
+        return self.derive({}, name=name)
 
-    def inline(self, *operands: Node) -> tuple[Node, ...]:
+    def inline(self, *operands: Node, ordered: list[Node] | None = None) -> tuple[Node, ...]:
         """The results as new nodes over `operands` in place of the parameters.
 
         Every node is a copy, so that computing the results leaves the graph as it is.
+        ordered: gets the copies of the ordered nodes; GraphError is raised for a graph that has some without it.
         """
         if len(operands) != len(self.parameters):
             raise ShapeError(
@@ -385,6 +421,13 @@ class Graph:
         for node in self.nodes:
             is_data = node.value is not None
             new[node] = node if is_data else node.rebuilt(tuple([new[operand] for operand in node.operands]))
+        if self.ordered:
+            if ordered is None:
+                raise GraphError(
+                    f"{self.name} is copied to where it may run at another time, or not at all",
+                    self.ordered[0],
+                )
+            ordered += [new[node] for node in self.ordered]
         return tuple(new[result] for result in self.results)
 
     def to_text(self, locations: bool = False) -> str:
@@ -408,16 +451,33 @@ class Graph:
         # Notebooks show what one wants to read; a repr within other text stays one line.
         printer.text(str(self))
 
-    def verify(self) -> Graph:
+    def verify(self, before: Graph | None = None) -> Graph:
         """Check what the rest of the library relies on; returns the graph itself.
 
         Every leaf is a parameter, a constant or data (no stray parameter of another graph), every type
         is what the op's rule says, and every element-wise op has operands of one shape (the rule says so):
-        no node relies on implicit broadcasting.
+        no node relies on implicit broadcasting.  All ordered nodes are in `ordered`, in an order that their operands
+        allow, and as many of them as in the graph `before`, which this one was made of.
         """
         for graph in self.walk():
             graph._verify_nodes()
+            graph._verify_order()
+        if before is not None and len(self.ordered) < len(before.ordered):
+            lost = before.ordered[len(self.ordered)]
+            raise GraphError(
+                f"graph {self.name}: {len(before.ordered)} ordered nodes became {len(self.ordered)}", lost
+            )
         return self
+
+    def _verify_order(self) -> None:
+        ordered = [node for node in self.nodes if node.op.is_ordered]
+        for present, listed in zip_longest(ordered, self.ordered):
+            if present is not listed:
+                node = present or listed
+                raise GraphError(
+                    f"graph {self.name}: {node!r} is not in its position in the order, {list(self.ordered)}",
+                    node,
+                )
 
     def _verify_nodes(self) -> None:
         parameters = set(self.parameters)
@@ -458,7 +518,8 @@ def _restore_graph(
         nodes.append(Node(op, tuple([nodes[index] for index in operands]), type))
     for node in nodes:
         node._location = None
-    return Graph(nodes[: len(parameter_types)], [nodes[index] for index in results], name)
+    ordered = [node for node in nodes if node.op.is_ordered]
+    return Graph(nodes[: len(parameter_types)], [nodes[index] for index in results], name, ordered)
 
 
 def rewritten(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node | None]) -> Graph:
@@ -476,7 +537,7 @@ def rewritten(graph: Graph, rule: Callable[[Node, tuple[Node, ...]], Node | None
             new[node] = node.rebuilt(operands)
     if not new:
         return graph
-    return Graph(graph.parameters, [new.get(node, node) for node in graph.results], graph.name)
+    return graph.derive(new)
 
 
 class OncePerGraph(Generic[T]):

@@ -73,6 +73,11 @@ class Op:
         """Whether two of them over the same operands may be merged into one."""
         return True
 
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it has an effect: it runs in the order of the program, and even if nothing needs its results."""
+        return any([graph.ordered for graph in self.graphs])
+
     def infer(self, *operands: Type) -> Type:
         """The result type; raises ShapeError or DTypeError with the label of the violated constraint."""
         raise NotImplementedError

@@ -106,6 +106,36 @@ class TensorType:
         return TensorType, (self.shape, self.dtype, self.dynamic)
 
 
+class TokenType(TensorType):
+    """The type of a token, which orders effects and is nothing else; prints as StableHLO does, `!stablehlo.token`.
+
+    Its values are arrays without elements, so that whatever carries arrays carries tokens.  No array has this type, and
+    no rule that wants arrays takes one.
+    """
+
+    __slots__ = ()
+    _only: ClassVar[list[TokenType]] = []
+
+    def __new__(cls) -> TokenType:
+        with _lock:
+            if not cls._only:
+                token = object.__new__(cls)
+                token.shape, token.dtype, token.dynamic, token.nbytes = (0,), np.dtype(np.bool_), (), 0
+                cls._only.append(token)
+            return cls._only[0]
+
+    def __str__(self) -> str:
+        return "!stablehlo.token"
+
+    def short(self) -> str:
+        return "token[]"
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TokenType, ()
+
+
 class TupleType:
     """The type of a tuple of values: of `tuple`, and of every op with more than one result."""
 

@@ -33,7 +33,8 @@ def custom_call(
     result_types: what it returns: a pair (shape, dtype), or anything with `shape` and `dtype` such as an
         array; or a tuple, list or dict of those for several results.
     attributes: bools, ints, floats and texts, which the function gets as keyword arguments.
-    has_side_effect: never merge two equal calls into one.  A call whose result is not read does not run in any case.
+    has_side_effect: run each call, in the order of the program, and even if no result is read; outside of functions
+        that are recorded, as by jit, where it is called.  Other calls run when a result is needed.
 
     Returns an Array for each result, in the structure of `result_types`.  Raises InputError for a name that
     is not registered and for attributes of other types; EvaluationError, when it runs, for results that are

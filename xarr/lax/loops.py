@@ -21,7 +21,7 @@ from xarr.dtypes import INTEGER, PREDICATE
 from xarr.errors import DTypeError, InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.device import join_devices
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.control import call
 from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, operands, scalar_node
@@ -39,7 +39,7 @@ from xarr.lax.tracing import (
     results_and_effects,
     tuple_of,
 )
-from xarr.runtime.effects import add_effect, last_effect
+from xarr.runtime.effects import add_effect, keep_ordered, last_effect
 from xarr.runtime.handles import weak_kind, wrap
 from xarr.tree import LEAF, Structure
 
@@ -95,7 +95,7 @@ def _while(
     extra = step.graph.parameters[len(nodes) :]
     if step.token is not None:  # What comes next follows the last side effect instead of the first.
         extra = (step.token, *extra[1:])
-    looped = Graph(step.graph.parameters, (*step.graph.results, *extra), step.graph.name)
+    looped = step.graph.derive({}, (*step.graph.results, *extra))
     device = join_devices(cond.device, body.device)
     loop = ops.While(closed.graph, looped, progress)
     token = None if step.token is None else len(nodes)
@@ -328,7 +328,9 @@ def _scan_loop(
 def _inline(step: Computation, arguments: Sequence[Node]) -> list[Array]:
     """The results of a computation as operations of the function that is recorded, with its side effects."""
     captured = step.captured if step.token is None else (last_effect(), *step.captured[1:])
-    results = [wrap(node) for node in step.effectful.inline(*arguments, *captured)]
+    ordered: list[Node] = []
+    results = [wrap(node) for node in step.effectful.inline(*arguments, *captured, ordered=ordered)]
+    keep_ordered(ordered)
     if step.token is not None:
         add_effect(results.pop())
     return results
@@ -376,7 +378,7 @@ def _checked_step(
         step = step.with_dtypes(dtypes + [None] * result.children[1].count)
     carried = replace(
         step,
-        graph=Graph(step.graph.parameters, step.graph.results[: result.children[0].count], step.graph.name),
+        graph=step.graph.derive({}, step.graph.results[: result.children[0].count]),
         structure=result.children[0],
     )
     _check_carry(name, "the carry of f", carried, structure, [node.type for node in carries], leaves)

@@ -25,7 +25,7 @@ from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, gives_way, host_node, operands
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
-from xarr.runtime.effects import add_effect, last_effect
+from xarr.runtime.effects import add_effect, add_ordered, last_effect
 from xarr.runtime.handles import Handle, wrap
 from xarr.runtime.small_ops import compute_results
 from xarr.runtime.trace_to_graph import trace
@@ -60,7 +60,7 @@ class Computation:
     def effectful(self) -> Graph:
         """The graph, with the token as its last result if there is one."""
         token = () if self.token is None else (self.token,)
-        return Graph(self.graph.parameters, (*self.graph.results, *token), self.graph.name)
+        return self.graph.derive({}, (*self.graph.results, *token))
 
     def with_dtypes(self, dtypes: Sequence[np.dtype[Any] | None]) -> Computation:
         """Python scalars among the results as these element types, where those can hold their kind."""
@@ -70,7 +70,7 @@ class Computation:
             else node
             for node, value, dtype in zip(self.graph.results, self.weak, dtypes, strict=True)
         ]
-        return replace(self, graph=Graph(self.graph.parameters, results, self.graph.name))
+        return replace(self, graph=self.graph.derive({}, results))
 
 
 def record(
@@ -111,7 +111,7 @@ def record(
         raise
     if not tokens:
         return Computation(graph, captured, **seen)
-    alone = Graph(graph.parameters, graph.results[:-1], graph.name)
+    alone = graph.derive({}, graph.results[:-1])
     return Computation(alone, (last_effect(), *captured), **seen, token=graph.results[-1])
 
 
@@ -237,13 +237,17 @@ def _close(computation: Computation, captured: tuple[Node, ...], has_effects: bo
     graph, arity = computation.graph, computation.arity
     own = dict(zip(computation.captured, graph.parameters[arity:], strict=True))
     extra = [own.get(node) or parameter(node.type) for node in captured]
-    closed = Graph((*graph.parameters[:arity], *extra), graph.results, graph.name)
+    closed = graph.derive({}, parameters=(*graph.parameters[:arity], *extra))
     token = computation.token or (extra[0] if has_effects else None)
     return replace(computation, graph=closed, captured=captured, token=token)
 
 
 def results_of(op: Op, nodes: Sequence[Node], count: int, device: Device | None = None) -> list[Array]:
     """The first `count` results of `op` over `nodes`, on `device` where these do not decide it."""
+    if op.is_ordered:
+        node = Node(op, tuple(nodes), device=device)
+        handles = [wrap(part) for part in add_ordered(node)]
+        return handles[:count]
     at_once = None if device is not None else compute_results(op, tuple(nodes), count)
     if at_once is not None:
         return at_once

@@ -191,7 +191,8 @@ def graph_of(order: list[Node], leaves: list[Node], outputs: list[Node]) -> Grap
         if node not in new:
             same = literals.get(node.op) if literals and is_scalar_constant(node) else None
             new[node] = same or node.rebuilt(tuple(map(new.__getitem__, node.operands)))
-    return Graph(map(new.__getitem__, leaves), map(new.__getitem__, outputs))
+    ordered = [new[node] for node in order if node.value is None and node.op.is_ordered]
+    return Graph(map(new.__getitem__, leaves), map(new.__getitem__, outputs), ordered=ordered)
 
 
 def nodes_of(leaves: list[Node], outputs: list[Node]) -> list[Node]:

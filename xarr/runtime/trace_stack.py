@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import field
 from typing import Final
 
 from xarr.base.frozen_dataclasses import record
@@ -24,6 +25,8 @@ class Trace:
     extra: list[Node]
     effects: list[Node] | None = None
     device: Device | None = None
+    #: The nodes that are ordered, so far.
+    ordered: list[Node] = field(default_factory=list)
 
 
 #: The functions that are being recorded, the innermost last.

@@ -23,7 +23,7 @@ def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
         node for trace in active() for node in (*trace.parameters, *trace.extra, *(trace.effects or ())[:1])
     }
     for node in postorder(traced, known.__contains__):
-        if node not in known and node.traced and not node.operands:
+        if node not in known and node.traced and node.op.is_leaf:
             line = f"\nIt became an argument at {node.source}" if node.source else ""
             raise TracedValueError(
                 f"{name} uses an argument {node.type} of a traced function that has ended, kept in an outer "
@@ -59,24 +59,27 @@ def trace(
         owner = device
     if owner is None and (around := innermost()) is not None:
         owner = around.device
-    with record_into(Trace(parameters, extra, effects, owner)):
+    recorded = Trace(parameters, extra, effects, owner)
+    with record_into(recorded):
         handles = function(*[wrap(node) for node in parameters])
     results = [handle._node for handle in handles]
     parameters = (*parameters, *extra)
     if effects:
         parameters, results = (*parameters, effects[0]), [*results, effects[-1]]
     ended.update(parameters)
-    captured = _captures(results, parameters, start)
+    ordered = recorded.ordered
+    captured = _captures([*ordered, *results], parameters, start)
     _refuse_foreign(name, captured)
     for node in captured:
         node.exposed = True
     inner = {node: parameter(node.type) for node in captured}
     new = {**dict(zip(parameters, parameters, strict=True)), **inner}
-    for node in postorder(results, new.__contains__):
+    for node in postorder([*ordered, *results], new.__contains__):
         if node not in new:
             # A copy even if nothing below changed: an Array outside may show the node and be evaluated.
             new[node] = node.rebuilt(tuple(new[operand] for operand in node.operands))
-    return Graph((*parameters, *inner.values()), [new[node] for node in results], name), captured
+    inputs = (*parameters, *inner.values())
+    return Graph(inputs, map(new.__getitem__, results), name, map(new.__getitem__, ordered)), captured
 
 
 def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
@@ -86,7 +89,9 @@ def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> 
     outside: dict[Node, bool] = dict.fromkeys(own, False)
     for node in order:
         is_leaf = not node.operands and not isinstance(node.op, Constant | Iota)
-        outside.setdefault(node, is_leaf or any(outside[operand] for operand in node.operands))
+        # What computes without operands, as a custom call does, does so inside if it was called there.
+        is_data = is_leaf and (node.op.is_leaf or node.serial < start)
+        outside.setdefault(node, is_data or any(outside[operand] for operand in node.operands))
 
     def is_captured(node: Node) -> bool:
         return outside[node] and (node.serial < start or not node.operands)

@@ -18,7 +18,7 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import host_node, scalar_node
 from xarr.lax.tracing import results_of
 from xarr.runtime import handles as lazy, trace_to_graph
-from xarr.runtime.effects import START, add_effect, last_effect
+from xarr.runtime.effects import START, add_effect, keep_ordered, last_effect
 from xarr.runtime.handles import Handle
 from xarr.transforms.signature import BoundCall, Signature, Static, TracedArgument
 from xarr.transforms.traced import Converted, Donation, Traced
@@ -118,7 +118,7 @@ def _record(name: str, function: Callable[..., Any], signature: Signature, donat
     result_numbers = tuple([results.index(node) for node in graph.results[:count]])
     definitions = numbers.definitions([each.text for each in used])
     return Traced(
-        *(signature, Graph(parameters, results, name), used, definitions, captured),
+        *(signature, graph.derive({}, results, parameters, name), used, definitions, captured),
         *(seen["structure"], result_numbers, seen["device"], _donation(name, signature, donated)),
         has_effects=bool(effects),
     )
@@ -204,7 +204,9 @@ def inline_call(traced: Traced, call: BoundCall) -> Any:
     operands += [_number(compute(each.text, values), each.dtype) for each in traced.numbers]
     operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
     if not operands or _is_scalar(graph):
-        results = [lazy.wrap(node) for node in graph.inline(*operands)]
+        ordered: list[Node] = []
+        results = [lazy.wrap(node) for node in graph.inline(*operands, ordered=ordered)]
+        keep_ordered(ordered)
     elif graph.results:
         results = results_of(ops.Call(graph), operands, len(graph.results))
     else:

@@ -30,10 +30,9 @@ def make_static(graph: Graph) -> Graph:
         return graph
     parameters = [parameter(_boundary_type(node.type)) for node in graph.parameters]
     operands = dict(zip(graph.parameters, parameters, strict=True))
-    results = _rewrite(
-        graph, {old: _unpack(new, old.type) for old, new in operands.items()}, OncePerGraph(_flat_graph)
-    )
-    return simplify(Graph(parameters, [_pack(value) for value in results], graph.name))
+    values = {old: _unpack(new, old.type) for old, new in operands.items()}
+    results = _rewrite(graph, values, OncePerGraph(_flat_graph))
+    return simplify(_derive(graph, parameters, [_pack(value) for value in results], values))
 
 
 def _has_sizes(graph: Graph) -> bool:
@@ -87,6 +86,13 @@ def _rewrite(graph: Graph, values: dict[Node, Value], flat: OncePerGraph[Graph])
     return [values[node] for node in graph.results]
 
 
+def _derive(
+    graph: Graph, parameters: Sequence[Node], results: Sequence[Node], values: dict[Node, Value]
+) -> Graph:
+    """The graph whose nodes became `values`."""
+    return graph.derive({node: _pack(values[node]) for node in graph.ordered}, results, parameters)
+
+
 def _rewritten(node: Node, operands: Sequence[Value], flat: OncePerGraph[Graph]) -> Value:
     op = node.op
     if isinstance(op, ops.Tuple):
@@ -133,8 +139,9 @@ def _flat_graph(graph: Graph, flat: OncePerGraph[Graph]) -> Graph:
         return graph
     parameters = [parameter(type) for type in _flat_types(graph.parameter_types)]
     values = _unflatten(graph.parameter_types, parameters)
-    results = _rewrite(graph, dict(zip(graph.parameters, values, strict=True)), flat)
-    return Graph(parameters, _flat(results), graph.name)
+    inside = dict(zip(graph.parameters, values, strict=True))
+    results = _rewrite(graph, inside, flat)
+    return _derive(graph, parameters, _flat(results), inside)
 
 
 def _leaves(value: Value) -> Iterator[Live]:

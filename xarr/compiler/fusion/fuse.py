@@ -27,6 +27,7 @@ from xarr.compiler.fusion.groups import (
     Along,
     Group,
     JoinedPositions,
+    find_users,
     operands_along,
     own_dimensions,
     whole,
@@ -85,10 +86,7 @@ class _Fuser:
         self.describe = describe
         self.computes = computes
         self.results = set(graph.results)
-        self.users: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for operand in dict.fromkeys(node.operands):
-                self.users.setdefault(operand, []).append(node)
+        self.users = find_users(graph)
         self.groups: dict[Node, list[Group]] = {}
         #: What moves elements, was copied into groups, and is wanted as an array all the same.
         self.arrays: set[Node] = set()

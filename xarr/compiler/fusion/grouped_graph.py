@@ -57,7 +57,7 @@ class GroupedGraph:
     def _array_nodes(self) -> set[Node]:
         """Nodes whose values are wanted as arrays."""
         demanded: set[Node] = set()
-        stack = list(self.graph.results)
+        stack = [*self.graph.ordered, *self.graph.results]
         while stack:
             node = stack.pop()
             if node not in demanded:
@@ -67,7 +67,7 @@ class GroupedGraph:
         return demanded
 
     def run(self) -> Graph:
-        stack = list(reversed(self.graph.results))
+        stack = [*reversed(self.graph.results), *reversed(self.graph.ordered)]
         tries: Counter[Group | Node] = Counter()
         while stack:
             node = stack[-1]
@@ -86,7 +86,7 @@ class GroupedGraph:
                 operands = tuple(self.new[operand] for operand in node.operands)
                 same = all(a is b for a, b in zip(operands, node.operands, strict=True))
                 self.new[node] = node if same else node.rebuilt(operands)
-        return Graph(self.graph.parameters, [self.new[node] for node in self.graph.results], self.graph.name)
+        return self.graph.derive(self.new)
 
     def _write(self, group: Group) -> None:
         inputs, outputs = self.inputs[group], self.outputs[group]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 from xarr.compiler.loop_ir.elements import split_axes
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import INSTRUCTION
 from xarr.ir.types import Ints
 
@@ -209,3 +210,14 @@ def _indices_along(node: Node, along: Along) -> Along:
     batch = [along[dim] for dim in windows.batch_dims]
     at = windows.index_vector_dim
     return tuple(batch if at == len(node.operands[1].shape) else [*batch[:at], None, *batch[at:]])
+
+
+def find_users(graph: Graph) -> dict[Node, list[Node]]:
+    """The nodes that use each node; of an ordered one the next in the order too, so that no group may need both."""
+    users: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for operand in dict.fromkeys(node.operands):
+            users.setdefault(operand, []).append(node)
+    for earlier, later in pairwise(graph.ordered):
+        users.setdefault(earlier, []).append(later)
+    return users

@@ -162,7 +162,7 @@ def _with_parameters(outline: _Outline, varying: tuple[int, ...]) -> ops.Fusion:
             new[node] = node.rebuilt(tuple([new[operand] for operand in node.operands]))
     return replace(
         outline.fusion,
-        computation=Graph(parameters, [new[node] for node in graph.results], graph.name),
+        computation=graph.derive(new, parameters=parameters),
     )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from xarr.compiler.fusion.groups import find_users
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
@@ -47,10 +48,7 @@ class _Grouping:
         self.target = target
         self.describe = describe
         self.results = set(graph.results)
-        self.users: dict[Node, list[Node]] = {}
-        for node in graph.nodes:
-            for operand in dict.fromkeys(node.operands):
-                self.users.setdefault(operand, []).append(node)
+        self.users = find_users(graph)
         self.roots = {node for node, taps in work.items() if taps and worth(node.shape, taps)}
         #: A node that is written as part of a later one -> that one.
         self.after = {root: self._consumer(root) for root in self.roots}
@@ -71,8 +69,7 @@ class _Grouping:
                 operands = tuple(new.get(operand, operand) for operand in node.operands)
                 same = all(a is b for a, b in zip(operands, node.operands, strict=True))
                 new[node] = node if same else node.rebuilt(operands)
-        results = [new[node] for node in self.graph.results]
-        return Graph(self.graph.parameters, results, self.graph.name)
+        return self.graph.derive(new)
 
     def _only_user(self, node: Node) -> Node | None:
         users = self.users.get(node, [])

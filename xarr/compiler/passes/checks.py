@@ -79,7 +79,7 @@ def with_flags(graph: Graph) -> Flagged:
     flags = [_stack_state(_first([states[node] for node in group])) for group in groups]
     results = [*[new.get(result, result) for result in graph.results], *flags]
     numbers = tuple([groups.index(group) if group else None for group in hangs_on])
-    return Flagged(Graph(graph.parameters, results, graph.name), tuple(flagger.checks), numbers)
+    return Flagged(graph.derive(new, results), tuple(flagger.checks), numbers)
 
 
 @record(eq=False)
@@ -232,7 +232,7 @@ class _Flagger:
         new, states = self.rewritten(graph, outermost)
         state = _first(list(states.values()))
         results = [*[new.get(result, result) for result in graph.results], *[term.node for term in state]]
-        return Graph(graph.parameters, results, graph.name)
+        return graph.derive(new, results)
 
     # --- checks ----------------------------------------------------------------------------------------
 
@@ -289,21 +289,24 @@ class _Flagger:
         carried = [parameter(type) for type in loop.body.parameter_types]
         going = [parameter(type) for type in cond.result_types[:1]] if is_checked else []
         before = Term(parameter(_SCALAR)), Term(parameter(_SCALAR))
-        *results, number, value = body.inline(*carried)
+        ordered: list[Node] = []
+        *results, number, value = body.inline(*carried, ordered=ordered)
         states, further = [before, (Term(number), Term(value))], []
         if is_checked:
-            again, number, value = cond.inline(*results)
+            again, number, value = cond.inline(*results, ordered=ordered)
             states.append((Term(number), Term(value)))
             further.append(again)
         after = _first(states)
         parameters = (*carried, *going, before[0].node, before[1].node)
-        step = Graph(parameters, [*results, *further, after[0].node, after[1].node], body.name)
+        step = Graph(parameters, [*results, *further, after[0].node, after[1].node], body.name, ordered)
         carried = [parameter(type) for type in step.parameter_types]
-        holds = carried[-3] if is_checked else loop.cond.inline(*carried[:-2])[0]
+        tested: list[Node] = []
+        holds = carried[-3] if is_checked else loop.cond.inline(*carried[:-2], ordered=tested)[0]
         goes_on = Term(holds) & (Term(carried[-2]) < 0)
         initial = cond.inline(*operands) if is_checked else [term.node for term in _none()]
         flagged = Node(
-            ops.While(Graph(carried, [goes_on.node], cond.name), step, loop.progress), (*operands, *initial)
+            ops.While(Graph(carried, [goes_on.node], cond.name, tested), step, loop.progress),
+            (*operands, *initial),
         )
         if not is_checked:
             return flagged

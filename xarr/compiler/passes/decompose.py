@@ -44,7 +44,7 @@ def _decompose_graph(graph: Graph, inner: Inner, backend: AbstractBackend) -> Gr
             new[node] = operands[0].operands[node.op.index]
         else:
             new[node] = _decompose_node(node.rebuilt(operands), inner, backend)
-    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name)
+    return graph.derive(new)
 
 
 def _is_ready(graph: Graph, backend: AbstractBackend) -> bool:

@@ -37,7 +37,7 @@ def _simplify_graph(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
                 kept = own
         is_changed = is_changed or kept is not node
         new[node] = kept
-    return Graph(graph.parameters, [new[node] for node in graph.results], graph.name) if is_changed else graph
+    return graph.derive(new) if is_changed else graph
 
 
 def _is_pure(op: Op) -> bool:

@@ -53,7 +53,7 @@ def _body(body: Graph, calls: list[Node]) -> Graph:
     results = [*body.results, *[call.operands[0] for call in calls]]
     checked = frozenset(calls)
     return rewritten(
-        Graph(parameters, results, body.name),
+        body.derive({}, results, parameters),
         lambda node, operands: counted_from_start(node, operands[0]) if node in checked else None,
     )
 
@@ -68,4 +68,4 @@ def _cond(cond: Graph, calls: list[Node]) -> Graph:
         for direction, bound in zip(("GE", "LT"), index_bounds(call), strict=True):
             fits = Node(ops.Compare(direction), (index, full(bound, (), _INT64)))
             going = Node(ops.And(), (going, fits))
-    return Graph((*cond.parameters, *extra), [going], cond.name)
+    return cond.derive({}, [going], (*cond.parameters, *extra))

@@ -44,8 +44,10 @@ def _hoist(node: Node) -> Node | None:
         return None
     held = {check: parameter(check.type) for check in checks}
     body = loop.body
-    wider = Graph((*body.parameters, *held.values()), [*body.results, *checks], body.name)
-    cond = Graph((*loop.cond.parameters, *[parameter(check.type) for check in checks]), loop.cond.results)
+    wider = body.derive({}, [*body.results, *checks], (*body.parameters, *held.values()))
+    cond = loop.cond.derive(
+        {}, parameters=(*loop.cond.parameters, *[parameter(check.type) for check in checks]), name="main"
+    )
     changed = ops.While(cond, rewritten(wider, lambda each, _: held.get(each)), loop.progress)
     carried = (*node.operands, *_make_checks(body, checks, node.operands, runs))
     replaced = node.rebuilt(carried, changed)

@@ -45,8 +45,10 @@ def without_invariants(loop: ops.While, min_read: int | None = None) -> HoistedL
     if not moved:
         return None
     held = {node: parameter(node.type) for node in moved}
-    wider = Graph((*body.parameters, *held.values()), [*body.results, *moved], body.name)
-    cond = Graph((*loop.cond.parameters, *[parameter(node.type) for node in moved]), loop.cond.results)
+    wider = body.derive({}, [*body.results, *moved], (*body.parameters, *held.values()))
+    cond = loop.cond.derive(
+        {}, parameters=(*loop.cond.parameters, *[parameter(node.type) for node in moved]), name="main"
+    )
     changed = ops.While(cond, rewritten(wider, lambda node, _: held.get(node)), loop.progress)
     return HoistedLoop(changed, Graph(body.parameters, moved))
 

@@ -35,9 +35,11 @@ def lower_loop(
 ) -> Node:
     """A While over `operands`, as a native loop if it can be one, else with the `fused` body and condition.
 
-    It can be one if that saves `min_work` instructions.
+    It can be one if that saves `min_work` instructions.  A loop with ordered operations runs step by step.
     """
     assert isinstance(node.op, ops.While)
+    if node.op.is_ordered:
+        return node.rebuilt(operands, map_graphs(node.op, fused))
     if _pays(node, min_work, schedule.target):
         for extended in _extended_forms(node.op):
             form = native_form(extended.loop, schedule.target)
@@ -183,4 +185,4 @@ def _with_fused_arrays(loop: ops.While, fused: ops.While) -> ops.While | None:
         old if isinstance(old.type, TensorType) and old.tensor_type.size == 1 else new
         for old, new in zip(loop.body.results, body.results, strict=True)
     ]
-    return ops.While(loop.cond, Graph(body.parameters, results, body.name))
+    return ops.While(loop.cond, body.derive({}, results))

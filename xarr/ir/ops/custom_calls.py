@@ -45,6 +45,10 @@ class CustomCall(Op):
     def is_pure(self) -> bool:
         return not self.has_side_effect
 
+    @property
+    def is_ordered(self) -> bool:
+        return self.has_side_effect
+
     def infer(self, *operands: Type) -> Type:
         self.tensors(operands)
         return pack_types(self.tensors(self.result_types))

@@ -66,9 +66,9 @@ class Elementwise(Op):
 
     def infer(self, *operands: Type) -> Type:
         first = operands[0]
-        if len(operands) != self.arity or not isinstance(first, TensorType):
+        if len(operands) != self.arity or type(first) is not TensorType:
             self.tensors(operands, self.arity)
-            raise AssertionError("unreachable: tensors() refuses tuples")
+            raise AssertionError("unreachable: tensors() refuses tuples and tokens")
         for operand in operands:
             if operand is not first:
                 self._refuse_mixture(self.tensors(operands, self.arity))

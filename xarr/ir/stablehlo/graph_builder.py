@@ -52,6 +52,8 @@ class Scope:
     def __init__(self, source: SourceModule) -> None:
         self._source = source
         self._nodes: dict[str, list[Node]] = {}
+        #: The nodes that are ordered, so far.
+        self.ordered: list[Node] = []
 
     def define(self, name: str, nodes: Sequence[Node], position: int) -> None:
         """Give `nodes` the names `name#0`, `name#1` …; a name is given once."""
@@ -223,10 +225,11 @@ class Builder:
         position = function.position
         own = types or [self._known_type(argument.type, argument.position) for argument in function.arguments]
         nodes = [parameter(type) for type in own]
-        results = self.inline(function, nodes)
+        ordered: list[Node] = []
+        results = self.inline(function, nodes, ordered)
         name = self.source.name if function.name == "main" and self.source.name else function.name
         try:
-            return Graph(nodes, results, name)
+            return Graph(nodes, results, name, ordered)
         except XarrError as error:
             raise self.source.text.error(str(error), position) from error
 
@@ -235,13 +238,14 @@ class Builder:
             return type
         raise self.source.text.error(f"expected a type of known sizes, got {type}", position)
 
-    def inline(self, function: ParsedFunction, arguments: Sequence[Node]) -> list[Node]:
-        """The results of `function` as nodes over `arguments`."""
+    def inline(self, function: ParsedFunction, arguments: Sequence[Node], ordered: list[Node]) -> list[Node]:
+        """The results of `function` as nodes over `arguments`; its ordered nodes are added to `ordered`."""
         assert function.body is not None
         scope = Scope(self.source)
         for argument, node in zip(function.arguments, arguments, strict=True):
             scope.define(argument.name, [node], argument.position)
         results = self._block(function.body, scope)
+        ordered += scope.ordered
         self._check("result", function.result_types, results, f"@{function.name}", function.position)
         return results
 
@@ -255,11 +259,14 @@ class Builder:
             site.fail(f"@{name} takes {len(wanted)} arguments, got {len(site.operands)}")
         self._check("argument", wanted, site.operands, f"@{name}", site.operation.position)
         if name in self._graphs:
-            return unpack(Node(Call(self._graphs[name]), site.operands), len(function.result_types))
+            node = Node(Call(self._graphs[name]), site.operands)
+            if node.op.is_ordered:
+                _keep_ordered(node, site.scope)
+            return unpack(node, len(function.result_types))
         self._inlined += len(function.body.operations)
         if self._inlined > _MOST_INLINED:
             site.fail(f"calls repeat more than {_MOST_INLINED} operations of functions of unknown sizes")
-        return tuple(self.inline(function, site.operands))
+        return tuple(self.inline(function, site.operands, site.scope.ordered))
 
     def function_graph(self, name: str) -> Graph | None:
         """The function `name` as a graph, if it has known types and a body."""
@@ -298,7 +305,8 @@ class Builder:
         for value in region.free:
             node = outer.get(value)
             scope.bind(value, extra.get(node, node))
-        return Graph([*own, *extra.values()], self._block(region, scope), "computation")
+        results = self._block(region, scope)
+        return Graph([*own, *extra.values()], results, "computation", scope.ordered)
 
     def _argument(self, argument: ParsedArgument, scope: Scope, carried: LoopValue | None) -> Node:
         if carried is not None and _agree(argument.type, carried.first.type):
@@ -343,6 +351,8 @@ class Builder:
         except XarrError as error:
             raise self.source.text.error(str(error), operation.position) from error
         if isinstance(results, Node):
+            if results.op.is_ordered:
+                _keep_ordered(results, site.scope)
             # What a loop captures is among its results, after those that are written.
             results = unpack(results, min(len(operation.result_types), len(results.op.results(results))))
         self._check("result", operation.result_types, results, operation.name, operation.position)
@@ -370,6 +380,12 @@ class Builder:
 
 def _agree(written: ReadType, type: Type) -> bool:
     return written.fits(type) if isinstance(written, DynamicType) else written is type
+
+
+def _keep_ordered(node: Node, scope: Scope) -> None:
+    scope.ordered.append(node)
+    # A computation inside must not do it again, though it may depend on no argument.
+    node.traced = True
 
 
 def unpack(node: Node, count: int) -> tuple[Node, ...]:

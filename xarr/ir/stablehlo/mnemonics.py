@@ -16,7 +16,7 @@ from xarr.dtypes import COMPLEX
 from xarr.errors import ShapeError
 from xarr.ir import ops
 from xarr.ir.computations import descending
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops.formula import Term, is_finite, where
 from xarr.ir.ops.normalisation import BatchNorm
@@ -339,7 +339,7 @@ def _map(site: Site) -> Built:
 def _while(site: Site) -> Built:
     (cond, body), captured = site.loop()
     extra = body.parameters[len(body.parameters) - len(captured) :]
-    loop = Graph(body.parameters, (*body.results, *extra), "body")
+    loop = body.derive({}, (*body.results, *extra), name="body")
     return Node(ops.While(cond.with_name("cond"), loop, _progress(site)), (*site.operands, *captured))
 
 
@@ -384,10 +384,7 @@ def _registered_call(site: Site, target: str) -> Built:
             site.fail(f"expected a bool, a number or a string for {name} of @{target}, got {value!r}")
     types = tuple(site.type(index) for index in range(len(site.operation.result_types)))
     attributes = tuple(sorted(items.items()))
-    node = Node(ops.CustomCall(target, types, attributes, site.flag("has_side_effect")), site.operands)
-    if len(types) == 1:
-        return node
-    return tuple(Node(ops.GetTupleElement(index), (node,)) for index in range(len(types)))
+    return Node(ops.CustomCall(target, types, attributes, site.flag("has_side_effect")), site.operands)
 
 
 def _rng(site: Site) -> Built:

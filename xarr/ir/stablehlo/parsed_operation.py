@@ -36,7 +36,7 @@ class Site:
         self.operation = operation
         self.operands = operands
         self._builder = builder
-        self._scope = scope
+        self.scope = scope
 
     @property
     def name(self) -> str:
@@ -194,19 +194,19 @@ class Site:
         return graph
 
     def _is_traced(self, value: ParsedValue) -> bool:
-        return self._scope.get(value).traced
+        return self.scope.get(value).traced
 
     def capturing(self, *indices: int) -> tuple[list[Graph], tuple[Node, ...]]:
         """Regions as graphs over their arguments and then the outer values that any of them uses."""
         if any(index >= len(self.operation.regions) for index in indices):
             self.fail(f"expected {max(indices) + 1} regions, got {len(self.operation.regions)}")
-        return self._builder.close([self.operation.regions[index] for index in indices], self._scope)
+        return self._builder.close([self.operation.regions[index] for index in indices], self.scope)
 
     def loop(self) -> tuple[list[Graph], tuple[Node, ...]]:
         """`capturing` of a condition and a body over the operands."""
         if len(self.operation.regions) != 2:
             self.fail(f"expected a condition and a body, got {len(self.operation.regions)} regions")
-        return self._builder.loop(self.operation.regions, self.operands, self._scope)
+        return self._builder.loop(self.operation.regions, self.operands, self.scope)
 
     def function(self, name: str) -> tuple[Node, ...]:
         """The results of the function that the attribute `name` names, over the operands."""

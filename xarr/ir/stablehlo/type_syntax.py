@@ -12,7 +12,7 @@ from xarr.dtypes import from_mlir_name
 from xarr.errors import DTypeError
 from xarr.ir.stablehlo.lexer import Lexer
 from xarr.ir.stablehlo.syntax_tree import DynamicType, FunctionType, ReadType, UnsupportedType
-from xarr.ir.types import TensorType, TupleType
+from xarr.ir.types import TensorType, TokenType, TupleType
 
 _TENSOR: Final = re.compile(
     r"tensor\s*<\s*(?P<sizes>(?:(?:\d+|\?)\s*x\s*)*)(?P<element>complex\s*<\s*\w+\s*>|[A-Za-z]\w*)\s*"
@@ -23,6 +23,8 @@ _SIZE: Final = re.compile(r"\d+|\?")
 _MOST_ELEMENTS: Final = 2**62
 _HIGHEST_RANK: Final = 64
 _SCALAR: Final = re.compile(r"(?:[su]?i\d+|f\d\w*|bf16|tf32|index|none)$")
+#: What tokens are called, by StableHLO and, before it, by MHLO.
+_TOKENS: Final = ("!stablehlo.token", "!mhlo.token")
 _FOREIGN: Final = ("memref", "vector", "tensor")
 
 Aliases = dict[str, Any]
@@ -150,9 +152,9 @@ def _dialect_type(lexer: Lexer, aliases: Aliases) -> ReadType:
     return _foreign(token.text + (lexer.skip_group() if lexer.at("<") else ""))
 
 
-def _foreign(text: str) -> UnsupportedType:
+def _foreign(text: str) -> ReadType:
+    if text in _TOKENS:
+        return TokenType()
     if "!quant." in text:
         return UnsupportedType(text, "quantised types are not supported")
-    if text.startswith("!stablehlo.token"):
-        return UnsupportedType(text, "tokens order side effects, and xarr has none")
     return UnsupportedType(text, "xarr knows ranked tensors without encoding, and tuples of them")
