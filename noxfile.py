@@ -109,7 +109,7 @@ def thorough(session: nox.Session) -> None:
 def gpu(session: nox.Session) -> None:
     """The tests with the marker `gpu`, on a machine with a GPU of NVIDIA; `-- 12` for a driver of CUDA 12."""
     session.install(f".[test,cuda{''.join(session.posargs) or '13'}]")
-    session.run("python", "-m", "pytest", "-n", "0", "-m", "gpu", "--cuda=gpu", "tests/cuda")
+    session.run("python", "-m", "pytest", "-n", "0", "-m", "gpu", "--cuda=gpu", "--thorough", "tests/cuda")
 
 
 @nox.session

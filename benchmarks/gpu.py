@@ -1,12 +1,15 @@
 """The GPU beside its peers, xarr, CuPy, jit JAX and PyTorch; without a GPU, what each row asks of one.
 
-    python benchmarks/gpu.py --seconds 500 --json gpu.json     # as many rows as fit, the most important first
+    python benchmarks/gpu.py --quick --seconds 300 --json gpu.json     # as many rows as fit, the most important first
     python benchmarks/gpu.py --rows a,c --dtypes float32 --quick
     python benchmarks/gpu.py --static                          # kernels, bytes, registers, occupancy: no GPU
     python benchmarks/gpu.py --static --page docs/gpu_benchmark.md
 
 The static table is what is printed where there is no GPU.  Registers need NVRTC (nvidia-cuda-nvrtc, here or in the
 directory that NVRTC_DIRECTORY names).
+
+Lines are timed by a process of their own (`gpu_rows.workers`), and the file of --json is there after each: a command
+that is cut off leaves all that was measured.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
@@ -31,7 +35,17 @@ from gpu_rows.first_calls import PROGRAMS, first_calls
 from gpu_rows.peers import Peers, connect
 from gpu_rows.row import Row
 from gpu_rows.static import COLUMNS, StaticLine, cells, markdown, static_lines
-from gpu_rows.timing import BUDGET, QUICK_BUDGET, Rates, describe, in_order, measure_rates, timed_lines
+from gpu_rows.timing import (
+    BUDGET,
+    QUICK_BUDGET,
+    Rates,
+    TimedLine,
+    describe,
+    in_order,
+    measure_rates,
+    timed_lines,
+)
+from gpu_rows.workers import Limits, command_of, lines_by_workers, serve
 
 from tests.cuda import nvrtc
 from xarr.base.configuration import current as config
@@ -39,10 +53,14 @@ from xarr.base.configuration import current as config
 START: Final = "<!-- Written by benchmarks/gpu.py from here on. -->"
 #: The row of the first calls, which is no program of arrays.
 FIRST_CALLS: Final = "o"
+#: Seconds that lines leave to it, at most.
+FIRST_CALLS_SECONDS: Final = 60.0
 PACKAGES: Final = (
     *("numpy", "cupy-cuda13x", "cupy-cuda12x", "jax", "jaxlib", "torch", "triton", "nvidia-cuda-nvrtc"),
     "nvidia-cuda-nvrtc-cu12",
 )
+#: Contenders that --quick leaves out: each of their programs takes some ten seconds to compile.
+WITHOUT: Final = ("torch.compile",)
 DTYPES: Final = tuple(dict.fromkeys(dtype for row in ROWS for dtype in row.dtypes))
 
 
@@ -87,18 +105,29 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=float("inf"), help="stop before a line that takes longer"
     )
-    parser.add_argument("--quick", action="store_true", help="few rounds: whether it runs, not how fast")
+    parser.add_argument(
+        "--line-seconds",
+        type=float,
+        help="end a line that takes longer, and go on; 120, with --quick 30 where it is left out",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="rounds of 0.2 s a line, and no torch.compile, which takes longer",
+    )
+    parser.add_argument("--commit", default="", help="the commit that is measured, where git cannot tell")
+    parser.add_argument("--worker", metavar="ORDER", help=argparse.SUPPRESS)
     parser.add_argument("--page", type=Path, help="also write the static table into this page")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args(arguments)
 
 
-def header(peers: Peers, rates: Rates) -> str:
+def header(peers: Peers, rates: Rates, revision: str) -> str:
     """The device, what runs on it, and its own rates."""
     missing = "; ".join(f"{name}: {reason}" for name, reason in peers.reasons.items())
     products = ", ".join(f"{dtype} {flops / 1e12:.1f} Tflop/s" for dtype, flops in rates.flops.items())
     return (
-        f"{device_name(peers)}; {datetime.date.today()}, commit {commit()}\n{measure.versions(PACKAGES)}\n"
+        f"{device_name(peers)}; {datetime.date.today()}, commit {revision}\n{measure.versions(PACKAGES)}\n"
         f"copies, GB/s read and written: cudaMemcpy {rates.memcpy / 1e9:.0f}, a kernel {rates.kernel / 1e9:.0f}; "
         f"products: {products}\n{missing}\n"
         "medians in ms; × a peer: xarr under jit over the fastest of its spellings"
@@ -146,35 +175,102 @@ def run_static(rows: Sequence[Row], options: argparse.Namespace) -> int:
     print_static(lines)
     if options.page:
         write_page(options.page, lines)
-    write_json(options, {"static": [asdict(line) | {"findings": line.findings} for line in lines]})
+    write_json(options.json, {"static": [asdict(line) | {"findings": line.findings} for line in lines]})
     return 0
 
 
-def run_timed(rows: Sequence[Row], options: argparse.Namespace, peers: Peers) -> int:
-    """Time rows on a device, print and keep each line as it is ready: 1 if xarr is wrong somewhere, else 0."""
-    sizes = {"copied": 2**12, "side": 8} if options.small else {}
-    rates = measure_rates(peers, **sizes)
-    print(header(peers, rates), flush=True)
-    figures = {"device": device_name(peers), "commit": commit(), "rates": asdict(rates), "lines": []}
-    budget = QUICK_BUDGET if options.quick else BUDGET
-    pairs = in_order(rows, options.dtypes)
-    wrong = 0
-    for line in timed_lines(pairs, peers, rates, options.seconds, budget, options.small):
+@dataclass
+class Figures:
+    """The figures so far, printed and written as they come."""
+
+    path: Path | None
+    written: dict[str, Any] = field(default_factory=lambda: {"lines": []})
+    wrong: int = 0
+
+    def describe(self, message: dict[str, Any]) -> None:
+        """Show the device, and keep what it is."""
+        print(message["header"], flush=True)
+        self._keep(device=message["header"].splitlines(), rates=message["rates"])
+
+    def add(self, line: TimedLine) -> None:
         print(describe(line), flush=True)
-        figures["lines"].append(asdict(line) | {"verdicts": line.verdicts})
-        write_json(options, figures)
-        wrong += line.is_wrong
-    if FIRST_CALLS in options.rows and not options.small:
-        names = [name for name in PROGRAMS if name != "jax" or peers.jax is not None]
-        figures["first calls"] = first_calls(names)
-        write_json(options, figures)
-        print("(o) first call, cold and warm, s:", figures["first calls"])
-    return min(wrong, 1)
+        self.wrong += line.is_wrong
+        self._keep(lines=[*self.written["lines"], asdict(line) | {"verdicts": line.verdicts}])
+
+    def add_first_calls(self, times: dict[str, tuple[float, float] | str]) -> None:
+        print("(o) first call, cold and warm, s:", times, flush=True)
+        self._keep(**{"first calls": times})
+
+    def _keep(self, **new: Any) -> None:
+        self.written |= new
+        write_json(self.path, self.written)
 
 
-def write_json(options: argparse.Namespace, figures: dict[str, object]) -> None:
-    if options.json:
-        options.json.write_text(json.dumps(figures, indent=2, ensure_ascii=False))
+def run_timed(rows: Sequence[Row], options: argparse.Namespace, peers: Peers | None = None) -> int:
+    """Time rows on a device, print and keep each line as it is ready: 1 if xarr is wrong somewhere, else 0.
+
+    peers: those of tests, which this process times itself.
+    """
+    figures, pairs = Figures(options.json), in_order(rows, options.dtypes)
+    started = time.monotonic()
+    has_first_calls = FIRST_CALLS in options.rows and not options.small
+    kept = min(FIRST_CALLS_SECONDS, options.seconds / 8) if has_first_calls else 0.0
+    budget = QUICK_BUDGET if options.quick else BUDGET
+    if peers is None:
+        of_line = options.line_seconds or (30.0 if options.quick else 120.0)
+        limits = Limits(options.seconds - kept, of_line, budget, WITHOUT if options.quick else ())
+        command = command_of(repeated_options(options))
+        lines = lines_by_workers(pairs, command, limits, figures.describe)
+    else:
+        sizes = {"copied": 2**12, "side": 8} if options.small else {}
+        rates = measure_rates(peers, **sizes)
+        figures.describe({"header": header(peers, rates, options.commit or commit()), "rates": asdict(rates)})
+        lines = timed_lines(pairs, peers, rates, options.seconds, budget, options.small)
+    for line in lines:
+        figures.add(line)
+    if has_first_calls:
+        left = options.seconds - (time.monotonic() - started)
+        figures.add_first_calls(first_calls(list(PROGRAMS), left))
+    return min(figures.wrong, 1)
+
+
+def repeated_options(options: argparse.Namespace) -> list[str]:
+    """The options by which a process chooses the same lines."""
+    options_of_lines = ["--rows", ",".join(options.rows), "--dtypes", ",".join(options.dtypes)]
+    revision = ["--commit", options.commit or commit()]
+    return [*options_of_lines, *revision, *(["--small"] if options.small else [])]
+
+
+def run_worker(rows: Sequence[Row], options: argparse.Namespace) -> int:
+    """Time the lines that another process asks for."""
+    peers = connect()
+    output, sys.stdout = sys.stdout, sys.stderr
+    pairs = in_order(rows, options.dtypes)
+    with config(backend="cupy"):
+        serve(
+            options.worker,
+            pairs,
+            peers,
+            lambda rates: header(peers, rates, options.commit),
+            output,
+            options.small,
+        )
+    return 0
+
+
+def find_gpu() -> str:
+    """Why there is none to measure on, as a process says that looks; empty if there is one."""
+    looking = "import cupy, sys; sys.exit(None if cupy.cuda.is_available() else 'CuPy sees no GPU')"
+    done = subprocess.run([sys.executable, "-c", looking], capture_output=True, text=True, check=False)
+    return (done.stderr.strip() or "no CuPy").splitlines()[-1] if done.returncode else ""
+
+
+def write_json(path: Path | None, figures: dict[str, object]) -> None:
+    """Write figures in place of those before; a command that is cut off meanwhile leaves these or those."""
+    if path:
+        new = path.with_name(f"{path.name}.new")
+        new.write_text(json.dumps(figures, indent=2, ensure_ascii=False), encoding="utf-8")
+        new.replace(path)
 
 
 def main(arguments: list[str] | None = None, peers: Peers | None = None, rows: Sequence[Row] = ROWS) -> int:
@@ -183,14 +279,16 @@ def main(arguments: list[str] | None = None, peers: Peers | None = None, rows: S
     rows = [row for row in rows if row.letter in options.rows]
     if options.static:
         return run_static(rows, options)
-    if peers is None:
-        try:
-            peers = connect()
-        except (ImportError, RuntimeError) as error:
-            print(f"no GPU, so what is asked of one is listed: {error}", file=sys.stderr)
-            return run_static(rows, options)
-    with config(backend="cupy"):
-        return run_timed(rows, options, peers)
+    if options.worker:
+        return run_worker(rows, options)
+    if peers is not None:
+        with config(backend="cupy"):
+            return run_timed(rows, options, peers)
+    missing = find_gpu()
+    if missing:
+        print(f"no GPU, so what is asked of one is listed: {missing}", file=sys.stderr)
+        return run_static(rows, options)
+    return run_timed(rows, options)
 
 
 if __name__ == "__main__":

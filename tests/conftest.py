@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
@@ -37,6 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="what the backend `cupy` runs on: the emulator; CuPy on memory of the host too, which must be installed; "
         "or a GPU, which must be there, for the tests with the marker `gpu`",
     )
+    parser.addoption(
+        "--seconds",
+        type=float,
+        help="skip the tests that would begin later than so many seconds after the start",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -56,7 +62,19 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+#: When no other test begins, in seconds since the epoch: processes of xdist have it from the one that started them.
+_END = "TESTS_END"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what would begin after the end that `--seconds` sets."""
+    if item.config.getoption("--seconds") is not None and time.time() > float(os.environ[_END]):
+        pytest.skip(f"no time left of --seconds={item.config.getoption('--seconds'):g}")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput") and config.getoption("--seconds") is not None:
+        os.environ[_END] = str(time.time() + config.getoption("--seconds"))
     problems = unexpected_variables(os.environ) + stale_backends(CHECKOUT, _directory_of)
     if problems:
         raise pytest.UsageError("\n".join(problems))
@@ -136,8 +154,16 @@ def _emulate_cuda() -> Any:
 
 
 @pytest.fixture
-def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """The backend of new arrays is `cupy`, on an emulated device; elsewhere there is no such backend, or a real one."""
+def cupy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The backend of new arrays is `cupy`, on an emulated device; elsewhere there is no such backend, or a real one.
+
+    With --cuda=gpu it is that of the GPU, for tests that ask for nothing that only the emulator has.
+    """
+    if request.config.getoption("--cuda") == "gpu":
+        backends = importlib.import_module("xarr.backend")
+        with backends.use_backend("cupy"):
+            yield backends.get("cupy")
+        return
     driver, backends = map(importlib.import_module, ("xarr_cupy.driver", "xarr.backend"))
     monkeypatch.setattr(driver, "connect", driver.connect)
     monkeypatch.setattr(

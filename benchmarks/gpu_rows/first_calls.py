@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Final
 
 _CHAIN: Final = "sqrt({m}.maximum(x * 2 + 1, 0) * x + 1)"
@@ -36,12 +37,26 @@ PROGRAMS: Final = {
 }
 
 
-def first_calls(names: list[str], backend: str = "cupy") -> dict[str, tuple[float, float]]:
-    """Who -> seconds of the first call, cold and warm.  RuntimeError with what a process says that fails."""
-    return {name: _cold_and_warm(name, backend) for name in names}
+def first_calls(
+    names: list[str], seconds: float = float("inf"), backend: str = "cupy"
+) -> dict[str, tuple[float, float] | str]:
+    """Who -> seconds of the first call, cold and warm, or why there are none: what a process says that fails.
+
+    seconds: for all of them.
+    """
+    deadline = time.monotonic() + seconds
+    times: dict[str, tuple[float, float] | str] = {}
+    for name in names:
+        try:
+            times[name] = _cold_and_warm(name, backend, deadline)
+        except RuntimeError as error:
+            times[name] = str(error)
+        except subprocess.TimeoutExpired as error:
+            times[name] = f"more than {error.timeout:.0f} s"
+    return times
 
 
-def _cold_and_warm(name: str, backend: str) -> tuple[float, float]:
+def _cold_and_warm(name: str, backend: str, deadline: float) -> tuple[float, float]:
     before, call = (text.format(backend=backend) for text in PROGRAMS[name])
     text = f"import numpy\n{before}\n{_TIME.format(call=call)}"
     with tempfile.TemporaryDirectory(prefix="xarr-first-call-") as folder:
@@ -65,7 +80,7 @@ def _cold_and_warm(name: str, backend: str) -> tuple[float, float]:
                 env=environment,
                 capture_output=True,
                 text=True,
-                timeout=300,
+                timeout=max(0.1, min(300.0, deadline - time.monotonic())),
                 check=False,
             )
             if done.returncode:

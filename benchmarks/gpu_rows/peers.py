@@ -40,7 +40,9 @@ class Peers:
     * `arrays` - CuPy, or in tests NumPy, which has its names,
     * `jax`, `torch` - those modules, None where they have no GPU or are not installed,
     * `reasons` - why one is missing,
-    * `refusals` - the errors of those that cannot do something, of memory, types or compilers.
+    * `refusals` - the errors of those that cannot do something, of memory, types or compilers,
+    * `without` - contenders that are left out,
+    * `last` - the result of JAX's last call, which another thread of its own may still have to launch.
     """
 
     arrays: Any
@@ -48,11 +50,24 @@ class Peers:
     torch: Any = None
     reasons: dict[str, str] = field(default_factory=dict)
     refusals: tuple[type[Exception], ...] = REFUSALS
+    without: tuple[str, ...] = ()
+    last: Any = None
 
     def synchronize(self) -> None:
         """Wait for all that was launched, on all streams."""
+        if self.last is not None:
+            self.jax.block_until_ready(self.last)
+            self.last = None
         if hasattr(self.arrays, "cuda"):
             self.arrays.cuda.runtime.deviceSynchronize()
+
+    def fault(self) -> str:
+        """The fault of the device that each call from now on would tell again; empty if there is none."""
+        try:
+            self.synchronize()
+        except self.refusals as error:
+            return f"{type(error).__name__}: {_first_line(error)}"
+        return ""
 
     def free(self) -> None:
         """Give the memory back that pools keep."""
@@ -90,6 +105,9 @@ def connect() -> Peers:
 
 def _jax_sees(jax: Any) -> str:
     jax.config.update("jax_enable_x64", True)
+    jax.config.update(
+        "jax_default_matmul_precision", "highest"
+    )  # no TF32: xarr, CuPy and PyTorch have none here
     try:
         jax.devices("gpu")
     except RuntimeError as error:
@@ -113,7 +131,7 @@ def makers(case: Case, row: Row, peers: Peers) -> Iterator[tuple[str, Callable[[
     yield "xarr", lambda arrays: _by_xarr(case, row, arrays)
     yield "lazy", lambda arrays: _by_recording(case, row, arrays)
     if peers.jax is not None:
-        yield "jax", lambda arrays: _by_jax(peers.jax, case, arrays)
+        yield "jax", lambda arrays: _by_jax(peers, case, arrays)
     if peers.torch is not None and case.by_torch is not None:
         yield "torch", lambda arrays: _by_torch(peers.torch, case, arrays, is_compiled=False)
         yield "torch.compile", lambda arrays: _by_torch(peers.torch, case, arrays, is_compiled=True)
@@ -147,10 +165,17 @@ def _by_recording(case: Case, row: Row, arrays: list[np.ndarray]) -> Call:
     return call
 
 
-def _by_jax(jax: Any, case: Case, arrays: list[np.ndarray]) -> Call:
+def _by_jax(peers: Peers, case: Case, arrays: list[np.ndarray]) -> Call:
+    """A call that does not wait, as those of the others; `Peers.synchronize` does."""
+    jax = peers.jax
     own = [jax.device_put(each) for each in arrays]
     compiled = jax.jit(case.by_jax(jax) if case.by_jax else case.program(jax.numpy, jax.lax))
-    return lambda: jax.block_until_ready(compiled(*own))
+
+    def call() -> Any:
+        peers.last = compiled(*own)
+        return peers.last
+
+    return call
 
 
 def _by_torch(torch: Any, case: Case, arrays: list[np.ndarray], is_compiled: bool) -> Call:
@@ -178,6 +203,9 @@ def prepare(case: Case, row: Row, dtype: str, peers: Peers) -> Prepared:
     """Make the arrays of all contenders, call each once, and compare samples of the results with the first's."""
     arrays, prepared, wanted = arrays_of(case.inputs), Prepared({}, {}), None
     for name, make in makers(case, row, peers):
+        if name in peers.without:
+            prepared.reasons[name] = "left out"
+            continue
         try:
             call = make(arrays)
             got = sample(call())

@@ -64,7 +64,7 @@ class TimedLine:
     def verdicts(self) -> list[str]:
         """Each thing that is wanted, and whether it is met."""
         if "xarr" not in self.seconds:
-            return [f"xarr: {self.reasons.get('xarr', 'no figure')}"]
+            return [f"xarr: {self.reasons.get('xarr') or self.reasons.get('process', 'no figure')}"]
         wanted: list[tuple[str, bool]] = []
         if self.wanted_share is not None and self.share is not None:
             wanted.append((f"≥ {self.wanted_share:.0%} of the bandwidth", self.share >= self.wanted_share))
@@ -77,7 +77,7 @@ class TimedLine:
     @property
     def is_wrong(self) -> bool:
         """Whether xarr gives another result, or none, for any reason but memory."""
-        reasons = [self.reasons.get(name, "") for name in ("xarr", "lazy")]
+        reasons = [self.reasons.get(name, "") for name in ("xarr", "lazy", "process")]
         return any(each and "memory" not in each and "TooLarge" not in each for each in reasons)
 
 
@@ -131,7 +131,8 @@ def timed_line(row: Row, dtype: str, case: Case, peers: Peers, rates: Rates, bud
             rate = rates.flops.get(dtype)
             line.share = case.flops / rate / line.seconds["xarr"] if rate else None
         else:
-            line.share = (case.nbytes or least) / rates.bandwidth / line.seconds["xarr"]
+            nbytes, bandwidth = case.nbytes or least, rates.bandwidth
+            line.share = nbytes / bandwidth / line.seconds["xarr"] if bandwidth else None
     return line
 
 
@@ -145,13 +146,39 @@ def _synchronized_clock(peers: Peers) -> float:
 
 
 def measure_rates(peers: Peers, copied: int = COPIED, side: int = SIDE) -> Rates:
-    """Copy memory to memory of the device, by CUDA and by a kernel of CuPy, and multiply matrices."""
-    xp = peers.arrays
-    free = peers.free_bytes()
-    count = min(copied, free // 8 if free else copied) // 4
-    source, target = xp.ones(count, "float32"), xp.empty(count, "float32")
+    """Copy memory to memory of the device, by CUDA and by a kernel of CuPy, and multiply matrices.
 
-    def by_cuda() -> None:
+    A rate is 0 where CuPy cannot, which is a reason of `peers` then: xarr is measured all the same.
+    """
+    rates = [_rate(peers, copying, copied) for copying in (_copy_by_cuda, _copy_by_kernel)]
+    products = (("float32", _product_by_cupy), ("bfloat16", _product_by_torch))
+    flops = {dtype: _rate(peers, product, side) for dtype, product in products}
+    return Rates(*rates, {dtype: rate for dtype, rate in flops.items() if rate})
+
+
+def _rate(
+    peers: Peers, prepare: Callable[[Peers, int], tuple[Callable[[], Any], int] | None], size: int
+) -> float:
+    """The rate of what `prepare` gives: a call, and how much it does; 0 where there is none."""
+    try:
+        prepared = prepare(peers, size)
+        return prepared[1] / _least_seconds(peers, prepared[0]) if prepared else 0.0
+    except peers.refusals as error:
+        peers.reasons[prepare.__name__.lstrip("_")] = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+        return 0.0
+
+
+def _copied_arrays(peers: Peers, nbytes: int) -> tuple[Any, Any]:
+    free = peers.free_bytes()
+    count = min(nbytes, free // 8 if free else nbytes) // 4
+    # Not made by `ones`, which would need CuPy's compiler even where CUDA alone copies.
+    return (peers.arrays.asarray(np.ones(count, np.float32)), peers.arrays.empty(count, "float32"))
+
+
+def _copy_by_cuda(peers: Peers, nbytes: int) -> tuple[Callable[[], Any], int]:
+    (source, target), xp = _copied_arrays(peers, nbytes), peers.arrays
+
+    def copy() -> None:
         if hasattr(xp, "cuda"):
             runtime, stream = xp.cuda.runtime, xp.cuda.get_current_stream().ptr
             kind = runtime.memcpyDeviceToDevice
@@ -159,23 +186,26 @@ def measure_rates(peers: Peers, copied: int = COPIED, side: int = SIDE) -> Rates
         else:
             xp.copyto(target, source)
 
-    rates = [
-        2 * target.nbytes / _least_seconds(peers, call)
-        for call in (by_cuda, lambda: xp.copyto(target, source))
-    ]
-    flops = {}
-    for dtype, product in _products(peers, side):
-        flops[dtype] = 2 * side**3 / _least_seconds(peers, product)
-    return Rates(*rates, flops)
+    return copy, 2 * target.nbytes
 
 
-def _products(peers: Peers, side: int) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """A product of matrices by dtype: of CuPy, and in bfloat16 of PyTorch, where it is."""
-    x = peers.arrays.ones((side, side), "float32")
-    yield "float32", lambda: x @ x
-    if peers.torch is not None:
-        y = peers.torch.ones((side, side), dtype=peers.torch.bfloat16, device="cuda")
-        yield "bfloat16", lambda: y @ y
+def _copy_by_kernel(peers: Peers, nbytes: int) -> tuple[Callable[[], Any], int]:
+    source, target = _copied_arrays(peers, nbytes)
+    return (lambda: peers.arrays.copyto(target, source)), 2 * target.nbytes
+
+
+def _product_by_cupy(peers: Peers, side: int) -> tuple[Callable[[], Any], int]:
+    # Random numbers: of zeros and ones fewer bits change, and the device is faster.
+    x = peers.arrays.asarray(np.random.default_rng(0).normal(size=(side, side)).astype(np.float32))
+    return (lambda: x @ x), 2 * side**3
+
+
+def _product_by_torch(peers: Peers, side: int) -> tuple[Callable[[], Any], int] | None:
+    """A product in bfloat16, None without PyTorch."""
+    if peers.torch is None:
+        return None
+    y = peers.torch.randn((side, side), dtype=peers.torch.bfloat16, device="cuda")
+    return (lambda: y @ y), 2 * side**3
 
 
 def _least_seconds(peers: Peers, call: Callable[[], Any], rounds: int = 10) -> float:

@@ -13,8 +13,35 @@ from tests.cuda import nvrtc
 # xarr is imported after `tests/conftest.py` has set the environment, which it reads.
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+#: Files whose tests run on a GPU, those first that tell most: with --cuda=gpu the most important run first.
+TELLING = (
+    *("test_cupy_wheel.py", "test_on_gpu.py", "test_operations.py", "test_replays.py", "test_streams.py"),
+    *("test_borrowed_memory.py", "test_lent_memory.py", "test_random_loops.py", "test_random_graphs.py"),
+    "test_large_arrays.py",
+)
+#: Those of them whose tests, by the fixture `cupy`, are the same on the emulator and on a GPU.
+ON_EITHER = frozenset(
+    {
+        *("test_on_gpu.py", "test_operations.py", "test_random_loops.py", "test_random_graphs.py"),
+        "test_large_arrays.py",
+    }
+)
+#: What runs whole files of other folders.
+LAST = "test_the_tests_of_the_library_pass"
+
+
+def prepare_for_gpu(items: list[pytest.Item]) -> None:
+    """Mark the tests that a GPU runs as the emulator does, and let those run first that tell most."""
+    for item in items:
+        if item.path.name in ON_EITHER and "cupy" in getattr(item, "fixturenames", ()):
+            item.add_marker("gpu")
+    items.sort(key=lambda item: (LAST in item.name, (*TELLING, item.path.name).index(item.path.name)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that need a wheel: `-m wheel` chooses what runs elsewhere too only where it is."""
+    if config.getoption("--cuda") == "gpu":
+        prepare_for_gpu(items)
     wheel = importlib.import_module("tests.cuda.host_wheel.wheel")
     for item in items:
         needs_host = "host" in getattr(item, "fixturenames", ()) or "host" in _parameters(item)

@@ -1,0 +1,187 @@
+"""All that a short loan of a GPU can tell, the most telling first: what is installed, tests, speed, more tests.
+
+    python benchmarks/gpu_session.py FOLDER --seconds 480 --commit "$(git rev-parse --short HEAD)"
+
+Each part is a process with a limit of its own, whose output lies in FOLDER as it comes, beside `gpu.json` with the rows
+that have been measured and `session.json` with what became of each part.  What is cut off leaves all up to there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+CHECKOUT: Final = Path(__file__).resolve().parents[1]
+#: Files of tests of the library that run on the device, if there is time.
+LIBRARY: Final = (
+    "reduction",
+    "indexing",
+    "movement",
+    "sorting",
+    "windows",
+    "loops",
+    "control",
+    "contraction",
+)
+#: JAX, which tests compare with, leaves the device's memory alone.
+ORACLE: Final = (("JAX_PLATFORMS", "cpu"),)
+#: Seconds that a process of tests has to end after the last test begins.
+GRACE: Final = 20.0
+#: Lines of a part's output that are printed when it ends.
+SHOWN: Final = 12
+
+
+@dataclass(frozen=True)
+class Part:
+    """A process: its arguments after Python's name, the part of the session's time that it may take, its variables."""
+
+    name: str
+    arguments: tuple[str, ...]
+    share: float
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a part: `ended with` a code, 0 if all was well, or `cut off`."""
+
+    name: str
+    state: str
+    seconds: float
+    last: list[str]
+
+
+def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Part]:
+    """The parts of a session in their order."""
+    tests = (
+        *(
+            "-m",
+            "pytest",
+            "-q",
+            "-ra",
+            "--tb=short",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:randomly",
+            "--cuda=gpu",
+        ),
+        # What faults the device faults it for its own process.
+        *("-p", "xdist", "-n", str(processes)),
+    )
+    first, speed, operations, library = 0.17, 0.48, 0.2, 0.12
+    first_files = ("tests/cuda/test_cupy_wheel.py", "tests/cuda/test_on_gpu.py")
+    of_gpu = ("-m", "gpu", "-k", "not the_tests_of_the_library")
+    benchmark = (
+        *(str(CHECKOUT / "benchmarks" / "gpu.py"), "--quick", "--seconds", f"{speed * seconds - GRACE:.0f}"),
+        *("--json", str(folder / "gpu.json"), "--commit", commit),
+    )
+    return [
+        Part("doctor", ("-m", "xarr", "doctor"), 0.03),
+        Part("first tests", (*tests, *of_gpu, _limit(first * seconds), *first_files), first, ORACLE),
+        Part("speed", benchmark, speed),
+        Part(
+            "tests",
+            (
+                *(*tests, *of_gpu, "--thorough", _limit(operations * seconds)),
+                *("tests/cuda", *[f"--ignore={file}" for file in first_files]),
+            ),
+            operations,
+            ORACLE,
+        ),
+        Part(
+            "tests of the library",
+            (*tests, _limit(library * seconds), *[f"tests/lax/test_{name}.py" for name in LIBRARY]),
+            library,
+            (*ORACLE, ("XARR_BACKEND", "cupy")),
+        ),
+    ]
+
+
+def _limit(seconds: float) -> str:
+    return f"--seconds={max(1.0, seconds - GRACE):.0f}"
+
+
+def run(part: Part, folder: Path, seconds: float) -> Outcome:
+    """Run a part for so many seconds at most, and end it with all that it has started."""
+    log = folder / f"{part.name.replace(' ', '_')}.log"
+    started = time.monotonic()
+    path = os.pathsep.join(
+        [str(CHECKOUT), str(CHECKOUT / "backends"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    # No plugin of pytest's but those that are named: what else is installed is nobody's choice.
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("XARR_")},
+        **{"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        **{"PYTEST_PLUGINS": "_hypothesis_pytestplugin"},
+        **dict(part.variables),
+    }
+    with log.open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
+            [sys.executable, *part.arguments],
+            **{"cwd": CHECKOUT, "env": environment, "stdout": output, "stderr": subprocess.STDOUT},
+            process_group=0,
+        )
+        try:
+            state = f"ended with {process.wait(timeout=seconds)}"
+        except subprocess.TimeoutExpired:
+            state = f"cut off after {seconds:.0f} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-SHOWN:]
+    return Outcome(part.name, state, time.monotonic() - started, [line[:300] for line in last])
+
+
+def run_session(chosen: Sequence[Part], folder: Path, seconds: float) -> list[Outcome]:
+    """Run parts one after the other, each within its share and what its predecessors have left of theirs."""
+    outcomes: list[Outcome] = []
+    started, planned = time.monotonic(), 0.0
+    for part in chosen:
+        planned += part.share * seconds
+        outcome = run(part, folder, max(1.0, planned - (time.monotonic() - started)))
+        outcomes.append(outcome)
+        print(
+            f"--- {outcome.name}: {outcome.state}, {outcome.seconds:.0f} s",
+            *outcome.last,
+            sep="\n",
+            flush=True,
+        )
+        new = folder / "session.json.new"
+        new.write_text(json.dumps([asdict(each) for each in outcomes], indent=1), encoding="utf-8")
+        new.replace(folder / "session.json")
+    return outcomes
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, help="where all output is written")
+    parser.add_argument("--seconds", type=float, default=480, help="what all parts may take together")
+    parser.add_argument(
+        "--commit", default="unknown", help="the commit of this checkout, where git cannot tell"
+    )
+    parser.add_argument("--processes", type=int, default=8, help="processes of tests that share the device")
+    options = parser.parse_args(arguments)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    for needed in ("g++", "nvidia-smi"):
+        if shutil.which(needed) is None:
+            print(f"{needed} is not on the path: tests that need it are skipped", flush=True)
+    chosen = parts(options.folder.resolve(), options.commit, options.processes, options.seconds)
+    outcomes = run_session(chosen, options.folder, options.seconds)
+    return int(any(outcome.state != "ended with 0" for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
