@@ -110,7 +110,12 @@ if _typing.TYPE_CHECKING:
     from xarr.explainers.explicit_program import make_explicit as make_explicit
     from xarr.explainers.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explainers.index import explain_index as explain_index
+    from xarr.explainers.layout import explain_layout as explain_layout
+    from xarr.explainers.products import explain_einsum as explain_einsum, explain_matmul as explain_matmul
     from xarr.explainers.program import explain as explain, explain_broadcast as explain_broadcast
+    from xarr.explainers.promotion import explain_dtype as explain_dtype
+    from xarr.explainers.reduction import explain_reduce as explain_reduce
+    from xarr.explainers.windows import explain_window as explain_window
     from xarr.numpy_api.creation.existing_data import *
     from xarr.numpy_api.creation.logarithmic_ranges import *
     from xarr.numpy_api.data_types.inspection import *

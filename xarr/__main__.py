@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -16,8 +17,11 @@ import numpy as np
 from xarr import __version__, stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
-from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
+from xarr.explainers.recorded_ops import Explained
+from xarr.explainers.written_calls import EXAMPLES, explain_any
 from xarr.runtime.materialisation import evaluate
+
+_FORMATS: Final = ("text", "html", "svg", "json")
 
 
 def _program() -> str:
@@ -29,11 +33,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=_program(), description=__doc__)
     parser.add_argument("--version", action="version", version=f"xarr {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
-    explain = commands.add_parser("explain", help="explain how shapes broadcast, or why they do not")
-    explain.add_argument(
-        "expression", help='for example "(5,1) - (5,)", "f32[3,4] @ f32[4]" or "(3,1) * (4,) + (3,)"'
-    )
-    explain.add_argument("--format", choices=("text", "html", "svg"), default="text")
+    explain = commands.add_parser("explain", help="explain what shapes, an index, a call or a layout do")
+    explain.add_argument("expression", help=f"for example {', '.join(EXAMPLES)}".replace("%", "%%"))
+    explain.add_argument("--format", choices=_FORMATS, default="text")
     explain.add_argument("--output", type=Path, help="write to this file instead of the terminal")
     commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
     run = commands.add_parser("run", help="run a function of a StableHLO module on arrays in .npy files")
@@ -51,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _render(explanation: OpExplanation | ChainExplanation, style: str) -> str:
+def _render(explanation: Explained, style: str) -> str:
+    if style == "json":
+        return json.dumps(explanation.to_dict(), indent=2)
     views = {"text": explanation.text, "html": explanation.html, "svg": explanation.svg}
     return views[style]()
 
@@ -88,7 +92,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _explain(options: argparse.Namespace) -> int:
-    explanation = explain_text(options.expression)
+    explanation = explain_any(options.expression)
     text = _render(explanation, options.format)
     if options.output is None:
         print(text)

@@ -14,7 +14,8 @@ from xarr.base.absent_names import Absent
 NAMESPACES: tuple[ModuleType, ...] = (xarr, lax, linalg, fft, random)
 
 _OWN = (
-    "config evaluate explain explain_broadcast explain_gather explain_index explain_scatter get_backend lower "
+    "config evaluate explain explain_broadcast explain_dtype explain_einsum explain_gather explain_index "
+    "get_backend lower explain_layout explain_matmul explain_reduce explain_scatter explain_window "
     "make_explicit seed_rng set_backend unregister_custom_call use_backend "
     "Array.backend Array.evaluate Array.is_evaluated Array.layout Array.to"
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from math import prod
 from typing import Any, Final, SupportsIndex
 
@@ -16,6 +17,7 @@ from xarr.base.configuration import current as config
 from xarr.errors import InputError, ShapeError
 from xarr.explainers.gather_svg import render_windows
 from xarr.explainers.window_starts import block_of, placements, slice_of
+from xarr.explanation.html import sections, wrap_fragment
 from xarr.ir.computations import scalars
 from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
@@ -32,7 +34,7 @@ class WindowExplanation:
     """The work of one gather or scatter: one object, several views.
 
     `str(e)` or `e.text()`, which lists the windows of known indices; `e.loops` is Python that computes it
-    element by element; `e.svg()` draws operands of rank 2 or less, and notebooks show that.
+    element by element; `e.svg()` draws operands of rank 2 or less; notebooks show `e.html()`; `e.to_dict()` is data.
     `combine` is how a scatter combines an element with an update, as a format string.
     """
 
@@ -41,6 +43,11 @@ class WindowExplanation:
     windows: Windows
     starts: Any = field(default=None, compare=False, repr=False)
     combine: str = "{0} = f({0}, {1})"
+
+    @property
+    def fits(self) -> bool:
+        """True: what does not run is refused before."""
+        return True
 
     @property
     def is_gather(self) -> bool:
@@ -76,6 +83,34 @@ class WindowExplanation:
             ]
         )
 
+    def html(self) -> str:
+        """A self-contained HTML fragment: the picture of operands of rank 2 or less, the dimensions, the loops."""
+        head, *rest = _headline(self)
+        parts = [f"<p><code>{escape(head)}</code></p>", *(f"<p>{escape(line)}</p>" for line in rest)]
+        parts.append(self._repr_svg_() or "")
+        about = [*_windowed_dimensions(self), "", *_operand_dimensions(self)]
+        codes = [("Dimensions", "\n".join(about)), ("Loop", self.loops.rstrip())]
+        moves = "\n".join(_moves(self)).rstrip()
+        codes += [("Windows", moves)] if moves else []
+        return wrap_fragment("\n".join([*parts, sections(codes)]), is_live=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+        windows = self.windows
+        return {
+            "op": self.op,
+            "operand": list(windows.operand_shape),
+            "indices": list(self.indices_shape),
+            "windows": list(windows.batch_shape),
+            "window": list(windows.sizes),
+            self.windowed_name: list(windows.windowed_shape),
+            "batch_dims": list(windows.batch_dims),
+            "window_dims": list(windows.window_dims),
+            "index_map": list(windows.index_map),
+            "starts": None if self.starts is None else np.asarray(self.starts).tolist(),
+            "loop": self.loops,
+        }
+
     def svg(self) -> str:
         """A self-contained SVG picture; ShapeError for operands of more than 2 dimensions."""
         if len(self.windows.operand_shape) > 2:
@@ -89,6 +124,9 @@ class WindowExplanation:
         return self.text()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
     def _repr_svg_(self) -> str | None:
         return self.svg() if len(self.windows.operand_shape) <= 2 else None
@@ -117,7 +155,7 @@ def explain_gather(
     numbers that do not fit.
     """
     if dimension_numbers is None and start_indices is None:
-        return _explain_node("explain_gather", _the_node("explain_gather", Gather, operand))
+        return explain_node(_the_node("explain_gather", Gather, operand))
     names = (
         "offset_dims",
         "collapsed_slice_dims",
@@ -164,7 +202,7 @@ def explain_scatter(
     numbers that do not fit.
     """
     if dimension_numbers is None and scatter_indices is None:
-        return _explain_node("explain_scatter", _the_node("explain_scatter", Scatter, operand))
+        return explain_node(_the_node("explain_scatter", Scatter, operand))
     names = (
         "update_window_dims",
         "inserted_window_dims",
@@ -209,7 +247,8 @@ def _the_node(name: str, kind: type[Gather | Scatter], what: Any) -> Node:
     return matches[0]
 
 
-def _explain_node(name: str, node: Node) -> WindowExplanation:
+def explain_node(node: Node, evaluates: bool = True) -> WindowExplanation:
+    """Explain the node of a gather or scatter; `evaluates` says whether indices are computed, to be shown."""
     op, types = node.op, [operand.tensor_type for operand in node.operands]
     assert isinstance(op, Gather | Scatter)
     if isinstance(op, Gather):
@@ -218,9 +257,11 @@ def _explain_node(name: str, node: Node) -> WindowExplanation:
         at = len(types) // 2
         windows = op.windows(types[0], types[at], types[at + 1])
     starts = node.operands[at]
-    values = None if starts.traced else np.asarray(to_host(wrap(starts)))
-    vectors = _vectors(name, windows, types[at].shape, values)
-    explained = WindowExplanation(name.removeprefix("explain_"), types[at].shape, windows, vectors)
+    known = not starts.traced if evaluates else isinstance(starts.value, np.ndarray)
+    values = np.asarray(to_host(wrap(starts))) if known else None
+    name = "gather" if isinstance(op, Gather) else "scatter"
+    vectors = _vectors(f"explain_{name}", windows, types[at].shape, values)
+    explained = WindowExplanation(name, types[at].shape, windows, vectors)
     return replace(explained, combine=_combination(op)) if isinstance(op, Scatter) else explained
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from html import escape
+from dataclasses import asdict, dataclass, field
 from math import prod
 from typing import Any, SupportsIndex
 
@@ -15,7 +14,8 @@ from xarr.backend import default_device, use_backend
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
-from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
+from xarr.explanation.canvas import CHARACTER, Canvas
+from xarr.explanation.html import sections, wrap_fragment
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.advanced import vectors_of
 from xarr.indexing.basic import BasicIndex
@@ -61,8 +61,8 @@ class IndexExplanation:
     """The effect of an index: one object, several views.
 
     `str(e)` or `e.text()`; `e.code` is the same in `xarr.lax`; `e.svg()` draws how dimensions go through the index;
-    notebooks show `e.html()`.  `e.batch` is the shape to which index arrays broadcast, None without any, and
-    `e.separated` says whether they stand apart, so that their dimensions come first.
+    notebooks show `e.html()`; `e.to_dict()` is data.  `e.batch` is the shape to which index arrays broadcast, None
+    without any, and `e.separated` says whether they stand apart, so that their dimensions come first.
     """
 
     shape: Ints
@@ -72,6 +72,11 @@ class IndexExplanation:
     axes: tuple[AxisFacts, ...]
     code: str
     elements: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def fits(self) -> bool:
+        """True: what does not run is refused before."""
+        return True
 
     @property
     def result(self) -> Ints:
@@ -87,8 +92,23 @@ class IndexExplanation:
         return _draw(self)
 
     def html(self) -> str:
-        """A self-contained HTML fragment: the picture above the text."""
-        return f'<div>{self.svg()}<pre style="{MONOSPACED}">{escape(self.text())}</pre></div>'
+        """A self-contained HTML fragment: the picture, the text, and the same in `xarr.lax`."""
+        text = "\n".join(_lines(self)).partition("\nin xarr.lax:")[0].rstrip()
+        codes = [("Dimensions", text), ("XLA", self.code.rstrip())]
+        codes += [("Elements", "\n".join(self.elements))] if self.elements else []
+        return wrap_fragment(f"{self.svg()}\n{sections(codes)}", is_live=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+        return {
+            "shape": list(self.shape),
+            "items": [asdict(item) for item in self.items],
+            "batch": None if self.batch is None else list(self.batch),
+            "separated": self.separated,
+            "axes": [asdict(axis) for axis in self.axes],
+            "result": list(self.result),
+            "code": self.code,
+        }
 
     def __str__(self) -> str:
         return self.text()

@@ -1,25 +1,29 @@
-"""`explain`: run a function and account for every implicit broadcast that it makes."""
+"""`explain`: run a function and account for its implicit broadcasts, products, reductions, windows and gathers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, SupportsIndex
 
 import numpy as np
 
+from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, as_array, watching
 from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
+from xarr.explainers.products import EinsumExplanation
+from xarr.explainers.recorded_ops import Explained, explain_nodes
+from xarr.explainers.written_calls import explain_any
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.canvas import MONOSPACED
 from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
-from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
-from xarr.ir.graph import Node
+from xarr.ir.graph import Node, next_serial, postorder
 from xarr.ir.source import Source, operand_names, operation_at
+from xarr.runtime.handles import Handle
 
 _VALUES_SHOWN = 64
 """Values of operands up to this size are shown in the pictures, if they have been computed already."""
@@ -27,9 +31,9 @@ _VALUES_SHOWN = 64
 
 @dataclass(frozen=True)
 class ProgramStep:
-    """One implicit broadcast of a program and the source line that made it."""
+    """One explained op of a program, such as an implicit broadcast, and the source line that made it."""
 
-    explanation: OpExplanation
+    explanation: Explained
     source: Source | None
 
     def text(self) -> str:
@@ -46,17 +50,22 @@ class ProgramStep:
 
 @dataclass(frozen=True)
 class ProgramExplanation:
-    """Every implicit broadcast of a program, in the order made.
+    """The explained ops of a program in the order made: every implicit broadcast, and each product and the like.
 
-    `str(e)`, `e.text()`, `e.html()` and `e.svg()` show them all; `e.steps` holds one BroadcastExplanation
-    each.  `e.error` is the BroadcastError that ended the program, if one did.
+    `str(e)`, `e.text()`, `e.html()` show them all; `e.steps` holds one explanation each, `e.broadcasts` those of
+    implicit broadcasts.  `e.error` is the BroadcastError that ended the program, if one did.
     """
 
     steps: tuple[ProgramStep, ...]
     error: BroadcastError | None = None
 
+    @property
+    def broadcasts(self) -> tuple[ProgramStep, ...]:
+        """The implicit broadcasts among the steps."""
+        return tuple(step for step in self.steps if isinstance(step.explanation, BroadcastExplanation))
+
     def text(self) -> str:
-        """Plain text, one part per broadcast."""
+        """Plain text, one part per step."""
         if not self.steps:
             return "no implicit broadcast: every operand has the shape of its op's result, or is a scalar\n"
         return ("\n" + "-" * 78 + "\n").join(step.text() for step in self.steps)
@@ -68,13 +77,24 @@ class ProgramExplanation:
         return "\n".join(step.html() for step in self.steps)
 
     def svg(self) -> str:
-        """The picture of the only broadcast; InputError if there is none, or more than one."""
-        if len(self.steps) != 1:
+        """The picture of the only broadcast, or else of the only step; InputError if there is no only one."""
+        steps = self.broadcasts or self.steps
+        if len(steps) != 1:
+            kind = "broadcast" if self.broadcasts or not steps else "op"
             raise InputError(
-                f"svg() shows one broadcast, the program makes {len(self.steps)}; "
-                "use e.steps[i].explanation.svg()"
+                f"svg() shows one {kind}, the program makes {len(steps)}; use e.steps[i].explanation.svg()"
             )
-        return self.steps[0].explanation.svg()
+        return steps[0].explanation.svg()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+        return {
+            "steps": [
+                {"source": str(step.source) if step.source else None, **step.explanation.to_dict()}
+                for step in self.steps
+            ],
+            "error": None if self.error is None else str(self.error),
+        }
 
     def __str__(self) -> str:
         return self.text()
@@ -85,34 +105,71 @@ class ProgramExplanation:
         return self.html()
 
 
-def explain(
-    function: Callable[..., Any] | str, *arguments: Any
-) -> ProgramExplanation | OpExplanation | ChainExplanation:
-    """Account for the implicit broadcasts and each `@` of `function(*arguments)`, e.g. `explain(lambda: x - y)`.
+def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExplanation | Explained:
+    """Account for the ops of `function(*arguments)` that have an explanation, e.g. `explain(lambda: x - y)`.
 
-    The function is run, its graph recorded; nothing is evaluated unless the function looks at values.
+    These are implicit broadcasts and each `@`, wherever they are made; and of what the function returns, what it
+    writes to its arguments, and Arrays of its closure: products, reductions, windows, gathers, scatters and implicit
+    promotions.  The function is run, its graph recorded; nothing is evaluated unless the function looks at values.
     A broadcast that fails is explained as well, with the fixes that would work.  A string such as
-    "(5,1) - (5,)", "(2,3) @ (3,4)" or "(4,) + (3,) + (2,)" explains bare shapes.
+    "(5,1) - (5,)", "(2,3) @ (3,4)", "(4,5)[1:, None]" or "sum((3,4), axis=1)" explains bare shapes.
 
     Scalars are not listed: they broadcast freely at every level.
     """
     if isinstance(function, str):
-        return explain_text(function)
+        return explain_any(function)
     if not callable(function):
         raise InputError(f"explain wants a function such as lambda: x - y, got {type(function).__name__}")
-    steps: list[ProgramStep] = []
+    steps: list[tuple[int, ProgramStep]] = []
     error: BroadcastError | None = None
-    with watching(lambda broadcast: _note(steps, broadcast)):
+    start, result = next_serial(), None
+    with watching(lambda event: steps.extend((next_serial(), step) for step in _note(event))):
         try:
             with config(small_arrays="lazy"):  # nothing is computed
-                function(*arguments)
+                result = function(*arguments)
         except BroadcastError as raised:
             error = raised
             explanation = getattr(raised, "explanation", None)
             if explanation is None:
                 raise
-            steps.append(ProgramStep(explanation, None))
-    return ProgramExplanation(tuple(steps), error)
+            steps.append((next_serial(), ProgramStep(explanation, None)))
+    steps += _list_recorded(
+        start, (result, arguments, _closure(function)), [step.source for _, step in steps]
+    )
+    return ProgramExplanation(tuple(step for _, step in sorted(steps, key=lambda pair: pair[0])), error)
+
+
+def _closure(function: Callable[..., Any]) -> list[Any]:
+    """The Arrays that a function refers to, which it may have written to."""
+    cells = getattr(function, "__closure__", None) or ()
+    return [cell.cell_contents for cell in cells if isinstance(_contents(cell), Handle)]
+
+
+def _contents(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not bound yet
+        return None
+
+
+def _list_recorded(
+    start: int, values: Any, broadcast: Sequence[Source | None]
+) -> list[tuple[int, ProgramStep]]:
+    """The explained nodes below `values` that were made since `start`; products that are noted already are left out."""
+    handles = [leaf for leaf in tree.flatten(values)[0] if isinstance(leaf, Handle)]
+    nodes = sorted(
+        (node for node in postorder([handle._node for handle in handles]) if node.serial > start),
+        key=lambda node: node.serial,
+    )
+    steps, seen = [], set()
+    for node, explanation in explain_nodes(nodes):
+        source = node.source
+        is_noted = isinstance(explanation, EinsumExplanation) and source in broadcast
+        key = (source, explanation.text())
+        if not is_noted and key not in seen:
+            steps.append((node.serial, ProgramStep(explanation, source)))
+        seen.add(key)
+    return steps
 
 
 def explain_broadcast(
@@ -157,20 +214,19 @@ def _shape_and_dtype(operand: object) -> tuple[Sequence[SupportsIndex], str | No
     return None
 
 
-def _note(steps: list[ProgramStep], event: ImplicitBroadcast | MatrixProduct) -> None:
+def _note(event: ImplicitBroadcast | MatrixProduct) -> Iterator[ProgramStep]:
     if isinstance(event, MatrixProduct):
         names = operand_names(event.source, 2) if event.source else None
-        steps.append(ProgramStep(explain_product("matmul", event.shapes, names, event.dtypes), event.source))
+        yield ProgramStep(explain_product("matmul", event.shapes, names, event.dtypes), event.source)
         return
-    broadcast = event
-    shapes = broadcast.alignment.operands
-    if all(not shape or shape == broadcast.alignment.result for shape in shapes):
+    shapes = event.alignment.operands
+    if all(not shape or shape == event.alignment.result for shape in shapes):
         return
-    op, names = operation_at(broadcast.source, broadcast.op, len(shapes))
-    explanation = explain_shapes(
-        *shapes, op=op, names=names, dtypes=broadcast.dtypes, values=_values(broadcast.nodes)
+    op, names = operation_at(event.source, event.op, len(shapes))
+    yield ProgramStep(
+        explain_shapes(*shapes, op=op, names=names, dtypes=event.dtypes, values=_values(event.nodes)),
+        event.source,
     )
-    steps.append(ProgramStep(explanation, broadcast.source))
 
 
 def _values(nodes: Sequence[Node]) -> list[Any] | None:

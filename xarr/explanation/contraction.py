@@ -13,9 +13,10 @@ from xarr.base.broadcasting import Shape, as_dimensions
 from xarr.errors import BroadcastError, InputError, pluralize
 from xarr.explanation.broadcast_code import Suggestion, bytes_of
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import CHARACTER, MONOSPACED, Canvas
-from xarr.explanation.html import listing, wrap_fragment
+from xarr.explanation.canvas import CHARACTER, Canvas
+from xarr.explanation.html import listing, sections, wrap_fragment
 from xarr.explanation.notation import term
+from xarr.explanation.product_svg import ProductPicture, draw_product
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines
 
@@ -120,7 +121,7 @@ class ContractionExplanation:
 
     def html(self) -> str:
         """A self-contained HTML fragment."""
-        return wrap_fragment("\n".join(_html_parts(self)))
+        return wrap_fragment("\n".join(_html_parts(self)), is_live=True)
 
     def svg(self) -> str:
         """A self-contained SVG picture of the table."""
@@ -415,8 +416,7 @@ def _table(explanation: ContractionExplanation) -> Iterator[str]:
 
 def _labelled_lines(explanation: ContractionExplanation) -> Iterator[tuple[str, Sequence[str]]]:
     """Labels and lines of code and cost."""
-    result = explanation.result
-    if result is None:
+    if explanation.result is None:
         return
     yield "loop", [loop_body(explanation)]
     if len({operand.dtype for operand in explanation.operands}) == 1:
@@ -425,11 +425,12 @@ def _labelled_lines(explanation: ContractionExplanation) -> Iterator[tuple[str, 
     if summed is not None:
         yield "einsum", [summed]
     yield "work", [_work(explanation)]
-    parts = [
-        f"{each.name} {pluralize(each.size, 'element')}{bytes_of(each)}"
-        for each in (*explanation.operands, result)
-    ]
-    yield "memory", [", ".join(parts)]
+    yield "memory", [_memory(explanation)]
+
+
+def _memory(explanation: ContractionExplanation) -> str:
+    every = (*explanation.operands, *filter(None, [explanation.result]))
+    return ", ".join(f"{each.name} {pluralize(each.size, 'element')}{bytes_of(each)}" for each in every)
 
 
 def _code(explanation: ContractionExplanation) -> Iterator[str]:
@@ -462,6 +463,11 @@ def no_suggestion(explanation: ContractionExplanation) -> str:
 
 def _html_parts(explanation: ContractionExplanation) -> Iterator[str]:
     yield f"<p><code>{escape(explanation.headline)}</code></p>"
+    picture = _picture(explanation)
+    if picture is not None:
+        canvas = Canvas()
+        draw_product(canvas, picture, MARGIN)
+        yield canvas.svg(explanation.headline, STYLE)
     rows = []
     for number, row in enumerate(_rows(explanation)):
         cells = []
@@ -480,18 +486,35 @@ def _html_parts(explanation: ContractionExplanation) -> Iterator[str]:
             else f"<p>{escape(no_suggestion(explanation))}</p>"
         )
     else:
-        yield f'<pre style="{MONOSPACED}">{escape(chr(10).join(_code(explanation)))}</pre>'
+        codes = [
+            (label, "\n".join(lines))
+            for label, lines in _labelled_lines(explanation)
+            if label not in ("work", "memory")
+        ]
+        yield sections(codes)
+        yield f"<p>{escape(_work(explanation))}; {escape(_memory(explanation))}</p>"
         if explanation.problem is not None:
             yield f"<p>{_ACCEPTED}</p>"
 
 
+def _picture(explanation: ContractionExplanation) -> ProductPicture | None:
+    """The product as grids; None where there is no result."""
+    if explanation.result is None:
+        return None
+    labels = [[column.letter for column in _own(explanation, number)] for number in (0, 1)]
+    sizes = {column.letter: column.size or 0 for column in explanation.columns}
+    return ProductPicture(explanation.operands, labels, explanation.result, _kept_letters(explanation), sizes)
+
+
 def _draw(explanation: ContractionExplanation) -> str:
-    """The table as boxes, clashing ones red, and the words under it."""
+    """The grids, the table as boxes, clashing ones red, and the words under them."""
     canvas, rows = Canvas(), _rows(explanation)
     width = max(48.0, 11 * CHARACTER * max(len(cell) for row in rows[:-1] for cell in row[1:]) + 12)
     left = MARGIN + 12 * CHARACTER * max(len(row[0]) for row in rows) + 14
     canvas.text(MARGIN, MARGIN + 10, explanation.headline, "t", 13)
-    y = MARGIN + 28
+    y, picture = MARGIN + 28, _picture(explanation)
+    if picture is not None:
+        y = draw_product(canvas, picture, y) + 8
     for number, row in enumerate(rows[:-1]):
         canvas.text(MARGIN, y + 18, row[0], "d" if not number else "")
         for position, (cell, column) in enumerate(zip(row[1:], explanation.columns, strict=True)):

@@ -35,9 +35,13 @@ _STYLE = (
     ".xarr-e .clash{border:3px solid #c8102e;background:#fbd9d9;font-weight:700}"
     ".xarr-e .w{color:#a63d00;margin:6px 0}"
     ".xarr-e summary{cursor:pointer;font-weight:600}.xarr-e svg{display:block}"
+    ".xarr-e button{font:inherit;color:inherit;background:none;border:1px solid #b9bcc2;padding:2px 10px;"
+    "margin:0 4px 0 0;cursor:pointer}.xarr-e button[aria-pressed=true]{font-weight:700;border-width:2px;"
+    "border-color:#333}.xarr-e .copy{float:right}"
     "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}"
     ".xarr-e pre{background:#24272e}"
     ".xarr-e td,.xarr-e th{border-color:#555a63}.xarr-e .new{border-color:#c59be8}"
+    ".xarr-e button[aria-pressed=true]{border-color:#ddd}"
     ".xarr-e .stretched{border-color:#ddd}.xarr-e .clash{border-color:#ff6b6b;background:#571a20}"
     ".xarr-e .w{color:#ff9d5c}}"
 )
@@ -59,6 +63,24 @@ document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
   };
   root.addEventListener('mouseover', event => light(event, true));
   root.addEventListener('mouseout', event => light(event, false));
+  root.querySelectorAll('.tabs').forEach(box => {
+    const parts = [...box.querySelectorAll('details')], bar = document.createElement('div');
+    const button = (text, act) => {
+      const made = document.createElement('button');
+      [made.type, made.textContent, made.onclick] = ['button', text, act];
+      return bar.appendChild(made);
+    };
+    const show = part => parts.forEach((other, i) => {
+      other.hidden = other !== part;
+      tabs[i].setAttribute('aria-pressed', other === part);
+    });
+    const tabs = parts.map(part => button(part.querySelector('summary').textContent, () => show(part)));
+    const open = () => parts.find(part => !part.hidden).querySelector('pre').textContent;
+    button('Copy', () => navigator.clipboard?.writeText(open())).className = 'copy';
+    parts.forEach(part => { part.querySelector('summary').hidden = true; });
+    box.prepend(bar);
+    show(parts[0]);
+  });
 });
 """
 
@@ -71,16 +93,22 @@ def render_html(facts: BroadcastFacts) -> str:
         parts.append(_fixes(facts))
     else:
         parts += [_warnings(facts), *_sections(facts)]
-    body = "\n".join(filter(None, parts))
-    hint = "Hover a cell to see what it reads, or what reads it."
-    if facts.alignment is not None:
-        body += f"\n<p><small>{hint}</small></p>\n<script>{_SCRIPT}</script>"
-    return wrap_fragment(body)
+    return wrap_fragment("\n".join(filter(None, parts)), is_live=facts.alignment is not None)
 
 
-def wrap_fragment(body: str) -> str:
-    """The fragment that holds `body`, with the style of explanations."""
+def wrap_fragment(body: str, is_live: bool = False) -> str:
+    """The fragment that holds `body`, with the style of explanations; a live one has cells to hover, and tabs."""
+    if is_live and ("data-reads" in body or 'class="tabs"' in body):
+        hint = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
+        body += f"\n{hint if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
+
+
+def sections(codes: Sequence[tuple[str, str]]) -> str:
+    """Titles and code, which scripts make tabs of; without scripts they stand below each other."""
+    if not codes:
+        return ""
+    return f'<div class="tabs">{"".join(_section(title, code) for title, code in codes)}</div>'
 
 
 def _table(facts: BroadcastFacts) -> str:
@@ -107,11 +135,9 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     in_order = "\n".join(
         f"{i}. {one.name}: {one.text}\n   {_shapes(facts, one)}" for i, one in enumerate(steps(facts), 1)
     )
+    codes = [("NumPy", numpy), ("XLA: every broadcast spelled out", explicit), ("Loop", loop_nest(facts))]
     return [
-        _section("NumPy", numpy),
-        _section("XLA: every broadcast spelled out", explicit),
-        _section("Loop", loop_nest(facts)),
-        _section("Step by step", in_order),
+        sections([*codes, ("Step by step", in_order)]),
         f"<p>{escape(reuse(facts))}; {escape(memory(facts))}</p>",
     ]
 
@@ -143,8 +169,8 @@ def _fixes(facts: BroadcastFacts) -> str:
     return f"<p>What would work:</p>{listing(fixes)}" + (f"<p>{more}</p>" if more else "")
 
 
-def listing(fixes: Sequence[Suggestion]) -> str:
-    """Suggestions as a table."""
+def listing(fixes: Sequence[Suggestion], head: str = "NumPy") -> str:
+    """Suggestions as a table, under the name of their language."""
     if not fixes:
         return ""
     rows, has_explicit = [], any(one.explicit for one in fixes)
@@ -153,5 +179,5 @@ def listing(fixes: Sequence[Suggestion]) -> str:
         rows.append(
             f"<tr><td><code>{escape(one.expression)}</code></td>{explicit}<td>{escape(one.result)}</td></tr>"
         )
-    head = f"<tr><th>NumPy</th>{'<th>explicit</th>' if has_explicit else ''}<th>result</th></tr>"
-    return f"<table>{head}{''.join(rows)}</table>"
+    titles = f"<tr><th>{head}</th>{'<th>explicit</th>' if has_explicit else ''}<th>result</th></tr>"
+    return f"<table>{titles}{''.join(rows)}</table>"

@@ -37,7 +37,7 @@ _RESULT = "#009E73"
 
 STYLE = (
     ".xarr-b{font:12px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;max-width:100%;height:auto}"
-    ".xarr-b .paper{fill:#fff}.xarr-b text{fill:#1b1b1b}.xarr-b .t{font-weight:700;font-size:13px}"
+    ".xarr-b .paper{fill:#fff}.xarr-b text{fill:#1b1b1b;white-space:pre}.xarr-b .t{font-weight:700;font-size:13px}"
     ".xarr-b .o{font-size:22px}.xarr-b .d,.xarr-b .v text{fill:#5f5f5f}.xarr-b .w{fill:#a63d00}"
     ".xarr-b g text{text-anchor:middle;font-size:11px}"
     ".xarr-b .c rect{fill:#8a8a8a;fill-opacity:.32;stroke:#333}"
@@ -47,7 +47,7 @@ STYLE = (
     ".xarr-b .lit rect{fill-opacity:.85;stroke-width:3}"
     ".xarr-b .s{fill:none;stroke:#333;stroke-width:1.6}.xarr-b .sh{fill:#333}"
     ".xarr-b .n{fill:none;stroke:#7a4d9e;stroke-width:2;stroke-dasharray:2 3}.xarr-b .nh{fill:#7a4d9e}"
-    ".xarr-b .k{fill:none;stroke:#c8102e;stroke-width:4}"
+    ".xarr-b .k{fill:none;stroke:#c8102e;stroke-width:4}.xarr-b .g{fill:none;stroke:#8a8a8a;stroke-opacity:.5}"
     + "".join(f".xarr-b .o{i} rect{{fill:{colour}}}" for i, colour in enumerate(_COLOURS))
     + f".xarr-b .or rect{{fill:{_RESULT}}}"
     "@media(prefers-color-scheme:dark){.xarr-b .paper{fill:#16181d}.xarr-b text{fill:#ececec}"

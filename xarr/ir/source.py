@@ -78,6 +78,10 @@ class Source:
         return self.text()
 
 
+#: The names that programs give to modules of functions.
+_MODULES = frozenset({"np", "xarr", "jnp", "lax", "xp", "numpy"})
+
+
 def operand_names(source: Source, count: int) -> tuple[str, ...] | None:
     """The operands of the expression at `source` as the user wrote them, if there are `count` of them.
 
@@ -89,6 +93,32 @@ def operand_names(source: Source, count: int) -> tuple[str, ...] | None:
     names = tuple(ast.unparse(operand) for operand in operands)
     short = all(len(name) <= _LONGEST_NAME for name in names)
     return names if len(names) == count == len(set(names)) and short else None
+
+
+def operand_count(source: Source | None) -> int:
+    """The number of operands of the operator, comparison or call at `source`; 0 for anything else."""
+    parsed = _parse_at(source) if source else []
+    return len(_operands(parsed[0])) if len(parsed) == 1 else 0
+
+
+def first_operand(source: Source | None) -> str | None:
+    """The array that the call at `source` is a method of, or its first argument; None where that cannot be read.
+
+    Names of modules are none: `np.sum(x)` is a call on `x`.
+    """
+    match _parse_at(source) if source else []:
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=[first, *_]))] if (
+            name in _MODULES
+        ):
+            written = first
+        case [ast.Expr(value=ast.Call(func=ast.Attribute(value=written)))]:
+            pass
+        case [ast.Expr(value=ast.Call(args=[written, *_]))]:
+            pass
+        case _:
+            return None
+    name = ast.unparse(written)
+    return name if len(name) <= _LONGEST_NAME else None
 
 
 def _parse_at(source: Source) -> list[ast.stmt]:

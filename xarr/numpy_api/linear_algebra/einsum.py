@@ -104,12 +104,28 @@ def _parse(name: str, operands: tuple[Any, ...]) -> tuple[Subscripts, list[Any]]
             f"{name}: the subscripts are for {pluralize(len(terms), 'operand')}, got {len(values)}"
         )
     arrays: list[Any] = [value if isinstance(value, Handle) else as_array(value) for value in values]
+    return _name_all(name, terms, output, [array.ndim for array in arrays]), arrays
+
+
+def read_subscripts(name: str, text: str, ranks: Sequence[int]) -> Subscripts:
+    """The labels that a text such as `ij,jk->ik` gives the dimensions of operands of these ranks; ShapeError."""
+    terms, output = _of_text(name, text)
+    if len(terms) != len(ranks):
+        raise ShapeError(
+            f"{name}: the subscripts are for {pluralize(len(terms), 'operand')}, got {len(ranks)}"
+        )
+    return _name_all(name, terms, output, ranks)
+
+
+def _name_all(
+    name: str, terms: list[list[Any]], output: list[Any] | None, ranks: Sequence[int]
+) -> Subscripts:
     inputs = tuple(
-        _name_dimensions(name, number, term, array.ndim)
-        for number, (term, array) in enumerate(zip(terms, arrays, strict=True))
+        _name_dimensions(name, number, term, rank)
+        for number, (term, rank) in enumerate(zip(terms, ranks, strict=True))
     )
     dots = sorted({label for labels in inputs for label in labels if isinstance(label, int)})
-    return Subscripts(inputs, _result(name, inputs, output, dots)), arrays
+    return Subscripts(inputs, _result(name, inputs, output, dots))
 
 
 def _name_dimensions(name: str, number: int, term: list[Any], rank: int) -> Labels:

@@ -1,0 +1,194 @@
+"""Write `docs/explanations.md` and its pictures: `python docs/make_explanations.py`.
+
+`python docs/make_explanations.py page.html` writes the same explanations as notebooks show them to a file.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+CHECKOUT: Final = Path(__file__).resolve().parents[1]
+PAGE: Final = CHECKOUT / "docs" / "explanations.md"
+PICTURES: Final = CHECKOUT / "docs" / "images" / "explanations"
+
+sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
+
+from xarr.explainers.recorded_ops import Explained  # noqa: E402
+from xarr.explainers.written_calls import explain_any  # noqa: E402
+
+
+@dataclass(frozen=True)
+class Example:
+    """A text to explain, under a title, with what there is to see, and the function of `xarr` that does the same."""
+
+    name: str
+    title: str
+    text: str
+    words: str
+    function: str
+
+    @property
+    def explanation(self) -> Explained:
+        return explain_any(self.text)
+
+
+EXAMPLES: Final = (
+    Example(
+        "broadcast",
+        "A broadcast",
+        "(4,1) + (3,)",
+        "New axes and stretched axes have marks of their own: XLA treats them differently.",
+        'explain_broadcast((4, 1), (3,), op="+")',
+    ),
+    Example(
+        "clash",
+        "A broadcast that fails",
+        "(3,4) + (3,)",
+        "Shapes line up from the right; the red cells are those that are missing, and the fixes run as they stand.",
+        "explain_broadcast((3, 4), (3,))",
+    ),
+    Example(
+        "matmul",
+        "A product of matrices",
+        "f32[2,3] @ f32[3,4]",
+        "A row of the first meets a column of the second.",
+        'explain_matmul("f32[2,3]", "f32[3,4]")',
+    ),
+    Example(
+        "einsum",
+        "Einsum",
+        'einsum("bij,bjk->bik", (2,2,3), (2,3,2))',
+        "A letter that the result lacks is summed over, one that all have runs along.",
+        'explain_einsum("bij,bjk->bik", (2, 2, 3), (2, 3, 2))',
+    ),
+    Example(
+        "reduction",
+        "A reduction",
+        "sum((3,4), axis=1)",
+        "The axis that is named is the one that goes. Cells of one colour become one element.",
+        "explain_reduce((3, 4), axis=1)",
+    ),
+    Example(
+        "pooling",
+        "Pooling",
+        'max_pool((6,6), 3, strides=2, padding="SAME")',
+        "Padding takes no part; the table says how many windows fit.",
+        'explain_window((6, 6), 3, strides=2, padding="SAME")',
+    ),
+    Example(
+        "convolution",
+        "A convolution with dilation",
+        "conv((7,7), 2, window_dilation=3)",
+        "The elements of one window are three apart.",
+        'explain_window((7, 7), 2, window_dilation=3, op="conv")',
+    ),
+    Example(
+        "transposed",
+        "A transposed convolution",
+        "conv((5,), 3, padding=2, base_dilation=2)",
+        "Holes between the elements of the array, and padding around them.",
+        'explain_window((5,), 3, padding=2, base_dilation=2, op="conv")',
+    ),
+    Example(
+        "index",
+        "An index",
+        "(4,5)[1:, None, [0, 2]]",
+        "Each item of the index is about some dimensions, and makes some of the result.",
+        "explain_index((4, 5), xarr.s_[1:, None, [0, 2]])",
+    ),
+    Example(
+        "gather",
+        "A gather",
+        "take((5,4), [0, 3, 9], axis=0)",
+        "Windows are read where the indices say; what is out of bounds is moved, and said.",
+        "explain_gather(lambda: lax.gather_rows(table, indices))",
+    ),
+    Example(
+        "scatter",
+        "A scatter",
+        "scatter((5,4), [[0],[3]], (2,4), update_window_dims=(1,), inserted_window_dims=(0,), "
+        "scatter_dims_to_operand_dims=(0,))",
+        "The opposite: each window is written to where its index says.",
+        "explain_scatter((5, 4), (2, 1), (2, 4), numbers)",
+    ),
+    Example(
+        "layout",
+        "A layout",
+        "f32[3,4]{0,1}",
+        "Above the array with the offset of each element, below memory with the index that lies there.",
+        'explain_layout("f32[3,4]", "{0,1}")',
+    ),
+    Example(
+        "dtype",
+        "A promotion",
+        "dtype(int64, f32)",
+        "The lattice of element types, and the path of each operand to the result.",
+        'explain_dtype("int64", "f32")',
+    ),
+)
+
+_HEAD: Final = """\
+# Explanations
+
+<!-- Written by docs/make_explanations.py: change that and run it. -->
+
+Every explanation can be shown as text, as a picture (`.svg()`), as a fragment of a page (`.html()`, which notebooks
+show: cells light up what they read, and the code is there in several languages), and as data (`.to_dict()`).
+`python -m xarr explain "…"` takes the text above each picture, with `--format text`, `html`, `svg` or `json`, and so
+does `xarr.explain("…")`. `xarr.explain(f)` of a function lists all of these that it makes, with the source lines.
+"""
+
+
+def picture(example: Example) -> str:
+    """The SVG document of an example."""
+    return example.explanation.svg() + "\n"
+
+
+def page() -> str:
+    """The page, as it should be."""
+    return "\n".join([_HEAD, *map(_section, EXAMPLES)])
+
+
+def _section(example: Example) -> str:
+    text = example.explanation.text().rstrip()
+    alternative = " ".join(text.split("\n")[0].split()).replace("[", "\\[").replace("]", "\\]")
+    return f"""\
+## {example.title}
+
+{example.words}
+
+`{example.text}`, or `xarr.{example.function}`:
+
+![{alternative}](images/explanations/{example.name}.svg)
+
+```text
+{text}
+```
+"""
+
+
+def html() -> str:
+    """A page of the fragments that notebooks show."""
+    parts = [f"<h2>{example.title}</h2>\n{example.explanation.html()}" for example in EXAMPLES]
+    head = (
+        '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">'
+    )
+    return f"{head}<title>Explanations</title>\n<body>{''.join(parts)}</body></html>\n"
+
+
+def write() -> None:
+    """Write the page and the pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    for example in EXAMPLES:
+        (PICTURES / f"{example.name}.svg").write_text(picture(example), encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(html(), encoding="utf-8")
+    else:
+        write()

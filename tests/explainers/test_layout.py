@@ -1,0 +1,94 @@
+"""`explain_layout`: the loop fills memory as NumPy and the layout do."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.support.explained import check_views, run_loop
+from xarr.errors import InputError, ParseError, ShapeError
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (1, 3), (2, 3, 4), (2, 1, 2, 3)], ids=str)
+def test_memory_is_numpys(shape: tuple[int, ...]) -> None:
+    x = np.arange(float(np.prod(shape))).reshape(shape)
+    for order in permutations(range(len(shape))):
+        explanation = xarr.explain_layout(x.shape, order)
+        memory = run_loop(explanation.loop, np.full(x.size, np.nan), x=x)
+        assert explanation.numpy is not None
+        laid = eval(explanation.numpy, {"np": np, "x": x})
+        assert [step // 8 for step, size in zip(laid.strides, shape, strict=True) if size > 1] == [
+            step for step, size in zip(explanation.strides, shape, strict=True) if size > 1
+        ]
+        np.testing.assert_array_equal(memory, laid.ravel(order="K"))
+        check_views(explanation)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        np.arange(24.0).reshape(4, 6)[::2, ::-1],
+        np.broadcast_to(np.arange(3.0), (2, 3)),
+        np.arange(24.0).reshape(2, 3, 4)[:, 1],
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.zeros((0, 3)),
+    ],
+    ids=["reversed", "repeated", "cut", "fortran", "empty"],
+)
+def test_views_of_memory(view: Any) -> None:
+    explanation = xarr.explain_layout(view)
+    assert [step * 8 for step in explanation.strides] == list(view.strides) or not view.size
+    check_views(explanation)
+    if not view.size:
+        return
+    memory = run_loop(explanation.loop, np.full(100, np.nan), x=view)
+    assert sorted(set(memory[~np.isnan(memory)])) == sorted(set(view.ravel()))
+
+
+def test_text() -> None:
+    text = xarr.explain_layout("f32[3,4]", "{0,1}").text()
+    assert text == (
+        """\
+x: f32[3,4], layout {0,1} (column-major, Fortran order)
+
+  axis      0                       1
+  size      3                       4
+  stride    1 element               3 elements
+  in bytes  4                       12
+  how       most minor, contiguous  most major
+
+  loop      for j in range(4):
+                for i in range(3):
+                    memory[j * 3 + i] = x[i, j]
+  NumPy     np.asfortranarray(x)
+  XLA       f32[3,4]{0,1}
+  memory    12 elements of 4 bytes, 48 B
+  reads     3 elements along axis 0 lie in 1 line, 4 elements along axis 1 lie in 1 line of 64 bytes
+
+  other layouts:
+      {1,0}   ->  strides (4, 1)"""
+    )
+
+
+def test_padding_is_shown() -> None:
+    explanation = xarr.explain_layout((2, 3), "{1,0:pad(2,4)}")
+    assert "8 elements, 2 of them padding" in explanation.text()
+    assert explanation.to_dict()["allocated"] == 8
+    check_views(explanation)
+
+
+def test_an_arrays_own_layout() -> None:
+    assert xarr.explain_layout(xarr.ones((2, 3))).to_dict()["layout"] == "{1,0}"
+
+
+def test_malformed() -> None:
+    with pytest.raises(ParseError):
+        xarr.explain_layout((2, 3), "{1,0")
+    with pytest.raises(ShapeError, match="orders 1 dimension"):
+        xarr.explain_layout((2, 3), (0,))
+    with pytest.raises(InputError, match="wanted a Layout"):
+        xarr.explain_layout((2, 3), 1.5)

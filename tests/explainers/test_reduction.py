@@ -1,0 +1,126 @@
+"""`explain_reduce`: its code computes what NumPy computes, for each op, set of axes and shape."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.support.explained import check_views, code_of, run_loop, run_program
+from xarr.errors import InputError, ParseError
+from xarr.explainers.reduction import REDUCTIONS
+from xarr.explanation.grids import fold, indices_in
+
+SHAPES = [(), (3,), (1,), (0,), (3, 4), (1, 3), (2, 0), (2, 1, 3), (2, 3, 2, 2), (1, 2, 1, 2, 2)]
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_code_is_numpys(op: str) -> None:
+    generator, refused = np.random.default_rng(1), 0
+    for shape in SHAPES:
+        x = generator.integers(0, 3, shape).astype(bool if op in ("any", "all") else float)
+        axes = [None, *(axes for count in (1, 2) for axes in combinations(range(len(shape)), count))]
+        for number, axis in enumerate(axes):
+            keepdims = number % 2 == 1
+            explanation = xarr.explain_reduce(x, axis, op, keepdims)
+            if not explanation.fits:
+                refused += 1
+                with pytest.raises(ValueError, match="zero-size"):
+                    getattr(x, op)(axis=axis)
+                continue
+            if op == "mean" and not explanation.count:
+                continue  # NumPy warns
+            wanted = np.asarray(getattr(x, op)(axis=axis, keepdims=keepdims))
+            assert explanation.result.shape == wanted.shape
+            assert_same(run_program(code_of(explanation, "explicit"), x), wanted)
+            assert_same(np.asarray(eval(code_of(explanation, "NumPy"), {"x": x})), wanted)
+            loop = run_loop(explanation.loop, np.empty(wanted.shape, wanted.dtype), x=x)
+            np.testing.assert_allclose(loop, wanted, rtol=1e-14)
+    assert refused > 0 or op not in ("max", "min")
+
+
+def test_text() -> None:
+    text = xarr.explain_reduce("s32[3,4]", 1).text()
+    assert text.startswith(
+        """\
+x.sum(axis=1)    x: s32[3,4]   ->  s64[3]
+
+  axis    0                           1
+  x       3                           4
+  result  3                           gone
+  how     kept, axis 0 of the result  reduced
+
+  loop      result[...] = 0
+            for i in range(3):
+                for j in range(4):
+                    result[i] += x[i, j]
+  NumPy     x.sum(axis=1)
+"""
+    )
+    assert text.endswith(
+        """\
+  reads     each element of the result is made of 4 elements
+  memory    x 12 elements (48 B), result 3 elements (24 B)
+
+  others:
+      x.sum(axis=1, keepdims=True)   ->  s64[3,1], which broadcasts against x
+      x.sum(axis=0)                  ->  s64[4]"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("x", "axis", "op"),
+    [
+        ((3, 4), 1, "sum"),
+        ((), None, "prod"),
+        ((2, 30, 40), (0, 2), "max"),
+        ((0, 3), 0, "min"),
+        ((0, 3), 1, "sum"),
+        ((2,) * 9, 3, "any"),
+        (np.ones((2, 3)), None, "mean"),
+    ],
+    ids=str,
+)
+def test_views(x: Any, axis: Any, op: str) -> None:
+    explanation = xarr.explain_reduce(x, axis, op)
+    facts = check_views(explanation)
+    assert facts["op"] == op and facts["result"]["shape"] == list(explanation.result.shape)
+    assert explanation.headline in explanation.html().replace("&gt;", ">")
+
+
+def test_what_fails_says_what_works() -> None:
+    text = xarr.explain_reduce((0, 3), 0, "max").text()
+    assert "axis 0 of x is empty, and no element is the max of none" in text
+    assert "x.max(axis=0, initial=0)   ->  (3,)" in text
+    assert np.zeros((0, 3)).max(axis=0, initial=0).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (
+            lambda: xarr.explain_reduce((3,), 1),
+            InputError,
+            "axis 1 is out of range for rank 1; legal are -1 … 0",
+        ),
+        (lambda: xarr.explain_reduce((3,), (0, -1)), InputError, "wanted each axis once"),
+        (lambda: xarr.explain_reduce((3,), "0"), InputError, "wanted an int, ints or None for axis"),
+        (lambda: xarr.explain_reduce((3,), 0, "median"), InputError, "wanted op to be one of sum, prod"),
+        (lambda: xarr.explain_reduce({3}, 0), InputError, "wanted an array, a shape such as"),
+        (lambda: xarr.explain_reduce("f32[3", 0), ParseError, "cannot read"),
+    ],
+)
+def test_malformed(call: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_long_axes_are_cut_off() -> None:
+    assert fold(4, 8) == (0, 1, 2, 3)
+    assert fold(100, 5) == (0, 1, 2, None, 99)
+    assert indices_in((1, 2, 100)) == [(0, 0, 0), (0, 0, 1), (0, 0, 99), (0, 1, 0), (0, 1, 1), (0, 1, 99)]
+    assert len(xarr.explain_reduce((1000, 1000, 1000), 1).html()) < 30_000

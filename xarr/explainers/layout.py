@@ -1,0 +1,288 @@
+"""`explain_layout`: where each element of an array lies in memory, and what a step along each axis costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from xarr.base.broadcasting import Shape
+from xarr.base.layouts import Layout
+from xarr.errors import InputError, pluralize
+from xarr.explainers.operands import dtype_of, read
+from xarr.explanation.broadcast_code import Suggestion, human_bytes
+from xarr.explanation.broadcast_facts import Operand
+from xarr.explanation.canvas import Canvas
+from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_grid, indices_in, key_of, width_for
+from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.svg import MARGIN
+from xarr.runtime.handles import Handle
+
+_LETTERS = "ijklmnpqrstuvw"
+#: Bytes that a processor reads at once.
+_LINE = 64
+
+
+@dataclass(frozen=True, repr=False)
+class LayoutExplanation(Sheet):
+    """The order of an array's elements in memory: one object, several views.
+
+    `layout` is None of a view whose elements do not fill a block of memory: `strides`, in elements, then say where
+    they lie.
+    """
+
+    operand: Operand
+    strides: tuple[int, ...]
+    layout: Layout | None
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The axes from the most major, which changes slowest in memory, to the most minor."""
+        if self.layout is not None:
+            return self.layout.major_to_minor
+        return tuple(
+            sorted(
+                range(len(self.strides)), key=lambda axis: (self.strides[axis] != 0, -abs(self.strides[axis]))
+            )
+        )
+
+    @property
+    def widths(self) -> Shape:
+        """The sizes in memory, padding included."""
+        return self.operand.shape if self.layout is None else self.layout.widths(self.operand.shape)
+
+    def offset(self, index: Sequence[int]) -> int:
+        """Where an element lies, counted in elements from the first one."""
+        return sum(at * stride for at, stride in zip(index, self.strides, strict=True))
+
+    @property
+    def _extent(self) -> int:
+        """The elements of memory from the first to the last one that is shown."""
+        rows = zip(self.operand.shape, self.strides, strict=True)
+        return sum((size - 1) * abs(stride) for size, stride in rows) + 1 if self.operand.size else 0
+
+    @property
+    def _lowest(self) -> int:
+        """The offset of the element that lies first in memory: below 0 where an axis runs backwards."""
+        return sum(min(0, (n - 1) * step) for n, step in zip(self.operand.shape, self.strides, strict=True))
+
+    @property
+    def itemsize(self) -> int | None:
+        dtype = dtype_of(self.operand)
+        return None if dtype is None else dtype.itemsize
+
+    @property
+    def headline(self) -> str:
+        kind = "strided view" if self.layout is None else f"layout {self.layout}"
+        known = {
+            self._column_major(): " (column-major, Fortran order)",
+            self._row_major(): " (row-major, C order)",
+        }
+        name = known.get(self.strides, "") if self.layout is not None else ""
+        return f"{self.operand.name}: {self.operand.label}, {kind}{name}"
+
+    def _row_major(self) -> tuple[int, ...]:
+        return Layout.row_major(len(self.strides)).strides(self.operand.shape)
+
+    def _column_major(self) -> tuple[int, ...]:
+        return Layout.column_major(len(self.strides)).strides(self.operand.shape)
+
+    def table(self) -> tuple[tuple[Cell, ...], ...]:
+        axes = range(len(self.strides))
+        if not axes:
+            return ()
+        rows = [("axis", [str(axis) for axis in axes]), ("size", [str(size) for size in self.operand.shape])]
+        if self.widths != self.operand.shape:
+            rows.append(("in memory", [str(width) for width in self.widths]))
+        rows.append(("stride", [pluralize(stride, "element") for stride in self.strides]))
+        if self.itemsize:
+            rows.append(("in bytes", [str(stride * self.itemsize) for stride in self.strides]))
+        rows.append(("how", [self._how(axis) for axis in axes]))
+        return tuple((Cell(label), *(Cell(text) for text in cells)) for label, cells in rows)
+
+    def _how(self, axis: int) -> str:
+        stride = self.strides[axis]
+        if stride == 0:
+            return "repeated, not stored"
+        words = [word for word, at in (("most major", 0), ("most minor", -1)) if self.order[at] == axis]
+        words += ["contiguous"] if stride == 1 else ["backwards"] if stride < 0 else []
+        return ", ".join(words) or "between"
+
+    @property
+    def loop(self) -> str:
+        """The loop nest that reads memory from front to back, as Python that fills `memory`."""
+        lines, indent = [], ""
+        names = [_LETTERS[axis] if axis < len(_LETTERS) else f"i{axis}" for axis in range(len(self.strides))]
+        for axis in self.order:
+            lines.append(f"{indent}for {names[axis]} in range({self.operand.shape[axis]}):")
+            indent += "    "
+        parts = [
+            names[axis] if self.strides[axis] == 1 else f"{names[axis]} * {self.strides[axis]}"
+            for axis in self.order
+            if self.strides[axis]
+        ]
+        parts += [str(-self._lowest)] if self._lowest else []
+        index = ", ".join(names) or "()"
+        return "\n".join(
+            [*lines, f"{indent}memory[{' + '.join(parts) or '0'}] = {self.operand.name}[{index}]"]
+        )
+
+    @property
+    def numpy(self) -> str | None:
+        """An expression of a NumPy array that lies in this order; None of padded ones and of views."""
+        if self.layout is None or self.layout.padded_dimensions is not None:
+            return None
+        name, order = self.operand.name, self.order
+        if order == tuple(range(len(order))):
+            return f"np.ascontiguousarray({name})" if order else f"np.array({name})"
+        if order == tuple(reversed(range(len(order)))):
+            return f"np.asfortranarray({name})"
+        back = tuple(order.index(axis) for axis in range(len(order)))
+        return f"{name}.transpose({order}).copy().transpose({back})"
+
+    def codes(self) -> tuple[Listing, ...]:
+        made = (
+            [] if self.layout and self.layout.padded_dimensions is not None else [Listing("loop", self.loop)]
+        )
+        if self.numpy is not None:
+            made.append(Listing("NumPy", self.numpy))
+        if self.layout is not None:
+            sizes = ",".join(map(str, self.operand.shape))
+            made.append(Listing("XLA", f"{self.operand.dtype or 'f64'}[{sizes}]{self.layout}"))
+        return tuple(made)
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        size = prod(self.widths) if self.layout is not None else self._extent
+        if self.itemsize is not None:
+            each = human_bytes(size * self.itemsize)
+            words = f"{pluralize(size, 'element')} of {pluralize(self.itemsize, 'byte')}, {each}"
+        else:
+            words = pluralize(size, "element")
+        padding = size - self.operand.size
+        if self.layout is None:
+            words += f", from the first to the last that the view of {self.operand.size} shows"
+        words += f", {padding} of them padding" if padding and self.layout is not None else ""
+        return (("memory", words), *self._walks())
+
+    def _walks(self) -> list[tuple[str, str]]:
+        """The lines of memory that walks along the axes read, where the size of an element is known."""
+        if not self.itemsize or not self.operand.size:
+            return []
+        parts = []
+        for axis, (stride, size) in enumerate(zip(self.strides, self.operand.shape, strict=True)):
+            step = abs(stride) * self.itemsize
+            lines = min(size, ((size - 1) * step + self.itemsize - 1) // _LINE + 1)
+            parts.append(f"{pluralize(size, 'element')} along axis {axis} lie in {pluralize(lines, 'line')}")
+        return [("reads", f"{', '.join(parts)} of {_LINE} bytes")] if parts else []
+
+    def fixes(self) -> tuple[Suggestion, ...]:
+        """The other orders of few axes, with their strides."""
+        if self.layout is None or not 2 <= len(self.order) <= 3 or self.layout.padded_dimensions is not None:
+            return ()
+        others = {Layout(order) for order in _permutations(len(self.order))} - {self.layout}
+        rows = [(str(other), other.strides(self.operand.shape)) for other in others]
+        return tuple(Suggestion(text, None, f"strides {strides}") for text, strides in sorted(rows)[:5])
+
+    @property
+    def fix_title(self) -> str:
+        return "other layouts:"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "operand": {
+                "name": self.operand.name,
+                "shape": list(self.operand.shape),
+                "dtype": self.operand.dtype,
+            },
+            "layout": None if self.layout is None else str(self.layout),
+            "major_to_minor": list(self.order),
+            "strides": list(self.strides),
+            "itemsize": self.itemsize,
+            "allocated": prod(self.widths),
+            "loop": self.loop,
+        }
+
+    # --- picture ----------------------------------------------------------------------------------
+
+    def _style(self, index: Shape) -> str:
+        """One colour for each index of the axis that changes slowest in memory."""
+        slow = next((axis for axis in self.order if self.strides[axis]), None)
+        return "c o0" if slow is None else f"c o{index[slow] % COLOURS}"
+
+    def draw(self, canvas: Canvas, top: float) -> float:
+        """The array with the offset of each element, and below it memory with the index that lies there."""
+        shape = self.operand.shape
+        lowest = self._lowest
+
+        def cell(index: Shape) -> GridCell:
+            offset, style = self.offset(index) - lowest, self._style(index)
+            title = f"{self.operand.name}{list(index)} lies at offset {offset}"
+            return GridCell(str(offset), style, title, f' data-cell="{key_of(0, (offset,))}"')
+
+        width = width_for([str(max(0, prod(self.widths) - 1)), "0,0"])
+        caption = f"{self.operand.label}, offsets in memory"
+        _, bottom = draw_grid(canvas, CellGrid(self.operand.name, caption, shape, cell, width), MARGIN, top)
+        if not self.operand.size:
+            return bottom + 8
+        return self._draw_memory(canvas, bottom + 14, lowest) + 8
+
+    def _draw_memory(self, canvas: Canvas, top: float, lowest: int) -> float:
+        """The first cells of memory, each with the index of the element that lies there."""
+        lying: dict[int, Shape] = {}
+        drawn = set(indices_in(self.operand.shape))
+        for index in product(*(range(min(size, 16)) for size in self.operand.shape)):
+            lying.setdefault(self.offset(index) - lowest, index)
+        extent = self._extent if self.layout is None else max(prod(self.widths), 1)
+
+        def cell(at: Shape) -> GridCell:
+            index = lying.get(at[0])
+            if index is None:
+                return GridCell("", "v", "not an element of it")
+            style = self._style(index)
+            reads = f' data-reads="{key_of(0, at)}"' if index in drawn else ""
+            return GridCell(",".join(map(str, index)) or "()", style, f"offset {at[0]}", reads)
+
+        width = width_for([",".join(str(size - 1) for size in self.operand.shape)])
+        _, bottom = draw_grid(
+            canvas, CellGrid("memory", "from left to right", (extent,), cell, width), MARGIN, top
+        )
+        return bottom
+
+
+def _permutations(rank: int) -> list[tuple[int, ...]]:
+    return [order for order in product(range(rank), repeat=rank) if len(set(order)) == rank]
+
+
+def explain_layout(x: Any, layout: Any = None, name: str = "x") -> LayoutExplanation:
+    """Explain where the elements of `x` lie in memory.
+
+    x: an array, or a shape as a tuple of ints or as text such as "f32[2,3]".  layout: a Layout, its text, such as
+        "{0,1}", or the axes from the most minor to the most major; by default that of the array, row-major of a shape.
+
+    A NumPy view that is no block of memory is explained by its strides.  Raises ShapeError and ParseError for layouts
+    that do not fit, InputError for what is no layout.
+    """
+    operand = read("explain_layout", name, x)
+    if layout is None and isinstance(x, np.ndarray):
+        strides = tuple(stride // x.itemsize if x.itemsize else 0 for stride in x.strides)
+        return LayoutExplanation(operand, strides, Layout.of(x))
+    whole = _layout(x, layout, len(operand.shape))
+    return LayoutExplanation(operand, whole.strides(operand.shape), whole)
+
+
+def _layout(x: Any, layout: Any, rank: int) -> Layout:
+    if layout is None:
+        own = x.layout if isinstance(x, Handle) else None  # type: ignore[attr-defined]
+        return own or Layout.row_major(rank)
+    if isinstance(layout, str):
+        return Layout.parse(layout)
+    if isinstance(layout, Layout):
+        return layout
+    if isinstance(layout, tuple | list):
+        return Layout(layout)
+    raise InputError(f'explain_layout: wanted a Layout, text such as "{{0,1}}" or axes, got {layout!r}')

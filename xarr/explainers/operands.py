@@ -1,0 +1,98 @@
+"""Operands of explanations: an array, a shape, or text such as `f32[5,1]`; and calls on them in XLA's words."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from xarr.base.host_arrays import is_weak
+from xarr.calls.operands import as_array
+from xarr.dtypes import TABLE, canonical, from_xla_name, xla_name
+from xarr.errors import InputError
+from xarr.explainers.explicit_program import make_explicit
+from xarr.explanation.broadcast_facts import Operand
+from xarr.explanation.expression import read_operand
+from xarr.explanation.sheet import Listing
+from xarr.runtime.handles import Handle
+from xarr.shapes import check_sizes
+from xarr.transforms.lowering import lower
+
+#: Values of operands up to this size are shown, if they have been computed already.
+_VALUES_SHOWN = 256
+
+
+def read(function: str, name: str, argument: Any) -> Operand:
+    """An operand: an array, a shape as a tuple of ints, or text such as `f32[5,1]`.
+
+    Values are kept of small arrays that have them.  Raises InputError, ParseError or ShapeError for anything else.
+    """
+    if isinstance(argument, str):
+        shape, dtype = read_operand(argument)
+        return Operand(name, shape, dtype and xla_name(dtype_named(dtype)))
+    if isinstance(argument, tuple):
+        return Operand(name, check_sizes(argument))
+    if isinstance(argument, Handle | np.ndarray | list) or is_weak(argument):
+        array = as_array(argument)
+        node = array._node
+        small = isinstance(node.value, np.ndarray) and node.value.size <= _VALUES_SHOWN
+        return Operand(name, array.shape, xla_name(array.dtype), node.value if small else None)
+    raise InputError(
+        f'{function}: wanted an array, a shape such as (5, 1) or text such as "f32[5,1]" for {name}, '
+        f"got {type(argument).__name__}"
+    )
+
+
+def spec_of(operand: Operand) -> str:
+    """The type of an operand as text; float64 where it has none."""
+    return f"{operand.dtype or 'f64'}[{','.join(map(str, operand.shape))}]"
+
+
+def programs(
+    function: Callable[..., Any], operands: Sequence[Operand], names: Sequence[str]
+) -> list[Listing]:
+    """Codes of a call on operands: its explicit program, and the StableHLO of its graph."""
+    scope: dict[str, Any] = {"call": function}
+    signature = ", ".join(names)
+    exec(f"def program({signature}): return call({signature})", scope)
+    specs = [spec_of(operand) for operand in operands]
+    module = str(lower(scope["program"], *specs))
+    return [
+        Listing("explicit", str(make_explicit(scope["program"], *specs))),
+        Listing("StableHLO", module, is_in_text=False),
+    ]
+
+
+def axes_of(function: str, axis: Any, rank: int) -> tuple[int, ...]:
+    """The axes that an argument names, from 0 on; all for None.  InputError for others, and for one named twice."""
+    if axis is None:
+        return tuple(range(rank))
+    listed = axis if isinstance(axis, tuple | list) else (axis,)
+    try:
+        numbers = [operator.index(each) for each in listed]
+    except TypeError:
+        raise InputError(f"{function}: wanted an int, ints or None for axis, got {axis!r}") from None
+    for number in numbers:
+        if not -rank <= number < rank:
+            legal = f"legal are {-rank} … {rank - 1}" if rank else "it has no axis"
+            raise InputError(f"{function}: axis {number} is out of range for rank {rank}; {legal}")
+    axes = tuple(sorted(number % rank for number in numbers))
+    if len(set(axes)) != len(axes):
+        raise InputError(f"{function}: wanted each axis once, got {axis!r}")
+    return axes
+
+
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The element type of a name of XLA or NumPy: `f32`, `s64`, `i64`, `float32`; DTypeError for others."""
+    short = f"s{name[1:]}" if name[:1] == "i" and name[1:].isdigit() else name
+    return from_xla_name(short) if short in _XLA_NAMES else canonical(name)
+
+
+def dtype_of(operand: Operand) -> np.dtype[Any] | None:
+    """The element type of an operand, None if it is not known."""
+    return None if operand.dtype is None else dtype_named(operand.dtype)
+
+
+_XLA_NAMES: Final = frozenset(row.xla for row in TABLE)

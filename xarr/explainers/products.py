@@ -1,0 +1,234 @@
+"""`explain_matmul` and `explain_einsum`: which axes of the operands meet, which are summed, and which are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any
+
+from xarr.errors import InputError, pluralize
+from xarr.explainers.operands import programs, read
+from xarr.explanation.broadcast_code import Suggestion, bytes_of
+from xarr.explanation.broadcast_facts import Operand
+from xarr.explanation.canvas import Canvas
+from xarr.explanation.contraction import ContractionExplanation, explain_product
+from xarr.explanation.product_svg import ProductPicture, draw_product
+from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.svg import MARGIN
+from xarr.numpy_api.linear_algebra.einsum import einsum, read_subscripts
+
+_SPARE = "zyxwvutsrqponmlkjihgfedcba"
+
+
+def explain_matmul(
+    a: Any, b: Any, op: str = "matmul", names: Sequence[str] | None = None
+) -> ContractionExplanation:
+    """Explain `a @ b`: the axes that are contracted, kept and broadcast, or why it does not run and what would.
+
+    a, b: arrays, or shapes as tuples of ints or as text such as "f32[2,3]".  op: matmul, dot, inner or vecdot.
+
+    Raises InputError for operands without axes, and for another op.  Shapes that do not fit are no error here.
+    """
+    if op not in ("matmul", "dot", "inner", "vecdot"):
+        raise InputError(f"explain_matmul: wanted op to be matmul, dot, inner or vecdot, got {op!r}")
+    operands = [read("explain_matmul", name, each) for name, each in zip(names or "ab", (a, b), strict=True)]
+    shapes, dtypes = [one.shape for one in operands], [one.dtype for one in operands]
+    return explain_product(op, shapes, [one.name for one in operands], dtypes)
+
+
+@dataclass(frozen=True, repr=False)
+class EinsumExplanation(Sheet):
+    """The labels of an einsum: the axes that each names, and whether it is kept or summed; one object, several views.
+
+    `labels` has one letter for each axis of each operand, also for those that an ellipsis stands for.
+    """
+
+    subscripts: str
+    operands: tuple[Operand, ...]
+    labels: tuple[tuple[str, ...], ...]
+    output: tuple[str, ...]
+
+    @cached_property
+    def sizes(self) -> dict[str, int | None]:
+        """The size of each label, kept ones first; None where the operands disagree."""
+        sizes: dict[str, int | None] = {}
+        every = dict.fromkeys([*self.output, *(label for labels in self.labels for label in labels)])
+        for label in every:
+            own = {size for _, _, size in self._axes(label)} - {1}
+            sizes[label] = None if len(own) > 1 else own.pop() if own else 1
+        return sizes
+
+    def _axes(self, label: str) -> Iterator[tuple[int, int, int]]:
+        """Operand, axis and size wherever a label stands."""
+        for number, labels in enumerate(self.labels):
+            for axis, each in enumerate(labels):
+                if each == label:
+                    yield number, axis, self.operands[number].shape[axis]
+
+    @cached_property
+    def result(self) -> Operand | None:
+        """The result; None if there is none."""
+        sizes = [self.sizes[label] for label in self.output]
+        dtypes = {operand.dtype for operand in self.operands}
+        if self.problems():
+            return None
+        return Operand(
+            "result", tuple(size or 0 for size in sizes), dtypes.pop() if len(dtypes) == 1 else None
+        )
+
+    @property
+    def call(self) -> str:
+        return f'einsum("{self.subscripts}", {", ".join(operand.name for operand in self.operands)})'
+
+    @property
+    def headline(self) -> str:
+        operands = "   ".join(f"{operand.name}: {operand.label}" for operand in self.operands)
+        return (
+            f"{self.call}    {operands}   ->  {'does not run' if self.result is None else self.result.label}"
+        )
+
+    def problems(self) -> tuple[str, ...]:
+        lines = []
+        for label in (label for label, size in self.sizes.items() if size is None):
+            sizes = [
+                f"axis {axis} of {self.operands[n].name} has {size}" for n, axis, size in self._axes(label)
+            ]
+            lines.append(
+                f"{label} names axes of different sizes: {', '.join(sizes)}; wanted equal sizes, or 1"
+            )
+        return tuple(lines)
+
+    def fixes(self) -> tuple[Suggestion, ...]:
+        """With each order of one operand's letters that fits, where the sizes clash."""
+        if not self.problems():
+            return ()
+        fitting = (
+            self._reorder(number, at)
+            for number, labels in enumerate(self.labels)
+            for at in range(len(labels))
+        )
+        return tuple(dict.fromkeys(one for one in fitting if one is not None))
+
+    def _reorder(self, number: int, at: int) -> Suggestion | None:
+        """The letters of one operand rotated."""
+        own = self.labels[number]
+        labels = (*self.labels[:number], (*own[at:], *own[:at]), *self.labels[number + 1 :])
+        terms = ",".join("".join(each) for each in labels)
+        other = EinsumExplanation(f"{terms}->{''.join(self.output)}", self.operands, labels, self.output)
+        return None if other.result is None else Suggestion(other.call, None, other.result.label)
+
+    def table(self) -> tuple[tuple[Cell, ...], ...]:
+        if not self.sizes:
+            return ()
+        rows = [(Cell("label"), *map(Cell, self.sizes))]
+        for number, operand in enumerate(self.operands):
+            rows.append((Cell(operand.name), *(self._cell(number, label) for label in self.sizes)))
+        axes = {label: position for position, label in enumerate(self.output)}
+        if self.result is not None:
+            ends = (f"{s} (axis {axes[t]})" if t in axes else "summed" for t, s in self.sizes.items())
+            rows.append((Cell("result"), *map(Cell, ends)))
+        return (*rows, (Cell("how"), *(Cell(self._how(label)) for label in self.sizes)))
+
+    def _cell(self, number: int, label: str) -> Cell:
+        own = [(axis, size) for n, axis, size in self._axes(label) if n == number]
+        if not own:
+            return Cell("")
+        axes = ", ".join(str(axis) for axis, _ in own)
+        text = f"{own[0][1]} ({'axis' if len(own) == 1 else 'axes'} {axes})"
+        is_stretched = self.sizes[label] not in (None, 1) and any(size == 1 for _, size in own)
+        return Cell(text, "clash" if self.sizes[label] is None else "stretched" if is_stretched else "")
+
+    def _how(self, label: str) -> str:
+        if self.sizes[label] is None:
+            return "CLASH"
+        operands = [number for number, _, _ in self._axes(label)]
+        meets = (
+            "diagonal" if len(operands) > len(set(operands)) else "multiplied" if len(operands) > 1 else ""
+        )
+        return ", ".join(filter(None, [meets, "kept" if label in self.output else "summed"]))
+
+    @property
+    def loop(self) -> str:
+        """The loop nest, as Python over the operands and `result`, which is 0 before."""
+        lines, indent = ["result[...] = 0"], ""
+        for label, size in self.sizes.items():
+            lines.append(f"{indent}for {self._variable(label)} in range({size}):")
+            indent += "    "
+        target = ", ".join(map(self._variable, self.output)) or "()"
+        reads = [
+            f"{operand.name}[{', '.join(self._read(label, size) for label, size in own) or '()'}]"
+            for operand, labels in zip(self.operands, self.labels, strict=True)
+            for own in [list(zip(labels, operand.shape, strict=True))]
+        ]
+        return "\n".join([*lines, f"{indent}result[{target}] += {' * '.join(reads)}"])
+
+    def _variable(self, label: str) -> str:
+        """The loop's variable for a label: its letter, unless an operand is called so."""
+        return f"{label}_" if any(operand.name == label for operand in self.operands) else label
+
+    def _read(self, label: str, size: int) -> str:
+        return "0" if size == 1 and self.sizes[label] != 1 else self._variable(label)
+
+    def codes(self) -> tuple[Listing, ...]:
+        if self.result is None:
+            return ()
+        names = [operand.name for operand in self.operands]
+        made = programs(lambda *arrays: einsum(self.subscripts, *arrays), self.operands, names)
+        return (Listing("loop", self.loop), Listing("NumPy", self.call), *made)
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        if self.result is None:
+            return ()
+        sizes = [size or 0 for size in self.sizes.values()]
+        shown = f"{' × '.join(f'{size:,}' for size in sizes)} = " if len(sizes) > 1 else ""
+        every = ", ".join(
+            f"{o.name} {pluralize(o.size, 'element')}{bytes_of(o)}" for o in (*self.operands, self.result)
+        )
+        return (("work", f"{shown}{pluralize(prod(sizes), 'product')} added up"), ("memory", every))
+
+    def draw(self, canvas: Canvas, top: float) -> float:
+        if self.result is None:
+            canvas.text(MARGIN, top + 12, "no result: the sizes clash", "w")
+            return top + 20
+        sizes = {label: size or 0 for label, size in self.sizes.items()}
+        return draw_product(
+            canvas, ProductPicture(self.operands, self.labels, self.result, self.output, sizes), top
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "op": "einsum",
+            "subscripts": self.subscripts,
+            "operands": [{"name": o.name, "shape": list(o.shape), "dtype": o.dtype} for o in self.operands],
+            "labels": [list(labels) for labels in self.labels],
+            "output": list(self.output),
+            "sizes": self.sizes,
+            "result": None if self.result is None else list(self.result.shape),
+            "loop": None if self.result is None else self.loop,
+            "problems": list(self.problems()),
+            "fixes": [one.expression for one in self.fixes()],
+        }
+
+
+def explain_einsum(subscripts: str, *operands: Any, names: Sequence[str] | None = None) -> EinsumExplanation:
+    """Explain `einsum(subscripts, *operands)`: which axes a label names, and whether it is kept or summed.
+
+    operands: arrays, or shapes as tuples of ints or as text such as "f32[2,3]".
+
+    Raises ShapeError for subscripts that do not go with the ranks.  Sizes that clash are no error here.
+    """
+    free_names = [letter for letter in "abcdefghxyzABCDEFGHXYZ" if letter not in subscripts]
+    called = list(names) if names is not None else free_names[: len(operands)]
+    if len(called) < len(operands):
+        called = [f"x{i}" for i in range(len(operands))]
+    known = tuple(read("explain_einsum", name, each) for name, each in zip(called, operands, strict=True))
+    labels = read_subscripts("explain_einsum", subscripts, [len(operand.shape) for operand in known])
+    letters = {label for each in (*labels.inputs, labels.output) for label in each}
+    free = iter(
+        [letter for letter in _SPARE + _SPARE.upper() if letter not in letters and letter not in called]
+    )
+    shown = {label: label if isinstance(label, str) else next(free) for label in sorted(letters, key=str)}
+    inputs = tuple(tuple(shown[label] for label in each) for each in labels.inputs)
+    return EinsumExplanation(subscripts, known, inputs, tuple(shown[label] for label in labels.output))

@@ -1,0 +1,438 @@
+"""`explain_window`: where the windows of a pooling or convolution lie, padding and holes included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import inf
+from typing import Any, Final
+
+from xarr import lax
+from xarr.base.broadcasting import Shape
+from xarr.errors import InputError, ShapeError, pluralize
+from xarr.explainers.operands import programs, read
+from xarr.explanation.broadcast_code import Suggestion, bytes_of
+from xarr.explanation.broadcast_facts import Operand
+from xarr.explanation.canvas import Canvas
+from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
+from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.svg import MARGIN
+from xarr.ir.windows import Pairs, Window, WindowDimension, dilate_size, named_padding
+
+#: NumPy's function, the neutral element and the step of a loop, by op.
+_OPS: Final = {
+    "max": ("max", "-inf", "{0} = max({0}, {1})"),
+    "min": ("min", "inf", "{0} = min({0}, {1})"),
+    "sum": ("sum", "0.0", "{0} += {1}"),
+    "prod": ("prod", "1.0", "{0} *= {1}"),
+    "conv": ("sum", "0.0", "{0} += {1} * w{2}"),
+}
+WINDOW_OPS: Final = tuple(_OPS)
+#: The initial value of the op of `xarr.lax`, and its computation.
+_COMBINERS: Final[dict[str, tuple[float, Callable[..., Any]]]] = {
+    "max": (-inf, lax.max),
+    "min": (inf, lax.min),
+    "sum": (0.0, lax.add),
+    "prod": (1.0, lax.mul),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class WindowsExplanation(Sheet):
+    """The windows that slide over an array: their positions, what each reads, and the result's size along each axis.
+
+    One object, several views.  `op` is max, min, sum or prod of each window, or conv, which multiplies by weights
+    `w` of the window's shape.
+    """
+
+    op: str
+    operand: Operand
+    window: Window
+
+    @cached_property
+    def result(self) -> Operand:
+        return Operand("result", self.window.output_shape(self.operand.shape), self.operand.dtype)
+
+    @property
+    def _pairs(self) -> Pairs:
+        return tuple((d.padding_low, d.padding_high) for d in self.window.dimensions)
+
+    @property
+    def _strides(self) -> tuple[int, ...]:
+        return tuple(d.stride for d in self.window.dimensions)
+
+    @property
+    def _base_dilations(self) -> tuple[int, ...]:
+        return tuple(d.base_dilation for d in self.window.dimensions)
+
+    @property
+    def _window_dilations(self) -> tuple[int, ...]:
+        return tuple(d.window_dilation for d in self.window.dimensions)
+
+    @property
+    def padded_shape(self) -> Shape:
+        """The array with its holes and its padding."""
+        rows = zip(self.window.dimensions, self.operand.shape, strict=True)
+        return tuple(max(0, dimension.padded_size(size)) for dimension, size in rows)
+
+    @property
+    def headline(self) -> str:
+        parts = [f"window {self.window.sizes}", f"strides {self._strides}"]
+        parts += [f"padding {self._pairs}"] if any(map(any, self._pairs)) else []
+        ones = (1,) * len(self._strides)
+        parts += [f"base dilation {self._base_dilations}"] if self._base_dilations != ones else []
+        parts += [f"window dilation {self._window_dilations}"] if self._window_dilations != ones else []
+        return f"{self.op} over {self.operand.name}: {self.operand.label}, {', '.join(parts)}   ->  {self.result.label}"
+
+    def problems(self) -> tuple[str, ...]:
+        lines = []
+        for axis, (dimension, size) in enumerate(
+            zip(self.window.dimensions, self.operand.shape, strict=True)
+        ):
+            if not dimension.output_size(size):
+                padded = max(0, dimension.padded_size(size))
+                extent = dimension.dilated_size
+                why = f"no window fits, as it covers {extent} and there are {padded} with padding"
+                lines.append(f"axis {axis}: {why}; the result is empty")
+        return tuple(lines)
+
+    def fixes(self) -> tuple[Suggestion, ...]:
+        """The padding that keeps the size, where another one is there."""
+        if not self._strides or self._base_dilations != (1,) * len(self._strides):
+            return ()
+        extents = [dimension.dilated_size for dimension in self.window.dimensions]
+        shown = []
+        for name in ("VALID", "SAME"):
+            pairs = named_padding("explain_window", name, self.operand.shape, extents, self._strides)
+            if pairs != self._pairs:
+                other = WindowsExplanation(self.op, self.operand, _repad(self.window, pairs))
+                shown.append(Suggestion(f'padding="{name}"', None, other.result.label))
+        return tuple(shown)
+
+    def table(self) -> tuple[tuple[Cell, ...], ...]:
+        dimensions, sizes = self.window.dimensions, self.operand.shape
+        if not sizes:
+            return ()
+        rows: list[tuple[str, list[str]]] = [("axis", [str(axis) for axis in range(len(sizes))])]
+        rows.append((self.operand.name, [str(size) for size in sizes]))
+        if any(d.base_dilation > 1 for d in dimensions):
+            own = zip(dimensions, sizes, strict=True)
+            rows.append(("with holes", [str(dilate_size(size, d.base_dilation)) for d, size in own]))
+        if any(map(any, self._pairs)):
+            every = zip(dimensions, sizes, self.padded_shape, strict=True)
+            rows.append(("padded", [_sum_of_padding(d, size, n) for d, size, n in every]))
+        rows.append(("window", [_extent(d) for d in dimensions]))
+        rows.append(("stride", [str(d.stride) for d in dimensions]))
+        rows.append(("result", [str(size) for size in self.result.shape]))
+        rows.append(("how", [_formula(d, size) for d, size in zip(dimensions, sizes, strict=True)]))
+        rows.append(("never read", [str(n) for n in self._unread()]))
+        return tuple((Cell(label), *map(Cell, cells)) for label, cells in rows)
+
+    def _unread(self) -> list[int]:
+        """The positions of the padded array at its end that no window reaches, per axis."""
+        rows = zip(self.window.dimensions, self.padded_shape, self.result.shape, strict=True)
+        return [n - ((count - 1) * d.stride + d.dilated_size) if count else n for d, n, count in rows]
+
+    @property
+    def loop(self) -> str:
+        """The loop nest, as Python over the operand, the weights `w` of a convolution, and `result`."""
+        _, first, step = _OPS[self.op]
+        rank = len(self.operand.shape)
+        outer, inner, at = ([f"{letter}{axis}" for axis in range(rank)] for letter in "owp")
+        lines, indent = [f"result[...] = {first}"], ""
+        for name, size in (
+            *zip(outer, self.result.shape, strict=True),
+            *zip(inner, self.window.sizes, strict=True),
+        ):
+            lines.append(f"{indent}for {name} in range({size}):")
+            indent += "    "
+        conditions = []
+        for axis, dimension in enumerate(self.window.dimensions):
+            lines.append(f"{indent}p{axis} = {_position(dimension, outer[axis], inner[axis])}")
+            conditions += _conditions(dimension, f"p{axis}", self.operand.shape[axis])
+            at[axis] += f" // {dimension.base_dilation}" if dimension.base_dilation > 1 else ""
+        if conditions:
+            lines.append(f"{indent}if {' and '.join(conditions)}:")
+            indent += "    "
+        target, source, weight = (f"[{', '.join(each) or '()'}]" for each in (outer, at, inner))
+        return "\n".join(
+            [*lines, indent + step.format(f"result{target}", f"{self.operand.name}{source}", weight)]
+        )
+
+    @property
+    def numpy(self) -> str:
+        """The windows as a view of the padded array, and the result, in NumPy."""
+        function, first, _ = _OPS[self.op]
+        value = {"-inf": "-np.inf", "inf": "np.inf"}.get(first, first)
+        rank, name = len(self.operand.shape), self.operand.name
+        low = tuple((max(0, a), max(0, b)) for a, b in self._pairs)
+        lines = []
+        if any(n > 1 for n in self._base_dilations):
+            holes = tuple(
+                dilate_size(n, d) for n, d in zip(self.operand.shape, self._base_dilations, strict=True)
+            )
+            lines += [
+                f"spread = np.full({holes}, {value})",
+                f"spread[{_steps(self._base_dilations)}] = {name}",
+            ]
+            name = "spread"
+        if any(a < 0 or b < 0 for a, b in self._pairs):
+            cuts = ", ".join(
+                f"{max(0, -a)}:{name}.shape[{n}]{min(0, b) or ''}" for n, (a, b) in enumerate(self._pairs)
+            )
+            lines.append(f"cut = {name}[{cuts}]")
+            name = "cut"
+        if any(map(any, low)):
+            lines.append(f"padded = np.pad({name}, {low}, constant_values={value})")
+            name = "padded"
+        extents = tuple(d.dilated_size for d in self.window.dimensions)
+        steps = f"{_steps(self._strides)}, {_steps(self._window_dilations)}"
+        lines.append(f"windows = np.lib.stride_tricks.sliding_window_view({name}, {extents})[{steps}]")
+        weighed = "(windows * w)" if self.op == "conv" else "windows"
+        return "\n".join([*lines, f"result = {weighed}.{function}(axis={tuple(range(-rank, 0))})"])
+
+    def codes(self) -> tuple[Listing, ...]:
+        made = [Listing("loop", self.loop)]
+        if not self.problems() and self.operand.shape:
+            made.append(Listing("NumPy", self.numpy))
+        return (*made, *self._explicit())
+
+    def _explicit(self) -> list[Listing]:
+        name, rank = self.operand.name, len(self.operand.shape)
+        options = (self._strides, self._pairs, self._base_dilations, self._window_dilations)
+        if self.op != "conv":
+            value, by = _COMBINERS[self.op]
+            whole = Operand(
+                name, self.operand.shape, self.operand.dtype if _is_float(self.operand.dtype) else "f64"
+            )
+            return programs(
+                lambda x: lax.reduce_window(x, value, by, self.window.sizes, *options), [whole], [name]
+            )
+
+        def convolve(x: Any, w: Any) -> Any:
+            image, weights = (lax.expand_dims(each, (0, 1)) for each in (x, w))
+            return lax.squeeze(lax.conv_general_dilated(image, weights, *options), (0, 1))
+
+        weights = Operand("w", self.window.sizes, self.operand.dtype)
+        return programs(convolve, [self.operand, weights], [name, "w"]) if rank else []
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        each = pluralize(self.window.size, "element")
+        reads = f"each window has {each}; {pluralize(self.result.size, 'window')}"
+        every = ", ".join(
+            f"{o.name} {pluralize(o.size, 'element')}{bytes_of(o)}" for o in (self.operand, self.result)
+        )
+        return (("reads", reads), ("memory", every))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "op": self.op,
+            "operand": {
+                "name": self.operand.name,
+                "shape": list(self.operand.shape),
+                "dtype": self.operand.dtype,
+            },
+            "window": list(self.window.sizes),
+            "strides": list(self._strides),
+            "padding": [list(pair) for pair in self._pairs],
+            "base_dilation": list(self._base_dilations),
+            "window_dilation": list(self._window_dilations),
+            "padded": list(self.padded_shape),
+            "result": list(self.result.shape),
+            "never_read": self._unread(),
+            "loop": self.loop,
+            "problems": list(self.problems()),
+        }
+
+    # --- picture ----------------------------------------------------------------------------------
+
+    def _source(self, index: Shape) -> Shape | None:
+        """The element of the array at an index of the padded one; None in padding and in holes."""
+        at = []
+        for dimension, position, size in zip(self.window.dimensions, index, self.operand.shape, strict=True):
+            element, hole = divmod(position - dimension.padding_low, dimension.base_dilation)
+            if hole or not 0 <= element < size:
+                return None
+            at.append(element)
+        return tuple(at)
+
+    def _cells(self, index: Shape) -> list[Shape]:
+        """The positions in the padded array that a window covers."""
+        rows = zip(self.window.dimensions, index, strict=True)
+        axes = [[at * d.stride + n * d.window_dilation for n in range(d.size)] for d, at in rows]
+        return list(product(*axes))
+
+    def draw(self, canvas: Canvas, top: float) -> float:
+        result, shown = self.result, [tuple(min(n, s - 1) for s in self.result.shape) for n in (0, 1)]
+        coloured: dict[Shape, int] = {}
+        for number, index in enumerate(dict.fromkeys(shown) if result.size else ()):
+            for cell in self._cells(index):
+                coloured[cell] = 2 if cell in coloured else number
+        drawn = set(indices_in(self.padded_shape)) if 0 not in self.padded_shape else set()
+
+        def padded_cell(index: Shape) -> GridCell:
+            source = self._source(index)
+            text = "" if source is None else ",".join(map(str, source)) or "()"
+            title = "padding or a hole" if source is None else f"{self.operand.name}{list(source)}"
+            style = "v" if source is None else "c"
+            style += f" o{coloured[index] % COLOURS}" if index in coloured else ""
+            return GridCell(text, style, title, f' data-cell="{key_of(0, index)}"')
+
+        def total(index: Shape) -> GridCell:
+            keys = [key_of(0, cell) for cell in self._cells(index) if cell in drawn][:16]
+            number = shown.index(index) if index in shown else None
+            style = "c" if number is None else f"c o{number % COLOURS}"
+            return GridCell(_text(index), style, f"result{list(index)}", f' data-reads="{" ".join(keys)}"')
+
+        width = width_for([_text(tuple(max(0, n - 1) for n in self.operand.shape))])
+        caption = (
+            f"{self.operand.label}, padded to {self.padded_shape}"
+            if self.padded_shape != self.operand.shape
+            else self.operand.label
+        )
+        grids = (
+            CellGrid(self.operand.name, caption, self.padded_shape, padded_cell, width),
+            f"{self.op} \N{RIGHTWARDS ARROW}",
+            CellGrid("result", result.label, result.shape, total, width),
+        )
+        bottom = draw_row(canvas, grids, top, MARGIN)
+        words = "two windows are coloured" + (
+            ", and the cells that both read" if 2 in coloured.values() else ""
+        )
+        words += "; dashed cells are padding or holes" if self.padded_shape != self.operand.shape else ""
+        canvas.text(MARGIN, bottom + 10, words if result.size else "no window fits", "d")
+        return bottom + 18
+
+
+def _is_float(dtype: str | None) -> bool:
+    return dtype is not None and dtype[:1] in ("f", "b") and dtype != "bool"
+
+
+def _text(index: Shape) -> str:
+    return ",".join(map(str, index)) or "()"
+
+
+def _sum_of_padding(dimension: WindowDimension, size: int, padded: int) -> str:
+    """The sum of both paddings and what lies between."""
+    own = dilate_size(size, dimension.base_dilation)
+    return f"{dimension.padding_low} + {own} + {dimension.padding_high} = {padded}"
+
+
+def _extent(dimension: WindowDimension) -> str:
+    if dimension.window_dilation == 1:
+        return str(dimension.size)
+    return f"{dimension.size}, {dimension.window_dilation} apart: covers {dimension.dilated_size}"
+
+
+def _formula(dimension: WindowDimension, size: int) -> str:
+    """The arithmetic of the number of windows along one axis."""
+    padded, extent = max(0, dimension.padded_size(size)), dimension.dilated_size
+    if not dimension.output_size(size):
+        return f"{extent} > {padded}"
+    return f"({padded} - {extent}) // {dimension.stride} + 1"
+
+
+def _position(dimension: WindowDimension, window: str, element: str) -> str:
+    """The position of an element of a window, counted from the array's first element."""
+    start = window if dimension.stride == 1 else f"{window} * {dimension.stride}"
+    step = element if dimension.window_dilation == 1 else f"{element} * {dimension.window_dilation}"
+    low = dimension.padding_low
+    return f"{start} + {step}" + (f" - {low}" if low > 0 else f" + {-low}" if low else "")
+
+
+def _conditions(dimension: WindowDimension, name: str, size: int) -> list[str]:
+    """When a position is one of the array's elements; none where it always is."""
+    if dimension.base_dilation > 1:
+        return [
+            f"{name} % {dimension.base_dilation} == 0",
+            f"0 <= {name} // {dimension.base_dilation} < {size}",
+        ]
+    return [f"0 <= {name} < {size}"] if dimension.padding_low > 0 or dimension.padding_high > 0 else []
+
+
+def _steps(steps: Sequence[int]) -> str:
+    return ", ".join("::" + (str(step) if step > 1 else "") if step > 1 else ":" for step in steps)
+
+
+def _repad(window: Window, pairs: Pairs) -> Window:
+    rows = zip(window.dimensions, pairs, strict=True)
+    return Window(
+        tuple(
+            WindowDimension(d.size, d.stride, low, high, d.base_dilation, d.window_dilation)
+            for d, (low, high) in rows
+        )
+    )
+
+
+def explain_window(
+    x: Any,
+    window: Sequence[int] | int,
+    strides: Sequence[int] | int = 1,
+    padding: Any = "VALID",
+    base_dilation: Sequence[int] | int = 1,
+    window_dilation: Sequence[int] | int = 1,
+    op: str = "max",
+    name: str = "x",
+) -> WindowsExplanation:
+    """Explain windows that slide over an array, as in pooling (`lax.reduce_window`) and in convolutions.
+
+    x: an array, or a shape as a tuple of ints or as text such as "f32[8,8]"; of a convolution the spatial axes alone.
+    window: the window's shape; an int stands for each axis, here and below.  strides: from window to window.
+    padding: "VALID", "SAME", "SAME_LOWER", or one pair (low, high) for each axis; negative ones cut off.
+    base_dilation: from element to element of x, with holes between.  window_dilation: of the window.
+    op: max, min, sum or prod of each window, or conv, a sum weighed by `w` of the window's shape.
+
+    Raises InputError and ShapeError for arguments that are malformed; windows that fit nowhere are no error here.
+    """
+    if op not in _OPS:
+        raise InputError(f"explain_window: wanted op to be one of {', '.join(WINDOW_OPS)}, got {op!r}")
+    operand = read("explain_window", name, x)
+    rank = len(operand.shape)
+    sizes, steps, holes, apart = (
+        _entries(what, each, rank)
+        for what, each in (
+            ("window", window),
+            ("strides", strides),
+            ("base_dilation", base_dilation),
+            ("window_dilation", window_dilation),
+        )
+    )
+    if isinstance(padding, str):
+        extents = [dilate_size(size, step) for size, step in zip(sizes, apart, strict=True)]
+        pairs = named_padding("explain_window", padding, operand.shape, extents, steps)
+    else:
+        pairs = _pairs(padding, rank)
+    return WindowsExplanation(op, operand, Window.of(sizes, steps, pairs, holes, apart))
+
+
+def _entries(what: str, entries: Any, rank: int) -> tuple[int, ...]:
+    """One positive int for each axis."""
+    listed = (
+        (entries,) * rank
+        if isinstance(entries, int)
+        else tuple(entries)
+        if isinstance(entries, list | tuple)
+        else ()
+    )
+    if len(listed) != rank or not all(isinstance(each, int) and each > 0 for each in listed):
+        raise ShapeError(
+            f"explain_window: wanted a positive int, or {rank} of them, for {what}, got {entries!r}"
+        )
+    return listed
+
+
+def _pairs(padding: Any, rank: int) -> Pairs:
+    """One pair for each axis; an int stands for itself on both sides of each."""
+    listed = ((padding, padding),) * rank if isinstance(padding, int) else padding
+    try:
+        pairs = tuple((int(low), int(high)) for low, high in listed)
+    except (TypeError, ValueError):
+        pairs = ()
+    if len(pairs) != rank:
+        raise ShapeError(
+            f"explain_window: wanted {rank} pairs (low, high) of padding, one for each axis, or a name such as "
+            f'"SAME", got {padding!r}'
+        )
+    return pairs

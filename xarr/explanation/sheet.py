@@ -1,0 +1,186 @@
+"""The views that explanations share: text, HTML, SVG and plain data, each from one record of facts."""
+
+from __future__ import annotations
+
+import textwrap
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from xarr.explanation.broadcast_code import Suggestion, cut_text
+from xarr.explanation.canvas import Canvas
+from xarr.explanation.html import listing, sections, wrap_fragment
+from xarr.explanation.svg import MARGIN, STYLE
+from xarr.explanation.text import entry, suggestion_lines
+
+#: Lines of code that a picture shows at most, and characters of one.
+_LINES, _CHARACTERS = 14, 110
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An entry of a table, and the mark that it has: new, stretched, clash, or none."""
+
+    text: str
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Listing that computes what is explained, in one language."""
+
+    title: str
+    text: str
+    is_in_text: bool = True
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.rstrip().split("\n")
+
+
+class Sheet(ABC):
+    """An explanation with four views: `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`.
+
+    A subclass holds the facts; notebooks show the HTML.
+    """
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """One line: the call, the operands, and the result or that there is none."""
+
+    @abstractmethod
+    def table(self) -> tuple[tuple[Cell, ...], ...]:
+        """The rows, the first of them the head; each begins with its label."""
+
+    @abstractmethod
+    def codes(self) -> tuple[Listing, ...]:
+        """Listing that computes the same, in several languages; none where it fails."""
+
+    @abstractmethod
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """Labels and lines on cost and the like."""
+
+    @abstractmethod
+    def draw(self, canvas: Canvas, top: float) -> float:
+        """Draw the picture below `top`; returns its lower edge."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+
+    def problems(self) -> tuple[str, ...]:
+        """Why it does not run, one sentence each."""
+        return ()
+
+    def fixes(self) -> tuple[Suggestion, ...]:
+        """Calls that would run, or that may be meant."""
+        return ()
+
+    @property
+    def fix_title(self) -> str:
+        return "what would work:" if self.problems() else "others:"
+
+    @property
+    def fits(self) -> bool:
+        """Whether it runs."""
+        return not self.problems()
+
+    def text(self) -> str:
+        """Plain text: the table, the code, the cost; or what would work."""
+        blocks = [[self.headline], list(_table(self)), list(_code(self)), list(_failure(self))]
+        return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+
+    def html(self) -> str:
+        """A self-contained HTML fragment; a page may have several."""
+        return wrap_fragment("\n".join(_html_parts(self)), is_live=True)
+
+    def svg(self) -> str:
+        """A self-contained SVG picture."""
+        return render_sheet(self, words=True)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return self.html()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def render_sheet(sheet: Sheet, words: bool) -> str:
+    """The picture, with the headline above it and the code and the problems below where `words` are wanted."""
+    canvas, y = Canvas(), MARGIN
+    if words:
+        canvas.text(MARGIN, MARGIN + 10, cut_text(sheet.headline, _CHARACTERS), "t", 13)
+        y += 28
+    y = sheet.draw(canvas, y)
+    for style, line in _picture_words(sheet) if words else ():
+        y += 18
+        canvas.text(MARGIN, y, cut_text(line, _CHARACTERS), style)
+    label = "; ".join((sheet.headline, *sheet.problems()))
+    return canvas.svg(" ".join(label.split()), STYLE)
+
+
+def _picture_words(sheet: Sheet) -> list[tuple[str, str]]:
+    lines = [("w", part) for line in sheet.problems() for part in textwrap.wrap(line, _CHARACTERS)]
+    fixes = sheet.fixes()
+    lines += [("d", sheet.fix_title)] if fixes else []
+    lines += [("", f"  {one.expression} \N{RIGHTWARDS ARROW} {one.result}") for one in fixes]
+    for code in sheet.codes()[:1]:
+        lines += [("", line) for line in code.lines[:_LINES]]
+        lines += [("d", "\N{HORIZONTAL ELLIPSIS}")] if len(code.lines) > _LINES else []
+    return [*lines, *(("d", f"{label}: {line}") for label, line in sheet.notes())]
+
+
+def _table(sheet: Sheet) -> Iterator[str]:
+    rows = [[cell.text for cell in row] for row in sheet.table()]
+    if not rows:
+        return
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+
+
+def _code(sheet: Sheet) -> Iterator[str]:
+    for code in sheet.codes():
+        if code.is_in_text:
+            yield from entry(code.title, code.lines)
+    for label, line in sheet.notes():
+        yield from entry(label, [line])
+
+
+def _failure(sheet: Sheet) -> Iterator[str]:
+    yield from (f"  {line}" for line in sheet.problems())
+    fixes = sheet.fixes()
+    if fixes:
+        yield f"  {sheet.fix_title}"
+        yield from suggestion_lines(fixes, " " * 6)
+
+
+def _html_parts(sheet: Sheet) -> Iterator[str]:
+    yield f"<p><code>{escape(sheet.headline)}</code></p>"
+    yield render_sheet(sheet, words=False)
+    yield _html_table(sheet.table())
+    yield from (f'<p class="w">{escape(line)}</p>' for line in sheet.problems())
+    fixes = sheet.fixes()
+    if fixes:
+        yield f"<p>{escape(sheet.fix_title)}</p>{listing(fixes, 'instead')}"
+    yield sections([(code.title, code.text.rstrip()) for code in sheet.codes()])
+    yield "".join(f"<p>{escape(label)}: {escape(line)}</p>" for label, line in sheet.notes())
+
+
+def _html_table(rows: Sequence[Sequence[Cell]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{escape(cell.text)}</th>" for cell in rows[0])
+    lines = [f"<tr>{head}</tr>"]
+    for label, *cells in rows[1:]:
+        own = "".join(f'<td class="{cell.mark}">{escape(cell.text)}</td>' for cell in cells)
+        lines.append(f"<tr><th>{escape(label.text)}</th>{own}</tr>")
+    return f"<table>{''.join(lines)}</table>"
