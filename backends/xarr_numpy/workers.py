@@ -15,6 +15,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
+from xarr.base.processors import count as count
+
 Phase = Callable[[int, int, int], object]
 
 #: Elements below which handing work to another thread costs more than it saves.
@@ -23,13 +25,6 @@ WORTH_A_THREAD: Final = 2**18
 GRAIN: Final = 256
 #: Ranges of iterations for each thread, so that one which comes late has less to do.
 PIECES: Final = 8
-
-
-def count() -> int:
-    """The number of processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Task:

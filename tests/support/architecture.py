@@ -68,6 +68,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         *("distributed", "distributed.*", "doctor", "einops_backend", "pandas_groups", "stablehlo"),
     ),
     ("transforms", "transforms.*"),
+    ("chunks", "chunks.*"),
     ("explainers", "explainers.*"),
     ("debug",),
     ("__init__", "__main__"),

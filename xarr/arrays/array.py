@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from xarr import backend as backends, indexing
+from xarr import indexing
 from xarr.arrays import numpy_protocols
 from xarr.arrays.at import At
-from xarr.arrays.device_memory import CudaMemory
 from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.operators import (
     arithmetic,
@@ -26,6 +25,7 @@ from xarr.arrays.operators import (
     reflect,
     repeating,
 )
+from xarr.arrays.pickling import PickledValues
 from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent_names import ABSENT, AbsentAttributes
 from xarr.base.tracebacks import names_errors, shorten
@@ -38,7 +38,6 @@ from xarr.indexing.at_once import element, read_at_once, write_at_once
 from xarr.indexing.element_loops import count, count_element
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
-from xarr.ir.types import TensorType
 from xarr.lax.core import ArrayLike, apply, convert_step
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.elementwise import complex as complex_of
@@ -49,7 +48,6 @@ from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
-from xarr.runtime.live_values import live_leaf
 from xarr.runtime.small_ops import apply_op
 from xarr.shapes import Layout
 
@@ -68,7 +66,7 @@ class _ArrayType(type):
         )
 
 
-class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, metaclass=_ArrayType):
+class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, metaclass=_ArrayType):
     """An n-dimensional array of numbers whose value is computed when it is needed.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -306,15 +304,6 @@ class Array(AbsentAttributes, CudaMemory, IndexingMethods, ReductionMethods, met
     def __dlpack_device__(self) -> tuple[int, int]:
         device: tuple[int, int] = materialisation.device_of(self._node).backend.dlpack_device()
         return device
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        if self._node.tensor_type.dynamic:
-            return _unpickle_live, (
-                np.asarray(self),
-                self._node.type,
-                materialisation.device_of(self._node).name,
-            )
-        return _unpickle, (np.asarray(self), materialisation.device_of(self._node).name)
 
     def __copy__(self) -> Array:
         return self.copy()
@@ -585,15 +574,6 @@ def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
     if observers:
         observe_product(x1, x2)
     return result
-
-
-def _unpickle(values: np.ndarray[Any, Any], backend: str) -> Array:
-    return handles.from_host(values, backends.get(backend).device())
-
-
-def _unpickle_live(values: np.ndarray[Any, Any], type: TensorType, backend: str) -> Array:
-    """A dynamic array of these live values."""
-    return handles.wrap(live_leaf(values, type, backends.get(backend).device()))
 
 
 handles.bind(Array)

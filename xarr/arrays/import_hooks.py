@@ -1,7 +1,7 @@
-"""einops and pandas learn of Arrays when both are imported, in either order.
+"""einops, pandas, Dask, cloudpickle and xarray learn of Arrays when both are imported, in either order.
 
 einops knows the arrays of a library by a subclass of its AbstractBackend, pandas groups by what is an array by its
-class; neither has an entry point for another library's: what tells them has to be imported after them.
+class, Dask has registries; none has an entry point for all that: what tells them has to be imported after them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from types import ModuleType
 from typing import Any
 
 #: From a package to what is imported after it.
-_FOLLOWED_BY = {"einops": "xarr.einops_backend", "pandas": "xarr.pandas_groups"}
+_FOLLOWED_BY = {
+    "einops": "xarr.einops_backend",
+    "pandas": "xarr.pandas_groups",
+    "dask": "xarr.chunks.dask_tasks",
+    "dask.array": "xarr.chunks.dask_arrays",
+    "distributed": "xarr.chunks.workers",
+    "cloudpickle": "xarr.chunks.cloudpickled_functions",
+    "xarray": "xarr.chunks.xarray_indexing",
+}
 
 
 class _Loader:

@@ -20,9 +20,11 @@
 | traceback | XARR_TRACEBACK | short, full: whether errors leave out the frames within xarr | short |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check graphs and loop programs between stages | False |
 
-Two variables are read where they matter: XARR_CACHE_DIR names the directory of the kernel cache, and XARR_NATIVE_CALLS
+Three variables are read where they matter: XARR_CACHE_DIR names the directory of the kernel cache, XARR_NATIVE_CALLS
 (auto, on, off) says whether compiled loops on the CPU read NumPy's array objects themselves, which is faster for
-small arrays; auto does on interpreters on which that was tested.
+small arrays; auto does on interpreters on which that was tested.  XARR_THREADS (auto, or a number) says how many
+threads the loops of one call share, from the first loop on that is shared; auto takes as many as there are processors,
+and one in the tasks of a Dask worker, which runs as many at once as it may use processors.
 
 Other variables whose names begin with XARR_ are most likely misspelled: UnknownVariableWarning says so at import.
 """
@@ -136,7 +138,7 @@ def _check(name: str, value: object) -> Any:
 
 
 #: Read by other parts of xarr.
-_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR", "XARR_NATIVE_CALLS")
+_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR", "XARR_NATIVE_CALLS", "XARR_THREADS")
 
 
 def _check_names() -> None:

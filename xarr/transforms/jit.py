@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Final, Generic, NamedTuple, ParamSpec, Self, TypeVar, overload
 
 from xarr import tree
 from xarr.base.configuration import current as config
@@ -23,6 +23,7 @@ from xarr.runtime import handles, trace_stack
 from xarr.shapes import Shape
 from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
+from xarr.transforms.pickled_functions import is_named, reduce_by_value
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
 from xarr.transforms.recording import inline_call, record
 from xarr.transforms.signature import BoundCall, Signature, call_of, static
@@ -196,9 +197,24 @@ class Jitted(Generic[P, R]):
             shorten(error)
             raise
 
-    def __reduce__(self) -> str:
-        # As for a plain function: copies are the function itself, pickles its name.
-        return self.__qualname__
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return self.__qualname__ if is_named(self) else self.reduce_by_value()
+
+    def reduce_by_value(self) -> tuple[Any, ...]:
+        """The reduction, for pickle, that has the function itself and no name; `xarr.transforms.pickled_functions`."""
+        return reduce_by_value(self, Jitted, self._function, self._options)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        """Equal for the same function with the same options.  Source: Dask, `tokenize`."""
+        from dask.base import normalize_token
+
+        return ("xarr.jit", normalize_token(self._function), normalize_token(repr(self._options)))
 
     @overload
     def __get__(self, instance: None, owner: type[Any] | None = None) -> Jitted[P, R]: ...
@@ -517,6 +533,10 @@ class _HeldMethod:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jitted, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As for a bound method of Python.
+        return getattr, (self.__self__, self._jitted.__name__)
 
     def __repr__(self) -> str:
         return repr(self._jitted)

@@ -457,8 +457,8 @@ def arange(
     /,
     stop: ArrayLike | None = None,
     step: ArrayLike | None = 1,
-    *,
     dtype: DTypeLike | None = None,
+    *,
     device: DeviceLike = None,
     **start: ArrayLike,
 ) -> Array:
