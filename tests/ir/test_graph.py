@@ -129,6 +129,13 @@ def test_types_are_interned() -> None:
     assert Node(ops.Negate(), (parameter(VECTOR),)).type is VECTOR
 
 
+def test_types_have_the_element_types_that_operations_compare_by_identity() -> None:
+    """NumPy's pickles of arrays make another object of a dtype, which may be the first of its shape in a process."""
+    other: np.dtype[Any] = pickle.loads(pickle.dumps(np.ones(3))).dtype
+    assert other is not F64
+    assert TensorType((3, 977), other).dtype is F64
+
+
 # --- verify ----------------------------------------------------------------------------------------------
 
 

@@ -34,7 +34,9 @@ class PickledValues(CudaMemory):
         """Equal for Arrays with equal values, types and devices, in each process.  Source: Dask, `tokenize`."""
         from dask.base import normalize_token
 
-        return ("xarr.Array", device_of(self._node).name, normalize_token(to_host(self)))
+        # In row-major order: Dask reads memory in its own, in which x.T and x.reshape of the same sizes are alike.
+        values = np.asarray(to_host(self), order="C")
+        return ("xarr.Array", device_of(self._node).name, normalize_token(values))
 
 
 def receive_on(device: Device | None) -> Device | None:

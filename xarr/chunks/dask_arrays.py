@@ -3,7 +3,7 @@
 Dask asks its registries by the class of a chunk.  With these rows Arrays stay Arrays where NumPy's functions do not
 dispatch: percentiles, empty chunks, operators between a chunk and a dask array, and the functions that make arrays
 under `dask.config.set({"array.backend": "xarr"})`.  An entry point of the group `dask.array.backends` loads
-`XarrBackend` where xarr was not imported yet.
+`ChunkBackend` where xarr was not imported yet.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class BitGenerator(np.random.PCG64):
     """NumPy's PCG64, by whose module Dask knows that xarr's Generator draws from it."""
 
 
-class XarrBackend(ArrayBackendEntrypoint):
+class ChunkBackend(ArrayBackendEntrypoint):
     """Dask's backend "xarr": `d.to_backend("xarr")`, and `da.ones`, `da.arange` … where it is the configured one.
 
     `da.random` draws NumPy's numbers as Arrays.
@@ -111,4 +111,4 @@ register_chunk_type(Array)
 percentile_lookup.register(Array, _percentile)
 empty_lookup.register(Array, _empty)
 to_numpy_dispatch.register(Array, _to_numpy)
-array_creation_dispatch.register_backend("xarr", XarrBackend())
+array_creation_dispatch.register_backend("xarr", ChunkBackend())

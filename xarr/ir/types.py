@@ -10,10 +10,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from xarr.dtypes import mlir_name, xla_name
+from xarr.dtypes import TABLE, mlir_name, xla_name
 
 #: Numbers of dimensions, the sizes of a shape, or one index for each dimension.
 Ints = tuple[int, ...]
+
+#: The element types as themselves: NumPy's pickles make other objects of them, which are equal and not identical.
+_dtypes: Final = {row.dtype: row.dtype for row in TABLE}
 
 #: Held while a type is made: of two equal ones made at once only one may stay.
 _lock: Final = threading.RLock()
@@ -43,6 +46,7 @@ class TensorType:
     def _new(cls, shape: tuple[int, ...], dtype: np.dtype[Any], dynamic: tuple[bool, ...]) -> TensorType:
         if not any(dynamic):
             dynamic = ()
+        dtype = _dtypes.get(dtype, dtype)
         key = (shape, dtype, dynamic) if dynamic else (shape, dtype)
         with _lock:
             interned = cls._interned.get(key)

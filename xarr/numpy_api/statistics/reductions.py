@@ -315,8 +315,9 @@ def _refuse_nothing(name: str, array: Array, axes: tuple[int, ...], mask: Array 
         )
     if 0 in array.shape and not _count(array, axes):
         raise ShapeError(
-            f"{name}: wanted at least one element along axes {axes}, got shape {array.shape}, and {name} of no "
-            "elements has no value; give initial="
+            # With NumPy's words, by which Dask knows that there is no more to an error of its empty stand-ins.
+            f"{name}: wanted at least one element along axes {axes}, got shape {array.shape}: a zero-size array to "
+            f"reduction operation {name} has no value; give initial="
         )
 
 
