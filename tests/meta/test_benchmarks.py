@@ -80,13 +80,14 @@ SHORT = ("--rounds", "1", "--calls", "1")
     ("script", "arguments", "row"),
     [
         ("numpy_surface.py", ("cbrt", "--budget", "0.01"), "cbrt"),
+        ("chunks.py", ("--quick",), "token, of all chunks"),
         ("compile.py", ("--rows", "scalars", "--sizes", "100", "--no-jax"), "scalars"),
         pytest.param("overhead.py", SHORT, "import, ms: numpy", marks=pytest.mark.thorough),
         pytest.param("ops.py", ("--rounds", "1"), "sort", marks=pytest.mark.thorough),
         pytest.param("cpu.py", ("--quick", "--sizes", "1000"), r"\(m\)", marks=pytest.mark.thorough),
         pytest.param("numpy_surface.py", ("--budget", "0.001"), "cbrt", marks=pytest.mark.thorough),
     ],
-    ids=["one name", "first calls", "overhead", "each operation", "each row", "each name"],
+    ids=["one name", "chunks", "first calls", "overhead", "each operation", "each row", "each name"],
 )
 def test_the_other_benchmarks_print_their_tables(script: str, arguments: tuple[str, ...], row: str) -> None:
     done = run(*arguments, script=script)

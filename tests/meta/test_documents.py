@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from tests.support.checkout import CHECKOUT
 from xarr.__main__ import main
 
 pytestmark = pytest.mark.usefixtures("on_numpy", "fused")
+
+#: What pages show besides what the suite cannot do without.
+LIBRARIES = {"beyond_one_machine.md": ("dask.array", "xarray")}
 
 DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
 
@@ -41,6 +45,10 @@ def _lines_of_python_fences(text: str) -> Iterator[str]:
 @pytest.mark.implicit
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_examples_of_document(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in LIBRARIES.get(path.name, ()):
+        pytest.importorskip(library)
+    if "dask.array" in LIBRARIES.get(path.name, ()):  # tasks run where the settings of the test hold
+        monkeypatch.setitem(sys.modules["dask.config"].config, "scheduler", "synchronous")
     monkeypatch.chdir(tmp_path)
     report = failures_in(path.read_text(encoding="utf-8"), path.name)
     assert not report, report

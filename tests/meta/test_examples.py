@@ -59,6 +59,19 @@ def test_a_blank_picture_is_noticed(tmp_path: Path) -> None:
         assert_is_picture(tmp_path / "blank.png")
 
 
+@pytest.mark.implicit
+def test_larger_than_memory(tmp_path: Path) -> None:
+    pytest.importorskip("dask.array")
+    done = run_example("larger_than_memory", "--memory", "48", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "48 MB allowed, 192 MB of points in 48 chunks" in done.stdout
+    assert "as one array: MemoryError" in done.stdout or "does not limit memory" in done.stdout
+    means = re.findall(r"mean distance ([\d,.]+) km, standard deviation ([\d,.]+) km", done.stdout)
+    assert len(means) == 2 and means[0] == means[1]
+    assert abs(float(means[0][0].replace(",", "")) - 10_007.5) < 10
+    assert done.stdout.count("100% Completed") == 4
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "message"),
