@@ -15,7 +15,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Final
 
-from xarr.base.processors import count as count
+from xarr.compiler.processors import count as count
 
 Phase = Callable[[int, int, int], object]
 

@@ -12,8 +12,8 @@ import pytest
 
 import xarr
 from xarr import backend as backends
-from xarr.base import processors
 from xarr.base.configuration import current as config
+from xarr.compiler import processors
 from xarr.errors import BackendError
 
 distributed = pytest.importorskip("distributed")

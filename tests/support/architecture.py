@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.fusion", "compiler.fusion.*"),
     (
         *("compiler.limits", "compiler.pipeline", "compiler.programs", "compiler.object_cache"),
-        "compiler.collection",
+        *("compiler.collection", "compiler.processors"),
     ),
     ("runtime", "runtime.*"),
     ("lax", "lax.*"),
@@ -124,7 +124,7 @@ NO_MACHINE = {"cache", "cached_property", "lru_cache"}
 # a loop says who runs it.  Object code is kept in a cache of files.
 NAMES_MACHINES = (
     *("compiler.schedules.*", "compiler.schedule", "compiler.target", "compiler.memory_traffic"),
-    *("compiler.loop_ir.loops", "compiler.loop_ir.verifier", "compiler.object_cache"),
+    *("compiler.loop_ir.loops", "compiler.loop_ir.verifier", "compiler.object_cache", "compiler.processors"),
 )
 
 # A function-level import of one of these hides a dependency without saving anything: they are always

@@ -19,7 +19,7 @@ _arrivals: Device | None = None
 
 
 class PickledValues(CudaMemory):
-    """What of an Array leaves the process: its value, which is computed, and the name of its device."""
+    """An Array for other processes: its value, which is computed, and the name of its device."""
 
     __slots__ = ()
 

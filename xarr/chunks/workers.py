@@ -1,7 +1,7 @@
 """Workers of `dask.distributed`: on which device each computes, and with how many threads.
 
 A worker runs as many tasks at once as it has threads, so that a task's loops, sorts and products run in the thread of
-the task alone: `xarr.base.processors` asks this whether it is a task that asks.  XARR_THREADS says another number.
+the task alone: `xarr.compiler.processors` asks this whether it is a task that asks.  XARR_THREADS says another number.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from distributed.diagnostics.plugin import WorkerPlugin
 
 from xarr import backend as backends
 from xarr.arrays.pickling import receive_on
-from xarr.base import processors
 from xarr.base.configuration import current as config
+from xarr.compiler import processors
 from xarr.errors import BackendError
 
 

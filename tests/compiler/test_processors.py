@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from xarr.base import processors
+from xarr.compiler import processors
 from xarr.errors import ConfigError
 from xarr_numpy import workers
 
