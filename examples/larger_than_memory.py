@@ -35,7 +35,7 @@ MEGABYTE = 2**20
 
 
 def distances(xp: ModuleType, points: Any) -> Any:
-    """How far the points of each pair are apart, in km, (n,) for four random numbers each, (4, n)."""
+    """Distances (n,) in km of the points of n pairs, from four random numbers each, (4, n)."""
     first, second = (
         xp.arcsin(2 * points[0] - 1),
         xp.arcsin(2 * points[1] - 1),

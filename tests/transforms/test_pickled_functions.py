@@ -19,6 +19,8 @@ from xarr.transforms.pickled_functions import is_named
 
 cloudpickle = pytest.importorskip("cloudpickle")
 
+pytestmark = pytest.mark.usefixtures("on_numpy")
+
 
 @xarr.jit
 def double(x: xarr.Array) -> xarr.Array:
