@@ -31,7 +31,7 @@ def client() -> Iterator[Any]:
     before = {name: os.environ.pop(name, None) for name in ("XARR_BACKEND", "XARR_BROADCASTING")}
     try:
         with (
-            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
             distributed.Client(cluster) as client,
         ):
             yield client
