@@ -12,6 +12,7 @@ from xarr import backend as backends, tree
 from xarr.arrays.array import Array
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import SCALARS, host_array
+from xarr.communication.communicator import current_communicator
 from xarr.errors import DTypeError, InputError
 from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
@@ -23,6 +24,8 @@ from xarr.tree import Structure
 LeafType = Type | type[Any]
 #: Settings that change what a function records.
 _SETTINGS: Final = ("broadcasting", "default_dtype", "default_prng_impl", "backend")
+#: The name of what is no setting among them.
+REPLICA: Final = "replica"
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ class Signature:
         known = dict(other.settings)
         for name, setting in self.settings:
             before = known.get(name, setting)
-            if setting != before:
+            if setting != before and name != REPLICA:
                 texts.append(f"config.{name} was {before!r} and is {setting!r}")
         if self.device is not other.device:
             names = [each.name if each else "none" for each in (other.device, self.device)]
@@ -135,9 +138,15 @@ class BoundCall:
 
 
 def settings(device: Device | None) -> tuple[tuple[str, Any], ...]:
-    """The settings that are part of a signature: of any function, and of programs on `device`, None the default one."""
+    """The settings that are part of a signature: of any function, and of programs on `device`, None the default one.
+
+    With them the number of the replica, if there are several: what a function records may depend on it, and no replica
+    waits for what another one records.
+    """
     options = (device or backends.default_device()).backend.options
-    return tuple([(name, getattr(config, name)) for name in (*options, *_SETTINGS)])
+    world = current_communicator()
+    replica = [(REPLICA, (world.rank, world.size))] if world.size > 1 else []
+    return tuple([*replica, *[(name, getattr(config, name)) for name in (*options, *_SETTINGS)]])
 
 
 def shown_type(leaf: LeafType) -> str:

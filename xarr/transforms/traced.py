@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,9 +24,15 @@ from xarr.runtime.check_flags import flags_of, unread
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle
 from xarr.transforms.donation import claim, give_away, note_loss
-from xarr.transforms.signature import Signature
+from xarr.transforms.signature import REPLICA, Signature
 from xarr.transforms.weak_numbers import Definitions, compute, define
 from xarr.tree import Structure
+
+#: Programs that replicas share, by what they were recorded for, the one used last at the end.
+_shared: Final[dict[Hashable, programs.CompiledGraph]] = {}
+_SHARED_KEPT: Final = 256
+#: Held while one is made, never while one runs.
+_shared_lock: Final = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -108,18 +114,33 @@ class Traced:
     def compile(self) -> CompiledTrace:
         """The program; compiled when it is first wanted."""
         if self._compiled is None:
+            outer = tuple([handles.wrap(node) for node in self.captured])
+            # Not with the lock: what computes them may wait for other replicas, which may want it too.
+            materialisation.evaluate(*outer)
             with self._lock:
                 if self._compiled is None:
-                    self._compiled = self._compile()
+                    self._compiled = self._compile(outer)
         return self._compiled
 
-    def _compile(self) -> CompiledTrace:
-        owner = self.owner
-        outer = tuple([handles.wrap(node) for node in self.captured])
-        materialisation.evaluate(*outer)
-        hidden = tuple([buffer_of(node, owner) for node in self.captured])
-        made = make_program(self.graph, owner.backend, hot=True, donated=self.donated)
+    def _compile(self, outer: tuple[Handle, ...]) -> CompiledTrace:
+        hidden = tuple([buffer_of(node, self.owner) for node in self.captured])
+        made = self._make_program()
         return CompiledTrace(made.program, made.graph, made.backend, made.checks, hidden, outer)
+
+    def _make_program(self) -> programs.CompiledGraph:
+        """The program, which replicas that have recorded the same share."""
+        if all(name != REPLICA for name, _ in self.signature.settings):
+            return make_program(self.graph, self.owner.backend, hot=True, donated=self.donated)
+        settings = tuple([each for each in self.signature.settings if each[0] != REPLICA])
+        key = self.graph, self.owner, self.donated, settings
+        with _shared_lock:
+            made = _shared.pop(key, None) or make_program(
+                self.graph, self.owner.backend, hot=True, donated=self.donated
+            )
+            _shared[key] = made
+            while len(_shared) > _SHARED_KEPT:
+                del _shared[next(iter(_shared))]
+        return made
 
     def run(self, leaves: Sequence[Any]) -> Any:
         """The result for these leaves of the arguments."""
