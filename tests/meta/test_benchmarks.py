@@ -137,3 +137,14 @@ def test_the_command_ends_where_a_contender_is_wrong(
     broken = cpu.Row("b", "broken", lambda dtype, size: {"xarr": lambda: RIGHT, "numpy": lambda: RIGHT[:1]})
     with pytest.raises(measure.WrongResult, match=r"\(b\) broken +float32: xarr differs from numpy"):
         cpu.main(["--rows", "b", "--dtypes", "float32"], rows=[broken])
+
+
+def test_collectives_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    done = run("--sizes", "1024,70000", "--repeats", "1", script="collectives.py")
+    assert done.returncode == 0, done.stderr
+    assert "threads, 2 replicas" in done.stdout
+    for size in ("1,024", "70,000"):
+        assert re.search(
+            rf"^ +{size} +[\d.,]+ us +[\d.]+ GB/s +[\d.,]+ us .*% of the bound", done.stdout, re.M
+        )
