@@ -93,12 +93,12 @@ def _native() -> dict[str, Callable[[Array], Any]]:
         MPI.COMM_WORLD.Allreduce(x, out, MPI.SUM)
         return out
 
-    def reused(x: Array) -> Array:
+    def reuse(x: Array) -> Array:
         out = kept.setdefault(x.size, np.empty_like(x))
         MPI.COMM_WORLD.Allreduce(x, out, MPI.SUM)
         return out
 
-    return {"MPI_Allreduce": fresh, "MPI_Allreduce, output reused": reused}
+    return {"MPI_Allreduce": fresh, "MPI_Allreduce, output reused": reuse}
 
 
 def copy_rate() -> float:

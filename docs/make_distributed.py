@@ -71,7 +71,7 @@ class Outcome:
 def headline(text: str) -> str:
     """The line of an output that says what went wrong."""
     errors = re.findall(r"^(?:xarr\.errors\.)?(\w+Error: .*|KeyboardInterrupt)$", text, re.M)
-    told = re.findall(r"^.*(?:the launcher is gone|KILLED|Killed|signal 9).*$", text, re.M)
+    told = re.findall(r"^.*(?:the launcher is gone|Killed|signal 9|aborting).*$", text, re.M)
     started = re.findall(r"^xarr\.distributed: (.*)$", text, re.M)
     line = [*errors, *started, *told, "no text"][0].strip().replace("|", "\\|")
     return line if len(line) <= 160 else f"{line[:157]}…"
@@ -94,7 +94,7 @@ def run(engine: Engine, fault: str) -> Outcome:
                 time.sleep(0.5)
                 began = time.time()
                 process.send_signal(signal.SIGINT if fault == "Ctrl-C" else signal.SIGKILL)
-            status, ended = _wait_for_end(process, fault)
+            status, ended = _wait_for_end(process, begin)
         text = output.read_text(encoding="utf-8", errors="replace")
     return Outcome(None if ended is None else max(0.0, ended - began), status, text)
 
@@ -109,28 +109,33 @@ def _wait_for(begin: Path, process: subprocess.Popen[bytes]) -> float:
     return float(begin.read_text(encoding="utf-8")) if begin.exists() else time.time()
 
 
-def _wait_for_end(process: subprocess.Popen[bytes], fault: str) -> tuple[int, float | None]:
+def _wait_for_end(process: subprocess.Popen[bytes], begin: Path) -> tuple[int, float | None]:
     """The exit status, and when all processes had ended; None if that was not within `LIMIT`."""
+    limit = time.time() + LIMIT
     try:
         status = process.wait(LIMIT)
-        limit = time.time() + LIMIT
-        while fault == "launcher killed" and _has_processes(process.pid) and time.time() < limit:
-            time.sleep(0.05)
+        while _processes(begin) and time.time() < limit:
+            time.sleep(0.02)
         return status, time.time() if time.time() < limit else None
     except subprocess.TimeoutExpired:
         return 0, None
     finally:
-        if _has_processes(process.pid):
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        for each in _processes(begin):
+            os.kill(each, signal.SIGKILL)
+        process.wait()
 
 
-def _has_processes(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:
-        return False
-    return True
+def _processes(begin: Path) -> list[int]:
+    """The processes that run the program of this fault: a launcher gives each a group of its own."""
+    ids = []
+    for entry in Path("/proc").iterdir():
+        try:
+            is_one = entry.name.isdigit() and str(begin).encode() in (entry / "cmdline").read_bytes()
+        except OSError:  # it has ended meanwhile
+            continue
+        if is_one:
+            ids.append(int(entry.name))
+    return ids
 
 
 def engines(pythons: Sequence[str]) -> Iterator[Engine]:
@@ -196,8 +201,8 @@ def _time(seconds: float) -> str:
     return f"{seconds * factor:.3g} {unit}"
 
 
-def written(faults: str) -> str:
-    """What the page holds from `START` on."""
+def page_text(faults: str) -> str:
+    """The page from `START` on."""
     return f"""\
 {START}
 
@@ -223,7 +228,7 @@ def main() -> None:
     """Write the page."""
     all_engines = list(engines([sys.executable, *sys.argv[1:]]))
     head = PAGE.read_text(encoding="utf-8").partition(START)[0]
-    PAGE.write_text(head + written(fault_table(all_engines)), encoding="utf-8")
+    PAGE.write_text(head + page_text(fault_table(all_engines)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -97,6 +97,7 @@ from xarr.transforms.lowering import (
 if _typing.TYPE_CHECKING:
     from xarr import (
         debug as debug,
+        distributed as distributed,
         emath as emath,
         fft as fft,
         lib as lib,
@@ -107,6 +108,7 @@ if _typing.TYPE_CHECKING:
         tree_util as tree_util,
     )
     from xarr.doctor import show_config as show_config, show_runtime as show_runtime
+    from xarr.explainers.collective import explain_collective as explain_collective
     from xarr.explainers.explicit_program import make_explicit as make_explicit
     from xarr.explainers.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
     from xarr.explainers.index import explain_index as explain_index

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sys
 from collections.abc import Mapping
 
 import pytest
 
 from xarr.communication.communicator import CollectiveCall
-from xarr.distributed.watch import Activity, Blocked, Report, standing, verdict
+from xarr.distributed.watch import Activity, Blocked, Report, standing, verdict, write_error
 from xarr.errors import CollectiveMismatchError, DeadlockError
 
 ALL = (0, 1, 2)
@@ -125,3 +128,15 @@ def test_who_is_alone_with_the_clock_tells_its_own_row() -> None:
     progress = Activity()
     progress.begin(ADD)
     assert "replica 3: runs" in str(progress.timeout_error(3, 12.0))
+
+
+def test_errors_are_written_where_nobody_reads_them_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the launcher is killed: what follows the text, the end of the process, must happen all the same."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        write_error("the launcher is gone")
+        monkeypatch.undo()
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()

@@ -10,8 +10,10 @@ from typing import Final
 #: From a module below `xarr` to the names that it gives; none if the module itself is the name.
 LATE_MODULES: Final = {
     "debug": (),
+    "distributed": (),
     "doctor": ("show_config", "show_runtime"),
     "emath": (),
+    "explainers.collective": ("explain_collective",),
     "explainers.explicit_program": ("make_explicit",),
     "explainers.gather": ("explain_gather", "explain_scatter"),
     "explainers.index": ("explain_index",),

@@ -26,7 +26,7 @@ from xarr.errors import ValueRangeError
 
 @record
 class Link:
-    """What connects each replica with the others: seconds, and bytes a second in one direction.
+    """A connection of each replica with the others: seconds, and bytes a second in one direction.
 
     * `latency` - until the first byte arrives, `bandwidth` - of one replica, `overhead` - to post a message,
     * `fold` - bytes of operands that a replica combines in a second.

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from xarr.communication.communicator import Communicator, current_communicator, use_communicator
 from xarr.distributed.mpi import MpiCommunicator
+from xarr.distributed.watch import write_error
 from xarr.errors import CommunicationError, pluralize
 
 #: By which launchers tell a process how many there are.
@@ -117,17 +118,13 @@ class _Ending:
         self._end_all("".join([f"[{self._name}] raised what ends all replicas\n", *lines]), 1)
 
     def _end_all(self, text: str, status: int) -> None:
-        sys.stdout.flush()
-        sys.stderr.write(text)
-        sys.stderr.flush()
+        write_error(text)
         time.sleep(_TEXT)
         self._mpi.COMM_WORLD.Abort(status)
 
     def _leave(self) -> None:
         """Tell the others that this process has ended, and answer them until all have."""
         communicator, watch = self._communicator, self._communicator.watch
-        sys.stdout.flush()
-        sys.stderr.flush()
         progress = communicator.progress
         progress.ended = progress.ended or "has come to its end"
         if watch is None:

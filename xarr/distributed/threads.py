@@ -16,6 +16,7 @@ from xarr.communication.communicator import (
     CollectiveCall,
     Communicator,
     HostQueues,
+    Shared,
     describe_arrays,
 )
 from xarr.distributed.boards import Board, Key, World
@@ -72,7 +73,7 @@ class ThreadCommunicator(HostQueues, Communicator):
         return True
 
     @contextmanager
-    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[_SharedByThreads]:
+    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[Shared | None]:
         group = tuple(members)
         board = self._meet(group, arrays)
         yield _SharedByThreads([board.payloads[rank] for rank in members], self, group)

@@ -176,7 +176,9 @@ class Watch:
         return table(headline, self._standings(), advice)
 
     def has_all_ended(self) -> bool:
-        """Whether every other process has said that it has ended."""
+        """Whether every other process has said that it has ended, or nobody listens to that any more."""
+        if not self._thread.is_alive():
+            return True
         others = [self._reports.get(rank) for rank in range(self._size) if rank != self._rank]
         return self._has_told and all(each is not None and each.ended for each in others)
 
@@ -203,11 +205,7 @@ class Watch:
             time.sleep(_TICK)
             self._receive()
             if os.getppid() != self._parent:  # Open MPI leaves processes alive if mpiexec is killed.
-                print(
-                    f"[replica {self._rank}] the launcher is gone; this process ends",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                write_error(f"[replica {self._rank}] the launcher is gone; this process ends\n")
                 os._exit(1)
             if self._progress.ended and not self._has_told:
                 self._tell("report", 0, self._own(), self._others())
@@ -297,6 +295,15 @@ class Watch:
             standing(reports[rank]) if rank in reports else Standing(rank, silent)
             for rank in range(self._size)
         ]
+
+
+def write_error(text: str) -> None:
+    """Write to standard error, if its reader is still there."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        pass  # The launcher that read it is gone, and what follows must happen all the same.
 
 
 def standing(report: Report) -> Standing:

@@ -1,0 +1,88 @@
+"""Who sends how much to whom: counted by running the collective."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr import explain_collective
+from xarr.distributed import Link
+from xarr.errors import InputError, ShapeError, ValueRangeError
+
+UNIT = Link("a link of one byte a second", latency=1.0, bandwidth=1.0, overhead=1.0)
+
+
+def test_a_large_all_reduce_is_two_rounds_of_parts() -> None:
+    explained = explain_collective("all_reduce", "f32[4096]", 4)
+    assert explained.rounds == 2
+    assert len(explained.messages) == 2 * 4 * 3
+    assert {each.nbytes for each in explained.messages} == {4096}
+    assert explained.link_bytes() == 8192
+    lines = explained.text().splitlines()
+    assert lines[0] == "all_reduce of f32[4096] at 4 replicas, 16,384 bytes each"
+    assert "  1      0        1, 2, 3                           4,096" in lines
+    assert "  24 messages in 2 rounds, 98,304 bytes in all; the busiest link carries 8,192" in lines
+
+
+def test_a_small_one_of_many_replicas_doubles() -> None:
+    explained = explain_collective("all_reduce", np.zeros(2, np.float32), 16)
+    assert explained.rounds == 4
+    assert sorted({each.nbytes for each in explained.messages}) == [8, 16, 32, 64]
+
+
+@pytest.mark.parametrize(
+    ("name", "messages", "rounds", "nbytes"),
+    [
+        ("all_gather", 12, 1, {64}),
+        ("reduce_scatter", 12, 1, {16}),
+        ("all_to_all", 12, 1, {16}),
+        ("collective_broadcast", 3, 1, {64}),
+        ("collective_permute", 4, 1, {64}),
+    ],
+)
+def test_other_collectives(name: str, messages: int, rounds: int, nbytes: set[int]) -> None:
+    explained = explain_collective(name, "f32[4,4]", 4)
+    assert (len(explained.messages), explained.rounds) == (messages, rounds)
+    assert {each.nbytes for each in explained.messages} == nbytes
+
+
+def test_the_pairs_of_a_permutation() -> None:
+    explained = explain_collective("collective_permute", "f64[1]", 3, pairs=[(0, 2)])
+    assert [(each.source, each.target) for each in explained.messages] == [(0, 2)]
+
+
+def test_seconds_are_those_of_the_busiest_replica_of_each_round() -> None:
+    assert explain_collective("all_gather", "s8[4]", 3, link=UNIT).seconds() == 1 + 2 * 4 + 2
+    assert "11 s on a link of one byte a second: 1 s of latency" in str(
+        explain_collective("all_gather", "s8[4]", 3, link=UNIT)
+    )
+
+
+def test_one_replica_sends_nothing() -> None:
+    explained = explain_collective("all_reduce", xarr.zeros(3), 1)
+    assert (explained.rounds, explained.seconds(), explained.link_bytes()) == (0, 0, 0)
+    assert explained.text().endswith("nothing is sent")
+    ET.fromstring(explained.svg())
+
+
+@pytest.mark.parametrize("n", [2, 5, 30])
+def test_the_picture_has_a_line_for_each_message_that_is_drawn(n: int) -> None:
+    explained = explain_collective("all_gather", "f32[2]", n)
+    picture = ET.fromstring(explained.svg())
+    lines = [each for each in picture.iter() if each.tag.endswith("path")]
+    drawn = [each for each in explained.messages if max(each.source, each.target) < 16]
+    assert len(lines) == len(drawn)
+    assert ("not drawn" in explained.svg()) == (n > 16)
+    assert explained._repr_html_() == explained.svg()
+
+
+def test_what_cannot_be_explained_is_refused() -> None:
+    with pytest.raises(InputError, match="wanted one of all_reduce, all_gather"):
+        explain_collective("reduce", "f32[2]", 2)
+    with pytest.raises(ValueRangeError, match="wanted 1 to 64 replicas, got 65"):
+        explain_collective("all_gather", "f32[2]", 65)
+    with pytest.raises(ShapeError, match="wanted a first dimension that 3 divides"):
+        explain_collective("all_to_all", "f32[4]", 3)
