@@ -69,26 +69,60 @@ def carries_in_place(loop: program_plan.LoopStep, min_bytes: int) -> frozenset[i
     """
     body = loop.body
     numbers = range(len(body.parameters))
-    written = frozenset([k for k in numbers if k in body.donated or _is_updated(body, k)])
+    written = frozenset([k for k in numbers if k in body.donated or _versions(body, k)])
     large = [k for k in numbers if body.buffers[body.parameters[k]].type.nbytes >= min_bytes]
     return written.union([k for k in large if _is_moved(body, k, written)])
 
 
-def _is_updated(body: Plan, number: int) -> bool:
-    """Whether a result is an argument of which a step writes a part anew, when nothing needs the old one any more."""
-    argument, result = body.parameters[number], body.results[number]
-    written, old = body.buffers[result], body.buffers[argument]
-    if written.start < 0 or old.end != written.start or result in body.parameters or written.is_view:
+def _versions(body: Plan, number: int) -> list[int]:
+    """The buffers that hold an argument after one step and the next that changes it, from the result on, if each may be
+    written over the one before: when nothing needs that any more.  Empty otherwise.
+    """
+    argument, current = body.parameters[number], body.results[number]
+    versions: list[int] = []
+    while current != argument:
+        before = _written_over(body, current, argument)
+        if before is None or before in body.results or [*body.results].count(current) > 1:
+            return []
+        versions.append(current)
+        current = before
+    return versions
+
+
+def _written_over(body: Plan, number: int, wanted: int) -> int | None:
+    """The input over which a step may write a buffer, since it is the last that needs this input: `wanted`, if that is
+    one; None without one.
+    """
+    new = body.buffers[number]
+    if new.start < 0 or new.is_view or new.base is not None:
+        return None if new.is_view else new.base
+    step = body.steps[new.start]
+    taken = {body.buffers[output].base for output in step.outputs}
+    operands = [step.inputs[k] for k in _overwritten_operands(step, step.outputs.index(number))]
+    fitting = [old for old in operands if old not in taken and _is_last_read(body, step, new.start, old)]
+    return wanted if wanted in fitting else next(iter(fitting), None)
+
+
+def _is_last_read(body: Plan, step: program_plan.Step, index: int, number: int) -> bool:
+    """Whether a step, that with this index, is the last that needs a buffer of its own memory, and reads it once."""
+    old = body.buffers[number]
+    if old.end != index or old.constant is not None or old.is_view or step.inputs.count(number) != 1:
         return False
-    if [*body.results].count(result) > 1 or argument in body.results or written.base is not None:
-        return False
-    step = body.steps[written.start]
-    if not step.makes_new or isinstance(step, program_plan.LaunchLoop) or step.inputs.count(argument) != 1:
-        return False
-    if any(_is_read(body, each, written.start) for each in _views(body, argument)):
-        return False
-    operand = step.inputs.index(argument)
-    return (step.outputs.index(result), operand) in overwrites(step.node, {operand}, 1)
+    return not any(_is_read(body, view, index) for view in _views(body, number))
+
+
+def _overwritten_operands(step: program_plan.Step, output: int) -> list[int]:
+    """The inputs of a step whose memory an output may be written to, if nothing else needs them."""
+    if isinstance(step, program_plan.Copy):
+        return [0]
+    if isinstance(step, program_plan.LoopStep):
+        # An iteration writes what it changes over the value before, or to a second array.
+        return [step.state.index(step.outputs[output])]
+    if isinstance(step, program_plan.LaunchLoop):
+        return [step.carried[output]]
+    if not step.makes_new:
+        return []
+    return [k for k in range(len(step.inputs)) if (output, k) in overwrites(step.node, {k}, 1)]
 
 
 def _views(plan: Plan, number: int) -> list[PlanBuffer]:
@@ -122,10 +156,13 @@ def _is_moved(body: Plan, number: int, written: frozenset[int]) -> bool:
 
 @record(eq=False)
 class BodyLayout:
-    """Where the buffers of a loop's body lie in machine code: as `layout` says, or `inside` of others, at an offset."""
+    """Where the buffers of a loop's body lie in machine code: as `layout` says, `inside` of others, at an offset, or
+    `over` an argument that is carried in place.
+    """
 
     layout: MemoryLayout
     inside: dict[int, tuple[int, int]]
+    over: dict[int, int]
 
 
 def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
@@ -133,15 +170,23 @@ def body_layout(loop: program_plan.LoopStep, min_bytes: int) -> BodyLayout:
 
     That holds nothing before, unless the carried value is written in place.
     """
-    inside = _in_results(loop, min_bytes)
-    layout = lay_out(loop.body, inside)
-    whole = loop.body.layout
-    return BodyLayout(layout, inside) if layout.arena < whole.arena else BodyLayout(whole, {})
+    body = loop.body
+    in_place = carries_in_place(loop, min_bytes)
+    over = {
+        body.root(version): body.parameters[k]
+        for k in in_place
+        for version in _versions(body, k)
+        if k not in body.donated
+    }
+    inside = _in_results(body, in_place, min_bytes)
+    layout = lay_out(body, {*inside, *over})
+    if layout.arena < body.layout.arena:
+        return BodyLayout(layout, inside, over)
+    return BodyLayout(body.layout, {}, over)
 
 
-def _in_results(loop: program_plan.LoopStep, min_bytes: int) -> dict[int, tuple[int, int]]:
+def _in_results(body: Plan, in_place: frozenset[int], min_bytes: int) -> dict[int, tuple[int, int]]:
     """For each buffer that lies in the memory of a result the number of that, and the offset."""
-    body, in_place = loop.body, carries_in_place(loop, min_bytes)
     roots, last = memory_ends(body)
     memory = body.layout.memory
     results = [

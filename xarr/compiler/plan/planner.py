@@ -20,6 +20,7 @@ from xarr.compiler.plan.overwriting import (
 )
 from xarr.compiler.plan.ownership import shared_buffers
 from xarr.compiler.plan.program_plan import Plan, PlanBuffer, Remarks, Step, no_remarks
+from xarr.compiler.plan.update_order import reads_before_updates
 from xarr.compiler.plan.verifier import verify
 from xarr.compiler.target import Target
 from xarr.ir import ops
@@ -151,7 +152,7 @@ class _Planner:
         for node in self.graph.parameters:
             self.numbers[node] = self._new(node.type, -1)
         parameters = tuple(range(len(self.types)))
-        for node in self.graph.nodes:
+        for node in reads_before_updates(self.graph) if self.is_body else self.graph.nodes:
             row = _ROWS.get(type(node.op))
             if row is None:
                 self._compute(node)

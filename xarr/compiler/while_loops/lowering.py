@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
+from xarr.compiler.passes.parts_of_parts import read_from_wholes
 from xarr.compiler.passes.transposed_operands import contract_untransposed
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.target import Target
@@ -155,7 +156,7 @@ def _loop_of_groups(
     fused: Callable[[Graph], Graph],
 ) -> Node:
     """A loop whose body and condition are made of groups; a native loop if it is one group, but for its scalars."""
-    loop = _with_body(loop, contract_untransposed(loop.body))
+    loop = _with_body(loop, read_from_wholes(contract_untransposed(loop.body)))
     hoisted = without_invariants(loop, schedule.target.min_hoisted_elements)
     extended = _ExtendedLoop(loop) if hoisted is None else _ExtendedLoop(*hoisted)
     op = map_graphs(extended.loop, fused)

@@ -299,8 +299,10 @@ class _PlanWriter(FunctionCode):
         body: BodyLayout | None = None,
     ) -> list[str]:
         """Run a plan whose arena begins at `start`; the addresses of its results, `targets` where these are set."""
-        layout, inside = (body.layout, body.inside) if body else (plan.layout, {})
-        frame = _Frame(plan, layout, inside, start, dict(zip(plan.parameters, arguments, strict=True)))
+        body = body or BodyLayout(plan.layout, {}, {})
+        pointers = dict(zip(plan.parameters, arguments, strict=True))
+        pointers |= {number: pointers[argument] for number, argument in body.over.items()}
+        frame = _Frame(plan, body.layout, body.inside, start, pointers)
         kept, last_reads = self._locate_results(frame, targets), ends_of_views(plan)
         for index, step in enumerate(plan.steps):
             self._step(frame, step, index)

@@ -1,0 +1,132 @@
+"""Carried arrays that several steps of a loop change, in loops inside too: in one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from tests.support import fuzz
+from xarr import lax
+from xarr.compiler.plan.native_steps import carries_in_place
+from xarr.compiler.plan.program_plan import LoopStep, Plan
+
+pytest.importorskip("llvmlite")
+
+SIZE = 5
+
+
+def loop_of(function: Callable[..., Any], *arguments: Any) -> LoopStep:
+    plan = xarr.jit(function).lower(*map(xarr.asarray, arguments)).stage("plan")
+    assert isinstance(plan, Plan)
+    (loop,) = (step for step in plan.steps if isinstance(step, LoopStep))
+    return loop
+
+
+def in_place(step: Callable[[Any, Any], Any]) -> bool:
+    """Whether a loop carries the array that `step` changes in place."""
+
+    def function(x: Any) -> Any:
+        return lax.fori_loop(0, 4, step, x)
+
+    x = np.arange(SIZE)
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(xarr.asarray(x))
+    assert_same(xarr.jit(function)(xarr.asarray(x)), wanted)
+    loop = loop_of(function, x)
+    (number,) = (k for k, each in enumerate(loop.body.parameters) if loop.body.buffers[each].type.shape)
+    return number in carries_in_place(loop, 1)
+
+
+def swap(i: Any, x: Any) -> Any:
+    one, other = x[i], x[SIZE - 1 - i // 2]
+    return x.at[i].set(other).at[SIZE - 1 - i // 2].set(one)
+
+
+def inner(i: Any, x: Any) -> Any:
+    """Two loops inside, the second of which goes on with what the first left."""
+    y = lax.fori_loop(0, i, lambda k, x: x.at[k].set(x[k + 1] + k), x)
+    return lax.fori_loop(0, i + 1, lambda k, y: y.at[k].set(y[i] - k), y).at[i].add(1)
+
+
+def twice_as_deep(i: Any, x: Any) -> Any:
+    return lax.fori_loop(0, i, lambda k, x: inner(k, x).at[i].set(k), x)
+
+
+def kept(i: Any, x: Any) -> Any:
+    """The old array is read at what the new one holds."""
+    new = x.at[i].set(x[0] + 1)
+    return new.at[0].set(x[new[i] % SIZE])
+
+
+def kept_inside(i: Any, x: Any) -> Any:
+    """A loop inside reads the old array while it changes the new one."""
+    return lax.fori_loop(0, i, lambda k, y: y.at[k].set(x[(y[k] + k) % SIZE]), x)
+
+
+@pytest.mark.parametrize(
+    "step, wanted",
+    [(swap, True), (inner, True), (twice_as_deep, True), (kept, False), (kept_inside, False)],
+)
+def test_one_memory_is_enough_if_nothing_needs_the_old_array(step: Callable[..., Any], wanted: bool) -> None:
+    assert in_place(step) == wanted
+
+
+class Steps:
+    """Random steps of a body over two vectors and a matrix, of which some keep what others change."""
+
+    def __init__(self, random: Random, depth: int = 0) -> None:
+        self.choices = [tuple(random.randrange(720) for _ in range(4)) for _ in range(random.randrange(1, 7))]
+        self.inner = Steps(random, depth + 1) if depth < 2 and random.random() < 0.4 else None
+        self.returns = random.sample(range(2), 2)
+
+    def run(self, i: Any, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        values = list(state)
+        kept = [xarr.asarray(1), values[0][i % SIZE]]
+        for kind, where, what, how in self.choices:
+            at, number = (i + where) % SIZE, what % 2
+            array, other, matrix = values[number], values[1 - number], values[2]
+            value = kept[how % len(kept)]
+            match kind % 9:
+                case 0 | 1:
+                    values[number] = array.at[at].set(value + other[(at + how) % SIZE])
+                case 2:
+                    values[number] = array.at[at].set(array[how % SIZE]).at[how % SIZE].set(array[at])
+                case 3:
+                    values[2] = matrix.at[at].set(array - matrix[:, how % SIZE])
+                case 4:
+                    values[2] = matrix.at[:, at].set(matrix[how % SIZE] + other)
+                case 5:
+                    kept.append(array[at])
+                case 6:
+                    kept.append(matrix[at, how % SIZE])
+                case 7:
+                    kept.append(xarr.sum(array[1:] * other[:-1]))
+                case _ if self.inner is not None:
+                    values = list(lax.fori_loop(0, at, self.inner.run, tuple(values)))
+        first, second = (values[k] for k in self.returns)
+        return first, second, values[2] % 1000
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(20, 1000))
+def test_random_bodies(seed: int) -> None:
+    random = fuzz.generator("updates in place", seed)
+    steps = Steps(random)
+
+    def function(*state: Any) -> Any:
+        return lax.fori_loop(0, 4, lambda i, s: steps.run(i, s), state)
+
+    shapes = ((SIZE,), (SIZE,), (SIZE, SIZE))
+    state = [
+        xarr.asarray(np.array(random.choices(range(-9, 9), k=np.prod(shape))).reshape(shape))
+        for shape in shapes
+    ]
+    with xarr.config(fusion="off"):
+        wanted = xarr.jit(function)(*state)
+    for got, value in zip(xarr.jit(function)(*state), wanted, strict=True):
+        assert_same(got, value)

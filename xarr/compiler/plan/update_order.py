@@ -1,0 +1,79 @@
+"""The order of a loop's body: what reads an array comes before its update, which then needs no copy.
+
+A swap of two elements, `x.at[i].set(x[j]).at[j].set(x[i])`, is written with a read behind the first update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xarr.compiler.plan.overwriting import is_update
+from xarr.compiler.while_loops.loop_invariants import is_quiet
+from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType
+
+
+def reads_before_updates(graph: Graph) -> Sequence[Node]:
+    """The nodes of a graph, reads of each updated array before the update, where no read needs what is updated.
+
+    What is moved to the front runs without an effect, and takes no more memory than the array.
+    """
+    nodes = graph.nodes
+    updates = [node for node in nodes if is_update(node)]
+    if not updates:
+        return nodes
+    order = list(nodes)
+    users: dict[Node, list[Node]] = {}
+    for node in order:
+        for operand in dict.fromkeys(node.operands):
+            users.setdefault(operand, []).append(node)
+    positions = {node: k for k, node in enumerate(order)}
+    for update in updates:
+        moved = _moved_reads(positions, update, users)
+        if moved:
+            index = positions[update]
+            order[index:] = [*moved, *(node for node in order[index:] if node not in moved)]
+            positions = {node: k for k, node in enumerate(order)}
+    return order
+
+
+def _moved_reads(positions: dict[Node, int], update: Node, users: dict[Node, list[Node]]) -> dict[Node, None]:
+    """What reads the array of an update behind it, and what this needs, in order; nothing if some of it has to stay."""
+    index, array = positions[update], update.operands[0]
+    reads = [node for node in _readers(array, users) if positions[node] > index]
+    needed = _needed(reads, positions, update) if reads else set()
+    if not needed:
+        return {}
+    own = [node for node in needed if not node.op.is_view]
+    if not all(
+        isinstance(node.type, TensorType) and is_quiet(node.op) and not is_update(node) for node in own
+    ):
+        return {}
+    if sum(node.tensor_type.nbytes for node in own) > array.tensor_type.nbytes:
+        return {}
+    return dict.fromkeys(sorted(needed, key=positions.__getitem__))
+
+
+def _readers(array: Node, users: dict[Node, list[Node]]) -> list[Node]:
+    """What reads an array, views of it too, and views themselves."""
+    readers, stack = [], [array]
+    while stack:
+        for user in users.get(stack.pop(), ()):
+            readers.append(user)
+            if user.op.is_view:
+                stack.append(user)
+    return readers
+
+
+def _needed(reads: Sequence[Node], positions: dict[Node, int], update: Node) -> set[Node]:
+    """The nodes behind an update that reads need, themselves too; none if one needs the update."""
+    needed: set[Node] = set()
+    stack = list(reads)
+    while stack:
+        node = stack.pop()
+        if node is update:
+            return set()
+        if positions.get(node, -1) > positions[update] and node not in needed:
+            needed.add(node)
+            stack.extend(node.operands)
+    return needed
