@@ -19,6 +19,8 @@ class Processor(Target):
     max_python_iterations: int = 2**12
 
     # --- registers ---------------------------------------------------------------------------------------
+    #: Bytes of a number, complex ones too, that is copied by way of a register.
+    max_number_bytes: int = 16
     #: Bytes of a vector register.
     register_bytes: int = 64
     #: Elements apart up to which neighbouring lanes are loaded as whole registers, and the rest thrown away.
@@ -61,6 +63,14 @@ class Processor(Target):
     #: and nanoseconds of those that do: longer ones are better off with constants, and soon repay compiling them.
     min_alike_kernels: int = 4
     max_shared_code_nanoseconds: int = 10**6
+
+    #: Registers of a loop in lanes inside of other loops up to which the last one is stored as smaller ones, if it is
+    #: not full: what masked lanes store cannot be read before it reached the cache.
+    max_inner_registers: int = 8
+    #: Lines of a function in LLVM IR that is copied to where a loop calls it, and of all such copies in a module: they
+    #: bound the time to compile it.
+    max_inlined_lines: int = 200
+    max_copied_lines: int = 4000
 
     # --- threads -----------------------------------------------------------------------------------------
     #: Nanoseconds of work from which Python's lock is let go of meanwhile.

@@ -35,7 +35,7 @@ def swap(x: Any, i: Any, j: Any) -> Any:
 
 
 def reread(x: Any, i: Any, j: Any) -> Any:
-    """What is read depends on the update."""
+    """Read what the update wrote."""
     new = lax.dynamic_update_slice(x, lax.dynamic_slice(x, (i,), (1,)), (j,))
     return lax.dynamic_update_slice(new, lax.dynamic_slice(new, (i,), (1,)), (i,))
 

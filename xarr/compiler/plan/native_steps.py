@@ -18,7 +18,7 @@ from xarr.compiler.target import Target
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.ir import ops
 from xarr.ir.graph import Node
-from xarr.ir.types import Ints, TupleType
+from xarr.ir.types import Ints, TensorType, TupleType
 
 
 def view_offset(node: Node) -> int | None:
@@ -61,6 +61,16 @@ def ends_of_views(plan: Plan) -> dict[int, int]:
     return ends
 
 
+def carried_type(loop: program_plan.LoopStep, number: int) -> TensorType:
+    """The type of a carried value."""
+    return loop.body.buffers[loop.body.parameters[number]].type
+
+
+def is_fixed(loop: program_plan.LoopStep, number: int) -> bool:
+    """Whether no iteration changes a carried value."""
+    return loop.body.results[number] == loop.body.parameters[number]
+
+
 def carries_in_place(loop: program_plan.LoopStep, min_bytes: int) -> frozenset[int]:
     """The carried values that need one array alone: each iteration writes the next one over it.
 
@@ -81,7 +91,7 @@ def _versions(body: Plan, number: int) -> list[int]:
     argument, current = body.parameters[number], body.results[number]
     versions: list[int] = []
     while current != argument:
-        before = _written_over(body, current, argument)
+        before = _buffer_below(body, current, argument)
         if before is None or before in body.results or [*body.results].count(current) > 1:
             return []
         versions.append(current)
@@ -89,7 +99,7 @@ def _versions(body: Plan, number: int) -> list[int]:
     return versions
 
 
-def _written_over(body: Plan, number: int, wanted: int) -> int | None:
+def _buffer_below(body: Plan, number: int, wanted: int) -> int | None:
     """The input over which a step may write a buffer, since it is the last that needs this input: `wanted`, if that is
     one; None without one.
     """
@@ -97,9 +107,9 @@ def _written_over(body: Plan, number: int, wanted: int) -> int | None:
     if new.start < 0 or new.is_view or new.base is not None:
         return None if new.is_view else new.base
     step = body.steps[new.start]
-    taken = {body.buffers[output].base for output in step.outputs}
-    operands = [step.inputs[k] for k in _overwritten_operands(step, step.outputs.index(number))]
-    fitting = [old for old in operands if old not in taken and _is_last_read(body, step, new.start, old)]
+    occupied = {body.buffers[output].base for output in step.outputs}
+    operands = [step.inputs[k] for k in _operands_below(step, step.outputs.index(number))]
+    fitting = [old for old in operands if old not in occupied and _is_last_read(body, step, new.start, old)]
     return wanted if wanted in fitting else next(iter(fitting), None)
 
 
@@ -111,7 +121,7 @@ def _is_last_read(body: Plan, step: program_plan.Step, index: int, number: int) 
     return not any(_is_read(body, view, index) for view in _views(body, number))
 
 
-def _overwritten_operands(step: program_plan.Step, output: int) -> list[int]:
+def _operands_below(step: program_plan.Step, output: int) -> list[int]:
     """The inputs of a step whose memory an output may be written to, if nothing else needs them."""
     if isinstance(step, program_plan.Copy):
         return [0]

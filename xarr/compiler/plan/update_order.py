@@ -29,7 +29,7 @@ def reads_before_updates(graph: Graph) -> Sequence[Node]:
             users.setdefault(operand, []).append(node)
     positions = {node: k for k, node in enumerate(order)}
     for update in updates:
-        moved = _moved_reads(positions, update, users)
+        moved = _list_moved_reads(positions, update, users)
         if moved:
             index = positions[update]
             order[index:] = [*moved, *(node for node in order[index:] if node not in moved)]
@@ -37,11 +37,13 @@ def reads_before_updates(graph: Graph) -> Sequence[Node]:
     return order
 
 
-def _moved_reads(positions: dict[Node, int], update: Node, users: dict[Node, list[Node]]) -> dict[Node, None]:
-    """What reads the array of an update behind it, and what this needs, in order; nothing if some of it has to stay."""
+def _list_moved_reads(
+    positions: dict[Node, int], update: Node, users: dict[Node, list[Node]]
+) -> dict[Node, None]:
+    """The reads of the array of an update behind it, and what these need, in order; none if some of it has to stay."""
     index, array = positions[update], update.operands[0]
     reads = [node for node in _readers(array, users) if positions[node] > index]
-    needed = _needed(reads, positions, update) if reads else set()
+    needed = _list_needed(reads, positions, update) if reads else set()
     if not needed:
         return {}
     own = [node for node in needed if not node.op.is_view]
@@ -55,7 +57,7 @@ def _moved_reads(positions: dict[Node, int], update: Node, users: dict[Node, lis
 
 
 def _readers(array: Node, users: dict[Node, list[Node]]) -> list[Node]:
-    """What reads an array, views of it too, and views themselves."""
+    """The nodes that read an array, and its views, which others read."""
     readers, stack = [], [array]
     while stack:
         for user in users.get(stack.pop(), ()):
@@ -65,7 +67,7 @@ def _readers(array: Node, users: dict[Node, list[Node]]) -> list[Node]:
     return readers
 
 
-def _needed(reads: Sequence[Node], positions: dict[Node, int], update: Node) -> set[Node]:
+def _list_needed(reads: Sequence[Node], positions: dict[Node, int], update: Node) -> set[Node]:
     """The nodes behind an update that reads need, themselves too; none if one needs the update."""
     needed: set[Node] = set()
     stack = list(reads)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from xarr.compiler.passes.parts_of_parts import read_from_wholes
 from xarr.compiler.passes.transposed_operands import contract_untransposed
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.target import Target
@@ -19,6 +18,7 @@ from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
 from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
+from xarr.compiler.while_loops.parts_of_parts import read_from_wholes
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs
 from xarr.ir.types import TensorType

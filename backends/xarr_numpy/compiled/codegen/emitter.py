@@ -31,17 +31,22 @@ class Functions:
     templates: list[Template] = field(default_factory=list)
 
     def add(
-        self, kernel: Kernel, prefix: str = "phase", is_whole: Callable[[Loop], bool] = lambda phase: False
+        self,
+        kernel: Kernel,
+        prefix: str = "phase",
+        is_whole: Callable[[Loop], bool] = lambda phase: False,
+        is_inner: bool = False,
     ) -> list[str]:
         """Write the functions of a kernel's phases; their names begin with `prefix`.
 
-        Those of which `is_whole` holds are always called for all iterations.
+        Those of which `is_whole` holds are always called for all iterations.  Where they are `is_inner`, functions of
+        the module alone call them, which may soon read what they store.
         Raises LoopError for loops, buffers and stores that only other machines have.
         """
         names = []
         for number, phase in enumerate(kernel.phases):
             _refuse_others(phase)
-            function = _PhaseIR(kernel, phase, f"{prefix}{number}", is_whole(phase))
+            function = _PhaseIR(kernel, phase, f"{prefix}{number}", is_whole(phase), is_inner)
             self.templates.append(function.template())
             self.declarations |= function.declarations
             self.helpers |= function.helpers
@@ -106,9 +111,10 @@ def _refuse_others(phase: Loop) -> None:
 class _PhaseIR(ScanLoops):
     """The function of one phase; one that `is_whole` goes through all iterations, whichever it is called for."""
 
-    def __init__(self, kernel: Kernel, phase: Loop, name: str, is_whole: bool) -> None:
+    def __init__(self, kernel: Kernel, phase: Loop, name: str, is_whole: bool, is_inner: bool) -> None:
         super().__init__(kernel, phase, name)
         self.is_whole = is_whole
+        self.is_inner = is_inner
 
     def template(self) -> Template:
         self.entry()
@@ -122,7 +128,10 @@ class _PhaseIR(ScanLoops):
             self._loop(self.phase, "%begin", "%end")
         self.write("ret void")
         body = "\n".join(line if line.endswith(":") else f"  {line}" for line in self.lines)
-        head = f"define void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {ATTRIBUTES} {{\nentry:\n"
+        linkage = "internal " if self.is_inner else ""
+        head = (
+            f"define {linkage}void @{self.name}(ptr %buffers, i64 %begin, i64 %end) {ATTRIBUTES} {{\nentry:\n"
+        )
         kernel = self.kernel
         slot = len(kernel.inputs) + len(kernel.outputs) + len(kernel.scratch)
         return Template(f"{head}{body}\n}}", tuple(self.numbers), self.width, slot)
@@ -174,7 +183,9 @@ class _PhaseIR(ScanLoops):
         self.base[loop.index] = "0"
         if loop.extent != self.width:
             self.mask = self.first_lanes("0", self._hide(end) if _has_predicates(loop) else end)
+            self.first_few = loop.max_iterations if self.is_inner else 0
         self.body(loop)
+        self.first_few = 0
         self.leave(outside)
         self.base, self.mask = around_base, around_mask
 

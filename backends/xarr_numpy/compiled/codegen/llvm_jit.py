@@ -78,33 +78,44 @@ def assembly(ir: str) -> str:
         return Machine.host().assembly(ir)
 
 
-def compile_module(ir: str, names: Iterable[str]) -> Code:
+def compile_module(ir: str, names: Iterable[str], serial: tuple[str, ...] = ()) -> Code:
     """The code of a module in LLVM IR, ready to run: from the cache, if it was made before for such a processor.
+
+    Functions whose names end like one of `serial` call many others: calls that say `alwaysinline` become copies, and
+    what one stores for the next stays in registers.
 
     Raises BackendError for text that is not LLVM IR, or lacks one of the functions.
     """
     with _lock:
         Machine.host()  # LLVM's own loading is not the time of any code
     begin = time.perf_counter()
-    code, source = _load_cached(ir, names)
+    code, source = _load_cached(ir, names, serial)
     code.origin = f"{source} in {1e3 * (time.perf_counter() - begin):.1f} ms"
     return code
 
 
-def _load_cached(ir: str, names: Iterable[str]) -> tuple[Code, str]:
+def _load_cached(ir: str, names: Iterable[str], serial: tuple[str, ...]) -> tuple[Code, str]:
     """As `compile_module`, and a text that says where it comes from."""
     names = list(names)
     cache = object_cache.present()
     if cache is None:
-        return load(assemble(ir), names), "made by LLVM"
-    key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}")
+        return load(_assemble(ir, serial), names), "made by LLVM"
+    key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}", *serial)
     object_code = cache.get(key)
     if object_code is not None:
         with suppress(BackendError):  # whole, but no object code of ours: made anew and replaced
             return load(object_code, names), "read from the kernel cache"
-    object_code = assemble(ir)
+    object_code = _assemble(ir, serial)
     cache.put(key, object_code)
     return load(object_code, names), "made by LLVM"
+
+
+def _assemble(ir: str, serial: tuple[str, ...]) -> bytes:
+    """Object code for a module with such functions, as `compile_module` says."""
+    if not serial:
+        return assemble(ir)
+    with _lock:
+        return Machine.host().joined_code(ir, serial)
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
@@ -161,28 +172,55 @@ class Machine:
         with self._module(ir, 2 if optimise else 0) as module:
             return bytes(self._emitter.emit_object(module))
 
+    def joined_code(self, ir: str, serial: tuple[str, ...]) -> bytes:
+        """Object code after functions were copied to calls in those that are `serial`."""
+        with self._module(ir, 0, serial) as module:
+            return bytes(self._emitter.emit_object(module))
+
     def assembly(self, ir: str) -> str:
         """As the function `assembly`."""
         with self._module(ir, 0) as module:
             return str(self._emitter.emit_assembly(module))
 
     @contextmanager
-    def _module(self, ir: str, level: int) -> Iterator[llvm.ModuleRef]:
+    def _module(self, ir: str, level: int, serial: tuple[str, ...] = ()) -> Iterator[llvm.ModuleRef]:
         """The module after LLVM's passes of a level, for code of this machine."""
         try:
             with self._llvm.parse_assembly(ir) as module:
                 module.verify()
-                self._run_passes(module, level)
+                if serial:
+                    self._join_functions(module, serial)
+                else:
+                    self._run_passes(module, level)
                 yield module
         except RuntimeError as error:
             raise BackendError(f"LLVM refused a program: {error}") from error
 
     def _run_passes(self, module: llvm.ModuleRef, level: int) -> None:
         """Level 0 does no more than inline what is marked so."""
+        builder = self._llvm.create_pass_builder(self._emitter, self._options(level))
+        builder.getModulePassManager().run(module, builder)
+
+    def _options(self, level: int) -> Any:
+        """The passes of a level, without those that lay out loops anew."""
         options = self._llvm.create_pipeline_tuning_options(speed_level=level)
         options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = False
-        builder = self._llvm.create_pass_builder(self._emitter, options)
-        builder.getModulePassManager().run(module, builder)
+        return options
+
+    def _join_functions(self, module: llvm.ModuleRef, serial: tuple[str, ...]) -> None:
+        """Copy functions to where calls say so, and simplify those whose names end like one of `serial`.
+
+        No pass changes a bit of what is computed.
+        """
+        builder = self._llvm.create_pass_builder(self._emitter, self._options(1))
+        inlining = self._llvm.create_new_module_pass_manager()
+        inlining.add_always_inliner_pass()
+        inlining.add_global_dead_code_eliminate_pass()
+        inlining.run(module, builder)
+        simplification = builder.getFunctionPassManager()
+        for function in module.functions:
+            if not function.is_declaration and function.name.endswith(serial):
+                simplification.run(function, builder)
 
     def load(self, object_code: bytes, names: list[str]) -> Code:
         """As `load`."""

@@ -153,8 +153,10 @@ class Registers(CodeLines):
         #: Values without operands that are vectors, and the scalar that a vector index begins with.
         self.vectors: set[Value] = set()
         self.base: dict[Value, str] = {}
-        #: The lanes that count, None for all.
+        #: The lanes that count, None for all; and how many they are, if neighbours are to be read and written as
+        #: registers of fewer lanes.
         self.mask: str | None = None
+        self.first_few = 0
         self.label = "entry"
         self._ranges = _ranges_of_indices(phase)
         #: Numbers of iterations, offsets and strides, which the text has placeholders for.
@@ -397,6 +399,8 @@ class Registers(CodeLines):
 
     def _load_lanes(self, dtype: DType, address: str, mask: str | None) -> str:
         kind, align = memory_type(dtype, self.width), alignment(dtype)
+        if self.first_few and mask == self.mask:
+            return self._load_few(dtype, address)
         if mask is None:
             return self.block.line(f"load {kind}, ptr {address}, align {align}")
         name = f"llvm.masked.load.{intrinsic_suffix(kind)}.p0"
@@ -407,6 +411,44 @@ class Registers(CodeLines):
             ["ptr", "i32", lanes, kind],
             [f"ptr {address}", f"i32 {align}", f"{lanes} {mask}", f"{kind} zeroinitializer"],
         )
+
+    def _parts(self, dtype: DType, address: str) -> Iterator[tuple[int, int, str, str]]:
+        """Registers of fewer lanes: the first and the end of their numbers, their type, and their address.
+
+        What is stored so and read so soon afterwards need not have reached memory.
+        """
+        size, element = numbers_of(dtype), memory_type(real_part_of(dtype))
+        first, count = 0, self.first_few * size
+        while first < count:
+            end = first + (1 << ((count - first).bit_length() - 1))
+            at = self.block.line(f"getelementptr {element}, ptr {address}, i64 {first}") if first else address
+            yield first, end, f"<{end - first} x {element}>", at
+            first = end
+
+    def _load_few(self, dtype: DType, address: str) -> str:
+        """The first few lanes of a register, whose others hold one of them."""
+        width, merged = self.width * numbers_of(dtype), ""
+        for first, end, kind, at in self._parts(dtype, address):
+            part = self.block.line(f"load {kind}, ptr {at}, align {alignment(dtype)}")
+            lanes = [lane - first if first <= lane < end else 0 for lane in range(width)]
+            wide = self.block.shuffle(f"{kind} {part}", "poison", lanes)
+            order = [lane if lane < first else width + lane for lane in range(width)]
+            merged = (
+                self.block.shuffle(f"{memory_type(dtype, self.width)} {merged}", wide, order)
+                if first
+                else wide
+            )
+        return merged
+
+    def _store_few(self, dtype: DType, register: str, address: str) -> None:
+        """Store the first few lanes of a register."""
+        whole = memory_type(dtype, self.width)
+        for first, end, kind, at in self._parts(dtype, address):
+            lanes = ", ".join(f"i32 {lane}" for lane in range(first, end))
+            part = self.block.line(
+                f"shufflevector {whole} {register}, {whole} poison, <{end - first} x i32> <{lanes}>"
+            )
+            self.write(f"store {kind} {part}, ptr {at}, align {alignment(dtype)}")
 
     def _load_near(self, buffer: Buffer, address: str, stride: int) -> str:
         """Lanes a few elements apart: of neighbouring registers, the last of which ends with the last lane."""
@@ -504,7 +546,9 @@ class Registers(CodeLines):
             address = block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
             register = self._reverse_lanes(kind, register, numbers_of(buffer.dtype))
             mask = None if mask is None else self._reverse_lanes(f"<{width} x i1>", mask)
-        if vector and mask is not None:
+        if vector and mask is not None and self.first_few and stride == 1:
+            self._store_few(buffer.dtype, register, address)
+        elif vector and mask is not None:
             lanes, mask = mask_type(buffer.dtype, width), mask_of(block, mask, buffer.dtype)
             name = f"llvm.masked.store.{intrinsic_suffix(kind)}.p0"
             self.declarations.add(f"declare void @{name}({kind}, ptr, i32, {lanes})")

@@ -11,6 +11,9 @@ from xarr_numpy.processor import PROCESSOR
 class VectorLoops(Accumulators):
     """A phase, with its vector loops."""
 
+    #: Whether the function is called inside of others, which may soon read what it stores.
+    is_inner = False
+
     def body(self, loop: Loop) -> None:
         """Write what an iteration of a loop does, but for its accumulators."""
         raise NotImplementedError
@@ -40,10 +43,18 @@ class VectorLoops(Accumulators):
             total = [
                 self.merge(a, x, y, True) for a, x, y in zip(loop.accumulators, total, other, strict=True)
             ]
-        length = loop.extent if isinstance(loop.extent, int) and begin == "0" else 1
-        if length % step:
-            masked = length % self.width != 0
-            (total,) = self._iterations(loop, middle, end, [total], self.width, masked)
+        is_known = isinstance(loop.extent, int) and begin == "0"
+        length = loop.max_iterations if is_known else 1
+        few = length % self.width
+        if self.is_inner and is_known and few and length <= PROCESSOR.max_inner_registers * self.width:
+            last = self.line(f"sub nsw i64 {end}, {few}")
+            if length % step > few:
+                (total,) = self._iterations(loop, middle, last, [total], self.width)
+            self.first_few = few
+            (total,) = self._iterations(loop, last, end, [total], self.width, True)
+            self.first_few = 0
+        elif length % step:
+            (total,) = self._iterations(loop, middle, end, [total], self.width, few != 0)
         for accumulator, registers in zip(loop.accumulators, total, strict=True):
             folded = self.fold(accumulator, registers)
             self.block.names.update(zip(accumulator.results, folded, strict=True))

@@ -137,6 +137,11 @@ class FunctionCode:
         self._fixed: set[str] = set()
         self._constants: dict[int, str] = {}
         self._kernels: dict[Kernel, list[tuple[str, Loop]]] = {}
+        #: The lines of the functions of phases, how many of them are to be copied to where they are called, and how
+        #: many loops are around what is being written.
+        self._lengths: dict[str, int] = {}
+        self._inlined = 0
+        self.depth = 0
         #: The loop programs of kernels and of loops over points, in the order in which they are first called.
         self.parts: list[Kernel | NativeLoop] = []
 
@@ -236,8 +241,21 @@ class FunctionCode:
         instruction = f"getelementptr i8, ptr {pointer}, i64 {nbytes}"
         return self.first(instruction) if pointer in self._fixed else self.line(instruction)
 
+    def register(self, nbytes: int) -> str:
+        """The address of bytes that a register may hold instead."""
+        return self.first(f"alloca [{nbytes} x i8], align 16")
+
+    def in_registers(self, source: str, nbytes: int, is_in_place: bool) -> tuple[str, ...]:
+        """The addresses of a carried number: of what it is, and, if it needs another one, of what it becomes."""
+        addresses = [self.register(nbytes) for _ in range(1 if is_in_place else 2)]
+        self.copy(addresses[0], source, nbytes)
+        return tuple(addresses)
+
     def copy(self, target: str, source: str, nbytes: int) -> None:
-        if target != source and nbytes:
+        if target != source and nbytes.bit_count() == 1 and nbytes <= PROCESSOR.max_number_bytes:
+            number = self.line(f"load i{8 * nbytes}, ptr {source}, align 1")
+            self.write(f"store i{8 * nbytes} {number}, ptr {target}, align 1")
+        elif target != source and nbytes:
             self.cost += nbytes * PROCESSOR.byte_time
             self.functions.declarations.add("declare ptr @memcpy(ptr, ptr, i64)")
             self.line(f"call ptr @memcpy(ptr {target}, ptr {source}, i64 {nbytes})")
@@ -271,9 +289,17 @@ class FunctionCode:
                 pointers.append(self.at(start))
                 start += aligned_size(buffer.nbytes)
         if kernel not in self._kernels:
+            first = len(self.functions.templates)
             names = self.functions.add(
-                kernel, f"k{len(self._kernels)}.", is_whole=lambda phase: not costs.is_shared(phase)
+                kernel,
+                f"k{len(self._kernels)}.",
+                is_whole=lambda phase: not costs.is_shared(phase),
+                is_inner=True,
             )
+            templates = self.functions.templates[first:]
+            self._lengths |= {
+                name: each.text.count("\n") for name, each in zip(names, templates, strict=True)
+            }
             self.parts.append(kernel)
             self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
         table = self.table(pointers)
@@ -302,13 +328,22 @@ class FunctionCode:
         self.write(f"br i1 {raised}, label %raise, label %{on}")
         self.begin(on)
 
+    def _inline(self, name: str) -> str:
+        """The word of a call to which the function is copied: of a small one, inside of a loop."""
+        length = self._lengths[name]
+        is_small = length <= PROCESSOR.max_inlined_lines
+        if not (self.depth and is_small) or self._inlined + length > PROCESSOR.max_copied_lines:
+            return ""
+        self._inlined += length
+        return " alwaysinline"
+
     def phase(self, name: str, phase: Loop, table: str) -> None:
         """Call the function of a phase, or let threads share it."""
         shared = shared_phase(0, phase)
         numbers = shared.plan_in_threads()
         if numbers is None:
             self.cost += shared.work
-            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent})")
+            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent}){self._inline(name)}")
             return
         if not self.threads:
             self.threads = (self.static("pool"), self.static("share"))

@@ -36,13 +36,15 @@ InPython: TypeAlias = Callable[[Graph], Callable[..., tuple[Any, ...]]]
 #: It keeps Python's lock, which the function lets go of, and raises what a handler of a signal raised.
 _RUN: Final = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)
 _BYTE: Final = np.dtype(np.uint8)
+#: How the names of functions end that take one small step after the other.
+_SERIAL: Final = ("steps", ".scalars")
 #: Modules that are kept, for programs that are made again, and arrays at addresses.
 _KEPT: Final = 128
 
 
 @lru_cache(_KEPT)
 def _compile(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
-    return llvm_jit.compile_module(text, names)
+    return llvm_jit.compile_module(text, names, _SERIAL)
 
 
 class _Native:

@@ -27,8 +27,10 @@ from xarr.compiler.plan.layout import MemoryLayout, inner_nbytes
 from xarr.compiler.plan.native_steps import (
     BodyLayout,
     body_layout,
+    carried_type,
     carries_in_place,
     ends_of_views,
+    is_fixed,
     view_offset,
 )
 from xarr.compiler.plan.program_plan import Plan, Step
@@ -94,7 +96,7 @@ def emit(step: program_plan.LoopStep, wanted: Collection[int], schedule: Schedul
     plans = (*step.cond.walk(), *step.body.walk())
     has_groups = any(isinstance(each, program_plan.Launch) for plan in plans for each in plan.steps)
     code = _PlanWriter(schedule, calls_python=has_groups).loop_code(step, wanted)
-    unwanted = [k for k in range(len(step.state)) if k not in wanted and not _is_fixed(step, k)]
+    unwanted = [k for k in range(len(step.state)) if k not in wanted and not is_fixed(step, k)]
     others = sum([step.body.buffers[step.body.parameters[k]].type.nbytes for k in unwanted])
     # Python makes results of its own, which are copied to where they are wanted.
     copied = max(
@@ -152,7 +154,7 @@ class _PlanWriter(FunctionCode):
 
     def loop_code(self, step: program_plan.LoopStep, wanted: Collection[int]) -> PlanCode:
         numbers, in_place = range(len(step.state)), carries_in_place(step, PROCESSOR.min_reused_bytes)
-        fixed = [k for k in numbers if _is_fixed(step, k)]
+        fixed = [k for k in numbers if is_fixed(step, k)]
         inputs = [k for k in numbers if k not in in_place or k in fixed]
         own = [k for k in numbers if k not in fixed and (k in wanted or k in in_place)]
         read = {k: self.slot() for k in inputs}
@@ -162,25 +164,32 @@ class _PlanWriter(FunctionCode):
         state: list[tuple[str, ...]] = []
         spares: dict[int, str] = {}
         for k in numbers:
-            if k not in read or k in fixed:
-                state.append((read[k][0] if k in fixed else written[k],))
-                continue
-            nbytes = step.body.buffers[step.body.parameters[k]].type.nbytes
-            first, spare = written.get(k) or self.allocate(nbytes), self.allocate(nbytes)
-            spares[k], now = spare, read[k][0]
-            is_first = self.first(f"icmp eq ptr {now}, {first}")
-            following = [
-                f"select i1 {is_first}, ptr {x}, ptr {y}" for x, y in ((spare, first), (first, spare))
-            ]
-            state.append((now, *map(self.first, following)))
+            nbytes, now = carried_type(step, k).nbytes, read[k][0] if k in read else written[k]
+            if k in fixed:
+                state.append((now,))
+            elif carried_type(step, k).size == 1:
+                state.append(self.in_registers(now, nbytes, k in in_place))
+            elif k not in read:
+                state.append((now,))
+            else:
+                first, spare = written.get(k) or self.allocate(nbytes), self.allocate(nbytes)
+                spares[k] = spare
+                is_first = self.first(f"icmp eq ptr {now}, {first}")
+                following = [
+                    f"select i1 {is_first}, ptr {x}, ptr {y}" for x, y in ((spare, first), (first, spare))
+                ]
+                state.append((now, *map(self.first, following)))
         after, count = self._iterations(step, state, 0, "%most")
-        for k, spare in spares.items():
-            last = after[k][0]
-            if k in written:
-                last = self._bring(
-                    written[k], last, spare, step.body.buffers[step.body.parameters[k]].type.nbytes
-                )
-            self.write(f"store ptr {last}, ptr {read[k][1]}, align 8")
+        for k in numbers:
+            nbytes, last = carried_type(step, k).nbytes, after[k][0]
+            if k in spares:
+                last = self._bring(written[k], last, spares[k], nbytes) if k in written else last
+                self.write(f"store ptr {last}, ptr {read[k][1]}, align 8")
+            elif k not in fixed and carried_type(step, k).size == 1:
+                target = written.get(k) or self.allocate(nbytes)
+                self.copy(target, last, nbytes)
+                if k in read:
+                    self.write(f"store ptr {target}, ptr {read[k][1]}, align 8")
         self.write(f"ret i64 {count}")
         return self._module(inputs, own, in_place)
 
@@ -248,17 +257,18 @@ class _PlanWriter(FunctionCode):
     ) -> tuple[list[tuple[str, ...]], str]:
         """Run iterations; the addresses after the last one, and how many there were.
 
-        `state` has for each carried value the addresses of its arrays: of the present one, and, if it has several, of
-        those of the next two iterations.
+        `state` has for each carried value the addresses of its arrays: of the present one, and, if there are two, of
+        that which is copied there after an iteration, if there are three, of those of the next two iterations.
         """
         head, test, body, done = self.labels("head", "test", "body", "done")
         before, outer_cost, self.cost = self.label, self.cost, 0.0
         outer_limits, self.limits = self.limits, PROCESSOR
+        self.depth += 1
         self.jump(head)
         self.begin(head)
         position = len(self.lines)
         now = [
-            each if len(each) == 1 else tuple([f"%{head}.{k}.{number}" for number in range(len(each))])
+            each if len(each) < 3 else tuple([f"%{head}.{k}.{number}" for number in range(len(each))])
             for k, each in enumerate(state)
         ]
         if most is not None:
@@ -271,13 +281,16 @@ class _PlanWriter(FunctionCode):
         self.begin(body)
         targets = [each[1] if len(each) > 1 else each[0] for each in now]
         self.plan(step.body, present, targets, start, body_layout(step, PROCESSOR.min_reused_bytes))
+        for k, each in enumerate(now):
+            if len(each) == 2:
+                self.copy(each[0], each[1], carried_type(step, k).nbytes)
         self.poll(self.cost)
         count = self.line(f"add i64 %{head}.n, 1")
         last = self.label
         self.jump(head)
         phis = [f"%{head}.n = phi i64 [ 0, %{before} ], [ {count}, %{last} ]"]
         for each, first in zip(now, state, strict=True):
-            if len(each) > 1:
+            if len(each) == 3:
                 following = (each[1], each[2], each[1])
                 phis += [
                     f"{register} = phi ptr [ {x}, %{before} ], [ {y}, %{last} ]"
@@ -286,6 +299,7 @@ class _PlanWriter(FunctionCode):
         self.lines[position:position] = phis
         self.begin(done)
         self.cost, self.limits = outer_cost, outer_limits
+        self.depth -= 1
         return now, f"%{head}.n"
 
     # --- plans ---------------------------------------------------------------------------------------------
@@ -348,6 +362,8 @@ class _PlanWriter(FunctionCode):
             elif number in frame.inside:
                 around, behind = frame.inside[number]
                 pointer = self.advance(self._pointer(frame, around), behind)
+            elif self.depth and buffer.type.size == 1:
+                pointer = self.register(buffer.type.nbytes)
             else:
                 offset = frame.layout.offsets[number]
                 assert offset is not None, f"b{number} has no memory"
@@ -493,11 +509,13 @@ class _PlanWriter(FunctionCode):
         in_place, spares = carries_in_place(step, PROCESSOR.min_reused_bytes), step.spares
         state: list[tuple[str, ...]] = []
         for k, (number, source) in enumerate(zip(step.state, inputs, strict=True)):
-            if _is_fixed(step, k):
+            if is_fixed(step, k):
                 state.append((source,))
                 continue
             target = self._pointer(frame, number)
-            if k in in_place:
+            if frame.plan.buffers[number].type.size == 1:
+                state.append(self.in_registers(source, frame.nbytes(number), k in in_place))
+            elif k in in_place:
                 self.copy(target, source, frame.nbytes(number))
                 state.append((target,))
             else:
@@ -508,7 +526,11 @@ class _PlanWriter(FunctionCode):
         after, _ = self._iterations(step, state, start)
         for k, (number, each) in enumerate(zip(step.state, after, strict=True)):
             # A value that no iteration changes may have an output of its own all the same.
-            if len(each) > 1 or (_is_fixed(step, k) and number not in step.inputs):
+            if (
+                len(each) > 1
+                or frame.plan.buffers[number].type.size == 1
+                or (is_fixed(step, k) and number not in step.inputs)
+            ):
                 self.copy(self._pointer(frame, number), each[0], frame.nbytes(number))
 
     def _launch_loop(
@@ -565,10 +587,6 @@ class _PlanWriter(FunctionCode):
         """Run a graph of groups, whose arena lies behind all that is in use."""
         made = planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR)
         return self.plan(made, inputs, targets, self.reserve(made.layout.arena))
-
-
-def _is_fixed(step: program_plan.LoopStep, number: int) -> bool:
-    return step.body.results[number] == step.body.parameters[number]
 
 
 def _elements(node: Node) -> list[Node]:

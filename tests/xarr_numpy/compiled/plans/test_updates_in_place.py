@@ -58,20 +58,20 @@ def twice_as_deep(i: Any, x: Any) -> Any:
     return lax.fori_loop(0, i, lambda k, x: inner(k, x).at[i].set(k), x)
 
 
-def kept(i: Any, x: Any) -> Any:
+def keep_old(i: Any, x: Any) -> Any:
     """The old array is read at what the new one holds."""
     new = x.at[i].set(x[0] + 1)
     return new.at[0].set(x[new[i] % SIZE])
 
 
-def kept_inside(i: Any, x: Any) -> Any:
+def keep_old_inside(i: Any, x: Any) -> Any:
     """A loop inside reads the old array while it changes the new one."""
     return lax.fori_loop(0, i, lambda k, y: y.at[k].set(x[(y[k] + k) % SIZE]), x)
 
 
 @pytest.mark.parametrize(
     "step, wanted",
-    [(swap, True), (inner, True), (twice_as_deep, True), (kept, False), (kept_inside, False)],
+    [(swap, True), (inner, True), (twice_as_deep, True), (keep_old, False), (keep_old_inside, False)],
 )
 def test_one_memory_is_enough_if_nothing_needs_the_old_array(step: Callable[..., Any], wanted: bool) -> None:
     assert in_place(step) == wanted

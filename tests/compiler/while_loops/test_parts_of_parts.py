@@ -11,7 +11,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr import lax
-from xarr.compiler.passes.parts_of_parts import read_from_wholes
+from xarr.compiler.while_loops.parts_of_parts import read_from_wholes
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 

@@ -21,7 +21,7 @@ def read_from_wholes(graph: Graph) -> Graph:
 
 
 class _Part(NamedTuple):
-    """What a slice reads: the array, a start for each dimension, and sizes."""
+    """The operands of a slice: the array, a start for each dimension, and sizes."""
 
     array: Node
     starts: tuple[Node, ...]
