@@ -288,6 +288,11 @@ def test_l4_an_extent_without_an_end(program: Program) -> None:
     program.breaks("L4", "has no constant that it does not exceed")
 
 
+def test_l4_a_first_iteration_below_none(program: Program) -> None:
+    program.columns.first = program.rows.index - 1
+    program.breaks("L4", "a loop begins at -1")
+
+
 def test_l4_bounds_of_an_inner_loop(program: Program) -> None:
     program.columns.bounds = (program.name("first", INT64), program.name("end", INT64))
     program.breaks("L4", "a loop inside another one has bounds")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Final, Literal
 
 import numpy as np
 
@@ -25,6 +26,13 @@ from xarr.ir import ops
 from xarr.ir.computations import arg_direction, monoids
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType
+
+#: By operations the terms that leave what they leave if there are more of them.
+_REPEATABLE: Final[dict[tuple[type[ops.Binary], ...], Literal["any", "zero", "one"]]] = {
+    (ops.Maximum, ops.Minimum, ops.And, ops.Or): "any",
+    (ops.Add, ops.Xor): "zero",
+    (ops.Multiply,): "one",
+}
 
 
 @dataclass(frozen=True)
@@ -164,7 +172,15 @@ class Combination:
         left, right = _arguments(terms), _arguments(terms)
         results = tuple(map(_result, terms))
         combined = self.combine(left, right)
-        return Accumulator(self.starts(values, initial), tuple(terms), left, right, combined, results)
+        starts, repeatable = self.starts(values, initial), self._repeatable() if len(terms) == 1 else ""
+        return Accumulator(starts, tuple(terms), left, right, combined, results, repeatable=repeatable)
+
+    def _repeatable(self) -> Literal["", "any", "zero", "one"]:
+        """The terms of one array that may be accumulated any number of times, as `Accumulator` says."""
+        for kinds, repeatable in _REPEATABLE.items():
+            if self.monoids is not None and self.monoids[0] in kinds:
+                return repeatable
+        return ""
 
     def extremum(self, element: Value) -> Accumulator:
         """Accumulate only the value of `direction`, NaN if one is; its zero may have the other sign."""
@@ -175,7 +191,8 @@ class Combination:
         if term.dtype.kind == "f":
             winner = right.isnan().select(right, winner)
         start = self.starts(term.values, ())[:1]
-        return Accumulator(start, (term,), (left,), (right,), (winner,), (_result(term),))
+        results = (_result(term),)
+        return Accumulator(start, (term,), (left,), (right,), (winner,), results, repeatable="any")
 
     def is_extremum(self, element: Value, extremum: Value) -> Value:
         """Whether an element is what `extremum` accumulated."""

@@ -176,6 +176,8 @@ class Accumulator:
 
     With `step` the iterations of one loop are accumulated otherwise, one after the other: it computes from `left` and
     `arguments`, which stand for `terms`, of which there may be another number.
+    `repeatable` says which terms may be accumulated any number of times with the result of once: any, zeros (-0.0 and
+    then 0.0 twice is -0.0 and then 0.0), or ones.
     """
 
     identities: tuple[Value, ...]
@@ -186,6 +188,7 @@ class Accumulator:
     results: tuple[Value, ...]
     arguments: tuple[Value, ...] = ()
     step: tuple[Value, ...] = ()
+    repeatable: Literal["", "any", "zero", "one"] = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +237,8 @@ class Search:
 class Loop:
     """Run the body for index = 0 … extent - 1; an extent that is a Value is computed before the loop.
 
+    With `first`, computed before the loop and at least 0, iterations in front of it are left out.
+
     `runs` says who runs its iterations.  Lanes have no order, so a loop in lanes carries nothing but running totals
     (`prefixes`).
     The outermost loop of a phase may have `bounds`: then its body runs once for each range of iterations, whose first
@@ -261,11 +266,17 @@ class Loop:
     width: int = 1
     label: str = ""
     condition: Value | None = None
+    first: Value | None = None
 
     @property
     def vector(self) -> bool:
         """Whether neighbouring iterations are lanes of one instruction."""
         return Runs.LANES in self.runs
+
+    @property
+    def limits(self) -> list[Value]:
+        """The first iteration and the extent, as far as they are computed."""
+        return [each for each in (self.first, self.extent) if isinstance(each, Value)]
 
     @property
     def max_iterations(self) -> int:
@@ -390,7 +401,7 @@ def loads_of(phase: Loop) -> list[Value]:
     roots: list[Value] = []
     for loop in phase.walk():
         roots += loop.roots()
-        roots += [loop.extent] if isinstance(loop.extent, Value) else []
+        roots += loop.limits
         roots += [carry.initial for carry in loop.carries]
         roots += [prefix.initial for prefix in loop.prefixes]
         roots += [identity for accumulator in loop.accumulators for identity in accumulator.identities]
@@ -459,7 +470,8 @@ class _LoopPrinter:
             self.lines.append(f"{indent}{words}ranges {first} … {end} of {extent}:")
         else:
             together = f" by {loop.width}" if loop.width > 1 else ""
-            self.lines.append(f"{indent}{words}for {name} < {extent}{together}:")
+            start = "" if loop.first is None else f"{self.value(loop.first, indent)} <= "
+            self.lines.append(f"{indent}{words}for {start}{name} < {extent}{together}:")
         inner = indent + "    "
         for carry, number in zip(loop.carries, initial, strict=True):
             self.lines.append(f"{inner}{self.name(carry.argument, f'c{len(self.names)}')} carries {number}")

@@ -5,7 +5,7 @@ L1  A name, such as an index or what a loop carries, is bound once, and used onl
 L2  A value is made by a known operation, from operands of the types that this takes.
 L3  What a loop stores, carries, combines or looks for has the type of what it becomes.
 L4  The outermost loop of a phase runs a fixed number of times, at least once; a computed extent of another one has a
-    constant that it does not exceed.  Only an outermost loop has bounds.
+    constant that it does not exceed, a computed first iteration is none below 0.  Only an outermost loop has bounds.
 L5  Each buffer that is used is one of the program's, once, under a name of its own; inputs are never written.
 L6  Scratch, local buffers and outputs are written before they are read, local ones in the same phase; each output is
     written.
@@ -193,6 +193,11 @@ class _Checker:
 
     def _extent(self, loop: Loop, lanes: Loop | None) -> None:
         extent = loop.extent
+        if loop.first is not None:
+            self.use(loop.first)
+            _alike("a first iteration", (INT64,), (loop.first,))
+            varies = lanes is not None and lanes.index in in_order(loop.first)
+            _demand("L9", not varies, "a loop inside lanes begins not equally in all of them")
         if isinstance(extent, int):
             _demand("L4", extent > 0, f"a loop runs {extent} times")
             return
@@ -375,6 +380,8 @@ class _Bounds:
         high = min(high, loop.max_iterations)
         if high < 1:
             return
+        least = 0 if loop.first is None else around.of(loop.first)[0]
+        _demand("L4", least >= 0, f"a loop begins at {least}")
         around = _where_it_runs(loop, around)
         # Where it is not known how often it runs, any iteration may be there.
         iterations = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))

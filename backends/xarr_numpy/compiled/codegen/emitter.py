@@ -162,12 +162,17 @@ class _PhaseIR(ScanLoops):
             if isinstance(part, Store):
                 self.store(part)
             else:
+                self.compute(part.limits)
                 extent = part.extent
-                if isinstance(extent, Value):
-                    self.compute([extent])
-                    self._loop(part, "0", self.block.operand(extent, 1))
-                else:
-                    self._loop(part, "0", self.number(extent))
+                end = self.block.operand(extent, 1) if isinstance(extent, Value) else self.number(extent)
+                self._loop(part, self._first(part, end), end)
+
+    def _first(self, loop: Loop, end: str) -> str:
+        """The first iteration of a loop, which is none behind the end."""
+        if loop.first is None:
+            return "0"
+        numbers = [f"i64 {self.block.operand(loop.first, 1)}", f"i64 {end}"]
+        return self.block.call("llvm.smin.i64", "i64", ["i64", "i64"], numbers)
 
     def _is_one_register(self, loop: Loop) -> bool:
         """Whether a vector loop that does nothing but store has one iteration."""

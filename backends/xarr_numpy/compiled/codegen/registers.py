@@ -101,8 +101,7 @@ def _registers(loop: Loop, width: int) -> int:
 
 def roots_of(loop: Loop) -> Iterator[Value]:
     yield from loop.roots()
-    if isinstance(loop.extent, Value):
-        yield loop.extent
+    yield from loop.limits
     for accumulator in loop.accumulators:
         yield from accumulator.identities
     yield from (carry.initial for carry in loop.carries)

@@ -11,7 +11,7 @@ import numpy as np
 from xarr.compiler.loop_ir.elements import Source
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Loop, Store, index_value, lanes_if, load, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
-from xarr.compiler.schedules.cpu.loop_nest import Loops, accumulate
+from xarr.compiler.schedules.cpu.loop_nest import Loops
 from xarr.ir.graph import Node
 
 
@@ -74,9 +74,9 @@ class BlockPhases(Loops):
         kept.body.append(nest_loops(loops)[0])
         self.put(loops[-1], self.inner_outputs(stage))
         elements = self.elements(loops[-1])
-        accumulate(self.values, loops, [self.accumulator(elements, each.node) for each in partials])
-        for each, accumulator in zip(partials, loops[0].accumulators, strict=True):
-            for buffer, result in zip(each.buffers, accumulator.results, strict=True):
+        totals = self.accumulate(loops, [self.accumulator(elements, each.node) for each in partials])
+        for each, results in zip(partials, totals, strict=True):
+            for buffer, result in zip(each.buffers, results, strict=True):
                 kept.body.append(Store(buffer, self._partial_offset(around), result))
 
     def _fill_rows(self, around: Loop, rows: int, stage: int, partials: list[_Partial]) -> None:

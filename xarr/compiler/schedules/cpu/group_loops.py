@@ -41,7 +41,7 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr.compiler.schedules.cpu import regions
 from xarr.compiler.schedules.cpu.block_phases import BlockPhases
-from xarr.compiler.schedules.cpu.loop_nest import Loops, Nest, accumulate
+from xarr.compiler.schedules.cpu.loop_nest import Loops, Nest
 from xarr.compiler.schedules.cpu.packing import Lane, panel_extent
 from xarr.compiler.schedules.cpu.partial_updates import around, in_phases
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
@@ -224,8 +224,7 @@ class _Whole(Loops):
             elements = self.elements(loops[-1])
             accumulators = [self.accumulator(elements, node) for node in accumulated]
             self._keep(elements, loops[-1], stage)
-            accumulate(self.values, loops, accumulators)
-            totals = dict(zip(accumulated, [each.results for each in loops[0].accumulators], strict=True))
+            totals = dict(zip(accumulated, self.accumulate(loops, accumulators), strict=True))
         for node in reductions:
             results = totals.get(node, ())
             if self.nest.is_searched(node):

@@ -13,6 +13,7 @@ from xarr.compiler.fusion.iteration_space import IterationSpace, Run, inside_cou
 from xarr.compiler.fusion.partial_updates import shift_index, stored_part
 from xarr.compiler.loop_ir.accumulators import Combination
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, constant_source, row_major
+from xarr.compiler.loop_ir.loop_bounds import bound_by_conditions
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
     Affine,
@@ -391,14 +392,27 @@ class Loops:
         self.here = outside
         # Behind the loops of other reductions inside of this one that do not depend on its indices.
         outside.body.append(nest_loops(loops)[0])
-        accumulate(self.values, loops, accumulators)
-        first, *others = [each.results for each in loops[0].accumulators]
+        first, *others = self.accumulate(loops, accumulators)
         for other in others:
             first = combination.combine(first, other)
         if left:
             terms = self._terms(elements, combination, index, [Affine((), last - 1)], predicate)
             first = combination.next(first, terms)
         return first
+
+    def accumulate(self, loops: list[Loop], accumulators: list[Accumulator]) -> list[tuple[Value, ...]]:
+        """Accumulate in the innermost of these loops, and its results in the loops around it; the results of them all.
+
+        The innermost one runs where conditions of its index want it to.
+        """
+        loops[-1].accumulators.extend(accumulators)
+        lanes = [] if self.lane is None else [self.lane.index]
+        totals = bound_by_conditions(loops[-1], lanes, self.target.min_bounded_iterations)
+        for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
+            rows = zip(inner.accumulators, totals, strict=True)
+            outer.accumulators.extend(_outer_accumulator(self.values, each, total) for each, total in rows)
+            totals = [each.results for each in outer.accumulators]
+        return totals
 
     def _inner_loop(self, name: str, extent: int | Value, vector: bool = False) -> Loop:
         loop = Loop(index_value(self.values, name), extent, lanes_if(vector))
@@ -408,15 +422,8 @@ class Loops:
         return loop
 
 
-def accumulate(values: Values, loops: list[Loop], accumulators: list[Accumulator]) -> None:
-    """Accumulate in the innermost of these loops, and its results in the loops around it."""
-    loops[-1].accumulators.extend(accumulators)
-    for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
-        outer.accumulators.extend(_outer_accumulator(values, each) for each in inner.accumulators)
-
-
-def _outer_accumulator(values: Values, inner: Accumulator) -> Accumulator:
-    """The accumulator of a loop whose iterations end with the results of `inner`."""
+def _outer_accumulator(values: Values, inner: Accumulator, terms: tuple[Value, ...]) -> Accumulator:
+    """The accumulator of a loop whose iterations end with these results of `inner`."""
     dtypes = [value.dtype for value in inner.results]
     results = tuple(values.make("result", (), dtype, "r", unique=True) for dtype in dtypes)
-    return Accumulator(inner.identities, inner.results, inner.left, inner.right, inner.combined, results)
+    return Accumulator(inner.identities, terms, inner.left, inner.right, inner.combined, results)

@@ -1,0 +1,242 @@
+"""Conditions of an index as bounds of its loop: a sum of `where(arange(n) < i, x, 0)` runs over i terms.
+
+Where a condition does not hold, an iteration accumulates a value that no iteration changes.  If it may be accumulated
+again and again with the result of doing so once (`Accumulator.repeatable`), the loop leaves these iterations out, and
+it is accumulated once at the end.  What other iterations compute is what they computed before, NaN and infinity too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from xarr.compiler.loop_ir.loops import Accumulator, Loop
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, Value, Values, constant_of, in_order
+
+#: A condition, and whether it holds where iterations are wanted.
+Literal: TypeAlias = tuple[Value, bool]
+
+_NEGATED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+
+
+def bound_by_conditions(loop: Loop, lanes: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:
+    """Let a loop that does nothing but accumulate run where conditions of its index hold; what it accumulates then.
+
+    `lanes` are the indices that its bounds may not depend on.  A loop of less than `min_iterations` stays as it is.
+    """
+    results = [accumulator.results for accumulator in loop.accumulators]
+    does_more = loop.body or loop.carries or loop.prefixes or loop.search or loop.condition
+    if does_more or not isinstance(loop.extent, int) or loop.extent < min_iterations:
+        return results
+    conditions = _Conditions(loop, loop.extent, frozenset((loop.index, *lanes)))
+    terms = [term for each in loop.accumulators if (term := conditions.term_of(each)) is not None]
+    if len(terms) < len(results) or not terms:
+        return results
+    common = [each for each in terms[0].literals if all(each in term.literals for term in terms)]
+    bounds = conditions.bounds(common)
+    if bounds is None:
+        return results
+    loop.first, loop.extent = bounds
+    return [_accumulate_rest(loop, number, term, common, conditions) for number, term in enumerate(terms)]
+
+
+def _accumulate_rest(
+    loop: Loop, number: int, term: _Term, settled: Iterable[Literal], conditions: _Conditions
+) -> tuple[Value, ...]:
+    """The result of an accumulator, and of what it gets where the settled conditions do not hold."""
+    accumulator = loop.accumulators[number]
+    loop.accumulators[number] = replace(accumulator, terms=(_settle(term.value, settled),))
+    (total,) = accumulator.results
+    if term.rest is accumulator.identities[0]:
+        return (total,)
+    names = dict(zip((*accumulator.left, *accumulator.right), (total, term.rest), strict=True))
+    both = total.values.rebuild(accumulator.combined[0], names)
+    return (conditions.leaves_out(loop).select(both, total),)
+
+
+@dataclass(frozen=True)
+class _Term:
+    """What an iteration accumulates: `value`, which is `rest` unless all literals hold."""
+
+    value: Value
+    rest: Value
+    literals: tuple[Literal, ...]
+
+
+class _Conditions:
+    """The conditions of a loop's index: comparisons with what no iteration changes."""
+
+    def __init__(self, loop: Loop, extent: int, varying: frozenset[Value]) -> None:
+        self.index = loop.index
+        self.values: Values = loop.index.values
+        self.extent = extent
+        self.varying = varying
+
+    # --- what an iteration accumulates -----------------------------------------------------------------------
+
+    def term_of(self, accumulator: Accumulator) -> _Term | None:
+        """The term of an accumulator, if it may be left out where conditions do not hold."""
+        if not accumulator.repeatable or len(accumulator.terms) != 1 or accumulator.arguments:
+            return None
+        (value,), (identity,) = accumulator.terms, accumulator.identities
+        is_one = accumulator.repeatable == "one"
+        rests_on = bool(constant_of(identity)) if identity.dtype == BOOL else is_one
+        split = self._split(value, rests_on)
+        if split is None:
+            return None
+        rest, literals = split
+        if accumulator.repeatable != "any" and not (rest.op == "constant" and constant_of(rest) == is_one):
+            return None
+        return _Term(value, rest, tuple(literals))
+
+    def _split(self, value: Value, rests_on: bool) -> tuple[Value, list[Literal]] | None:
+        """What a value is unless all of some literals hold; a bool is to be `rests_on` then."""
+        if value.op == "convert":
+            inner = self._split(value.operands[0], rests_on)
+            return inner and (inner[0].convert(value.dtype), inner[1])
+        if value.op == "select":
+            predicate, on_true, on_false = value.operands
+            for rest, other, truth in ((on_false, on_true, True), (on_true, on_false, False)):
+                if self._is_fixed(rest):
+                    inner = self._split(other, rests_on)
+                    more = inner[1] if inner is not None and inner[0] is rest else []
+                    return rest, [*_literals(predicate, truth), *more]
+            return None
+        if value.dtype == BOOL:
+            return self.values.constant(rests_on, BOOL), [*_literals(value, not rests_on)]
+        return None
+
+    def _is_fixed(self, value: Value) -> bool:
+        return self.varying.isdisjoint(in_order(value))
+
+    # --- the iterations that are left ------------------------------------------------------------------------
+
+    def bounds(self, literals: Iterable[Literal]) -> tuple[Value | None, int | Value] | None:
+        """The first iteration and the end of those in which all literals hold that bound them; None if none does."""
+        firsts: list[Value] = []
+        ends: list[Value] = []
+        for literal in literals:
+            for is_first, bound in self._bounds_by(literal):
+                (firsts if is_first else ends).append(bound)
+        if not firsts and not ends:
+            return None
+        first = self.values.constant(0, INT64) if firsts else None
+        for each in firsts:
+            assert first is not None
+            first = each.gt(first).select(each, first)
+        if not ends:
+            return first, self.extent
+        end = ends[0]
+        for each in ends[1:]:
+            end = each.lt(end).select(each, end)
+        end = end.lt(0).select(0, end)
+        return first, end.lt(self.extent).select(end, self.extent)
+
+    def leaves_out(self, loop: Loop) -> Value:
+        """Whether the bounds of the loop leave iterations out."""
+        end = loop.extent if isinstance(loop.extent, Value) else self.values.constant(loop.extent, INT64)
+        return (end if loop.first is None else end - loop.first).lt(self.extent)
+
+    def _bounds_by(self, literal: Literal) -> Iterator[tuple[bool, Value]]:
+        """Whether it is the first iteration or the end, and which, between -1 and one behind the extent."""
+        comparison, truth = literal
+        left, right = comparison.operands
+        op = comparison.op if truth else _NEGATED[comparison.op]
+        if self._is_fixed(left):
+            left, right, op = right, left, MIRRORED[op]
+        number = self._linear(left)
+        if number is None or number[0] not in (1, -1) or not self._is_fixed(right):
+            return
+        factor, start = number
+        ends = (start - 1, start + self.extent) if factor == 1 else (start - self.extent, start + 1)
+        info = np.iinfo(right.dtype)
+        low, high = max(ends[0], int(info.min)), min(ends[1], int(info.max))
+        clamped = right.lt(low).select(low, right)
+        clamped = clamped.gt(high).select(high, clamped).convert(INT64)
+        at = clamped - start if factor == 1 else start - clamped
+        op = op if factor == 1 else MIRRORED[op]
+        if op in ("gt", "ge", "eq"):
+            yield True, at + 1 if op == "gt" else at
+        if op in ("lt", "le", "eq"):
+            yield False, at if op == "lt" else at + 1
+
+    def _linear(self, value: Value) -> tuple[int, int] | None:
+        """The factor of the index and what is added to it, if no iteration leaves the integers of the type."""
+        pair: tuple[int, int] | None = None
+        if value is self.index:
+            return 1, 0
+        if value.dtype.kind not in "iu":
+            return None
+        if value.op == "constant":
+            return 0, int(constant_of(value))
+        if value.op in ("convert", "neg", "add", "sub", "mul"):
+            parts = [self._linear(operand) for operand in value.operands]
+            pair = (
+                _linear_of(value.op, [part for part in parts if part is not None])
+                if None not in parts
+                else None
+            )
+        if pair is None:
+            return None
+        factor, start = pair
+        info = np.iinfo(value.dtype)
+        fits = all(info.min <= start + factor * at <= info.max for at in (0, self.extent - 1))
+        return pair if fits else None
+
+
+def _linear_of(op: str, parts: list[tuple[int, int]]) -> tuple[int, int] | None:
+    """The factor and the start of what an operation makes of linear numbers."""
+    (factor, start), (other, more) = parts[0], parts[-1]
+    match op:
+        case "convert":
+            return factor, start
+        case "neg":
+            return -factor, -start
+        case "add":
+            return factor + other, start + more
+        case "sub":
+            return factor - other, start - more
+    return None if factor and other else (factor * more + other * start, start * more)
+
+
+def _literals(predicate: Value, truth: bool) -> Iterator[Literal]:
+    """The comparisons of integers that hold or fail where a condition is this."""
+    if predicate.op == "not":
+        yield from _literals(predicate.operands[0], not truth)
+    elif predicate.op == ("and" if truth else "or"):
+        for operand in predicate.operands:
+            yield from _literals(operand, truth)
+    elif predicate.op in _NEGATED and predicate.operands[0].dtype.kind in "iu":
+        yield predicate, truth
+
+
+def _settle(root: Value, literals: Iterable[Literal]) -> Value:
+    """A value where the literals are what they are."""
+    values = root.values
+    known = {condition: values.constant(truth, BOOL) for condition, truth in literals}
+    for value in in_order(root):
+        if value not in known:
+            operands = [known[operand] for operand in value.operands]
+            known[value] = (
+                _choose(value.op, operands)
+                or values.make(value.op, tuple(operands), value.dtype, value.attribute, unique=False)
+                if operands
+                else value
+            )
+    return known[root]
+
+
+def _choose(op: str, operands: list[Value]) -> Value | None:
+    """The operand that an operation on conditions gives, of which one is known; None if it computes something."""
+    if op not in ("and", "or", "select"):
+        return None
+    for k, condition in enumerate(operands[: 1 if op == "select" else 2]):
+        if condition.op == "constant" and condition.dtype == BOOL:
+            truth = bool(constant_of(condition))
+            if op == "select":
+                return operands[1 if truth else 2]
+            return operands[1 - k] if truth == (op == "and") else condition
+    return None
