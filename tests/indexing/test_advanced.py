@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import xarr
 from tests.compare import assert_same
 from tests.support import fuzz
 from tests.support.draws.indices import Index, count_up, indices
+from xarr import lax
 from xarr.errors import (
     BroadcastError,
     IndexingError,
@@ -272,3 +274,36 @@ def test_a_known_mask_in_a_traced_function() -> None:
 def test_a_dynamic_array_is_no_index() -> None:
     with pytest.raises(ShapeError, match="indices that are of a dynamic array"):
         xarr.lower(lambda i: xarr.zeros((3,))[i], "s32[<=4]")
+
+
+#: Uses of an index that is out of bounds, of an array of five elements.
+_BEYOND: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
+    "elements": (lambda x, i: x[i], [9]),
+    "elements before the first": (lambda x, i: x[i], [-6]),
+    "one element": (lambda x, i: x[i][None], 9),
+    "written elements": (lambda x, i: x.at[i].set(1)[:1], [2, 9]),
+    "one written element": (lambda x, i: x.at[i].set(1)[:1], 9),
+    "taken elements": (lambda x, i: xarr.take(x, i), [9]),
+}
+
+
+@pytest.mark.parametrize("name", _BEYOND)
+@pytest.mark.parametrize("is_jitted", [False, True])
+def test_only_the_branch_that_is_taken_raises(name: str, is_jitted: bool) -> None:
+    """Known indices out of bounds are an error where they are used, in a function that is compiled or not."""
+    use, values = _BEYOND[name]
+    x, index = xarr.arange(5), xarr.asarray(values).evaluate()
+
+    def choose(number: Any) -> Any:
+        return lax.switch(number, [lambda: use(x, index), lambda: x[3:4]])
+
+    def step(number: Any) -> Any:
+        return lax.while_loop(
+            lambda state: state[0] < 0, lambda state: (state[0] + 1, use(x, index)), (number, x[3:4])
+        )[1]
+
+    for function, taken in ((choose, 0), (step, -1)):
+        run = xarr.jit(function) if is_jitted else function
+        assert np.asarray(run(xarr.asarray(1))).tolist() == [3]
+        with pytest.raises(IndexingError, match="out of bounds for axis 0 with size 5"):
+            np.asarray(run(xarr.asarray(taken)))

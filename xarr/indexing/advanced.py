@@ -31,6 +31,7 @@ from xarr.lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, d
 from xarr.runtime.handles import wrap
 from xarr.runtime.materialisation import to_host
 from xarr.runtime.small_ops import apply_op
+from xarr.runtime.trace_stack import is_tracing
 
 if TYPE_CHECKING:
     from xarr.ir.device import Device
@@ -122,16 +123,30 @@ def _spread(scalar: Array, batch: Ints) -> Array:
 def valid_indices(item: IndexArray, axis: int, size: int, mode: Mode, device: Device | None) -> Array:
     """The integers of an item as indices into a dimension of `size`.
 
-    Raises IndexingError for known ones out of bounds, if the mode is "error".
+    Raises IndexingError for known ones out of bounds, if the mode is "error".  In a function that is being recorded,
+    those of an Array raise it only where they are used: in a branch that is taken, in a step that is run.
     """
     if not size and 0 not in item.shape and mode not in (Mode.FILL, Mode.PROMISE):
         raise IndexingError(f"no index is in bounds for axis {axis} with size 0")
-    if item.host is None:
+    if item.host is None or _is_checked_late(item, size, mode):
         assert item.array is not None
         return bring_into_bounds(item.array, axis, size, mode, item.from_end)
     if item.array is not None and item.host.size and item.host.min() >= 0 and item.host.max() < size:
         return item.array
     return bring_host_into_bounds(item.host, axis, size, mode, device, item.from_end)
+
+
+def _is_checked_late(item: IndexArray, size: int, mode: Mode) -> bool:
+    """Whether known values of an Array are out of bounds in a function that is being recorded: it may not use them."""
+    if (
+        item.array is None
+        or item.host is None
+        or not item.host.size
+        or mode is not Mode.ERROR
+        or not is_tracing()
+    ):
+        return False
+    return bool(item.host.min() < (-size if item.from_end else 0) or item.host.max() >= size)
 
 
 def host_of(mask: Mask) -> np.ndarray[Any, Any]:

@@ -17,7 +17,7 @@ from xarr.base.frozen_dataclasses import record
 from xarr.errors import IndexingError, IndexTypeError, TracedValueError, pluralize
 from xarr.indexing.basic import BasicIndex
 from xarr.indexing.bounds import Mode, out_of_bounds
-from xarr.indexing.items import IndexArray, Item, Mask, count_dimensions
+from xarr.indexing.items import IndexArray, Item, KnownInt, Mask, count_dimensions
 from xarr.ir.types import Ints
 
 
@@ -181,10 +181,10 @@ def _arrays_for_ints_out_of_bounds(items: Sequence[Item], shape: Ints, mode: Mod
     axis = 0
     for item in items:
         if isinstance(item, int) and not -shape[axis] <= item < shape[axis]:
-            if mode is Mode.ERROR:
+            if mode is Mode.ERROR and not isinstance(item, KnownInt):
                 raise out_of_bounds(item, axis, shape[axis], shape)
-            item = IndexArray.of_int(item)
-        result.append(item)
+            item = item.as_array() if isinstance(item, KnownInt) else IndexArray.of_int(item)
+        result.append(int(item) if isinstance(item, KnownInt) else item)
         axis += count_dimensions(item)
     return result
 

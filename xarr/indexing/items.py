@@ -21,6 +21,7 @@ from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle
 from xarr.runtime.live_values import values_at_hand
+from xarr.runtime.trace_stack import is_tracing
 
 HostArray = np.ndarray[Any, Any]
 
@@ -46,6 +47,22 @@ class IndexArray(_Values):
     def of_int(cls, index: int) -> IndexArray:
         """An int as an array; the nearest of int64 for one beyond, which is as much out of bounds."""
         return cls((), None, np.array(min(max(index, _LEAST), _GREATEST)))
+
+
+class KnownInt(int):
+    """The int that an Array holds, in a function that is being recorded."""
+
+    array: Array
+
+    @classmethod
+    def of_array(cls, array: Array, value: int) -> KnownInt:
+        self = cls(value)
+        self.array = array
+        return self
+
+    def as_array(self) -> IndexArray:
+        """The index as an array, which is looked at where it is used."""
+        return IndexArray((), self.array, np.array(int(self)))
 
 
 class Forward(IndexArray):
@@ -151,7 +168,7 @@ def _of_array(array: Array) -> Any:
     kind = _kind(array.dtype, f"{array.dtype}{list(array.shape)}")
     host = values_at_hand(array._node)
     if kind is IndexArray and host is not None and not array.shape:
-        return int(host)
+        return KnownInt.of_array(array, int(host)) if is_tracing() else int(host)
     return kind(array.shape, array, host)
 
 
