@@ -22,16 +22,16 @@ Literal: TypeAlias = tuple[Value, bool]
 _NEGATED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
-def bound_by_conditions(loop: Loop, lanes: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:
+def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:
     """Let a loop that does nothing but accumulate run where conditions of its index hold; what it accumulates then.
 
-    `lanes` are the indices that its bounds may not depend on.  A loop of less than `min_iterations` stays as it is.
+    `apart` are the indices that its bounds may not depend on.  A loop of less than `min_iterations` stays as it is.
     """
     results = [accumulator.results for accumulator in loop.accumulators]
     does_more = loop.body or loop.carries or loop.prefixes or loop.search or loop.condition
     if does_more or not isinstance(loop.extent, int) or loop.extent < min_iterations:
         return results
-    conditions = _Conditions(loop, loop.extent, frozenset((loop.index, *lanes)))
+    conditions = _Conditions(loop, loop.extent, frozenset((loop.index, *apart)))
     terms = [term for each in loop.accumulators if (term := conditions.term_of(each)) is not None]
     if len(terms) < len(results) or not terms:
         return results
