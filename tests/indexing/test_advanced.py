@@ -302,8 +302,8 @@ def test_only_the_branch_that_is_taken_raises(name: str, is_jitted: bool) -> Non
             lambda state: state[0] < 0, lambda state: (state[0] + 1, use(x, index)), (number, x[3:4])
         )[1]
 
-    for function, taken in ((choose, 0), (step, -1)):
+    for function, using in ((choose, 0), (step, -1)):
         run = xarr.jit(function) if is_jitted else function
         assert np.asarray(run(xarr.asarray(1))).tolist() == [3]
         with pytest.raises(IndexingError, match="out of bounds for axis 0 with size 5"):
-            np.asarray(run(xarr.asarray(taken)))
+            np.asarray(run(xarr.asarray(using)))

@@ -59,7 +59,7 @@ def _accumulate_rest(
 
 @dataclass(frozen=True)
 class _Term:
-    """What an iteration accumulates: `value`, which is `rest` unless all literals hold."""
+    """The term that an iteration accumulates: `value`, which is `rest` unless all literals hold."""
 
     value: Value
     rest: Value
@@ -93,7 +93,7 @@ class _Conditions:
         return _Term(value, rest, tuple(literals))
 
     def _split(self, value: Value, rests_on: bool) -> tuple[Value, list[Literal]] | None:
-        """What a value is unless all of some literals hold; a bool is to be `rests_on` then."""
+        """The rest, which a value is unless all of some literals hold; a bool is to be `rests_on` then."""
         if value.op == "convert":
             inner = self._split(value.operands[0], rests_on)
             return inner and (inner[0].convert(value.dtype), inner[1])
