@@ -103,6 +103,7 @@ if _typing.TYPE_CHECKING:
         lib as lib,
         linalg as linalg,
         polynomial as polynomial,
+        puzzles as puzzles,
         random as random,
         stablehlo as stablehlo,
         tree_util as tree_util,

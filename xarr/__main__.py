@@ -1,5 +1,6 @@
-"""The command line: `xarr explain "(5,1) - (5,)"`, `xarr doctor`, and `xarr run module.mlir --input x.npy
---output y.npy`, which runs a StableHLO module.  `python -m xarr` is the command where no script is on the path.
+"""The command line: `xarr explain "(5,1) - (5,)"`, `xarr puzzles`, `xarr puzzle 7 "a[:, None] + b"`, `xarr doctor`,
+and `xarr run module.mlir --input x.npy --output y.npy`, which runs a StableHLO module.  `python -m xarr` is the
+command where no script is on the path.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from xarr.doctor import report
 from xarr.errors import InputError, XarrError
 from xarr.explainers.recorded_ops import Explained
 from xarr.explainers.written_calls import EXAMPLES, explain_any
+from xarr.puzzles import commands as puzzles
 from xarr.runtime.materialisation import evaluate
 
 _FORMATS: Final = ("text", "html", "svg", "json")
@@ -37,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("expression", help=f"for example {', '.join(EXAMPLES)}".replace("%", "%%"))
     explain.add_argument("--format", choices=_FORMATS, default="text")
     explain.add_argument("--output", type=Path, help="write to this file instead of the terminal")
+    puzzles.add_commands(commands)
     commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
     run = commands.add_parser("run", help="run a function of a StableHLO module on arrays in .npy files")
     run.add_argument("module", type=Path, help="the text of the module")
@@ -61,7 +64,7 @@ def _render(explanation: Explained, style: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status: 0, 1 for shapes that do not broadcast, 2 for bad input."""
+    """Run a command; returns the exit status: 0, 1 for shapes that do not fit and wrong answers, 2 for bad input."""
     try:
         try:
             return _command(_parser().parse_args(arguments))
@@ -89,6 +92,17 @@ def _command(options: argparse.Namespace) -> int:
 def _doctor(options: argparse.Namespace) -> int:
     print(report())
     return 0
+
+
+def _puzzles(options: argparse.Namespace) -> int:
+    print(puzzles.list_puzzles())
+    return 0
+
+
+def _puzzle(options: argparse.Namespace) -> int:
+    text, status = puzzles.run_puzzle(options)
+    print(text)
+    return status
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -139,6 +153,8 @@ def _array_in(path: Path) -> np.ndarray[Any, Any]:
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "doctor": _doctor,
     "explain": _explain,
+    "puzzle": _puzzle,
+    "puzzles": _puzzles,
     "run": _run,
 }
 #: What a shell reports for a program that the signal SIGPIPE ends.

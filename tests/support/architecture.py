@@ -70,6 +70,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("transforms", "transforms.*"),
     ("chunks", "chunks.*"),
     ("explainers", "explainers.*"),
+    ("puzzles", "puzzles.*"),
     ("debug",),
     ("__init__", "__main__"),
     # How loops run on one kind of machine: backends choose, the frontend does not ask.

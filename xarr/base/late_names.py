@@ -192,6 +192,7 @@ LATE_MODULES: Final = {
     ),
     "polynomial": (),
     "polynomial._series": ("poly1d",),
+    "puzzles": (),
     "random": (),
     "stablehlo": (),
     "transforms.callbacks": ("effects_barrier", "pure_callback"),

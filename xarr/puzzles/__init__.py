@@ -1,0 +1,6 @@
+"""Puzzles on shapes, broadcasting, indices and layouts: `check(7, "a[:, None] + b")`; `PUZZLES` lists them."""
+
+from xarr.puzzles.catalogue import PUZZLES as PUZZLES, puzzle as puzzle
+from xarr.puzzles.checker import Verdict as Verdict, check as check
+from xarr.puzzles.hint_steps import hint as hint
+from xarr.puzzles.records import Puzzle as Puzzle
