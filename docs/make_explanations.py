@@ -44,6 +44,20 @@ EXAMPLES: Final = (
         'explain_broadcast((4, 1), (3,), op="+")',
     ),
     Example(
+        "surprise",
+        "A broadcast that was not meant",
+        "(5,1) - (5,)",
+        "Both have five elements, the result has 25: the text says OUTER, and what was probably meant.",
+        'explain_broadcast((5, 1), (5,), op="-")',
+    ),
+    Example(
+        "ambiguous",
+        "A broadcast that could be another",
+        "(3,3) + (3,)",
+        "Two alignments fit; the text names the one that NumPy does not take.",
+        "explain_broadcast((3, 3), (3,))",
+    ),
+    Example(
         "clash",
         "A broadcast that fails",
         "(3,4) + (3,)",

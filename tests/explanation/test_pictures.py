@@ -12,11 +12,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from xarr.explanation.expression_steps import explain_text
+from xarr.explainers.written_calls import explain_any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-EXPRESSIONS = ("(5,1) - (5,)", "(3,4) + (3,)", "where((3,), (2,1), ())")
-WIDTH, HEIGHT = 1400, 1600
+EXPRESSIONS = (
+    "(5,1) - (5,)",
+    "(3,4) + (3,)",
+    "where((3,), (2,1), ())",
+    "sum((3,4), axis=1)",
+    "f32[3,4]{0,1}",
+)
+OTHERS = ("(2,3) @ (3,4)", "max_pool((6,6), 3, padding=1)")
+WIDTH, HEIGHT = 1400, 1000
 
 EMPTY = '<svg width="300" height="200" xmlns="http://www.w3.org/2000/svg">'
 
@@ -28,8 +35,9 @@ Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 #: Bodies of pages, by name.
 PAGES = {
-    **{f"svg {each}": explain_text(each).svg() for each in (*EXPRESSIONS, "(3,4) + (4,)")},
-    **{f"html {each}": explain_text(each).html() for each in (*EXPRESSIONS, "(3,4) @ (3,)")},
+    **{f"svg {each}": explain_any(each).svg() for each in (*EXPRESSIONS, "(3,4) + (4,)")},
+    **{f"svg {each}": explain_any(each).svg() for each in OTHERS},
+    **{f"html {each}": explain_any(each).html() for each in (*EXPRESSIONS, "(3,4) @ (3,)")},
     "empty": f"{EMPTY}</svg>",
     "white": f'{EMPTY}<rect width="300" height="150" fill="#fff"/></svg>',
 }
@@ -100,7 +108,7 @@ def fills_of(svg: str) -> set[tuple[int, ...]]:
     return {tuple(bytes.fromhex(color)) for color in fills} - {(255, 255, 255)}
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@pytest.mark.parametrize("expression", [*EXPRESSIONS, *OTHERS])
 def test_svg(expression: str, drawn: dict[str, Pixels]) -> None:
     svg, pixels = PAGES[f"svg {expression}"], drawn[f"svg {expression}"]
     size = [float(number) for number in re.findall(r'(?:width|height)="([\d.]+)"', svg)[:2]]
