@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import Any
 
@@ -12,9 +13,11 @@ import xarr
 from tests.compare import assert_same
 from tests.cuda.test_cupy_backend import device
 from xarr import lax
+from xarr.compiler.loop_ir.loops import Buffer
 from xarr.compiler.schedules.gpu.builders import program_of
 from xarr_cupy.codegen import sizes
 from xarr_cupy.codegen.emitter import emit
+from xarr_cupy.codegen.kernel_calls import SHARED_BYTES
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
@@ -124,6 +127,41 @@ def test_steps_of_a_sort_are_few_kernels(cupy: Any) -> None:
     assert_same(np.asarray(result), np.sort(x))
     (text,) = programs(cupy)
     assert device(cupy).launches > 20 and text.count("__global__") < 10
+
+
+@pytest.mark.parametrize(("rows", "size"), [(1, 1100), (1, 1500), (7, 300), (40, 90), (3, 511)])
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_tiles_of_recorded_sorts_fit_into_a_block(dtype: str, rows: int, size: int, cupy: Any) -> None:
+    x = np.random.default_rng(size).integers(0, 50, (rows, size)).astype(dtype)
+    assert_same(xarr.argsort(xarr.asarray(x), axis=1, stable=True), np.argsort(x, axis=1, kind="stable"))
+    kernels = [kernel for text in programs(cupy) for kernel in text.split("__global__")[1:]]
+    assert all(shared_bytes(kernel) <= SHARED_BYTES for kernel in kernels)
+
+
+def shared_bytes(kernel: str) -> int:
+    """The bytes of shared memory that the text of a kernel declares, with names of types that end with their bits."""
+    bits = {"double": 64, "float": 32, "bool": 8}
+    declared = re.findall(r"__shared__ __align__\(16\) ([a-z]+)(\d*) \w+\[(\d+)\]", kernel)
+    return sum(int(number or bits[name]) // 8 * int(count) for name, number, count in declared)
+
+
+@pytest.mark.parametrize(
+    "counts", [(1, 1), (2049, 2049), (3072, 3072), (2200, 2500), (3000, 3100), (3071, 3073)]
+)
+def test_arrays_of_a_block_have_room_and_fit(counts: tuple[int, int]) -> None:
+    buffers = [Buffer("a", np.dtype(np.int64), size, "shared") for size in counts]
+    elements = sizes.Sizes(True).elements_of(buffers)
+    assert all(count >= size for count, size in zip(elements, counts, strict=True))
+    assert sum(elements) * 8 <= SHARED_BYTES
+    assert sizes.Sizes(False).elements_of(buffers) == list(counts)
+
+
+def test_arrays_that_a_power_of_two_makes_too_large_are_one_text() -> None:
+    made = {
+        tuple(sizes.Sizes(True).elements_of([Buffer("a", np.dtype(np.float64), size, "shared")] * 2))
+        for size in range(2049, 3073)
+    }
+    assert made == {(3072, 3072)}
 
 
 def test_sizes_that_do_not_fit_are_long() -> None:

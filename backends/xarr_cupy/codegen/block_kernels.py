@@ -16,7 +16,6 @@ from typing import Final
 
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
-    Buffer,
     Kernel,
     Loop,
     LoopError,
@@ -187,14 +186,13 @@ class BlockPrinter(WarpPrinter):
 
     def shared_arrays(self) -> list[str]:
         """The declarations of what a block shares, where words of 16 bytes may be read at once."""
+        elements = (
+            [each.size for each in self.shared] if self.has_tiles else self.sizes.elements_of(self.shared)
+        )
         return [
-            f"    __shared__ __align__(16) {type_name(each.dtype)} {each.name}[{self.elements_of(each)}];"
-            for each in self.shared
+            f"    __shared__ __align__(16) {type_name(each.dtype)} {each.name}[{count}];"
+            for each, count in zip(self.shared, elements, strict=True)
         ]
-
-    def elements_of(self, buffer: Buffer) -> int:
-        """The elements that a block reserves for a buffer."""
-        return buffer.size if self.has_tiles else self.sizes.elements_of(buffer)
 
     @property
     def blocks(self) -> int:

@@ -13,6 +13,8 @@ from xarr.compiler.loop_ir.loops import Buffer
 #: Threads of a block, and blocks of a grid at most: each thread takes further points in steps of all threads.
 BLOCK: Final = 256
 MOST_BLOCKS: Final = 2**16
+#: Bytes of shared memory that a kernel may declare on every device.
+SHARED_BYTES: Final = 48 << 10
 #: What stands before the name of a kernel.
 DECLARATION: Final = 'extern "C" __global__ void'
 

@@ -7,13 +7,14 @@ then.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from xarr.compiler.loop_ir.loops import Buffer, Loop, Memory
 from xarr.compiler.loop_ir.scalars import COMPARISONS, INT64, Value, constant_of
+from xarr_cupy.codegen.kernel_calls import SHARED_BYTES
 from xarr_cupy.codegen.spelling import type_name
 
 #: Operations on int64 that may be computed as int where operands and result fit.
@@ -112,12 +113,25 @@ class Sizes:
         if loop.is_of_tile:
             self._of_tiles.add(loop.index)
 
-    def elements_of(self, buffer: Buffer) -> int:
-        """The elements that a block reserves for a buffer of its own: a power of two where that depends on shapes."""
-        assert buffer.memory is Memory.SHARED
+    def elements_of(self, buffers: Sequence[Buffer]) -> list[int]:
+        """The elements that a block reserves for buffers of its own.
+
+        Where they depend on shapes these are powers of two, or what a block may have in all, each in its proportion:
+        buffers of one size have the same elements then, however many they need.
+        """
+        assert all(each.memory is Memory.SHARED for each in buffers)
+        exact = [each.size for each in buffers]
         if not self.are_parameters:
-            return buffer.size
-        return 1 << (buffer.size - 1).bit_length()
+            return exact
+        powers = [1 << (size - 1).bit_length() for size in exact]
+        if _nbytes(buffers, powers) <= SHARED_BYTES:
+            return powers
+        needed = _nbytes(buffers, exact)
+        return [max(size, size * SHARED_BYTES // needed // 16 * 16) for size in exact]
+
+
+def _nbytes(buffers: Sequence[Buffer], elements: Sequence[int]) -> int:
+    return sum(each.dtype.itemsize * count for each, count in zip(buffers, elements, strict=True))
 
 
 def _word(value: Value) -> str:
