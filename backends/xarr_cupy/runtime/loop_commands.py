@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -74,6 +75,25 @@ def wanted_results(plan: Plan, step: program_plan.LaunchLoop) -> frozenset[int]:
 def _work_of(calls: Sequence[KernelCall]) -> int:
     """Blocks that kernels have together, and kilobytes of their buffers."""
     return sum(call.blocks + sum(buffer.nbytes for buffer in call.buffers) // 2**10 for call in calls)
+
+
+def _pointers_of(
+    arguments: Sequence[Sequence[Argument]], calls: Sequence[KernelCall]
+) -> tuple[tuple[Argument, ...], list[list[int]]]:
+    """The pointers of one kernel for several, and by kernels which of them each parameter is.
+
+    A pointer is a location and a type of the elements there, and knows the largest array at it.
+    """
+    pointers: dict[tuple[Location, str], Argument] = {}
+    keys = [
+        [(argument.location, buffer.dtype.name) for argument, buffer in zip(own, call.buffers, strict=True)]
+        for own, call in zip(arguments, calls, strict=True)
+    ]
+    for argument, key in zip(chain.from_iterable(arguments), chain.from_iterable(keys), strict=True):
+        if key not in pointers or pointers[key].nbytes < argument.nbytes:
+            pointers[key] = argument
+    numbers = {key: number for number, key in enumerate(pointers)}
+    return tuple(pointers.values()), [[numbers[key] for key in own] for own in keys]
 
 
 def launches_alone(plan: Plan, target: GpuTarget, repeats: bool, sorts: bool = False) -> bool:
@@ -189,26 +209,11 @@ class ProgramCommands(PlanCommands):
             return False
         if shared_bytes(calls) > self.options.target.local_bytes:
             return False
-        #: The pointers of the kernel: a location for each type of elements there.
-        pointers: dict[tuple[Location, str], Argument] = {}
-        for each, call in zip(launched.kernels, calls, strict=True):
-            for argument, buffer in zip(each.arguments, call.buffers, strict=True):
-                key = argument.location, buffer.dtype.name
-                if key not in pointers or pointers[key].nbytes < argument.nbytes:
-                    pointers[key] = argument
-        numbers = {key: number for number, key in enumerate(pointers)}
-        parameters = [
-            [
-                numbers[x.location, buffer.dtype.name]
-                for x, buffer in zip(each.arguments, call.buffers, strict=True)
-            ]
-            for each, call in zip(launched.kernels, calls, strict=True)
-        ]
+        pointers, parameters = _pointers_of([each.arguments for each in launched.kernels], calls)
         module = self.memory.device.driver.load(emit_block_loop(calls, parameters, len(pointers)))
         most = max(1, min(MOST_TIMES, MOST_WORK // _work_of(calls)))
         full, rest = (
-            KernelLaunch(module, NAME, 1, tuple(pointers.values()), (np.int64(count),))
-            for count in (most, times % most)
+            KernelLaunch(module, NAME, 1, pointers, (np.int64(count),)) for count in (most, times % most)
         )
         if times >= most:
             repeated = self.part()
