@@ -45,7 +45,7 @@ from gpu_rows.timing import (
     measure_rates,
     timed_lines,
 )
-from gpu_rows.workers import Limits, command_of, lines_by_workers, serve
+from gpu_rows.workers import Limits, command_of, end_with_parent, lines_by_workers, serve
 
 from tests.cuda import nvrtc
 from xarr.base.configuration import current as config
@@ -243,6 +243,7 @@ def repeated_options(options: argparse.Namespace) -> list[str]:
 
 def run_worker(rows: Sequence[Row], options: argparse.Namespace) -> int:
     """Time the lines that another process asks for."""
+    end_with_parent()
     peers = connect()
     output, sys.stdout = sys.stdout, sys.stderr
     pairs = in_order(rows, options.dtypes)

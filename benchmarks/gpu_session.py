@@ -80,7 +80,7 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
         # What faults the device faults it for its own process.
         *("-p", "xdist", "-n", str(processes)),
     )
-    first, speed, operations, library = 0.17, 0.48, 0.2, 0.12
+    first, speed, operations, library = 0.16, 0.46, 0.2, 0.12
     first_files = ("tests/cuda/test_cupy_wheel.py", "tests/cuda/test_on_gpu.py")
     of_gpu = ("-m", "gpu", "-k", "not the_tests_of_the_library")
     benchmark = (
@@ -88,7 +88,7 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
         *("--json", str(folder / "gpu.json"), "--commit", commit),
     )
     return [
-        Part("doctor", ("-m", "xarr", "doctor"), 0.03),
+        Part("doctor", ("-m", "xarr", "doctor"), 0.06),
         Part("first tests", (*tests, *of_gpu, _limit(first * seconds), *first_files), first, ORACLE),
         Part("speed", benchmark, speed),
         Part(

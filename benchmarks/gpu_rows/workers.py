@@ -30,6 +30,9 @@ START_SECONDS: Final = 120.0
 #: Processes that may end without a line before no other one is started.
 MOST_FAILED_STARTS: Final = 2
 
+#: The code with which a process ends whose parent is gone.
+ORPHANED: Final = 3
+
 Pairs = Sequence[tuple[Row, str]]
 
 
@@ -74,8 +77,9 @@ class Messages:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self._reader.join()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                stream.close()
 
 
 def lines_by_workers(
@@ -113,7 +117,9 @@ def lines_by_workers(
 
 
 def _start(command: Sequence[str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0)
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, process_group=0
+    )
 
 
 def _title(pair: tuple[Row, str]) -> str:
@@ -163,6 +169,17 @@ def serve(
 
 def _send(output: TextIO, message: dict[str, Any]) -> None:
     print(json.dumps(message), file=output, flush=True)
+
+
+def end_with_parent() -> None:
+    """End this process with the one that started it, which holds the other end of its input, however that ends."""
+
+    def wait() -> None:
+        while sys.stdin.read(1):
+            pass
+        os._exit(ORPHANED)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def command_of(options: Sequence[str]) -> list[str]:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -100,6 +102,20 @@ def test_all_lines_end_in_time(modules: Any, tmp_path: Path) -> None:
         [],
     )  # nothing where the machine takes 4 s to start Python
     assert time.monotonic() - started < 60
+
+
+def test_a_process_ends_with_the_one_that_started_it(modules: Any) -> None:
+    workers = modules("gpu_rows.workers")
+    program = "import time; from gpu_rows.workers import end_with_parent; end_with_parent(); time.sleep(600)"
+    folders = [CHECKOUT / "benchmarks", CHECKOUT, CHECKOUT / "backends"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
+    )
+    with process:  # closes its input
+        pass
+    assert process.returncode == workers.ORPHANED
 
 
 def test_a_line_that_its_process_did_not_finish_is_wrong(modules: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.cuda.test_loops import assert_as_on_the_cpu
+from tests.support import fuzz
 
 pytest.importorskip("llvmlite")
 
@@ -21,7 +22,7 @@ pytestmark = [
 ]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(fuzz.examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=bodies())
 def test_random_bodies(body: tuple[Callable[..., Any], list[Any]], cupy: Any) -> None:
     function, arrays = body
