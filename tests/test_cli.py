@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -302,3 +303,69 @@ def test_usage_names_what_was_started(
 def test_the_package_installs_the_command() -> None:
     scripts = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["scripts"]
     assert scripts == {"xarr": "xarr.__main__:main"}
+
+
+# --- doctor script.py ------------------------------------------------------------------------------------
+
+SCRIPTS = {
+    "outer": "import xarr, sys\nx, y = xarr.ones((4, 1)), xarr.ones(4)\nprint((x - y).sum().item(), sys.argv[1:])\n",
+    "ambiguous": "import xarr\nxarr.ones((3, 3)) + xarr.ones(3)\n",
+    "plain": "import xarr\nxarr.ones((2, 3)) + xarr.ones(3)\n",
+    "none": "import xarr\nxarr.ones(3) + 1\n",
+    "failing": "import xarr\nxarr.ones((2, 3)) + xarr.ones(3)\nraise KeyError('own')\n",
+    "exit": "import sys\nsys.exit('no good')\n",
+    "exit 0": "import sys\nsys.exit(0)\n",
+}
+
+
+def examine(name: str, folder: Path, *options: str) -> int:
+    """The exit status of `xarr doctor` for a script."""
+    script = folder / "script.py"
+    script.write_text(SCRIPTS[name], encoding="utf-8")
+    return main(["doctor", *options, str(script)])
+
+
+@pytest.mark.implicit
+def test_the_broadcasts_of_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, figures = tmp_path / "script.py", tmp_path / "broadcasts.json"
+    script.write_text(SCRIPTS["outer"], encoding="utf-8")
+    before = sys.argv, sys.path[:]
+    assert main(["doctor", "--json", str(figures), str(script), "--own", "3"]) == 1
+    assert (sys.argv, sys.path) == before
+    out = capsys.readouterr().out
+    assert out.startswith("0.0 ['--own', '3']\n1 implicit broadcast, 1 OUTER, 1 AMBIGUOUS; 1 in all\n")
+    assert f"OUTER AMBIGUOUS  {script}:3" in out and "x - y[:, None]" in out
+    told = json.loads(figures.read_text(encoding="utf-8"))
+    assert told["outer"] == 1 and told["broadcasts"][0]["line"] == 3
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize(
+    ("name", "statuses"),
+    [
+        ("outer", (1, 1, 1, 0)),
+        ("ambiguous", (0, 1, 1, 0)),
+        ("plain", (0, 0, 1, 0)),
+        ("none", (0, 0, 0, 0)),
+        ("exit 0", (0, 0, 0, 0)),
+        ("failing", (2, 2, 2, 2)),
+        ("exit", (2, 2, 2, 2)),
+    ],
+)
+def test_the_exit_status_of_a_script(name: str, statuses: tuple[int, ...], tmp_path: Path) -> None:
+    levels = ("outer", "ambiguous", "any", "never")
+    assert tuple(examine(name, tmp_path, "--fail-on", level) for level in levels) == statuses
+
+
+@pytest.mark.implicit
+def test_what_a_script_broadcast_before_it_failed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert examine("failing", tmp_path) == 2
+    streams = capsys.readouterr()
+    assert "1 implicit broadcast" in streams.out and "KeyError: 'own'" in streams.err
+    assert examine("exit", tmp_path) == 2
+    assert "no good" in capsys.readouterr().err
+
+
+def test_a_script_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", str(tmp_path / "missing.py")]) == 2
+    assert "xarr doctor: cannot open" in capsys.readouterr().err

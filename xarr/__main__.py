@@ -1,6 +1,6 @@
 """The command line: `xarr explain "(5,1) - (5,)"`, `xarr puzzles`, `xarr puzzle 7 "a[:, None] + b"`, `xarr doctor`,
-and `xarr run module.mlir --input x.npy --output y.npy`, which runs a StableHLO module.  `python -m xarr` is the
-command where no script is on the path.
+`xarr doctor script.py`, which lists the implicit broadcasts of a program, and `xarr run module.mlir --input x.npy
+--output y.npy`, which runs a StableHLO module.  `python -m xarr` is the command where no script is on the path.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import runpy
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +20,7 @@ import numpy as np
 from xarr import __version__, stablehlo
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
+from xarr.explainers.broadcast_trace import LEVELS, trace_broadcasts
 from xarr.explainers.recorded_ops import Explained
 from xarr.explainers.written_calls import EXAMPLES, explain_any
 from xarr.puzzles import commands as puzzles
@@ -40,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--format", choices=_FORMATS, default="text")
     explain.add_argument("--output", type=Path, help="write to this file instead of the terminal")
     puzzles.add_commands(commands)
-    commands.add_parser("doctor", help="versions, backends, devices and why one is missing")
+    _add_doctor(commands.add_parser("doctor", help="what is installed; or a script's implicit broadcasts"))
     run = commands.add_parser("run", help="run a function of a StableHLO module on arrays in .npy files")
     run.add_argument("module", type=Path, help="the text of the module")
     for option, what in (("--input", "argument"), ("--output", "result")):
@@ -54,6 +57,23 @@ def _parser() -> argparse.ArgumentParser:
         help="show on standard error how far a long program is; default: on a terminal",
     )
     return parser
+
+
+def _add_doctor(doctor: argparse.ArgumentParser) -> None:
+    doctor.description = (
+        "Without a script: versions, backends, devices and why one is missing.  With one: run it, then list its "
+        "implicit broadcasts.  The exit status is 1 if there are some of the level --fail-on, 2 if the script fails."
+    )
+    doctor.add_argument("script", type=Path, nargs="?", help="a Python program that uses xarr")
+    doctor.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script gets")
+    doctor.add_argument("--json", type=Path, help="also write the list to this file, as JSON")
+    doctor.add_argument(
+        "--fail-on",
+        choices=(*LEVELS, "never"),
+        default="ambiguous",
+        help="outer: results larger than each operand; ambiguous (the default): these, and where another alignment "
+        "fits too; any: each implicit broadcast",
+    )
 
 
 def _render(explanation: Explained, style: str) -> str:
@@ -90,8 +110,37 @@ def _command(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    print(report())
-    return 0
+    if options.script is None:
+        print(report())
+        return 0
+    with trace_broadcasts() as trace:
+        failed = _run_script(options.script, options.arguments)
+    print(trace.text())
+    if options.json is not None:
+        options.json.write_text(trace.json() + "\n", encoding="utf-8")
+    if failed:
+        return 2
+    return 1 if options.fail_on != "never" and trace.at_least(options.fail_on) else 0
+
+
+def _run_script(script: Path, arguments: list[str]) -> bool:
+    """Run a program as `python script arguments` does; whether it failed, after its error is printed."""
+    with script.open("rb"):  # the error of a file that is none names it
+        pass
+    before = sys.argv, sys.path[:]
+    sys.argv, sys.path[:] = [str(script), *arguments], [str(script.resolve().parent), *sys.path]
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except SystemExit as ended:
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        return ended.code not in (None, 0)
+    except Exception:  # whatever a program raises ends it, and Python shows it
+        traceback.print_exc()
+        return True
+    finally:
+        sys.argv, sys.path[:] = before[0], before[1]
+    return False
 
 
 def _puzzles(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ LATE_MODULES: Final = {
     "distributed": (),
     "doctor": ("show_config", "show_runtime"),
     "emath": (),
+    "explainers.broadcast_trace": ("trace_broadcasts",),
     "explainers.collective": ("explain_collective",),
     "explainers.explicit_program": ("make_explicit",),
     "explainers.gather": ("explain_gather", "explain_scatter"),

@@ -59,12 +59,14 @@ observers: list[Callable[[ImplicitBroadcast | MatrixProduct], None]] = []
 
 
 @contextmanager
-def watching(observer: Callable[[ImplicitBroadcast | MatrixProduct], None]) -> Iterator[None]:
-    """Call `observer` with every implicit broadcast, and every `@`, that this thread makes in the block."""
+def watching(
+    observer: Callable[[ImplicitBroadcast | MatrixProduct], None], all_threads: bool = False
+) -> Iterator[None]:
+    """Call `observer` with every implicit broadcast, and every `@`, that this thread makes in the block, or any."""
     thread = threading.get_ident()
 
     def own(event: ImplicitBroadcast | MatrixProduct) -> None:
-        if threading.get_ident() == thread:
+        if all_threads or threading.get_ident() == thread:
             observer(event)
 
     observers.append(own)

@@ -21,7 +21,7 @@ from xarr.explanation.broadcast_facts import AxisCell, BroadcastFacts
 
 def render_text(facts: BroadcastFacts) -> str:
     """The whole explanation; no line ends in white space, and only ASCII is added to the user's names."""
-    blocks = [[headline(facts)], list(_table(facts)), list(_code(facts)), list(_warnings(facts))]
+    blocks = [[headline(facts)], list(_table(facts)), list(_code(facts)), list(warning_lines(facts))]
     blocks.append(list(_failure(facts)))
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
 
@@ -98,7 +98,7 @@ def entry(label: str, lines: Sequence[str]) -> Iterator[str]:
         yield f"  {label if i == 0 else '':<8}  {line}"
 
 
-def _warnings(facts: BroadcastFacts) -> Iterator[str]:
+def warning_lines(facts: BroadcastFacts) -> Iterator[str]:
     for warning in warnings(facts):
         for i, line in enumerate(warning.lines):
             yield f"  ! {warning.kind:<9}  {line}" if i == 0 else f"{'':<15}{line}"
