@@ -16,7 +16,7 @@ NAMESPACES: tuple[ModuleType, ...] = (xarr, lax, linalg, fft, random)
 _OWN = (
     "config evaluate explain explain_broadcast explain_dtype explain_einsum explain_gather explain_index "
     "get_backend lower explain_layout explain_matmul explain_reduce explain_scatter explain_window "
-    "make_explicit seed_rng set_backend unregister_custom_call use_backend "
+    "make_explicit seed_rng set_backend trace_broadcasts unregister_custom_call use_backend "
     "Array.backend Array.evaluate Array.is_evaluated Array.layout Array.to"
 )
 #: Functions and members of Array that no other library or specification has.

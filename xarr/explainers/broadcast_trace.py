@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, watching
 from xarr.errors import InputError, pluralize
@@ -22,6 +22,9 @@ from xarr.ir.source import Source, operation_at
 KINDS: Final = ("OUTER", "AMBIGUOUS")
 #: What may be asked for: those of a kind, those of it and of worse ones, and any.
 LEVELS: Final = ("outer", "ambiguous", "any")
+
+#: What a record is of: the function, shapes, dtypes, and the line.
+_Key: TypeAlias = tuple[str, tuple[tuple[int, ...], ...], tuple[str, ...], Source | None]
 
 
 @dataclass(frozen=True)
@@ -102,14 +105,14 @@ class BroadcastTrace:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: dict[tuple[Any, ...], int] = {}
+        self._counts: dict[_Key, int] = {}
 
     @property
     def broadcasts(self) -> tuple[TracedBroadcast, ...]:
         """OUTER ones first, then AMBIGUOUS ones, then all others; within each those of most bytes in all first."""
         with self._lock:
             counted = list(self._counts.items())
-        traced = [_record(*key, count) for key, count in counted]
+        traced = [_record(key, count) for key, count in counted]
         return tuple(sorted(traced, key=_rank))
 
     @property
@@ -169,9 +172,8 @@ def trace_broadcasts() -> Iterator[BroadcastTrace]:
         yield trace
 
 
-def _record(
-    op: str, shapes: tuple[tuple[int, ...], ...], dtypes: tuple[str, ...], source: Source | None, count: int
-) -> TracedBroadcast:
+def _record(key: _Key, count: int) -> TracedBroadcast:
+    op, shapes, dtypes, source = key
     written, names = operation_at(source, op, len(shapes))
     return TracedBroadcast(explain_shapes(*shapes, op=written, names=names, dtypes=dtypes), source, count)
 
