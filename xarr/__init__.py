@@ -108,8 +108,8 @@ if _typing.TYPE_CHECKING:
         stablehlo as stablehlo,
         tree_util as tree_util,
     )
+    from xarr.broadcast_trace import trace_broadcasts as trace_broadcasts
     from xarr.doctor import show_config as show_config, show_runtime as show_runtime
-    from xarr.explainers.broadcast_trace import trace_broadcasts as trace_broadcasts
     from xarr.explainers.collective import explain_collective as explain_collective
     from xarr.explainers.explicit_program import make_explicit as make_explicit
     from xarr.explainers.gather import explain_gather as explain_gather, explain_scatter as explain_scatter

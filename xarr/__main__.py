@@ -18,9 +18,9 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import __version__, stablehlo
+from xarr.broadcast_trace import LEVELS, trace_broadcasts
 from xarr.doctor import report
 from xarr.errors import InputError, XarrError
-from xarr.explainers.broadcast_trace import LEVELS, trace_broadcasts
 from xarr.explainers.recorded_ops import Explained
 from xarr.explainers.written_calls import EXAMPLES, explain_any
 from xarr.puzzles import commands as puzzles

@@ -71,7 +71,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("chunks", "chunks.*"),
     ("explainers", "explainers.*"),
     ("puzzles", "puzzles.*"),
-    ("debug",),
+    ("broadcast_trace", "debug"),
     ("__init__", "__main__"),
     # How loops run on one kind of machine: backends choose, the frontend does not ask.
     ("compiler.schedules", "compiler.schedules.*"),

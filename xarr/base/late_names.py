@@ -9,11 +9,11 @@ from typing import Final
 
 #: From a module below `xarr` to the names that it gives; none if the module itself is the name.
 LATE_MODULES: Final = {
+    "broadcast_trace": ("trace_broadcasts",),
     "debug": (),
     "distributed": (),
     "doctor": ("show_config", "show_runtime"),
     "emath": (),
-    "explainers.broadcast_trace": ("trace_broadcasts",),
     "explainers.collective": ("explain_collective",),
     "explainers.explicit_program": ("make_explicit",),
     "explainers.gather": ("explain_gather", "explain_scatter"),
