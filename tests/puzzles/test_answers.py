@@ -56,6 +56,11 @@ def evaluate(text: str, **values: Any) -> Any:
         ("a[:, None, None, None] + np.zeros((9999, 9999))", "at most 1,000,000 elements"),
         ("np.ones(9999)[:, None] * np.ones(9999)", "at most 1,000,000 elements"),
         ("np.tile(a, 9999 * 100)", "at most 1,000,000 elements"),
+        ("np.ones((1000, 1000)) @ np.ones((1000, 1000))", "reads and writes at most 100,000,000"),
+        (
+            "lax.reduce_window(np.ones(10000), 0.0, lax.add, (9999,), (1,), ((9999, 9999),))",
+            "at most 100,000,000",
+        ),
         ("a" + " + a" * 200, "at most 500 characters"),
         ("a" + "+a" * 120, "at most 200 parts"),
         ("(" * 240 + "a" + ")" * 240, ""),

@@ -100,6 +100,13 @@ def test_rules_say_what_was_recorded() -> None:
     assert verdict.elements > verdict.best
 
 
+def test_scores_count_what_is_read() -> None:
+    assert check(29, "lax.reduce_window(x, 0.0, lax.add, (3,), (1,))").elements == 4 * 3
+    assert check(29, "x[:-2] + x[1:-1] + x[2:]").elements == 2 * 3 * 3
+    assert check(24, "lax.transpose(x, (1, 2, 0))").elements == 0
+    assert check(18, "x @ y").elements == (3 * 4 * 5) * (2 * 2 + 1)
+
+
 def test_other_answers_than_the_solution_pass() -> None:
     for number, answer in (
         (7, "np.add(a.reshape(-1, 1), b)"),

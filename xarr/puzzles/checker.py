@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from xarr.puzzles.draws import Draw, draws_of, first_difference
 from xarr.puzzles.graph_rules import broken_rule, elements_of
 from xarr.puzzles.records import RULES, Puzzle, Reason, Rule
 from xarr.runtime.handles import Handle
+
+#: Elements that an answer may read and write: all puzzles take less than a thousand.
+_MOST_WORK: Final = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ def _run(puzzle: Puzzle, code: Any, draw: Draw) -> Any:
 def _failure(puzzle: Puzzle, code: Any, draw: Draw) -> _Failure | None:
     try:
         got = _run(puzzle, code, draw)
+        _check_work(got)
         if puzzle.is_shape:
             return _compare_tuples(got, draw.result)
         if not isinstance(got, Handle):
@@ -111,6 +115,15 @@ def _failure(puzzle: Puzzle, code: Any, draw: Draw) -> _Failure | None:
         AttributeError,
     ) as error:
         return _Failure("does not run", f"it does not run: {str(error).split(chr(10))[0]}")
+
+
+def _check_work(got: Any) -> None:
+    """Refuse an answer that would take long, before it is computed."""
+    work = elements_of(got._node) if isinstance(got, Handle) else 0
+    if work > _MOST_WORK:
+        raise AnswerError(
+            f"wanted an answer that reads and writes at most {_MOST_WORK:,} elements, got {work:,}"
+        )
 
 
 def _compare_tuples(got: Any, wanted: tuple[int, ...]) -> _Failure | None:

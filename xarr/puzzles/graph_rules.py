@@ -23,7 +23,10 @@ def recorded_ops(node: Node) -> list[Node]:
 
 
 def elements_of(node: Node) -> int:
-    """The elements that the ops of an answer read and write: views none, products two for each pair multiplied."""
+    """The elements that the ops of an answer read and write.
+
+    Views read none, products two for each pair that they multiply, windows each of their elements.
+    """
     return sum(map(_elements, recorded_ops(node)))
 
 
@@ -34,6 +37,11 @@ def _elements(node: Node) -> int:
     if isinstance(node.op, ops.DotGeneral):
         summed = prod(node.operands[0].shape[dim] for dim in node.op.lhs_contracting_dimensions)
         return 2 * written * summed + written
+    if isinstance(node.op, ops.ReduceWindow):
+        return written * node.op.window.size + written
+    if isinstance(node.op, ops.Convolution):
+        weights = node.operands[1].shape
+        return 2 * written * prod(weights) // max(1, weights[node.op.rhs_spec[0]]) + written
     return sum(prod(operand.shape) for operand in node.operands) + written
 
 
