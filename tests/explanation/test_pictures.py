@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pixels]:
 
     The windows are frames of one page, one below the other: the browser takes longer to start than to draw.
     """
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    browser = find_browser()
     image = pytest.importorskip("matplotlib.image")
     directory = tmp_path_factory.mktemp("pictures")
     page, picture = directory / "page.html", directory / "page.png"
@@ -68,6 +67,23 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pixels]:
     pixels: Pixels = np.round(image.imread(picture)[..., :3] * 255).astype(np.uint8)
     assert pixels.shape == (HEIGHT * len(PAGES), WIDTH, 3)
     return dict(zip(PAGES, np.split(pixels, len(PAGES)), strict=True))
+
+
+def find_browser() -> str:
+    """The path of a browser; the test is skipped where there is none."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"none of {', '.join(BROWSERS)} is installed")
+    return browser
+
+
+def markup_after_scripts(body: str, directory: Path) -> str:
+    """The page as it is after its scripts have run."""
+    page = directory / "page.html"
+    page.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{body}</body>', encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={directory / 'profile'}"]
+    command = [find_browser(), *options, "--dump-dom", page.as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, timeout=120, text=True).stdout
 
 
 def frame(body: str) -> str:
@@ -127,6 +143,21 @@ def test_html(expression: str, drawn: dict[str, Pixels]) -> None:
     assert 200 < height < HEIGHT
     assert ink(pixels) > 0.01
     assert len(fills_of(text) & colors_in(pixels)) >= 2
+
+
+def test_tabs_show_one_code_at_a_time(tmp_path: Path) -> None:
+    two = explain_any("sum((3,4), axis=1)"), explain_any("(5,1) - (5,)")
+    parts = [each.html().count("<details") for each in two]
+    markup = markup_after_scripts("".join(each.html() for each in two), tmp_path)
+    assert markup.count('data-wired="1"') == 2
+    assert markup.count('aria-pressed="true"') == 2
+    assert len(re.findall(r"<details [^>]*hidden", markup)) == sum(parts) - 2
+    assert markup.count(">Copy</button>") == 2
+
+
+def test_a_page_whose_script_fails_is_noticed(tmp_path: Path) -> None:
+    broken = explain_any("(5,1) - (5,)").html().replace("root.dataset.wired", "missing.dataset.wired")
+    assert 'aria-pressed="true"' not in markup_after_scripts(broken, tmp_path)
 
 
 def test_what_is_missing_is_red(drawn: dict[str, Pixels]) -> None:
