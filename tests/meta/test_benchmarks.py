@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -74,13 +75,14 @@ def test_options_that_mean_nothing(arguments: tuple[str, str], message: str) -> 
 
 
 SHORT = ("--rounds", "1", "--calls", "1")
+NEEDS_DASK = pytest.mark.skipif(find_spec("dask") is None, reason="Dask is not installed")
 
 
 @pytest.mark.parametrize(
     ("script", "arguments", "row"),
     [
         ("numpy_surface.py", ("cbrt", "--budget", "0.01"), "cbrt"),
-        ("chunks.py", ("--quick",), "token, of all chunks"),
+        pytest.param("chunks.py", ("--quick",), "token, of all chunks", marks=NEEDS_DASK),
         ("compile.py", ("--rows", "scalars", "--sizes", "100", "--no-jax"), "scalars"),
         pytest.param("overhead.py", SHORT, "import, ms: numpy", marks=pytest.mark.thorough),
         pytest.param("ops.py", ("--rounds", "1"), "sort", marks=pytest.mark.thorough),
