@@ -425,12 +425,15 @@ class Registers(CodeLines):
             first = end
 
     def _load_few(self, dtype: DType, address: str) -> str:
-        """The first few lanes of a register, whose others hold one of them."""
+        """The first few lanes of a register, whose others hold zeros, as after a masked load.
+
+        They do not repeat one of the few: LLVM 22 selects between such registers wrongly where there is AVX-512.
+        """
         width, merged = self.width * numbers_of(dtype), ""
         for first, end, kind, at in self._parts(dtype, address):
             part = self.block.line(f"load {kind}, ptr {at}, align {alignment(dtype)}")
-            lanes = [lane - first if first <= lane < end else 0 for lane in range(width)]
-            wide = self.block.shuffle(f"{kind} {part}", "poison", lanes)
+            lanes = [lane - first if first <= lane < end else end - first for lane in range(width)]
+            wide = self.block.shuffle(f"{kind} {part}", "zeroinitializer", lanes)
             order = [lane if lane < first else width + lane for lane in range(width)]
             merged = (
                 self.block.shuffle(f"{memory_type(dtype, self.width)} {merged}", wide, order)

@@ -81,6 +81,24 @@ def test_carried_numbers(dtype: str) -> None:
     agree(function, *arrays(3, dtype))
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 9, 10, 11, 12, 17, 18])
+def test_numbers_chosen_by_comparisons_of_narrower_ones(size: int) -> None:
+    """Counts of int64 that go on as long as float32 are above a bound, which bits of random numbers lower."""
+
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        count, key, x = state
+        key, own = xarr.random.split(key)
+        drop = xarr.random.bits(own, (size,), dtype="uint32") >> 28
+        return xarr.where(x > -30, count + 1, count), key, x - xarr.astype(drop, "float32")
+
+    def function(x: Any) -> Any:
+        start = xarr.zeros(size, dtype="int64"), xarr.random.key(size), x
+        count, _, x = lax.while_loop(lambda state: xarr.any(state[2] > -30), step, start)
+        return count, x
+
+    agree(function, np.arange(size, dtype=np.float32))
+
+
 def test_loops_go_on_where_they_were_interrupted() -> None:
     """A progress bar is told the steps of each chunk, and numbers are carried from chunk to chunk."""
 
