@@ -15,8 +15,8 @@ from xarr.compiler.loop_ir.scalars import DType
 
 Array = np.ndarray[Any, Any]
 
-#: Smaller arrays come from NumPy, whose allocator keeps their pages.
-LEAST: Final = 2**19
+#: Smaller arrays come from NumPy, whose allocator keeps their pages; glibc's gives larger ones back to the system.
+LEAST: Final = 2**17
 #: Bytes that may lie unused.
 MOST_UNUSED: Final = 2**29
 ALIGNMENT: Final = 64
@@ -92,6 +92,13 @@ class Pool:
 
 
 pool: Final = Pool()
+
+
+def copied(array: Array) -> Array:
+    """A copy in row-major order."""
+    copy = pool.empty(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
 
 
 def claim(array: Array) -> bool:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from xarr.compiler.target import Target
+
+
+def _has_wide_registers() -> bool:
+    """Whether registers are those of AVX-512, as NumPy finds; what is computed does not depend on it."""
+    module = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
+    features = getattr(module, "__cpu_features__", {})
+    return bool(features.get("AVX512F", features.get("X86_V4", False)))
 
 
 class Processor(Target):
@@ -21,8 +30,8 @@ class Processor(Target):
     # --- registers ---------------------------------------------------------------------------------------
     #: Bytes of a number, complex ones too, that is copied by way of a register.
     max_number_bytes: int = 16
-    #: Bytes of a vector register.
-    register_bytes: int = 64
+    #: Registers of a tile of sums, of 64 bytes: with AVX-512 there are 32 in all, elsewhere as many as 8 at least.
+    max_tile_sums = 24 if _has_wide_registers() else 6
     #: Elements apart up to which neighbouring lanes are loaded as whole registers, and the rest thrown away.
     max_lane_stride: int = 4
     #: Registers of neighbours in one iteration of a loop in lanes, and values of its body up to which there are as
@@ -50,7 +59,7 @@ class Processor(Target):
     #: Multiplications of a product, of one whose columns or terms lie side by side, and nanoseconds of another
     #: operation that is in no group, which are loops where a loop runs them in machine code.
     max_native_products: int = 2**18
-    max_native_lane_products: int = 2**21
+    max_native_lane_products: int = 2**23
     max_native_nanoseconds: int = 10**6
     #: Nanoseconds of such a loop after which Python looks for Ctrl-C, about.
     max_unpolled_nanoseconds: int = 20_000_000

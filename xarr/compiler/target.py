@@ -91,6 +91,10 @@ class Target:
     max_compared_row: int = 10
     #: Results that are summed up in registers at once.
     max_register_sums: int = 6
+    #: Bytes of a register of neighbouring results, registers of a tile of sums of products, and rows of such a tile.
+    register_bytes: int = 64
+    max_tile_sums: int = 6
+    max_tile_rows: int = 8
 
     # --- groups ------------------------------------------------------------------------------------------
     #: Operations of a group, and groups of one domain among which siblings are looked for: they bound the time
@@ -170,10 +174,11 @@ class Target:
     #: Elements of a window at most, and of one that is reduced: a library does that along one dimension at a time.
     max_window: int = 256
     max_reduced_window: int = 64
-    #: Bytes of a kernel of a convolution that stay in a processor's cache.
-    max_kernel_bytes: int = 3 * 2**17
-    #: Products of a convolution, and bytes of a right matrix, that a BLAS takes longer to get ready for than to do.
-    max_loop_products: int = 2**22
+    #: Terms of a sum of products that are added one after the other, if it has an inner loop: longer ones are sums of
+    #: sums, for accuracy.
+    max_chain_terms: int = 2**11
+    #: Bytes of a right matrix that stay in a processor's cache, and of small products, which a BLAS takes longer to
+    #: get ready for than to do.
     max_matrix_bytes: int = 2**15
     #: Matrices from which threads share products of small ones, and rows that share what is read of the right one.
     min_matrices: int = 4

@@ -150,3 +150,16 @@ def test_costly_operations_that_short_rows_share_are_computed_in_lanes_of_their_
 def test_what_follows_a_reduction_of_short_rows_stays_with_them() -> None:
     (group,) = groups_with(ops.Rsqrt, normalise, xarr.zeros((100, 24)))
     assert group.domain == (100, 24)
+
+
+def test_groups_that_need_more_memory_are_formed_where_they_may_be_over() -> None:
+    graph = xarr.jit(lambda x: xarr.sin(x) + 1).lower(xarr.zeros((8, 8))).stage("decomposed")
+    assert isinstance(graph, Graph)
+    nothing_fits = replace(CPU, target=CPU.target.replace(page_bytes=-(2**40), spare_bytes=0))
+    assert form_groups(graph, nothing_fits, lambda domain, cost: True) is graph
+    over: list[Graph] = []
+    fused = form_groups(graph, nothing_fits, lambda domain, cost: True, over)
+    assert [type(node.op) for node in fused.nodes] == [ops.Fusion]
+    assert over == [fused]
+    assert form_groups(graph, CPU, lambda domain, cost: True, over) is not graph
+    assert over == [fused]

@@ -15,11 +15,12 @@ from tests.support.kernel_texts import CASES
 from tests.xla import parse
 from xarr import stablehlo
 from xarr.base.configuration import current as config
-from xarr.compiler.fusion import form_groups as form_groups_module, fuse
+from xarr.compiler.fusion import form_groups as form_groups_module, fuse, stage
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.memory_traffic import traffic
 from xarr.compiler.plan.layout import Peak
 from xarr.compiler.plan.planner import peak, plan
+from xarr.compiler.schedule import Schedule
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.memory_use import shown_bytes
@@ -226,3 +227,22 @@ def test_a_loop_holds_two_states() -> None:
     condition = graph(lambda x: node(ops.Constant.of(np.array(False))), state)
     loop = ops.While(condition, graph(chain(1), state))
     assert most(lambda x: node(loop, x)) == 3 * SIZE
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_a_body_may_need_more_memory_where_the_whole_does_not(
+    monkeypatch: pytest.MonkeyPatch, fits: bool
+) -> None:
+    def repeat(x: Any) -> Any:
+        return xarr.lax.fori_loop(0, 3, lambda i, y: xarr.sort(xarr.sin(y) + xarr.cos(y)), x)
+
+    whole = xarr.jit(repeat).lower("f64[64]").stage("decomposed")
+    assert isinstance(whole, Graph)
+    target = SCHEDULE.target.replace(page_bytes=-(2**40), spare_bytes=0)
+    schedule = Schedule(target, SCHEDULE.builders, SCHEDULE.limits)
+    if fits:
+        monkeypatch.setattr(stage, "_fits", lambda fused, graph, target: True)
+    fused = stage.fuse(whole, target, lambda: schedule, hot=True)
+    (loop,) = [node for node in fused.nodes if isinstance(node.op, ops.While)]
+    assert isinstance(loop.op, ops.While)
+    assert (ops.Fusion in {type(node.op) for node in loop.op.body.nodes}) == fits

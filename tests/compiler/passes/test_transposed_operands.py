@@ -10,7 +10,7 @@ import pytest
 
 import xarr
 from xarr import lax
-from xarr.compiler.passes.transposed_operands import contract_untransposed
+from xarr.compiler.passes.transposed_operands import contract_untransposed, multiply_in_order
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.ir import ops
 from xarr.ir.graph import Graph
@@ -95,3 +95,41 @@ def test_a_loop_copies_no_transposed_matrix() -> None:
     assert isinstance(plan, Plan)
     (loop,) = [step for step in plan.steps if isinstance(step, LoopStep)]
     assert "transpose" not in str(loop.body)
+
+
+#: Products whose transpose is used, and whether their operands change places.
+TRANSPOSED: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], tuple[int, ...], bool]] = {
+    "matrices": (lambda x, y: (x @ y).T, (5, 3), (3, 4), True),
+    "of a transposed matrix": (lambda x, y: (x.T @ y).T, (3, 5), (3, 4), True),
+    "stacks": (lambda x, y: xarr.swapaxes(x @ y, 1, 2), (2, 5, 3), (2, 3, 4), True),
+    "another order": (
+        lambda x, y: xarr.transpose(xarr.tensordot(x, y, 1), (2, 1, 0)),
+        (2, 5, 3),
+        (3, 4),
+        False,
+    ),
+    "sides as wholes": (
+        lambda x, y: xarr.transpose(xarr.tensordot(x, y, 1), (2, 0, 1)),
+        (2, 5, 3),
+        (3, 4),
+        True,
+    ),
+    "the product is used too": (lambda x, y: (x @ y).T @ (x @ y), (5, 3), (3, 4), False),
+}
+
+
+@pytest.mark.parametrize("name", TRANSPOSED)
+@pytest.mark.parametrize("dtype", ["float64", "int32", "complex64"])
+def test_operands_of_a_transposed_product_change_places(name: str, dtype: str) -> None:
+    product, left, right, turns = TRANSPOSED[name]
+    x, y = whole(*left, dtype=dtype), whole(*right, dtype=dtype)
+    graph = xarr.jit(product).lower(x, y).stage("decomposed")
+    assert isinstance(graph, Graph)
+    after = multiply_in_order(graph)
+    after.verify()
+    is_turned = turns and dtype != "complex64"  # the parts of NaN would be others
+    assert (after is not graph) == is_turned
+    if is_turned:
+        assert ops.Transpose not in {type(after.results[0].op)}
+    wanted = np.asarray(product(xarr.asarray(x), xarr.asarray(y)))
+    assert np.array_equal(np.asarray(xarr.jit(product)(x, y)), wanted)

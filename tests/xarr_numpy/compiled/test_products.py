@@ -96,3 +96,57 @@ def test_what_comes_after_joins_small_products() -> None:
 def test_other_products_are_left_to_blas(form: str, n: int, dtype: str) -> None:
     left, right, numbers = operands(form, {"b": 6, "m": 7, "k": 5, "n": n}, 1, dtype)
     assert not fuse(lambda x, y: lax.dot_general(x, y, numbers), left, right)
+
+
+#: Left and right shapes, and which dimension of each is contracted: columns or terms lie side by side.
+IN_LOOPS = {
+    "rows beyond a tile": ((19, 7), (7, 100), 1, 0),
+    "rows first": ((33, 5), (5, 33), 1, 0),
+    "a right matrix beyond a cache": ((9, 70), (70, 200), 1, 0),
+    "columns first": ((70, 9), (70, 49), 0, 0),
+    "one row": ((1, 40), (40, 200), 1, 0),
+    "a vector": ((40,), (40, 37), 0, 0),
+    "terms": ((9, 70), (13, 70), 1, 1),
+    "few terms": ((5, 3), (6, 3), 1, 1),
+    "many terms": ((2, 5000), (3, 5000), 1, 1),
+    "terms and a vector": ((7, 40), (40,), 1, 0),
+    "nothing lies side by side": ((70, 9), (20, 70), 0, 1),
+    "no terms": ((4, 0), (0, 16), 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", IN_LOOPS)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_tiles_of_products_in_loops_are_the_products(name: str, dtype: str) -> None:
+    left, right, first, second = IN_LOOPS[name]
+    random = np.random.default_rng(len(name))
+    x, y = (random.integers(-3, 4, shape).astype(dtype) for shape in (left, right))
+
+    def multiply(x: Any, y: Any) -> Any:
+        return lax.dot_general(x, y, (((first,), (second,)), ((), ())))
+
+    def repeat(x: Any, y: Any) -> Any:
+        return lax.fori_loop(
+            0,
+            3,
+            lambda i, total: lax.add(total, multiply(lax.mul(x, lax.full_like(x, 2)), y)),
+            multiply(x, y),
+        )
+
+    wanted = 7 * np.tensordot(x, y, ((first,), (second,)))
+    assert_same(np.asarray(xarr.jit(repeat)(x, y)), wanted.astype(dtype))
+
+
+def test_infinite_terms_beside_a_tile_count_for_their_own_sums_alone() -> None:
+    x, y = np.ones((9, 33), np.float32), np.ones((13, 33), np.float32)
+    x[8, 32], y[12, 0] = np.inf, np.nan
+
+    def repeat(x: Any, y: Any) -> Any:
+        return lax.fori_loop(
+            0, 2, lambda i, total: x @ xarr.swapaxes(y, 0, 1), xarr.zeros((9, 13), "float32")
+        )
+
+    got = np.asarray(xarr.jit(repeat)(x, y))
+    assert np.isnan(got[:, 12]).all()
+    assert np.isinf(got[8, :12]).all()
+    assert (got[:8, :12] == 33).all()

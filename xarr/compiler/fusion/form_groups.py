@@ -40,11 +40,16 @@ def _is_update_by_members(node: Node) -> bool:
     )
 
 
-def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ...], int], bool]) -> Graph:
+def form_groups(
+    graph: Graph,
+    schedule: Schedule,
+    worth: Callable[[tuple[int, ...], int], bool],
+    over: list[Graph] | None = None,
+) -> Graph:
     """`graph` with groups; `worth` gets a group's domain and how many instructions each of its elements takes.
 
     The groups need no more memory than the operations one by one, but for `page_bytes`, in which they may keep some
-    numbers longer, or unless it is within `spare_bytes`.
+    numbers longer, or unless it is within `spare_bytes`.  With `over` they may, if no others do without: that joins it.
     """
     target, describe = schedule.target, schedule.describe
 
@@ -57,6 +62,7 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
         return elements if elements and schedule.takes(kind_around(node), node) else 0
 
     most: int | None = None
+    least: tuple[int, Graph] | None = None
     scattered = graph
     if schedule.builds(Kind.SCATTER):
         scattered = one_hot_sums(graph, target, lambda shape: worth(shape, INSTRUCTION))
@@ -85,9 +91,15 @@ def form_groups(graph: Graph, schedule: Schedule, worth: Callable[[tuple[int, ..
                     return fused
                 plain = peak(graph, overwrites=False, target=target).total
                 most = max(plain + target.page_bytes, target.spare_bytes)
-            if peak(fused, target=target).total <= most:
+            needed = peak(fused, target=target).total
+            if needed <= most:
                 return fused
-    return graph
+            if least is None or needed < least[0]:
+                least = needed, fused
+    if over is None or least is None:
+        return graph
+    over.append(least[1])
+    return least[1]
 
 
 #: Ops that run other graphs, which have arrays of their own.

@@ -15,6 +15,7 @@ from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.passes.simplify import simplify
+from xarr.compiler.passes.transposed_operands import multiply_in_order
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
 from xarr.ir import ops
@@ -36,15 +37,46 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     if hot:
         inlined = inline_calls(graph, target)
         graph = graph if inlined is graph else simplify(inlined)
-        graph = check_worst_indices(hoist_checks(expand_complex_powers(graph)), target)
+        graph = multiply_in_order(expand_complex_powers(graph))
+        graph = check_worst_indices(hoist_checks(graph), target)
+    # What a loop, a branch or a call runs may take more memory with groups, unless all does.
+    over: list[Graph] = []
+    fused = _with_inner(graph, min_work, target, schedule, over)
+    if over and not _fits(fused, graph, target):
+        return _with_inner(graph, min_work, target, schedule, None)
+    return fused
+
+
+def _fits(fused: Graph, graph: Graph, target: Target) -> bool:
+    """Whether a graph with groups needs no more memory than the operations one by one, within `form_groups`' limits."""
+    from xarr.compiler.plan.planner import peak
+
+    plain = peak(graph, overwrites=False, target=target).total
+    return peak(fused, target=target).total <= max(plain + target.page_bytes, target.spare_bytes)
+
+
+def _with_inner(
+    graph: Graph,
+    min_work: int,
+    target: Target,
+    schedule: Callable[[], Schedule],
+    over: list[Graph] | None,
+) -> Graph:
+    """`graph` with groups, in the graphs that loops, branches and calls run too; `over` as for `form_groups`."""
     inner = min(min_work, target.min_loop_work)
     once: OncePerGraph[Graph] = OncePerGraph(
-        lambda graph, once: _fuse(graph, inner, schedule, once), _called_graphs
+        lambda graph, once: _fuse(graph, inner, schedule, once, over), _called_graphs
     )
     return _fuse(graph, min_work, schedule, once)
 
 
-def _fuse(graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: OncePerGraph[Graph]) -> Graph:
+def _fuse(
+    graph: Graph,
+    min_work: int,
+    schedule: Callable[[], Schedule],
+    inner: OncePerGraph[Graph],
+    over: list[Graph] | None = None,
+) -> Graph:
     """`graph` with groups of so many instructions; `inner` fuses the graphs that loops, branches and calls run."""
     if any(op.runs_graphs for op in graph.op_classes):
         graph = _with_bodies(graph, min_work, schedule, inner)
@@ -56,7 +88,7 @@ def _fuse(graph: Graph, min_work: int, schedule: Callable[[], Schedule], inner: 
     machine = schedule()
     if min_work <= 1:
         graph = compare_short_rows(graph, machine.target)
-    grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work)
+    grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work, over)
     return share_groups(grouped, machine.target.min_alike_groups)
 
 

@@ -81,9 +81,10 @@ def with_kernels_in_order(graph: Graph, is_wanted: Callable[[Node], bool]) -> Gr
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if not (isinstance(node.op, ops.Convolution) and is_wanted(node) and _crosses_features(node)):
             return None
-        output, *others = node.op.rhs_spec
-        turned = node.rebuilt((operands[1],), ops.Transpose((*others, output)))
-        op = dataclasses.replace(node.op, rhs_spec=(len(others), *range(len(others))))
+        output, features, *spatial = node.op.rhs_spec
+        turned = node.rebuilt((operands[1],), ops.Transpose((*spatial, features, output)))
+        count = len(spatial)
+        op = dataclasses.replace(node.op, rhs_spec=(count + 1, count, *range(count)))
         return node.rebuilt((operands[0], turned), op)
 
     return rewritten(graph, rule)

@@ -1,11 +1,13 @@
-"""Products of transposed matrices as products of the matrices: `x.T @ y` contracts the rows of x.
+"""Products of transposed matrices as products of the matrices, and transposed products as products.
 
-A BLAS takes transposed matrices as they are; a loop reads an operand in the order in which it lies, and a copy of it
-may take longer than the product.
+`x.T @ y` contracts the rows of x, and `(x @ y).T` has those terms of its sums that `y.T @ x.T` has.  A BLAS takes
+transposed matrices as they are; a loop reads an operand in the order in which it lies, and a copy of it, or of the
+result, may take longer than the product.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 from xarr.compiler.fusion.window_work import free_dimensions
@@ -19,7 +21,47 @@ def contract_untransposed(graph: Graph) -> Graph:
 
     The terms of each sum are the same.
     """
-    return rewritten(graph, _absorb_transposes)
+    return rewritten(multiply_in_order(graph), _absorb_transposes)
+
+
+def multiply_in_order(graph: Graph) -> Graph:
+    """The graph with products whose operands change places, where only the transpose of the result is used.
+
+    The terms of each sum are the same.
+    """
+    if ops.Transpose not in graph.op_classes or ops.DotGeneral not in graph.op_classes:
+        return graph
+    uses = Counter(operand for node in graph.nodes for operand in node.operands)
+    uses.update(graph.results)
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not isinstance(node.op, ops.Transpose) or uses[node.operands[0]] > 1:
+            return None
+        (product,) = operands
+        return _turned(product) if _changes_sides(product, node.op.permutation) else None
+
+    return rewritten(graph, rule)
+
+
+def _changes_sides(product: Node, permutation: Ints) -> bool:
+    """Whether a permutation puts the dimensions of a product's right operand in front of those of the left one."""
+    if not isinstance(product.op, ops.DotGeneral) or product.dtype.kind not in "fiu":
+        return False
+    axes, first = range(len(permutation)), len(product.op.lhs_batching_dimensions)
+    middle = first + len(free_dimensions(product)[0])
+    return permutation == (*axes[:first], *axes[middle:], *axes[first:middle])
+
+
+def _turned(product: Node) -> Node:
+    """The product whose operands have changed places."""
+    op = product.op
+    assert isinstance(op, ops.DotGeneral)
+    dims = [
+        (op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
+        (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
+    ]
+    turned = replace(_with_dimensions(op, dims), precision=op.precision[::-1])
+    return product.rebuilt(product.operands[::-1], turned)
 
 
 def _absorb_transposes(node: Node, operands: tuple[Node, ...]) -> Node | None:
@@ -58,17 +100,11 @@ def _without_transpose(node: Node, side: int) -> Node | None:
 
 def _with_columns_last(node: Node) -> Node:
     """A product of a matrix, of which columns lie side by side, and a vector as that of the vector and the matrix."""
-    op, (left, right) = node.op, node.operands
-    assert isinstance(op, ops.DotGeneral)
+    left = node.operands[0]
     own, other = free_dimensions(node)
     if other or len(left.shape) - 1 not in own or node.dtype.kind not in "fiu":
         return node
-    dims = [
-        (op.rhs_batching_dimensions, op.rhs_contracting_dimensions),
-        (op.lhs_batching_dimensions, op.lhs_contracting_dimensions),
-    ]
-    turned = replace(_with_dimensions(op, dims), precision=op.precision[::-1])
-    return node.rebuilt((right, left), turned)
+    return _turned(node)
 
 
 def _with_dimensions(op: ops.DotGeneral, dims: list[tuple[Ints, Ints]]) -> ops.DotGeneral:

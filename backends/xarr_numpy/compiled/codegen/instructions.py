@@ -149,12 +149,15 @@ class Block:
         self._settled: set[Value] = set()
         self._varying: dict[Value, bool] = {}
         self._spread: dict[Value, str] = {}
+        #: Addresses by what they are computed from: a pointer, and registers with their factors.
+        self.addresses: dict[tuple[str, tuple[tuple[str, int], ...]], str] = {}
         self._count = 0
 
     def inner(self, prefix: str) -> Block:
         """A block for instructions that follow these, whose registers these do not see."""
         block = Block(self.width, self._leaf_varies, prefix)
         block.names, block._spread = dict(self.names), dict(self._spread)
+        block.addresses = dict(self.addresses)
         block._settled = self._settled
         return block
 

@@ -306,25 +306,39 @@ class Registers(CodeLines):
 
         In the last case the address is a vector of pointers.
         """
-        scalar: list[str] = [self.number(offset.constant)] if offset.constant else []
+        scalar: list[tuple[str, int]] = []
         vectors: list[tuple[Value, int]] = []
         stride = 0
         for value, factor in offset.terms:
             if value in self.base:
                 stride += factor
-                scalar.append(self._times(self.base[value], factor))
+                scalar.append((self.base[value], factor))
             elif self.block.varies(value):
                 vectors.append((value, factor))
             else:
-                scalar.append(self._times(self.block.operand(value, 1), factor))
-        total = "0"
-        for part in scalar:
-            total = part if total == "0" else self.block.line(f"add nsw i64 {total}, {part}")
-        kind, pointer = memory_type(buffer.dtype), self.pointers[buffer]
-        address = self.block.line(f"getelementptr {kind}, ptr {pointer}, i64 {total}")
+                scalar.append((self.block.operand(value, 1), factor))
+        kind = memory_type(buffer.dtype)
+        address = self._first_address(self.pointers[buffer], kind, tuple(scalar))
+        if offset.constant:
+            behind = self.number(offset.constant)
+            address = self.block.line(f"getelementptr {kind}, ptr {address}, i64 {behind}")
         if not vectors and -1 <= stride <= farthest:
             return address, stride
         return self._addresses(kind, address, stride, vectors), None
+
+    def _first_address(self, pointer: str, kind: str, terms: tuple[tuple[str, int], ...]) -> str:
+        """The address so many elements behind a pointer, which the block computes once."""
+        if not terms:
+            return pointer
+        known = self.block.addresses
+        key = pointer, terms
+        if key not in known:
+            total = ""
+            for register, factor in terms:
+                part = self._times(register, factor)
+                total = self.block.line(f"add nsw i64 {total}, {part}") if total else part
+            known[key] = self.block.line(f"getelementptr {kind}, ptr {pointer}, i64 {total}")
+        return known[key]
 
     def _times(self, register: str, factor: int) -> str:
         return register if factor == 1 else self.block.line(f"mul nsw i64 {register}, {self.number(factor)}")

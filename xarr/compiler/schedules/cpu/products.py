@@ -1,22 +1,33 @@
-"""Loops for many small matrix products, which a BLAS takes longer to get ready for than to do.
+"""Loops for small matrix products, which a BLAS takes longer to get ready for than to do.
+
+Tiles of the result are summed up in registers.  Where columns of the right matrix lie side by side, they are lanes:
 
 for each index of the batch:                                in parallel
-    for each column of the right matrix:                    vector
-        for each few rows of the left one:
-            for each contracted index:                      a sum for each of the rows
+    for each few registers of columns of the right matrix:
+        for each lane of a register:                        vector
+            for each few rows of the left one:
+                for each contracted index:                  a sum for each row and register
+
+Where the terms of each sum lie side by side in both matrices, these are the lanes:
+
+for each index of the batch:                                in parallel
+    for each few rows of the left matrix:
+        for each few columns of the right one:
+            for each contracted index:                      vector, a sum for each row and column
 """
 
 from __future__ import annotations
 
-from math import prod
+from collections.abc import Sequence
+from math import isqrt, prod
 
 import numpy as np
 
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.elements import Index
-from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
+from xarr.compiler.loop_ir.loops import Accumulator, Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import Value
-from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, several
+from xarr.compiler.schedules.cpu.window_loops import WindowLoops, put, several, tile_sums
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -25,7 +36,7 @@ from xarr.ir.graph import Node
 def build(fusion: ops.Fusion, target: Target) -> Kernel:
     """The loop program of a group around one dot_general."""
     (node,) = [node for node in fusion.computation.nodes if isinstance(node.op, ops.DotGeneral)]
-    nest = _Products(fusion, target, node)
+    nest = (_Terms if sums_in_lanes(node) else _Columns)(fusion, target, node)
     return Kernel(nest.inputs, nest.outputs, (), (), in_threads(nest.phases()))
 
 
@@ -49,7 +60,19 @@ def takes(node: Node, target: Target) -> bool:
     return many and small and columns >= target.min_vector_features
 
 
+def sums_in_lanes(node: Node) -> bool:
+    """Whether the terms of each sum of a product lie side by side in both matrices, and columns do not."""
+    op = node.op
+    assert isinstance(op, ops.DotGeneral)
+    left, right = (operand.tensor_type for operand in node.operands)
+    if len(op.lhs_contracting_dimensions) != 1 or right.rank - 1 not in op.rhs_contracting_dimensions:
+        return False
+    return left.rank - 1 in op.lhs_contracting_dimensions
+
+
 class _Products(WindowLoops):
+    """The loops that both ways have in common."""
+
     def __init__(self, fusion: ops.Fusion, target: Target, node: Node) -> None:
         super().__init__(fusion, target)
         assert isinstance(node.op, ops.DotGeneral)
@@ -57,10 +80,11 @@ class _Products(WindowLoops):
         self.op = node.op
         self.shape = node.shape
         self.free = free_dimensions(node)
-        #: The dimensions of the result along which there are rows, if any, and columns.
+        #: The dimensions of the result along which there are rows and columns, if any.
         first = len(self.op.lhs_batching_dimensions)
         self.rows = first + len(self.free[0]) - 1 if self.free[0] else None
-        self.columns = len(self.shape) - 1
+        self.columns = len(self.shape) - 1 if self.free[1] else None
+        self.most = tile_sums(self.graph, target)
 
     def phases(self) -> list[Loop]:
         inner = {self.rows, self.columns}
@@ -68,55 +92,43 @@ class _Products(WindowLoops):
         first, indices = self.flat([self.shape[axis] for axis in outer] or [1])
         for axis, at in zip(outer, indices, strict=False):
             self.index[axis] = at
-        first.body.append(self._columns())
+        self.add_tiles(first)
         return [first]
 
-    def _columns(self) -> Loop:
-        vector, self.index[self.columns] = self.loop("i", self.shape[self.columns], Runs.LANES)
-        count = 1 if self.rows is None else self.shape[self.rows]
-        together = several(count, self.target.max_register_sums)
-        full = count // together * together
-        for start, stop, width in ((0, full, together), (full, count, count - full)):
-            if start < stop:
-                loop, position = self.loop("i", (stop - start) // width)
-                vector.body.append(loop)
-                self._few_rows(loop, position * width + start, width)
-        return vector
+    def add_tiles(self, around: Loop) -> None:
+        """Put the loops over one product into that around it."""
+        raise NotImplementedError
 
-    def _few_rows(self, around: Loop, first: Affine, width: int) -> None:
-        """Sum up and store the results of this many rows."""
-        nothing = self.values.constant(0, self.node.dtype)
+    def size(self, axis: int | None) -> int:
+        """Rows or columns."""
+        return 1 if axis is None else self.shape[axis]
+
+    def results(self, rows: Sequence[Affine], columns: Sequence[Affine]) -> list[Index]:
+        """The indices of a tile of the result, row by row."""
         here = tuple(self.index)
-        indices = [here if self.rows is None else put(here, self.rows, first + k) for k in range(width)]
-        totals = self._sums(
-            around, indices, (Affine(),) * len(self.op.lhs_contracting_dimensions), [nothing] * width
-        )
+        left = [here if self.rows is None else put(here, self.rows, row) for row in rows]
+        return [
+            each if self.columns is None else put(each, self.columns, column)
+            for each in left
+            for column in columns
+        ]
+
+    def store_all(self, around: Loop, indices: Sequence[Index], totals: Sequence[Value]) -> None:
+        """Store the results of a tile."""
+        here = list(self.index)
         for index, total in zip(indices, totals, strict=True):
             self.index = list(index)
             self.stores(around, self.node, total, self.shape)
-        self.index = list(here)
+        self.index = here
 
-    def _sums(
-        self, around: Loop, indices: list[Index], summed: Index, totals: list[Value], depth: int = 0
-    ) -> list[Value]:
-        """The totals after products with all indices of the contracted dimensions from the one at `depth` on."""
-        if depth == len(summed):
-            return self._products(indices, summed, totals)
-        size = self.node.operands[0].shape[self.op.lhs_contracting_dimensions[depth]]
-        loop, position = self.loop("k", size)
-        around.body.append(loop)
-        arguments = [self.carry(loop, total) for total in totals]
-        sums = self._sums(loop, indices, put(summed, depth, position), arguments, depth + 1)
-        return list(self.hand_on(loop, sums))
-
-    def _products(self, indices: list[Index], summed: Index, totals: list[Value]) -> list[Value]:
+    def factors(self, index: Index, summed: Index) -> tuple[Value, Value]:
+        """The elements of both matrices whose product belongs to a result."""
         elements = self.elements()
-        left, right = self.node.operands
-        weight = elements.at(right, self._operand_index(indices[0], summed, 1))
-        return [
-            elements.at(left, self._operand_index(index, summed, 0)).fma(weight, total)
-            for index, total in zip(indices, totals, strict=True)
-        ]
+        left, right = (
+            elements.at(operand, self._operand_index(index, summed, side))
+            for side, operand in enumerate(self.node.operands)
+        )
+        return left, right
 
     def _operand_index(self, index: Index, summed: Index, side: int) -> Index:
         """The index in an operand, given that in the result and those of the contracted dimensions."""
@@ -128,3 +140,75 @@ class _Products(WindowLoops):
         indices |= dict(zip(batch, index, strict=False))
         indices |= dict(zip(free, index[start:], strict=False))
         return tuple(indices[axis] for axis in range(len(indices)))
+
+
+class _Columns(_Products):
+    """Columns in lanes, each sum term by term."""
+
+    def add_tiles(self, around: Loop) -> None:
+        right, itemsize = self.node.operands[1].tensor_type, self.node.dtype.itemsize
+        rows, columns = self.size(self.rows), self.size(self.columns)
+        height = several(rows, min(self.target.max_tile_rows, self.most))
+        most = min(self.most // height, self.target.max_tile_rows)
+        if right.nbytes > self.target.max_matrix_bytes:
+            for vector, positions in self.registers(around, columns, itemsize, most):
+                for loop, top, count in self.tiles(vector, 0, rows, height):
+                    self._tile(loop, top, count, positions)
+            return
+        # The right matrix is near: rows of the result are written one after the other.
+        for loop, top, count in self.tiles(around, 0, rows, height):
+            for vector, positions in self.registers(loop, columns, itemsize, most):
+                self._tile(vector, top, count, positions)
+
+    def _tile(self, around: Loop, first: Affine, height: int, columns: Sequence[Affine]) -> None:
+        """Sum up and store the results of a few rows and registers."""
+        indices = self.results([first + k for k in range(height)], columns)
+        nothing = self.values.constant(0, self.node.dtype)
+        summed = (Affine(),) * len(self.op.lhs_contracting_dimensions)
+        self.store_all(around, indices, self._sums(around, indices, summed, [nothing] * len(indices)))
+
+    def _sums(
+        self, around: Loop, indices: list[Index], summed: Index, totals: list[Value], depth: int = 0
+    ) -> list[Value]:
+        """The totals after products with all indices of the contracted dimensions from the one at `depth` on."""
+        if depth == len(summed):
+            pairs = [self.factors(index, summed) for index in indices]
+            return [left.fma(right, total) for (left, right), total in zip(pairs, totals, strict=True)]
+        size = self.node.operands[0].shape[self.op.lhs_contracting_dimensions[depth]]
+        loop, position = self.loop("k", size)
+        around.body.append(loop)
+        arguments = [self.carry(loop, total) for total in totals]
+        sums = self._sums(loop, indices, put(summed, depth, position), arguments, depth + 1)
+        return list(self.hand_on(loop, sums))
+
+
+class _Terms(_Products):
+    """Terms in lanes: as many sums as a register has lanes, and the sum of these."""
+
+    def add_tiles(self, around: Loop) -> None:
+        # The order of a sum depends on the size of a tile: it is that of every machine.
+        side = isqrt(self.target.max_register_sums)
+        rows, columns = self.size(self.rows), self.size(self.columns)
+        for loop, top, height in self.tiles(around, 0, rows, several(rows, side)):
+            for inner, left, width in self.tiles(loop, 0, columns, several(columns, side)):
+                indices = self.results([top + k for k in range(height)], [left + k for k in range(width)])
+                vector, position = self.loop("k", self.node.operands[0].shape[-1], Runs.LANES)
+                inner.body.append(vector)
+                sums = [self._sum(*self.factors(index, (position,))) for index in indices]
+                vector.accumulators += sums
+                self.store_all(inner, indices, [result for each in sums for result in each.results])
+
+    def _sum(self, left: Value, right: Value) -> Accumulator:
+        """The sum of a product's terms."""
+        dtype = self.node.dtype
+        total, other, x, y = (self.values.make("argument", (), dtype, "x", unique=True) for _ in range(4))
+        return Accumulator(
+            (self.values.constant(0, dtype),),
+            (left, right),
+            (total,),
+            (other,),
+            (total + other,),
+            (self.values.make("result", (), dtype, "r", unique=True),),
+            (x, y),
+            (x.fma(y, total),),
+        )

@@ -14,6 +14,7 @@ from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.passes.inner_products import split_product
 from xarr.compiler.schedule import Kind, Schedule
+from xarr.compiler.schedules.cpu.products import sums_in_lanes
 from xarr.compiler.schedules.serial import movement
 from xarr.compiler.schedules.serial.builders import RULES, computes
 from xarr.compiler.schedules.serial.serial_loops import Body, SerialLoops
@@ -71,6 +72,8 @@ def _fused_product(node: Node, graph: Graph, schedule: Schedule) -> ops.Fusion |
     _, columns = free_dimensions(node)
     if columns and columns[-1] == right.tensor_type.rank - 1 and right.shape[-1] > 1:
         return ops.Fusion(graph, node.shape) if schedule.builds(Kind.PRODUCT) else None
+    if sums_in_lanes(node) and schedule.builds(Kind.PRODUCT):
+        return ops.Fusion(graph, node.shape)
     ends = [(op.lhs_contracting_dimensions, left), (op.rhs_contracting_dimensions, right)]
     if any(not dims or dims[-1] != array.tensor_type.rank - 1 for dims, array in ends):
         return None

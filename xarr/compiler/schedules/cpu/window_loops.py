@@ -6,8 +6,9 @@ that lies on the array; where that is the same for all indices of the loops arou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
+from typing import NamedTuple
 
 from xarr.compiler.loop_ir.elements import (
     Elements,
@@ -22,9 +23,18 @@ from xarr.compiler.loop_ir.loops import Affine, Carry, Loop, Runs, Store, index_
 from xarr.compiler.loop_ir.scalars import Value, Values
 from xarr.compiler.target import Target
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr.ir.types import Ints
 from xarr.ir.windows import WindowDimension
+
+
+class RegisterPart(NamedTuple):
+    """Neighbours from `start` on: `blocks` of them, each of `width` registers of so many `lanes`."""
+
+    start: int
+    blocks: int
+    width: int
+    lanes: int
 
 
 class WindowLoops:
@@ -68,6 +78,34 @@ class WindowLoops:
             self.ranges[index] = (0, extent - 1)
             indices.append(Affine() if extent == 1 else Affine(((index, 1),)))
         return loop, indices
+
+    def registers(
+        self, around: Loop, count: int, size: int, most: int
+    ) -> Iterator[tuple[Loop, list[Affine]]]:
+        """Loops inside `around` over lanes: `count` neighbours of `size` bytes each, by at most so many registers of
+        them at a time.  Each with the positions of a lane in its registers.
+        """
+        for part in register_parts(count, self.target.register_bytes // size, most):
+            loop, block = self.loop("j", part.blocks)
+            around.body.append(loop)
+            vector, positions = self.lanes(part, block)
+            loop.body.append(vector)
+            yield vector, positions
+
+    def lanes(self, part: RegisterPart, block: Affine) -> tuple[Loop, list[Affine]]:
+        """The loop over the lanes of a block, and the positions of a lane in its registers."""
+        vector, lane = self.loop("i", part.lanes, Runs.LANES)
+        start = block * (part.lanes * part.width) + part.start
+        return vector, [start + lane + part.lanes * k for k in range(part.width)]
+
+    def tiles(self, around: Loop, start: int, stop: int, together: int) -> Iterator[tuple[Loop, Affine, int]]:
+        """Loops inside `around` from `start` to `stop`, so many at a time: each with where it is, and how many."""
+        full = start + (stop - start) // together * together
+        for first, end, width in ((start, full, together), (full, stop, stop - full)):
+            if first < end:
+                loop, position = self.loop("i", (end - first) // width)
+                around.body.append(loop)
+                yield loop, position * width + first, width
 
     def _quotient(self, value: Value, divisor: int) -> Value:
         return value if divisor == 1 else value / divisor
@@ -149,6 +187,23 @@ def several(count: int, most: int) -> int:
     if count <= most:
         return max(1, count)
     return min(range(most, most // 2, -1), key=lambda together: count % together)
+
+
+def register_parts(count: int, lanes: int, most: int) -> list[RegisterPart]:
+    """`count` neighbours by at most so many whole registers at a time, and those that fill none."""
+    lanes = max(1, lanes)
+    width = several(count // lanes, most) if count > lanes else 1
+    blocks = count // (lanes * width)
+    full = blocks * lanes * width
+    parts = [RegisterPart(0, blocks, width, lanes)] if blocks else []
+    # What is left of several registers is one loop, whose last register is filled in part.
+    return [*parts, RegisterPart(full, 1, 1, count - full)] if full < count else parts
+
+
+def tile_sums(graph: Graph, target: Target) -> int:
+    """Registers of sums of a tile: fewer where much is computed of each, since that is code for each register."""
+    others = max(1, len(graph.nodes) - 1)
+    return max(min(target.max_tile_sums, target.max_unrolled_values // others), target.max_register_sums)
 
 
 def own_index(shape: Ints, domain: Ints, index: Index) -> Index:
