@@ -94,7 +94,7 @@ class Pool:
 pool: Final = Pool()
 
 
-def copied(array: Array) -> Array:
+def copy_array(array: Array) -> Array:
     """A copy in row-major order."""
     copy = pool.empty(array.shape, array.dtype)
     np.copyto(copy, array)

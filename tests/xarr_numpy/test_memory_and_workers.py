@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from xarr_numpy import workers
-from xarr_numpy.memory import ALIGNMENT, LEAST, Pool, copied
+from xarr_numpy.memory import ALIGNMENT, LEAST, Pool, copy_array
 
 F64 = np.dtype(np.float64)
 
@@ -381,6 +381,6 @@ y = x + 1
 @pytest.mark.parametrize("count", [3, LEAST])
 def test_a_copy_lies_in_row_major_order(count: int) -> None:
     source = np.broadcast_to(np.arange(2.0), (count, 2)).T
-    copy = copied(source)
+    copy = copy_array(source)
     assert copy.flags.c_contiguous and copy.flags.writeable
     assert (copy == source).all() and copy.dtype == source.dtype

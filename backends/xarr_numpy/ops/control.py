@@ -19,7 +19,7 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
-from xarr_numpy.memory import copied
+from xarr_numpy.memory import copy_array
 from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.processor import PROCESSOR
 
@@ -261,7 +261,7 @@ def _check(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
 
 
 def _copy(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
-    return f"{names[0]} = copied({emitter.value(step.inputs[0])})"
+    return f"{names[0]} = copy_array({emitter.value(step.inputs[0])})"
 
 
 #: How steps are written that no row of the backend's table computes: (emitter, step, names of outputs) -> line.
@@ -290,7 +290,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(while_loop, while_loop_then, while_lanes, show_progress, check_indices, custom_call),
-        *(branch, branch_lanes, map_lanes, copied),
+        *(branch, branch_lanes, map_lanes, copy_array),
     )
 }
 

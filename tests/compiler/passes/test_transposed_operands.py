@@ -97,7 +97,7 @@ def test_a_loop_copies_no_transposed_matrix() -> None:
     assert "transpose" not in str(loop.body)
 
 
-#: Products whose transpose is used, and whether their operands change places.
+#: Products whose transpose is used, and whether their operands are swapped.
 TRANSPOSED: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], tuple[int, ...], bool]] = {
     "matrices": (lambda x, y: (x @ y).T, (5, 3), (3, 4), True),
     "of a transposed matrix": (lambda x, y: (x.T @ y).T, (3, 5), (3, 4), True),
@@ -120,16 +120,16 @@ TRANSPOSED: dict[str, tuple[Callable[[Any, Any], Any], tuple[int, ...], tuple[in
 
 @pytest.mark.parametrize("name", TRANSPOSED)
 @pytest.mark.parametrize("dtype", ["float64", "int32", "complex64"])
-def test_operands_of_a_transposed_product_change_places(name: str, dtype: str) -> None:
-    product, left, right, turns = TRANSPOSED[name]
+def test_operands_of_a_transposed_product_are_swapped(name: str, dtype: str) -> None:
+    product, left, right, swaps = TRANSPOSED[name]
     x, y = whole(*left, dtype=dtype), whole(*right, dtype=dtype)
     graph = xarr.jit(product).lower(x, y).stage("decomposed")
     assert isinstance(graph, Graph)
     after = multiply_in_order(graph)
     after.verify()
-    is_turned = turns and dtype != "complex64"  # the parts of NaN would be others
-    assert (after is not graph) == is_turned
-    if is_turned:
+    is_swapped = swaps and dtype != "complex64"  # the parts of NaN would be others
+    assert (after is not graph) == is_swapped
+    if is_swapped:
         assert ops.Transpose not in {type(after.results[0].op)}
     wanted = np.asarray(product(xarr.asarray(x), xarr.asarray(y)))
     assert np.array_equal(np.asarray(xarr.jit(product)(x, y)), wanted)

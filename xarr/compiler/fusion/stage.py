@@ -16,6 +16,7 @@ from xarr.compiler.passes.inline_calls import inline_calls
 from xarr.compiler.passes.short_sorts import compare_short_rows
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.transposed_operands import multiply_in_order
+from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
 from xarr.ir import ops
@@ -49,8 +50,6 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
 
 def _fits(fused: Graph, graph: Graph, target: Target) -> bool:
     """Whether a graph with groups needs no more memory than the operations one by one, within `form_groups`' limits."""
-    from xarr.compiler.plan.planner import peak
-
     plain = peak(graph, overwrites=False, target=target).total
     return peak(fused, target=target).total <= max(plain + target.page_bytes, target.spare_bytes)
 

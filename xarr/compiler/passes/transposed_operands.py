@@ -25,7 +25,7 @@ def contract_untransposed(graph: Graph) -> Graph:
 
 
 def multiply_in_order(graph: Graph) -> Graph:
-    """The graph with products whose operands change places, where only the transpose of the result is used.
+    """The graph with products whose operands are swapped where only the transpose of the result is used.
 
     The terms of each sum are the same.
     """
@@ -38,7 +38,7 @@ def multiply_in_order(graph: Graph) -> Graph:
         if not isinstance(node.op, ops.Transpose) or uses[node.operands[0]] > 1:
             return None
         (product,) = operands
-        return _turned(product) if _changes_sides(product, node.op.permutation) else None
+        return _swap_operands(product) if _changes_sides(product, node.op.permutation) else None
 
     return rewritten(graph, rule)
 
@@ -52,8 +52,8 @@ def _changes_sides(product: Node, permutation: Ints) -> bool:
     return permutation == (*axes[:first], *axes[middle:], *axes[first:middle])
 
 
-def _turned(product: Node) -> Node:
-    """The product whose operands have changed places."""
+def _swap_operands(product: Node) -> Node:
+    """Swap the operands of a product, whose result is then the transpose."""
     op = product.op
     assert isinstance(op, ops.DotGeneral)
     dims = [
@@ -104,7 +104,7 @@ def _with_columns_last(node: Node) -> Node:
     own, other = free_dimensions(node)
     if other or len(left.shape) - 1 not in own or node.dtype.kind not in "fiu":
         return node
-    return _turned(node)
+    return _swap_operands(node)
 
 
 def _with_dimensions(op: ops.DotGeneral, dims: list[tuple[Ints, Ints]]) -> ops.DotGeneral:

@@ -12,7 +12,7 @@ import xarr
 from tests.compare import assert_same
 from xarr import lax
 from xarr.compiler.schedule import Schedule
-from xarr.compiler.schedules.cpu.tiled_convolutions import takes, ways
+from xarr.compiler.schedules.cpu.convolutions import has_tiles, ways
 from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr.ir.windows import WindowDimension
@@ -133,14 +133,14 @@ def test_bits_do_not_depend_on_the_registers_of_a_machine(name: str) -> None:
         arrays[1] if node.operands[1] is graph.parameters[1] else arrays[1].transpose(0, 1, 3, 2).copy()
     )  # HWIO
     assert kernel.shape == node.operands[1].shape
-    found = []
+    pairs = []
     for sums in (24, 6):
         target = SCHEDULE.target.replace(max_tile_sums=sums)
         program = Schedule(target, SCHEDULE.builders, SCHEDULE.limits).build(node.op)
-        found.append(
+        pairs.append(
             (str(program), CompiledKernel(program, node.op.computation.result_types).call(arrays[0], kernel))
         )
-    (wide, first), (narrow, second) = found
+    (wide, first), (narrow, second) = pairs
     assert wide != narrow
     assert_same(first, second)
 
@@ -162,14 +162,14 @@ def test_each_position_is_gone_through_in_one_way() -> None:
         for size in range(1, 6):
             for holes in range(1, 4):
                 dimension = WindowDimension(size, padding_low=padding, base_dilation=holes)
-                found = [
+                separate = [
                     (way, way.first + k * way.first_apart, way.start + k * way.start_apart)
                     for way in ways(dimension, 7)
                     for k in range(way.alike)
                 ]
-                positions = [first + way.step * k for way, first, _ in found for k in range(way.extent)]
+                positions = [first + way.step * k for way, first, _ in separate for k in range(way.extent)]
                 assert sorted(positions) == list(range(7))
-                for way, first, start in found:
+                for way, first, start in separate:
                     taps = range(start, size, way.step) if way.window else range(0)
                     # These elements of the kernel meet elements, all others meet holes.
                     assert [k for k in range(size) if (first - padding + k) % holes == 0] == list(taps)
@@ -200,4 +200,4 @@ def test_other_convolutions_have_no_tiles(
     graph = xarr.lower(convolve(case), *arrays(case, dtype)).stage("traced")
     assert isinstance(graph, Graph)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.Convolution)]
-    assert not takes(node)
+    assert not has_tiles(node)
