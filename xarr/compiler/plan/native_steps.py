@@ -5,6 +5,7 @@ In such a program no step makes a view of an input but the step `View`.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -137,11 +138,20 @@ def _operands_below(step: program_plan.Step, output: int) -> list[int]:
 
 def _views(plan: Plan, number: int) -> list[PlanBuffer]:
     """The views of a buffer that lie in its memory, not in copies."""
-    here = {number}
+    by_base, views = _views_by_base(plan), [number]
+    for base in views:
+        views += [each for each in by_base.get(base, ()) if not _is_copied(plan, plan.buffers[each])]
+    return [plan.buffers[each] for each in views[1:]]
+
+
+@lru_cache(64)
+def _views_by_base(plan: Plan) -> dict[int, list[int]]:
+    """The views of each buffer of a plan that has some."""
+    views: dict[int, list[int]] = {}
     for each in plan.buffers:
-        if each.is_view and each.base in here and not _is_copied(plan, each):
-            here.add(each.number)
-    return [plan.buffers[each] for each in here - {number}]
+        if each.is_view and each.base is not None:
+            views.setdefault(each.base, []).append(each.number)
+    return views
 
 
 def _is_copied(plan: Plan, view: PlanBuffer) -> bool:
