@@ -31,6 +31,7 @@ from xarr.ir.stablehlo.parser import read_module
 from xarr.ir.stablehlo.syntax_tree import SourceModule
 from xarr.ir.types import TensorType, TupleType
 from xarr.runtime.check_flags import read
+from xarr.runtime.effects import add_ordered
 from xarr.runtime.evaluation import execute, results_of
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.live_values import live_leaf
@@ -127,7 +128,8 @@ def run(
     inputs: one for each argument, anything that `asarray` takes, of exactly the argument's shape and element
     type; a Python number takes the argument's.  backend: where to compute, else where the inputs live.
 
-    Results are lazy as all Arrays are; a tuple gives its elements.  Raises ParseError for text, InputError
+    Results are lazy as all Arrays are, but for those of modules with effects, such as collectives, which run now; a
+    tuple gives its elements.  Raises ParseError for text, InputError
     for another number of inputs, ShapeError for inputs of other types.
     """
     parsed = module if isinstance(module, Module) else parse(module)
@@ -137,7 +139,8 @@ def run(
     graph = parsed.refine([node.tensor_type for node in nodes], function)
     _check(function, graph, nodes)
     # Not inlined: evaluation settles nodes, and those of the module belong to it.
-    results = unpack(Node(Call(graph), tuple(nodes), device=device), len(graph.results))
+    node = Node(Call(graph), tuple(nodes), device=device)
+    results = add_ordered(node) if node.op.is_ordered else unpack(node, len(graph.results))
     return [wrap(leaf) for node in results for leaf in _leaves(node)]
 
 

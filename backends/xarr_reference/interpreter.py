@@ -12,6 +12,7 @@ from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph
 from xarr.ir.op import Op
 from xarr_reference import (
+    collectives,
     control,
     convolution,
     creation,
@@ -36,6 +37,7 @@ TABLE: Final[dict[type[Op], Rule]] = {
     **windows.TABLE,
     **convolution.TABLE,
     **control.TABLE,
+    **collectives.TABLE,
     **special.TABLE,
     **linear_algebra.TABLE,
     **factorisations.TABLE,

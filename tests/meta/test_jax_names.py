@@ -68,7 +68,7 @@ def test_the_page_lists_what_is_left_out() -> None:
         ("", "grad", "which JAX has: derivatives are planned"),
         ("", "vmap", r"vmap is planned; until then lax\.map"),
         ("", "make_jaxpr", r"xarr\.lower\(f, \*args\) gives the graph"),
-        ("lax", "psum", "several devices are planned"),
+        ("lax", "pcast", "several devices are planned"),
         ("lax.linalg", "schur", "JAX calls LAPACK"),
     ],
 )
@@ -111,6 +111,7 @@ EVERYWHERE = {
 }
 #: Other arguments that are not there, or not by that name.
 ELSEWHERE = {
+    ("all_gather", "to"): "JAX's types say what varies along an axis; those of xarr do not",
     ("nextafter", "x1"): "x, as of all functions of two arrays",
     ("nextafter", "x2"): "y, as of all functions of two arrays",
     ("scan", "_split_transpose"): "a private argument, about derivatives",

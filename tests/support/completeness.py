@@ -21,6 +21,22 @@ _make_explicit: Any = importlib.import_module("xarr.explainers.explicit_program"
 #: What stands in no case because XLA cannot run it like the others: the file that tries it.
 TRIED_ELSEWHERE = {
     "CustomCall": "lax/test_custom_calls.py",
+    **dict.fromkeys(
+        (
+            *("AfterAll", "AllGather", "AllReduce", "AllToAll", "CollectiveBroadcast", "CollectivePermute"),
+            *(
+                "CrossReplicaSum",
+                "Infeed",
+                "Outfeed",
+                "PartitionId",
+                "Recv",
+                "ReduceScatter",
+                "ReplicaId",
+                "Send",
+            ),
+        ),
+        "lax/test_collectives.py",
+    ),
     "GetDimensionSize": "dynamic_cases.py",
     "SetDimensionSize": "dynamic_cases.py",
 }

@@ -1,6 +1,7 @@
 """Evaluates the checks of the StableHLO project's test programs: `check.expect_close` and its like.
 
-A program is read, its checks become results of the function they stand in, and the function runs.
+A program is read, its checks become results of the function they stand in, and the function runs.  What it runs in
+parallel, by `interpreter.run_parallel`, runs as replicas and partitions in threads.
 """
 
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from tests.compare import ulp_distances
+from xarr.communication.communicator import current_communicator
+from xarr.distributed import simulate
 from xarr.dtypes import COMPLEX, FLOAT, real_part_of
 from xarr.errors import XarrError
 from xarr.ir.stablehlo.constant_elements import read_elements
@@ -22,6 +25,8 @@ from xarr.stablehlo import Module, run
 HostArray = np.ndarray[Any, Any]
 
 SEPARATOR = "// -----"
+#: Runs functions of the module as the members of a grid, a row for each replica.
+PARALLEL = "interpreter.run_parallel"
 #: What these programs sum may be summed in any order: there the largest value decides what is close.
 SUMS = ("dot_general_", "conv_general_dilated_", "fft_", "triangular_solve_")
 SUM_TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-14}
@@ -63,9 +68,12 @@ def outcome(case: Case, backend: str) -> str | None:
     """None if every check of the case holds, else what is wrong, in one line."""
     try:
         source = read_module(case.text, case.path.name)
-        checks = _expose(source, case.function)
-        module = Module(source)
-        results = [np.asarray(result) for result in run(module, function=case.function, backend=backend)]
+        if any(each.name == PARALLEL for each in _operations(source.functions[case.function])):
+            checks, results = _run_parallel(source, case.function, backend)
+        else:
+            checks = _expose(source, case.function)
+            module = Module(source)
+            results = [np.asarray(result) for result in run(module, function=case.function, backend=backend)]
     except XarrError as error:
         return _reason(error)
     for check in reversed(checks):
@@ -145,6 +153,40 @@ def _expose(source: SourceModule, name: str) -> list[Check]:
     types = [type for operation in checks for type in operation.operand_types or ()]
     last.operand_types = function.result_types = tuple(types)
     return [_check(operation) for operation in checks]
+
+
+def _run_parallel(source: SourceModule, name: str, backend: str) -> tuple[list[Check], list[HostArray]]:
+    """The checks of a function that runs others in parallel, and what they check."""
+    function = source.functions[name]
+    assert function.body is not None
+    (call,) = (each for each in _operations(function) if each.name == PARALLEL)
+    checks = [each for each in _operations(function) if _is_check(each)]
+    # What is left of the function gives the operands.
+    last = function.body.operations[-1]
+    function.body.operations = [
+        *function.body.operations[: function.body.operations.index(call)],
+        last,
+    ]
+    last.operands, last.operand_types = call.operands, call.operand_types
+    function.result_types = call.operand_types or ()
+    module = Module(source)
+    operands = run(module, function=name, backend=backend)
+    rows = call.attributes["programs"]
+    programs = [each for row in rows for each in row]
+
+    def member() -> list[HostArray]:
+        world = current_communicator()
+        for queue in call.attributes.get("infeed", ()):
+            world.feed([np.asarray(each) for each in run(module, function=queue, backend=backend)])
+        counts = [len(source.functions[each].arguments) for each in programs]
+        start = sum(counts[: world.rank])
+        own = operands[start : start + counts[world.rank]]
+        results = run(module, *own, function=programs[world.rank], backend=backend)
+        return [np.asarray(result) for result in results]
+
+    results = [each for own in simulate(len(programs), member, num_partitions=len(rows[0])) for each in own]
+    checked = [results[value.index] for each in checks for value in each.operands]
+    return [_check(each) for each in checks], checked
 
 
 def _check(operation: ParsedOperation) -> Check:

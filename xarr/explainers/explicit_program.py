@@ -23,6 +23,7 @@ from xarr.base.frozen_dataclasses import record
 from xarr.base.host_arrays import is_weak
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT
 from xarr.errors import InputError, pluralize
+from xarr.explainers import explicit_collectives
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import Op
@@ -351,6 +352,7 @@ def _round(method: str) -> Spelling:
 
 
 _SPELLINGS: Final[dict[type[Op], Spelling]] = {
+    **explicit_collectives.SPELLINGS,
     ops.RoundNearestAfz: _round("AWAY_FROM_ZERO"),
     ops.RoundNearestEven: _round("TO_NEAREST_EVEN"),
     ops.Iota: lambda op, node, x, f: (

@@ -13,6 +13,15 @@ from xarr.base.custom_calls import (
 from xarr.base.names import public_names as _public_names
 from xarr.base.process_rng import seed_rng as seed_rng
 from xarr.lax import linalg as linalg
+from xarr.lax.collectives import (
+    all_reduce as all_reduce,
+    collective_broadcast as collective_broadcast,
+    collective_permute as collective_permute,
+    cross_replica_sum as cross_replica_sum,
+    partition_id as partition_id,
+    reduce_scatter as reduce_scatter,
+    replica_id as replica_id,
+)
 from xarr.lax.contraction import (
     batch_matmul as batch_matmul,
     dot as dot,
@@ -54,6 +63,14 @@ from xarr.lax.dynamic_slicing import (
     dynamic_update_slice as dynamic_update_slice,
     dynamic_update_slice_in_dim as dynamic_update_slice_in_dim,
 )
+from xarr.lax.effects import (
+    after_all as after_all,
+    create_token as create_token,
+    infeed as infeed,
+    outfeed as outfeed,
+    recv as recv,
+    send as send,
+)
 from xarr.lax.elementwise import *
 from xarr.lax.fourier import FftType as FftType, fft as fft
 from xarr.lax.indexing import (
@@ -90,6 +107,21 @@ from xarr.lax.movement import (
     split as split,
     squeeze as squeeze,
     transpose as transpose,
+)
+from xarr.lax.named_axes import (
+    all_gather as all_gather,
+    all_to_all as all_to_all,
+    axis_index as axis_index,
+    axis_size as axis_size,
+    pbroadcast as pbroadcast,
+    pmax as pmax,
+    pmean as pmean,
+    pmin as pmin,
+    ppermute as ppermute,
+    pshuffle as pshuffle,
+    psum as psum,
+    psum_scatter as psum_scatter,
+    pswapaxes as pswapaxes,
 )
 from xarr.lax.normalisation import (
     batch_norm_grad as batch_norm_grad,

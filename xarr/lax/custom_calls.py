@@ -42,7 +42,7 @@ def custom_call(
     """
     call_target_name = text("custom_call", "call_target_name", call_target_name)
     function_named("custom_call", call_target_name)
-    declared, structure = _flatten_types(result_types)
+    declared, structure = flatten_types("custom_call", result_types)
     nodes = argument_nodes("custom_call", operands)
     op = ops.CustomCall(call_target_name, declared, _items(attributes or {}), bool(has_side_effect))
     return tree.unflatten(structure, results_of(op, nodes, len(declared)))
@@ -61,17 +61,18 @@ def _items(attributes: Mapping[Any, Any]) -> tuple[tuple[str, AttributeValue], .
     return tuple(sorted((str.__str__(name), value) for name, value in attributes.items()))
 
 
-def _flatten_types(result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure]:
+def flatten_types(name: str, result_types: Any) -> tuple[tuple[TensorType, ...], tree.Structure]:
+    """The types of results declared to the function `name`, and their structure."""
     if _is_type(result_types):
-        return (_type(result_types),), tree.LEAF
+        return (_type(name, result_types),), tree.LEAF
     if isinstance(result_types, dict):
         keys = tuple(sorted(result_types))
-        types = [_type(result_types[key]) for key in keys]
+        types = [_type(name, result_types[key]) for key in keys]
     elif isinstance(result_types, (tuple, list)):
         keys = tuple(range(len(result_types)))
-        types = [_type(each) for each in result_types]
+        types = [_type(name, each) for each in result_types]
     else:
-        _type(result_types)
+        _type(name, result_types)
     return tuple(types), tree.Structure(type(result_types), keys, (tree.LEAF,) * len(types))
 
 
@@ -87,13 +88,13 @@ def _is_type(value: Any) -> bool:
     )
 
 
-def _type(value: Any) -> TensorType:
+def _type(name: str, value: Any) -> TensorType:
     if not _is_type(value):
         raise InputError(
-            f"custom_call: wanted a pair (shape, dtype) or something with shape and dtype, got {value!r}"
+            f"{name}: wanted a pair (shape, dtype) or something with shape and dtype, got {value!r}"
         )
     shape, dtype = value if isinstance(value, tuple) else (value.shape, value.dtype)
-    sizes = integers("custom_call", "the shape of a result", shape)
+    sizes = integers(name, "the shape of a result", shape)
     if any(size < 0 for size in sizes):
-        raise InputError(f"custom_call: wanted sizes >= 0, got {sizes}")
+        raise InputError(f"{name}: wanted sizes >= 0, got {sizes}")
     return TensorType(sizes, canonical(dtype))

@@ -18,6 +18,7 @@ from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, weak_kind
+from xarr.runtime.named_axes import current_mesh
 from xarr.tree import Structure
 
 #: A Type for an array; bool, int, float or complex for a Python number.
@@ -26,6 +27,8 @@ LeafType = Type | type[Any]
 _SETTINGS: Final = ("broadcasting", "default_dtype", "default_prng_impl", "backend")
 #: The name of what is no setting among them.
 REPLICA: Final = "replica"
+#: The named axes that a function is recorded for.
+AXES: Final = "the mesh of named axes"
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,8 @@ class Signature:
         for name, setting in self.settings:
             before = known.get(name, setting)
             if setting != before and name != REPLICA:
-                texts.append(f"config.{name} was {before!r} and is {setting!r}")
+                what = name if name == AXES else f"config.{name}"
+                texts.append(f"{what} was {before!r} and is {setting!r}")
         if self.device is not other.device:
             names = [each.name if each else "none" for each in (other.device, self.device)]
             texts.append(f"the backend of the arguments was {names[0]} and is {names[1]}")
@@ -144,9 +148,10 @@ def settings(device: Device | None) -> tuple[tuple[str, Any], ...]:
     waits for what another one records.
     """
     options = (device or backends.default_device()).backend.options
-    world = current_communicator()
+    world, mesh = current_communicator(), current_mesh()
     replica = [(REPLICA, (world.rank, world.size))] if world.size > 1 else []
-    return tuple([*replica, *[(name, getattr(config, name)) for name in (*options, *_SETTINGS)]])
+    axes = [] if mesh is None else [(AXES, mesh)]
+    return tuple([*replica, *axes, *[(name, getattr(config, name)) for name in (*options, *_SETTINGS)]])
 
 
 def shown_type(leaf: LeafType) -> str:

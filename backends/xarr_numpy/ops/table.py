@@ -22,6 +22,7 @@ from xarr_numpy.functions import (
 )
 from xarr_numpy.ops import (
     ciphers,
+    collectives,
     contraction,
     control,
     convolution,
@@ -230,6 +231,7 @@ TABLE: Final[Rows] = {
     **indexing.ROWS,
     **windows.ROWS,
     **control.ROWS,
+    **collectives.ROWS,
     **ciphers.ROWS,
     **linear_algebra.ROWS,
     **factorisations.ROWS,
@@ -259,6 +261,7 @@ SCOPE: Final[dict[str, Any]] = {
     **indexing.SCOPE,
     **windows.SCOPE,
     **control.SCOPE,
+    **collectives.SCOPE,
     **ciphers.SCOPE,
     **linear_algebra.SCOPE,
     **factorisations.SCOPE,

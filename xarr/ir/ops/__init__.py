@@ -2,6 +2,17 @@
 
 from xarr.ir.ops import dynamic_rules as dynamic_rules
 from xarr.ir.ops.binary import *
+from xarr.ir.ops.collectives import (
+    AllGather as AllGather,
+    AllReduce as AllReduce,
+    AllToAll as AllToAll,
+    CollectiveBroadcast as CollectiveBroadcast,
+    CollectivePermute as CollectivePermute,
+    CrossReplicaSum as CrossReplicaSum,
+    PartitionId as PartitionId,
+    ReduceScatter as ReduceScatter,
+    ReplicaId as ReplicaId,
+)
 from xarr.ir.ops.composite import *
 from xarr.ir.ops.control import (
     Call as Call,
@@ -20,6 +31,13 @@ from xarr.ir.ops.custom_calls import CustomCall as CustomCall
 from xarr.ir.ops.dynamic_sizes import (
     GetDimensionSize as GetDimensionSize,
     SetDimensionSize as SetDimensionSize,
+)
+from xarr.ir.ops.effects import (
+    AfterAll as AfterAll,
+    Infeed as Infeed,
+    Outfeed as Outfeed,
+    Recv as Recv,
+    Send as Send,
 )
 from xarr.ir.ops.elementwise import (
     Binary as Binary,

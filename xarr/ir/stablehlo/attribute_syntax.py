@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from xarr.ir.stablehlo.distributed.mesh_syntax import read_mesh, read_part
 from xarr.ir.stablehlo.lexer import Lexer
 from xarr.ir.stablehlo.syntax_tree import Attribute, Literal
 from xarr.ir.stablehlo.type_syntax import Aliases, read_function_type, read_type, starts_type
@@ -76,6 +77,8 @@ def read_dictionary(lexer: Lexer, aliases: Aliases, closing: str = "}") -> dict[
 def _value(key: str, lexer: Lexer, aliases: Aliases, read: _Reader) -> Attribute:
     if key == CONVOLUTION:
         return read_convolution(lexer)
+    if key == "sub_axis_info":
+        return read_part(lexer)
     return _fields(lexer, aliases) if lexer.at("<") else read(lexer, aliases)
 
 
@@ -227,6 +230,8 @@ def _hash(lexer: Lexer, aliases: Aliases) -> Attribute:
     match = None if name else lexer.match(_ENUMERATOR)
     if match is not None:
         return match.group(1)
+    if name == "mesh":
+        return read_mesh(lexer)
     if name == "conv":
         return _in_angles(lexer, lambda: read_convolution(lexer))
     return _fields(lexer, aliases)

@@ -30,7 +30,7 @@ from xarr.ir.types import TensorType, TupleType, Type
 
 Fold = Callable[[Node], np.ndarray[Any, Any]]
 
-_RETURNS: Final = ("func.return", "stablehlo.return")
+_RETURNS: Final = ("func.return", "sdy.return", "stablehlo.return")
 _CALLS: Final = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 _MOST_REPORTED: Final = 20
 #: Operations of functions with unknown sizes, which are built anew for each call.
@@ -261,7 +261,7 @@ class Builder:
         if name in self._graphs:
             node = Node(Call(self._graphs[name]), site.operands)
             if node.op.is_ordered:
-                _keep_ordered(node, site.scope)
+                site.keep_ordered(node)
             return unpack(node, len(function.result_types))
         self._inlined += len(function.body.operations)
         if self._inlined > _MOST_INLINED:
@@ -352,7 +352,7 @@ class Builder:
             raise self.source.text.error(str(error), operation.position) from error
         if isinstance(results, Node):
             if results.op.is_ordered:
-                _keep_ordered(results, site.scope)
+                site.keep_ordered(results)
             # What a loop captures is among its results, after those that are written.
             results = unpack(results, min(len(operation.result_types), len(results.op.results(results))))
         self._check("result", operation.result_types, results, operation.name, operation.position)
@@ -380,12 +380,6 @@ class Builder:
 
 def _agree(written: ReadType, type: Type) -> bool:
     return written.fits(type) if isinstance(written, DynamicType) else written is type
-
-
-def _keep_ordered(node: Node, scope: Scope) -> None:
-    scope.ordered.append(node)
-    # A computation inside must not do it again, though it may depend on no argument.
-    node.traced = True
 
 
 def unpack(node: Node, count: int) -> tuple[Node, ...]:

@@ -21,6 +21,8 @@ from xarr.ir.op import Op
 from xarr.ir.ops.formula import Term, is_finite, where
 from xarr.ir.ops.normalisation import BatchNorm
 from xarr.ir.stablehlo.composites import composite
+from xarr.ir.stablehlo.distributed import collectives
+from xarr.ir.stablehlo.distributed.manual_computation import manual_computation
 from xarr.ir.stablehlo.dynamic import (
     dynamic_broadcast_in_dim,
     dynamic_iota,
@@ -434,11 +436,13 @@ Builders = dict[str, Callable[[Site], Built]]
 
 BUILDERS: Final[Builders] = {
     **_elementwise(),
+    **collectives.BUILDERS,
     "chlo.constant": _constant,
     "chlo.square": _square,
     "chlo.tan": _regular(ops.Tan(), 1),
     "chlo.top_k": _top_k,
     "func.call": lambda site: site.function("callee"),
+    "sdy.manual_computation": manual_computation,
     "stablehlo.batch_norm_grad": _batch_norm(ops.BatchNormGrad, 5),
     "stablehlo.batch_norm_inference": _batch_norm(ops.BatchNormInference, 5),
     "stablehlo.batch_norm_training": _batch_norm(ops.BatchNormTraining, 3),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from xarr.communication.process_groups import Mesh
 from xarr.ir.graph import Graph, Node
 from xarr.ir.stablehlo.constant_elements import LiteralElements, read_elements
 from xarr.ir.stablehlo.syntax_tree import (
@@ -179,6 +180,19 @@ class Site:
             self.fail(f"expected an array type for {name}, got {declared}")
         return read_elements(value, declared, self._builder.source.text, self._builder.source.resources)
 
+    def keep_ordered(self, node: Node) -> None:
+        """Let a node run where it stands, whether it is needed or not."""
+        self.scope.ordered.append(node)
+        # A computation inside must not do it again, though it may depend on no argument.
+        node.traced = True
+
+    def mesh(self, name: str) -> Mesh:
+        """The mesh of that name in the module."""
+        meshes = self._builder.source.meshes
+        if name not in meshes:
+            self.fail(f"there is no mesh @{name}")
+        return meshes[name]
+
     # --- computations ---
 
     def computation(self, index: int = 0) -> Graph:
@@ -191,6 +205,10 @@ class Site:
             extra = [value for value in self.operation.regions[index].free if self._is_traced(value)]
             name = extra[0].name if extra else "an outer value"
             self.fail(f"the computation uses {name}, but may use nothing but its arguments and constants")
+        if graph.ordered:
+            self.fail(
+                f"the computation has {graph.ordered[0].op.name}, but runs on single elements, in any order"
+            )
         return graph
 
     def _is_traced(self, value: ParsedValue) -> bool:

@@ -11,6 +11,7 @@ from xarr.ir.stablehlo.attribute_syntax import (
     read_named,
     read_untyped,
 )
+from xarr.ir.stablehlo.distributed.mesh_syntax import read_axes, read_sdy_mesh, read_shardings
 from xarr.ir.stablehlo.lexer import Lexer, Text, Token
 from xarr.ir.stablehlo.pretty_forms import UNNAMED, form
 from xarr.ir.stablehlo.syntax_tree import (
@@ -156,7 +157,7 @@ class _Parser:
         elif self.lexer.at('"func.func"'):
             function = self._generic_function(self.operation())
         elif self.lexer.at("sdy.mesh"):
-            return self._skip_mesh()
+            return self._mesh()
         else:
             return False
         if function.name in self.source.functions:
@@ -164,11 +165,14 @@ class _Parser:
         self.source.functions[function.name] = function
         return True
 
-    def _skip_mesh(self) -> bool:
+    def _mesh(self) -> bool:
+        """`sdy.mesh @mesh = <["x"=2]> {attributes}`."""
         self.lexer.advance()
-        self.lexer.symbol()
+        name = self.lexer.symbol()
         self.lexer.expect("=")
-        self.lexer.skip_group()
+        self.source.meshes[name] = read_sdy_mesh(self.lexer)
+        if self.lexer.at("{"):
+            self._braces()
         self._location()
         return True
 
@@ -495,6 +499,20 @@ class _Parser:
             arguments = [ParsedArgument(self._plain(name), type, name.start) for name, type in pairs]
             operation.regions.append(self.region(arguments))
 
+    def _manual_computation(self, operation: ParsedOperation) -> None:
+        """`sdy.manual_computation(%a) in_shardings=[…] out_shardings=[…] manual_axes={…} (%b: type) {…} : … -> …`."""
+        lexer = self.lexer
+        operation.operands = self._values()
+        for name in ("in_shardings", "out_shardings"):
+            lexer.expect(name, "of a manual_computation")
+            lexer.expect("=", f"after {name}")
+            operation.attributes[name] = read_shardings(lexer)
+        lexer.expect("manual_axes", "of a manual_computation")
+        lexer.expect("=", "after manual_axes")
+        operation.attributes["manual_axes"] = read_axes(lexer)
+        operation.regions.append(self.region(self._arguments()))
+        self._tail(operation)
+
     def _reduce(self, operation: ParsedOperation) -> None:
         """`stablehlo.reduce(%a init: %b) applies stablehlo.add across dimensions = [0] : (types) -> type`.
 
@@ -545,6 +563,7 @@ class _Parser:
 
 
 _SPECIAL: Final = {
+    "sdy.manual_computation": _Parser._manual_computation,
     "stablehlo.slice": _Parser._slice,
     "stablehlo.while": _Parser._while,
     "stablehlo.reduce": _Parser._reduce,

@@ -116,6 +116,7 @@ _EFFECT: Final = Form(results="none")
 _FORMS: Final[dict[str, Form]] = {
     "func.call": Form(positional=("callee",)),
     "func.return": _EFFECT,
+    "sdy.return": _EFFECT,
     "stablehlo.return": _EFFECT,
     "stablehlo.broadcast": Form({"sizes": "broadcast_sizes"}),
     "stablehlo.broadcast_in_dim": Form({"dims": "broadcast_dimensions"}),

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from xarr.communication.process_groups import Mesh
 from xarr.ir.stablehlo.lexer import Text
 from xarr.ir.types import TensorType, TupleType
 
@@ -160,6 +161,7 @@ class SourceModule:
     functions: dict[str, ParsedFunction] = field(default_factory=dict)
     #: The bytes of each `dense_resource`, as hexadecimal digits.
     resources: dict[str, str] = field(default_factory=dict)
+    meshes: dict[str, Mesh] = field(default_factory=dict)
 
 
 def walk(region: ParsedRegion) -> Iterator[ParsedOperation]:

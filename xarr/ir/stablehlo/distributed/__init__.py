@@ -1,0 +1,1 @@
+"""What modules say of the members that run them: collectives, meshes, parts of arrays."""
