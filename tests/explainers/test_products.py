@@ -59,6 +59,12 @@ def test_a_stretched_axis_is_marked() -> None:
     assert "a[i, 0] * b[i, j]" in explanation.loop
 
 
+def test_code_is_there_in_every_mode() -> None:
+    with xarr.config(broadcasting="explicit"):
+        text = xarr.explain_einsum("ij,ij->ij", (2, 1), (2, 3)).html()
+    assert "func.func public @main" in text
+
+
 def test_a_clash_says_what_works() -> None:
     explanation = xarr.explain_einsum("ij,jk->ik", (2, 3), (4, 3))
     assert not explanation.fits and explanation.result is None

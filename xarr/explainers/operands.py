@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.configuration import current as config
 from xarr.base.host_arrays import is_weak
 from xarr.calls.operands import as_array
 from xarr.dtypes import TABLE, canonical, from_xla_name, xla_name
@@ -58,7 +59,8 @@ def programs(
     signature = ", ".join(names)
     exec(f"def program({signature}): return call({signature})", scope)
     specs = [spec_of(operand) for operand in operands]
-    module = str(lower(scope["program"], *specs))
+    with config(broadcasting="numpy"):  # what is explained may be what the caller refuses
+        module = str(lower(scope["program"], *specs))
     return [
         Listing("explicit", str(make_explicit(scope["program"], *specs))),
         Listing("StableHLO", module, is_in_text=False),
