@@ -26,9 +26,10 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
 import numpy as np
 
+import xarr
 from xarr.communication import algorithms
 from xarr.communication.communicator import CollectiveCall, Communicator, current_communicator
-from xarr.distributed import initialize, simulate
+from xarr.distributed import PartitionSpec, initialize, make_mesh, simulate
 
 Array = np.ndarray[Any, Any]
 SIZES = (1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
@@ -136,6 +137,25 @@ def print_table(
         print(f"{size:>12,}  " + "  ".join(f"{cell:>30}" for cell in cells) + f"  {against}")
 
 
+def print_calls(n: int, repeats: int) -> None:
+    """Print what a call under `shard_map` takes beside the program of one part alone, under `jit`."""
+    mesh, whole = make_mesh(n, "x"), PartitionSpec()
+    print(f"\na call of sin(x) * 2 on float32 parts, {n} replicas")
+    print(f"{'bytes a part':>12}  {'jit alone':>14}  {'shard_map':>14}")
+    for size in (1 << 10, 1 << 20, 1 << 24):
+        part = xarr.asarray(np.ones(size // 4, np.float32))
+        alone = xarr.jit(_program)
+        mapped = xarr.shard_map(_program, mesh=mesh, in_specs=whole, out_specs=whole)
+        for run in (alone, mapped):
+            run(part)
+        seconds = [min(_seconds(run, part, 3) for _ in range(repeats)) for run in (alone, mapped)]
+        print(f"{size:>12,}  " + "  ".join(f"{each * 1e6:11,.1f} us" for each in seconds))
+
+
+def _program(x: xarr.Array) -> xarr.Array:
+    return xarr.sin(x) * 2
+
+
 def _sizes(text: str) -> tuple[int, ...]:
     return tuple(int(each) for each in text.split(","))
 
@@ -164,6 +184,7 @@ def main() -> None:
     print(f"memory: {rate / 1e9:.1f} GB/s read and written by one thread; {os.cpu_count()} cores")
     threads = simulate(n, measure_all, options.sizes, options.repeats)[0]
     print_table("threads", n, rate, threads, True, None)
+    print_calls(n, options.repeats)
     _measure_mpi(options, rate)
 
 

@@ -151,6 +151,8 @@ if _typing.TYPE_CHECKING:
     from xarr.polynomial._series import poly1d as poly1d
     from xarr.transforms.callbacks import effects_barrier as effects_barrier, pure_callback as pure_callback
     from xarr.transforms.jit import eval_shape as eval_shape, jit as jit
+    from xarr.transforms.pmap import pmap as pmap
+    from xarr.transforms.shard_map import shard_map as shard_map
 
 # What an import gives another name is not exported to type checkers, what is assigned is.
 ndarray = Array

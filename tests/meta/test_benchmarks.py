@@ -146,6 +146,7 @@ def test_collectives_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     done = run("--sizes", "1024,70000", "--repeats", "1", script="collectives.py")
     assert done.returncode == 0, done.stderr
     assert "threads, 2 replicas" in done.stdout
+    assert re.search(r"^ +1,024 +[\d.,]+ us +[\d.,]+ us$", done.stdout, re.M)  # a call of shard_map
     for size in ("1,024", "70,000"):
         assert re.search(
             rf"^ +{size} +[\d.,]+ us +[\d.]+ GB/s +[\d.,]+ us .*% of the bound", done.stdout, re.M

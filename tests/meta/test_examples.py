@@ -59,6 +59,20 @@ def test_a_blank_picture_is_noticed(tmp_path: Path) -> None:
         assert_is_picture(tmp_path / "blank.png")
 
 
+def test_data_parallel(tmp_path: Path) -> None:
+    for package in ("sklearn", "matplotlib", "tqdm"):
+        pytest.importorskip(package)
+    done = run_example("data_parallel", "--steps", "40", "--count", "400", directory=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    match = re.search(r"accuracy ([\d.]+)%: \d+ of 400 digits, loss 2.303 -> ([\d.]+)", done.stdout)
+    assert match is not None
+    assert float(match[1]) > 80
+    assert float(match[2]) < 1.5
+    assert "weights of 4 replicas and of one: the same bits" in done.stdout
+    assert "training on 4 replicas: 100%" in done.stderr
+    assert (tmp_path / "data_parallel.png").stat().st_size > 1000
+
+
 @pytest.mark.implicit
 def test_larger_than_memory(tmp_path: Path) -> None:
     pytest.importorskip("dask.array")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -66,6 +66,12 @@ def scalar(value: complex, dtype: np.dtype[Any], *, is_requested: bool = False) 
         raise ValueRangeError(f"{value!r} is not an integer and does not fit {dtype}") from None
 
 
+class NoOperand:
+    """Base of what NumPy can read as an array and xarr's functions do not take; `operand_advice` says why."""
+
+    operand_advice: ClassVar[str]
+
+
 def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:
     """`value` (array, scalar, nested sequence, anything with `__array__`) as a NumPy array.
 
@@ -80,6 +86,8 @@ def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None 
             raise ValueError("a Python scalar has no memory to share, so copy=False is not possible")
         dtype = _default_for(value) if wanted is None else wanted
         return scalar(value, dtype, is_requested=wanted is not None)
+    if isinstance(value, NoOperand):
+        raise InputError(value.operand_advice)
     _refuse_subclass(value)
     owns_memory = not isinstance(value, list | tuple | np.generic)
     array = _as_numpy(value, copy if owns_memory else None)

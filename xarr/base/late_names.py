@@ -198,5 +198,7 @@ LATE_MODULES: Final = {
     "stablehlo": (),
     "transforms.callbacks": ("effects_barrier", "pure_callback"),
     "transforms.jit": ("eval_shape", "jit"),
+    "transforms.pmap": ("pmap",),
+    "transforms.shard_map": ("shard_map",),
     "tree_util": (),
 }

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextvars
 import ctypes
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from xarr.base import process_rng
 from xarr.base.configuration import current as config
-from xarr.communication.communicator import use_communicator
+from xarr.communication.communicator import current_communicator, use_communicator
 from xarr.distributed.boards import World
 from xarr.distributed.reports import line_of_thread
 from xarr.distributed.threads import ThreadCommunicator
@@ -42,6 +42,14 @@ def simulate(n: int, f: Callable[..., R], *args: Any, num_partitions: int = 1, *
     if not callable(f):
         raise InputError(f"simulate: wanted a function, got {f!r}")
     run = _Simulation(n, num_partitions, lambda: f(*args, **kwargs))
+    run.start()
+    run.wait()
+    return run.results()
+
+
+def run_parts(parts: Sequence[Callable[[], R]]) -> list[R]:
+    """The results of functions without arguments, one for each replica, as `simulate` has them of one function."""
+    run = _Simulation(len(parts), 1, lambda: parts[current_communicator().rank]())
     run.start()
     run.wait()
     return run.results()

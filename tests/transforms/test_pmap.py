@@ -1,0 +1,59 @@
+"""`pmap`: slices of arrays at replicas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr import lax
+from xarr.distributed import ShardedArray, simulate
+from xarr.errors import ArgumentError, ShapeError
+
+X = np.arange(12.0).reshape(4, 3)
+
+
+def test_each_slice_at_a_replica() -> None:
+    result = xarr.pmap(lambda x: x / lax.psum(x, "i"), "i")(X + 1)
+    assert isinstance(result, ShardedArray)
+    np.testing.assert_array_equal(np.asarray(result), (X + 1) / (X + 1).sum(0))
+
+
+def test_axes_of_arguments_and_results() -> None:
+    mapped = xarr.pmap(lambda x, scale: (x * scale, x.sum()), in_axes=(1, None), out_axes=(1, 0))
+    first, second = mapped(X, 10.0)
+    np.testing.assert_array_equal(np.asarray(first), X * 10)
+    np.testing.assert_array_equal(np.asarray(second), X.sum(0))
+    np.testing.assert_array_equal(np.asarray(xarr.pmap(lambda x: x * 2, in_axes=-1)(X)), X.T * 2)
+
+
+def test_what_is_the_same_at_all_replicas_may_have_no_axis() -> None:
+    total = xarr.pmap(lambda x: lax.psum(x, "i"), axis_name="i", out_axes=None)(X)
+    np.testing.assert_array_equal(np.asarray(total), X.sum(0))
+    with pytest.raises(ArgumentError, match="may differ along 'i'"):
+        xarr.pmap(lambda x: x, "i", out_axes=None)(X)
+
+
+def test_as_decorator_with_nested_arguments() -> None:
+    @xarr.pmap(axis_name="i", in_axes=({"a": 0, "b": None},))
+    def f(tree: dict[str, xarr.Array]) -> dict[str, xarr.Array]:
+        return {"c": tree["a"] + tree["b"] + lax.axis_index("i")}
+
+    result = f({"a": X, "b": np.float64(1.0)})
+    np.testing.assert_array_equal(np.asarray(result["c"]), X + 1 + np.arange(4)[:, None])
+
+
+def test_in_a_world() -> None:
+    wanted = (X * 3).tolist()
+    assert simulate(4, lambda: np.asarray(xarr.pmap(lambda x: x * 3)(X)).tolist()) == [wanted] * 4
+
+
+def test_sizes_that_differ_are_refused() -> None:
+    with pytest.raises(ShapeError, match=r"wanted one size of the mapped axes of all arguments .*got 3, 4"):
+        xarr.pmap(lambda x, y: x)(X, np.ones(3))
+    with pytest.raises(ShapeError, match="got none"):
+        xarr.pmap(lambda x: x, in_axes=None)(X)
+    with pytest.raises(ArgumentError, match="wanted ints or None in in_axes, got 'i'"):
+        xarr.pmap(lambda x: x, in_axes="i")(X)
+    with pytest.raises(ArgumentError, match="wanted out_axes >= 0, or None, got -1"):
+        xarr.pmap(lambda x: x, out_axes=-1)(X)

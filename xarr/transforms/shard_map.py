@@ -1,0 +1,253 @@
+"""`shard_map`: a function of the parts of arrays, recorded once and run by all replicas of a mesh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence, Set
+from typing import Any, Final
+
+from xarr import tree
+from xarr.arrays.array import Array
+from xarr.base.tracebacks import keep_text, shorten
+from xarr.calls.operands import as_array
+from xarr.communication.communicator import current_communicator
+from xarr.distributed.meshes import ReplicaMesh
+from xarr.distributed.sharded_array import ShardedArray, ranks_here
+from xarr.distributed.shardings import NamedSharding, PartitionSpec
+from xarr.distributed.simulation import run_parts
+from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
+from xarr.runtime.named_axes import bind_axes
+from xarr.runtime.trace_stack import is_tracing
+from xarr.transforms.recording import record
+from xarr.transforms.signature import BoundCall, Signature, TracedArgument, call_of
+from xarr.transforms.traced import Traced
+from xarr.transforms.varying_axes import varying_axes
+
+Function = Callable[..., Any]
+#: Programs of one function that are kept; those not used for longest go first.
+_KEPT: Final = 64
+
+
+def shard_map(
+    f: Function | None = None,
+    /,
+    *,
+    out_specs: Any,
+    in_specs: Any,
+    mesh: ReplicaMesh,
+    axis_names: Set[str] = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """`f` as a function of whole arrays, which each replica of a mesh runs on its own parts.
+
+    f: takes and returns pytrees of arrays, the parts; in it the axes of the mesh have their names, for `lax.psum` and
+        the like.  It is recorded once for the shapes of the parts, as under `jit`, and is one program for all replicas.
+    in_specs: a PartitionSpec for each argument, or pytrees of them that are prefixes of the arguments; None is
+        PartitionSpec().  A dimension with an axis is split over it, an argument is whole where no axis is named.
+    out_specs: the same for results; where an axis is not named, the result must be the same along it.
+    axis_names: all axes of the mesh, if it is given.
+    check_vma: whether that is checked, on the graph.
+
+    The arguments are arrays, whole and in a world of several replicas the same at all of them, or ShardedArrays; the
+    results are ShardedArrays, whose parts go into the next call as they are.  In a program of one process each call
+    starts a thread for every replica.
+
+    Raises ShapeError for a size that is not divisible, ArgumentError for other specifications and for a result that
+    differs along an axis which its specification does not name; what a replica raises, as `simulate` does.
+    Source: jax.shard_map.
+    """
+    if f is None:
+        return functools.partial(
+            shard_map,
+            out_specs=out_specs,
+            in_specs=in_specs,
+            mesh=mesh,
+            axis_names=axis_names,
+            check_vma=check_vma,
+        )
+    if not callable(f):
+        raise InputError(f"shard_map: wanted a function, got {f!r}")
+    if not isinstance(mesh, ReplicaMesh):
+        raise InputError(f"shard_map: wanted a Mesh, as xarr.distributed.make_mesh makes one, got {mesh!r}")
+    if axis_names and frozenset(axis_names) != frozenset(mesh.axis_names):
+        raise ArgumentError(
+            f"shard_map: wanted all axes of the mesh in axis_names, {mesh.axis_names}, got {sorted(axis_names)}; a "
+            "function cannot be split along some axes only, give the others no part in the specifications"
+        )
+    return ShardMapped(f, mesh, in_specs, out_specs, check_vma)
+
+
+class ShardMapped:
+    """A function that `shard_map` made."""
+
+    def __init__(self, f: Function, mesh: ReplicaMesh, in_specs: Any, out_specs: Any, check: bool) -> None:
+        functools.update_wrapper(self, f)
+        self._function, self._mesh, self._check = f, mesh, check
+        self._name = getattr(f, "__name__", type(f).__name__)
+        self._in_specs, self._out_specs = in_specs, out_specs
+        self._programs: dict[Signature, tuple[Traced, list[NamedSharding]]] = {}
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self._call(args)
+        except XarrError as error:
+            keep_text(error)
+            shorten(error)
+            raise
+
+    def __repr__(self) -> str:
+        return f"<{self._name} over {self._mesh!r}>"
+
+    def lower(self, *args: Any) -> Any:
+        """The graph that every replica runs, for such arguments."""
+        return self._record(self._parts(args)[0])[0].graph
+
+    def _call(self, args: tuple[Any, ...]) -> Any:
+        if is_tracing():
+            raise InputError(
+                f"{self._name}: a function under shard_map is one program by itself, which cannot be part of another "
+                "that is recorded; call it outside of jit, and use jit on nothing around it"
+            )
+        calls = self._parts(args)
+        traced, shardings = self._record(calls[0])
+        traced.compile()
+        ranks = ranks_here(self._mesh)
+        if current_communicator().size > 1:
+            results = [tree.flatten(traced.run(calls[0].leaves))[0]]
+        else:
+            run = [functools.partial(traced.run, call.leaves) for call in calls]
+            results = [tree.flatten(each)[0] for each in run_parts(run)]
+        arrays = []
+        for number, sharding in enumerate(shardings):
+            parts = {rank: each[number] for rank, each in zip(ranks, results, strict=True)}
+            shape = sharding.global_shape(tuple(results[0][number].shape))
+            arrays.append(ShardedArray(parts, sharding, shape))
+        return tree.unflatten(traced.structure, arrays)
+
+    def _parts(self, args: tuple[Any, ...]) -> list[BoundCall]:
+        """The call of the function for each replica in this process, with the parts of the arguments."""
+        leaves, structure = tree.flatten(args)
+        paths = [f"{self._name}{path}" for path in structure.paths("")]
+        specs = specs_of(self._name, "in_specs", self._in_specs, args)
+        ranks = ranks_here(self._mesh)
+        split = [
+            _split(path, leaf, NamedSharding(self._mesh, spec), ranks)
+            for path, leaf, spec in zip(paths, leaves, specs, strict=True)
+        ]
+        calls = []
+        for number in range(len(ranks)):
+            own = tree.unflatten(structure, [each[number] for each in split])
+            labelled = [(index, f"args[{index}]", each) for index, each in enumerate(own)]
+            calls.append(call_of(self._name, [], labelled))
+        return calls
+
+    def _record(self, call: BoundCall) -> tuple[Traced, list[NamedSharding]]:
+        """The program for such parts, and how each result is split."""
+        known = self._programs.pop(call.signature, None)
+        if known is None:
+            with bind_axes(self._mesh.grid):
+                traced = record(self._name, self._function, call.signature, frozenset())
+            known = traced, self._result_shardings(traced)
+        self._programs[call.signature] = known
+        while len(self._programs) > _KEPT:
+            del self._programs[next(iter(self._programs))]
+        return known
+
+    def _result_shardings(self, traced: Traced) -> list[NamedSharding]:
+        stand_ins = tree.unflatten(traced.structure, list(range(traced.structure.count)))
+        specs = specs_of(self._name, "out_specs", self._out_specs, stand_ins)
+        shardings = [NamedSharding(self._mesh, spec) for spec in specs]
+        results = [traced.graph.results[number] for number in traced.result_numbers]
+        paths = list(traced.structure.paths("the result"))
+        for path, node, sharding in zip(paths, results, shardings, strict=True):
+            try:
+                sharding.counts(tuple(node.shape))
+            except ShapeError as error:
+                raise ShapeError(f"{self._name}: {path}: {error}") from None
+        if self._check:
+            self._check_results(traced, paths, shardings)
+        return shardings
+
+    def _check_results(
+        self, traced: Traced, paths: Sequence[str], shardings: Sequence[NamedSharding]
+    ) -> None:
+        """ArgumentError for a result that may differ along an axis that its specification does not name."""
+        graph = traced.graph
+        leaves = specs_of(self._name, "in_specs", self._in_specs, self._stand_ins(traced))
+        split = [NamedSharding(self._mesh, spec).names for spec in leaves]
+        own = [split[leaf] for leaf in traced.arrays]
+        rest = len(graph.parameters) - len(own)
+        axes = varying_axes(graph, self._mesh.grid, [*own, *[frozenset()] * rest])
+        for path, number, sharding in zip(paths, traced.result_numbers, shardings, strict=True):
+            wrong = [name for name in self._mesh.axis_names if name in axes[number] - sharding.names]
+            if wrong:
+                source = graph.results[number].source
+                names = ", ".join(map(repr, wrong))
+                raise ArgumentError(
+                    f"{self._name}: {path} may differ along {names}, and its specification {sharding.spec} says that "
+                    f"it is the same there; reduce it, as by lax.psum(…, {wrong[0]!r}), or name {names} in out_specs, "
+                    f"or pass check_vma=False if you know that it is the same\nIt is made at {source}"
+                )
+
+    def _stand_ins(self, traced: Traced) -> tuple[Any, ...]:
+        counter = iter(range(len(traced.signature.types)))
+        arguments: list[Any] = []
+        for argument in traced.signature.arguments:
+            assert isinstance(argument, TracedArgument)
+            structure = argument.structure
+            arguments.append(tree.unflatten(structure, [next(counter) for _ in range(structure.count)]))
+        return tuple(arguments)
+
+
+def specs_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpec]:
+    """The specification of each leaf of `values`, of which that of `specs` is a prefix.
+
+    Raises ArgumentError where it is none, and for what is no PartitionSpec.
+    """
+    leaves, structure = tree.flatten(
+        specs, is_leaf=lambda each: each is None or isinstance(each, PartitionSpec)
+    )
+    for leaf in leaves:
+        if leaf is not None and not isinstance(leaf, PartitionSpec):
+            raise ArgumentError(f"{name}: wanted a PartitionSpec, or None, in {what}, got {leaf!r}")
+    try:
+        parts = structure.flatten_up_to(values)
+    except InputError as error:
+        raise ArgumentError(f"{name}: {what} is no prefix of the {_NOUNS[what]}: {error}") from None
+    counts = [len(tree.flatten(part)[0]) for part in parts]
+    return [
+        PartitionSpec() if leaf is None else leaf
+        for leaf, count in zip(leaves, counts, strict=True)
+        for _ in range(count)
+    ]
+
+
+_NOUNS: Final = {"in_specs": "arguments, a tuple", "out_specs": "results"}
+
+
+def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int]) -> list[Array]:
+    """The parts of an argument for replicas."""
+    if isinstance(value, ShardedArray):
+        if value.sharding != sharding and not _is_same(value.sharding, sharding, value.ndim):
+            raise ArgumentError(
+                f"{path}: wanted an array split by {sharding.spec} over {sharding.mesh!r}, got one split by "
+                f"{value.sharding.spec} over {value.sharding.mesh!r}; a split is never changed unasked: join the parts "
+                "by np.asarray, and split them anew by device_put"
+            )
+        return [value.part(rank) for rank in ranks]
+    array = as_array(value)
+    shape = tuple(array.shape)
+    try:
+        sharding.shard_shape(shape)
+    except ShapeError as error:
+        raise ShapeError(f"{path}: {error}") from None
+    return [array[sharding.index_of(rank, shape)] if sharding.names else array for rank in ranks]
+
+
+def _is_same(one: NamedSharding, other: NamedSharding, ndim: int) -> bool:
+    """Whether two shardings split arrays of a rank alike: None at the end counts as nothing."""
+
+    def axes(sharding: NamedSharding) -> tuple[tuple[str, ...], ...]:
+        return (*sharding.spec.axes, *((),) * (ndim - len(sharding.spec)))
+
+    return one.mesh == other.mesh and axes(one) == axes(other)
