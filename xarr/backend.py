@@ -69,11 +69,13 @@ class DirectCall:
 class EagerFunction:
     """An op as a function from the buffers of its operands to that of its result, or to those of several in order.
 
-    It is called without a program.  is_view: whether a result may be memory of an operand.
+    It is called without a program.  is_view: whether a result may be memory of an operand; ufunc: what computes
+    the op for arrays of these element types and any shapes that NumPy broadcasts, if there is one function.
     """
 
     call: Callable[..., Any]
     is_view: bool
+    ufunc: Callable[..., Any] | None = None
 
 
 def mark_failed(error: BaseException, node: Node) -> None:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from xarr.backend import EagerFunction, Program
+from xarr.base.at_once.numpy_warnings import loud, quiet
 from xarr.compiler.plan.ownership import exposed_results
 from xarr.dtypes import COMPLEX, FLOAT
 from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr.ir.ops.elementwise import DIRECTIONS
 from xarr.ir.types import Ints, TensorType
-from xarr_numpy.errstate import loud, quiet
+from xarr_numpy.functions import floating_point
 from xarr_numpy.ops.table import NUMPY_FUNCTIONS
 from xarr_numpy.program import NumpyProgram, SilentProgram
 
@@ -36,12 +37,25 @@ def eager_function(
         return EagerFunction(view, is_view=True)
     function = _numpy_function(op, types) if types else None
     if types and function is not None:
-        return EagerFunction(_call_of(function, types), is_view=False)
+        ufunc = function if isinstance(function, np.ufunc) else None
+        return EagerFunction(_call_of(function, types), is_view=False, ufunc=ufunc)
     made = program()
     if not isinstance(made, NumpyProgram):
         return None
     is_exposed = any(exposed_results(made.plan.graph, made.plan))
-    return EagerFunction(_program_call(made), is_exposed)
+    return EagerFunction(_program_call(made), is_exposed, _elementwise(op, types) if types else None)
+
+
+def _elementwise(op: Op, types: Sequence[TensorType]) -> Callable[..., Any] | None:
+    """The function that the program of `op` calls, if it is one for arrays of these element types and any shapes."""
+    if any(type.dtype.char not in "fd" for type in types):
+        return None
+    match op:
+        case ops.Maximum():
+            return floating_point.maximum
+        case ops.Minimum():
+            return floating_point.minimum
+    return None
 
 
 # --- views -----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr.backend import DirectCall, mark_failed
+from xarr.base.at_once.numpy_warnings import loud, quiet
 from xarr.base.progress import ProgressCallback, StepCounter
 from xarr.compiler.plan.planner import plan
 from xarr.compiler.plan.program_plan import Launch, Plan, Step
@@ -30,7 +31,6 @@ from xarr.errors import BackendError
 from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, TupleType, Type
 from xarr_numpy import engine
-from xarr_numpy.errstate import loud, quiet
 from xarr_numpy.functions.results import finish
 from xarr_numpy.ops.control import STEPS, assignment
 from xarr_numpy.ops.table import SCOPE, TABLE, literal

@@ -123,7 +123,7 @@ def test_the_table_stays_small(monkeypatch: pytest.MonkeyPatch) -> None:
     x = xarr.ones(3)
     for _ in range(20):
         exec("x[0]", {"x": x})  # each is a code of its own
-    assert len(element_loops._counts) <= 8
+    assert len(element_loops.counts) <= 8
     assert record_warnings(reads(100)) != []
 
 

@@ -505,7 +505,7 @@ def test_a_jitted_function_that_dies_frees_its_programs() -> None:
 # --- what can be printed ---------------------------------------------------------------------------------
 
 REPLAY = """\
-def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0, D0, L0, L1, O0, P0):
+def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0, D0, L0, L1, P0):
     def replay(args, kwargs):
         if recording or observers or kwargs or len(args) != 3:
             return MISSED
@@ -522,7 +522,7 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
             return MISSED
         if type(x1) is not float:
             return MISSED
-        n0 = x0._node
+        n0 = x0._shown or x0._node
         b0 = n0.value
         if n0.type is not T0 or n0.device is not device or b0 is None:
             return MISSED
@@ -539,16 +539,11 @@ def make(program, explain, device, backend, settings, overridden, S0, E0, K0, T0
             raise
         finally:
             n0.handles -= 1
-        m0 = new(Leaf)
-        m0.op = O0
-        m0.type = T0
-        m0.value = v0
-        m0.device = device
-        m0.exposed = True
-        m0.handles = 1
-        m0._location = P0
         y0 = new(Array)
-        y0._node = m0
+        y0._shown = None
+        y0._value = v0
+        y0._device = device
+        y0._location = P0
         return [y0, None]
     return replay
 """

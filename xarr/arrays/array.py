@@ -13,6 +13,7 @@ from xarr import indexing
 from xarr.arrays import numpy_protocols
 from xarr.arrays.at import At
 from xarr.arrays.indexing_methods import IndexingMethods
+from xarr.arrays.number_methods import NumberMethods
 from xarr.arrays.operators import (
     arithmetic,
     compute,
@@ -28,14 +29,16 @@ from xarr.arrays.operators import (
 from xarr.arrays.pickling import PickledValues
 from xarr.arrays.reductions import ReductionMethods
 from xarr.base.absent_names import ABSENT, AbsentAttributes
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import names_errors, shorten
 from xarr.calls import ufuncs
 from xarr.calls.arguments import as_device, backend_of, check_casting, check_order
 from xarr.calls.operands import observe_product, observers
-from xarr.dtypes import COMPLEX, INTEGER, PREDICATE, canonical
+from xarr.dtypes import COMPLEX, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
-from xarr.indexing.at_once import element, read_at_once, write_at_once
+from xarr.indexing.at_once import read_at_once, write_at_once
 from xarr.indexing.element_loops import count, count_element
+from xarr.indexing.small_parts import elements, read_small, write_small
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, apply, convert_step
@@ -49,6 +52,7 @@ from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import apply_op
+from xarr.runtime.small_values import OPERATORS, magnitude, negate, small_value, wrap_value
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:
@@ -66,7 +70,9 @@ class _ArrayType(type):
         )
 
 
-class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, metaclass=_ArrayType):
+class Array(
+    AbsentAttributes, PickledValues, IndexingMethods, NumberMethods, ReductionMethods, metaclass=_ArrayType
+):
     """An n-dimensional array of numbers whose value is computed when it is needed.
 
     Operators and methods follow NumPy: implicit broadcasting, NumPy 2 promotion.  Arrays are values:
@@ -90,6 +96,9 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions; of dynamic ones the bounds, as XLA has it."""
+        value = self._value
+        if type(value) is np.ndarray:
+            return value.shape  # type: ignore[no-any-return]
         return self._node.shape
 
     @shape.setter
@@ -197,38 +206,9 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
         """Nested lists of Python numbers.  Source: NumPy, `ndarray.tolist`."""
         return materialisation.to_host(self, "tolist").tolist()
 
-    def _scalar(self, wanted: str) -> Any:
-        number = element(self)
-        if number is None and (self.size != 1 or self.ndim):
-            raise InputError(f"{wanted}() wants an array without dimensions, got shape {self.shape}")
-        return materialisation.to_host(self).item() if number is None else number
-
-    def __bool__(self) -> bool:
-        if (number := element(self)) is not None:
-            return bool(number)
-        refuse_dynamic("bool()", self, "bool() of .any() or .all()")
-        if self.size != 1:
-            raise ShapeError(
-                f"the truth of an array of {self.size} elements (shape {self.shape}) is ambiguous; "
-                "use .any() or .all(), and (0 < x) & (x < 1) for 0 < x < 1"
-            )
-        return bool(materialisation.to_host(self).item())
-
-    def __int__(self) -> int:
-        return int(self._scalar("int"))
-
-    def __float__(self) -> float:
-        return float(self._scalar("float"))
-
-    def __complex__(self) -> complex:
-        return complex(self._scalar("complex"))
-
-    def __index__(self) -> int:
-        if self.dtype not in INTEGER:
-            raise InputError(f"wanted an array of integers for an index, got {self.dtype}")
-        return int(self._scalar("index"))
-
     def __len__(self) -> int:
+        if type(self._value) is np.ndarray and self._value.ndim:
+            return len(self._value)
         if not self.ndim:
             raise InputError("an array without dimensions has no len() and nothing to iterate over")
         refuse_dynamic("len()", self, "lax.get_dimension_size(x, 0)", (0,))
@@ -240,6 +220,8 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
             materialisation.evaluate(self)
         if len(self.shape) == 1:
             count(sys._getframe(1), length)
+            if not obstacles and small_value(self) is not None:
+                return elements(self, length)
         return (self[i] for i in range(length))
 
     def __contains__(self, value: ArrayLike) -> bool:
@@ -313,7 +295,10 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
 
     def copy(self, order: str | None = "C") -> Array:
         """A new handle on the same value; what happens to one handle does not touch the other."""
-        check_order("copy", order)
+        if order != "C":
+            check_order("copy", order)
+        if self._shown is None and not obstacles and self._device is not None:
+            return wrap_value(self._value, self._device, sys._getframe(1))
         return handles.wrap(self._node)
 
     @names_errors
@@ -363,6 +348,10 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
 
     def __getitem__(self, index: Any) -> Array:
         frame = sys._getframe(1)
+        if not obstacles:
+            part = read_small(self, index, frame)
+            if part is not None:
+                return part
         try:
             part = read_at_once(self, index, frame)
             if part is None:
@@ -376,6 +365,8 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
 
     def __setitem__(self, index: Any, value: ArrayLike) -> None:
         frame = sys._getframe(1)
+        if not obstacles and write_small(self, index, value, frame):
+            return
         try:
             if not write_at_once(self, index, value, frame):
                 if type(index) is not slice:  # which means many elements, and is asked for often
@@ -408,9 +399,7 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
 
     __add__, __radd__, __iadd__ = arithmetic("+", elementwise.add)
     __sub__, __rsub__, __isub__ = arithmetic("-", elementwise.subtract)
-    __mul__ = repeating(operator("*", elementwise.multiply))
-    __rmul__ = repeating(reflect("*", elementwise.multiply))
-    __imul__ = in_place("*", elementwise.multiply)
+    __mul__, __rmul__, __imul__ = repeating("*", elementwise.multiply)
     __truediv__, __rtruediv__, __itruediv__ = arithmetic("/", elementwise.divide)
     __floordiv__, __rfloordiv__, __ifloordiv__ = arithmetic("//", division.floor_divide)
     __mod__, __rmod__, __imod__ = arithmetic("%", division.remainder)
@@ -420,6 +409,10 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
         """self ** other, by `xarr.pow`; InputError for a modulo."""
         if modulo is not None:
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
+        if type(other) is int and other == 2 and not obstacles:
+            square = OPERATORS["*"].combine(self, self, sys._getframe(1))  # which bools have none of
+            if square is not None:
+                return square
         return raise_to_power(self, other) if is_operand(other) else NotImplemented
 
     __and__, __rand__, __iand__ = arithmetic("&", elementwise.bitwise_and)
@@ -442,6 +435,8 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
 
     def __neg__(self) -> Array:
         """-self, by `xarr.negative`."""
+        if not obstacles and (result := negate(self, sys._getframe(1))) is not None:
+            return result
         return elementwise.negative(self)
 
     def __pos__(self) -> Array:
@@ -450,6 +445,8 @@ class Array(AbsentAttributes, PickledValues, IndexingMethods, ReductionMethods, 
 
     def __abs__(self) -> Array:
         """abs(self), by `xarr.abs`."""
+        if not obstacles and (result := magnitude(self, sys._getframe(1))) is not None:
+            return result
         return elementwise.abs(self)
 
     def __round__(self, ndigits: int | None = None) -> Array:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import _getframe as frame_of
 from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
@@ -16,6 +18,7 @@ from xarr.lax.creation import full_like
 from xarr.numpy_api.mathematics import elementwise
 from xarr.runtime.device_arrays import lies_on_device
 from xarr.runtime.handles import Handle
+from xarr.runtime.small_values import OPERATORS, show_small_value
 from xarr.runtime.view_tracking import ALL
 
 Function = Callable[[Any, Any], "Array"]
@@ -94,7 +97,13 @@ def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]
 def operator(symbol: str, function: Function) -> Method:
     """The method of the expression `self symbol other`, for which `function` computes."""
 
+    small = OPERATORS.get(symbol)
+
     def method(self: Array, other: ArrayLike) -> Array:
+        if not obstacles and small is not None:
+            result = small.combine(self, other, frame_of(1))
+            if result is not None:
+                return result
         try:
             if is_operand(other):
                 return function(self, other)
@@ -111,7 +120,13 @@ def operator(symbol: str, function: Function) -> Method:
 def reflect(symbol: str, function: Function) -> Method:
     """The method of the expression `other symbol self`, for which `function` computes."""
 
+    small = OPERATORS.get(symbol)
+
     def method(self: Array, other: ArrayLike) -> Array:
+        if not obstacles and small is not None:
+            result = small.combine_reflected(other, self, frame_of(1))
+            if result is not None:
+                return result
         try:
             if is_operand(other):
                 return function(other, self)
@@ -127,9 +142,13 @@ def reflect(symbol: str, function: Function) -> Method:
 
 def in_place(symbol: str, function: Function) -> Method:
     """The method of the statement `self symbol= other`, for which `function` computes."""
-    name = _OF_AT.get(symbol)
+    name, small = _OF_AT.get(symbol), OPERATORS.get(symbol)
 
     def method(self: Array, other: ArrayLike) -> Array:
+        if not obstacles and small is not None:
+            result = small.combine(self, other, frame_of(1))
+            if result is not None and show_small_value(self, result):
+                return self
         try:
             if is_operand(other):
                 write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
@@ -169,9 +188,13 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
 
     An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element.
     """
-    name = f"__{_NAMES[symbol]}__"
+    name, small = f"__{_NAMES[symbol]}__", OPERATORS[symbol]
 
     def method(self: Array, other: ArrayLike) -> Array:
+        if not obstacles:
+            result = small.combine(self, other, frame_of(1))
+            if result is not None:
+                return result
         try:
             if is_operand(other):
                 return function(self, other)
@@ -186,16 +209,18 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
     return _name_method(method, name, f"self {symbol} other, by `xarr.{function.__name__}`.")
 
 
-def repeating(multiply: Method) -> Method:
-    """`multiply`, but lists and tuples are left to Python where it can repeat them.
+def repeating(symbol: str, function: Function) -> tuple[Method, Method, Method]:
+    """As `arithmetic`, but lists and tuples are left to Python where it can repeat them.
 
     `[0] * x.max()` is a list of that many zeros, as for the scalars that NumPy's reductions give; its arrays
     without dimensions would multiply the elements, which `xarr.asarray([0]) * x.max()` does.
     """
 
-    def method(self: Array, other: Any) -> Array:
-        if isinstance(other, list | tuple) and not self._node.shape and self.dtype in INTEGER:
-            return NotImplemented  # type: ignore[no-any-return]
-        return multiply(self, other)
+    def unless_repeated(left: Any, right: Any) -> Any:
+        array, other = (right, left) if isinstance(left, list | tuple) else (left, right)
+        if isinstance(other, list | tuple) and not array._node.shape and array.dtype in INTEGER:
+            return NotImplemented
+        return function(left, right)
 
-    return _name_method(method, multiply.__name__, multiply.__doc__ or "")
+    unless_repeated.__name__ = function.__name__
+    return operator(symbol, unless_repeated), reflect(symbol, unless_repeated), in_place(symbol, function)

@@ -39,6 +39,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, Literal, NoReturn, TypeAlias, get_args
 
+from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.frozen_dataclasses import record
 from xarr.base.names import did_you_mean
 from xarr.errors import ConfigError, UnknownVariableWarning
@@ -172,6 +173,19 @@ def _refuse(message: str) -> NoReturn:
     raise ConfigError(message) from None
 
 
+#: The settings under which ops on small values are computed without a further look.
+_USUAL: Final = {
+    **{"broadcasting": "numpy", "default_dtype": "float64", "small_arrays": "eager"},
+    **{"debug": False, "debug_nans": False, "debug_overflow": False},
+}
+
+
+def _is_usual(settings: Mapping[str, Any]) -> bool:
+    return settings["fusion"] != "compiled" and all(
+        [settings[name] == value for name, value in _USUAL.items()]
+    )
+
+
 _NONE: Final[Mapping[str, Any]] = {}
 
 
@@ -197,9 +211,11 @@ class Config:
     verify_graphs: bool
 
     def __init__(self) -> None:
-        self.__dict__["_global"] = _initial()
+        self._set(_initial())
         self.__dict__["_overrides"] = ContextVar("overrides", default=_NONE)
         self.__dict__["_is_separate"] = ContextVar("is_separate", default=False)
+        # Beside the overrides in every context that has them, and in nothing else, which may keep overrides.
+        self.__dict__["_obstacles"] = ContextVar("obstacles", default=None)
 
     def __getattr__(self, name: str) -> Any:
         overrides = self._overrides.get()
@@ -214,28 +230,43 @@ class Config:
     def __setattr__(self, name: str, value: object) -> None:
         # A new dict for every change, so that its identity tells whether anything has changed.
         if self._is_separate.get():
-            self._overrides.set({**self._overrides.get(), name: _check(name, value)})
+            overrides = {**self._overrides.get(), name: _check(name, value)}
+            self._obstacles.set(self._obstacle_of({**self._global, **overrides}))
+            self._overrides.set(overrides)
             return
-        self.__dict__["_global"] = {**self._global, name: _check(name, value)}
+        self._set({**self._global, name: _check(name, value)})
+
+    def _set(self, settings: dict[str, Any]) -> None:
+        self.__dict__.update(_global=settings, _obstacle=self._obstacle_of(settings))
+
+    @staticmethod
+    def _obstacle_of(settings: Mapping[str, Any]) -> Obstacle | None:
+        """The obstacle that settings are; None for usual ones."""
+        return None if _is_usual(settings) else Obstacle()
 
     @contextmanager
     def __call__(self, **values: object) -> Iterator[Config]:
         """`with config(broadcasting="explicit"):` sets options for the block, in this thread or task only."""
         checked = {name: _check(name, value) for name, value in values.items()}
-        token = self._overrides.set({**self._overrides.get(), **checked})
+        overrides = {**self._overrides.get(), **checked}
+        obstacle = self._obstacles.set(self._obstacle_of({**self._global, **overrides}))
+        token = self._overrides.set(overrides)
         try:
             yield self
         finally:
             self._overrides.reset(token)
+            self._obstacles.reset(obstacle)
 
     @contextmanager
     def separate(self) -> Iterator[None]:
         """Let assignments in the block hold in this thread or task only, as if it were a process of its own."""
         # A new dict, by whose identity `state` tells this thread or task from others.
         tokens = self._overrides.set({**self._overrides.get()}), self._is_separate.set(True)
+        obstacle = self._obstacles.set(self._obstacles.get())
         try:
             yield
         finally:
+            self._obstacles.reset(obstacle)
             self._overrides.reset(tokens[0])
             self._is_separate.reset(tokens[1])
 
@@ -270,7 +301,7 @@ class Config:
 
     def restore(self, values: Mapping[str, Any]) -> None:
         """Set the global values back to a `snapshot`."""
-        self.__dict__["_global"] = {**self._global, **values}
+        self._set({**self._global, **values})
 
 
 current: Final = Config()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import _getframe as frame_of
 from types import CodeType
 from typing import Any, Final
 
@@ -14,9 +15,9 @@ from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.errors import XarrError
 from xarr.ir.device import Device
-from xarr.ir.graph import Data, Node, data_of, element_types, postorder
+from xarr.ir.graph import Node, element_types, postorder
 from xarr.ir.ops import GetTupleElement
-from xarr.ir.source import caller
+from xarr.ir.source import caller, location_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, wrap, wrap_leaf
@@ -27,6 +28,8 @@ from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 Location = tuple[CodeType, int] | None
 #: What `CallProgram.run` gives where the function itself is to be called.
 MISSED: Final[Any] = object()
+#: From `CallProgram.run_values` to what names the errors of the function, outside of which its caller is looked for.
+_DEPTH: Final = 2
 #: What a function raises that refuses arguments; a program asks for no more than to be told again.
 _REFUSALS: Final = (
     *(XarrError, ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError),
@@ -41,10 +44,8 @@ class Result:
     def __init__(self, index: int) -> None:
         self.index = index
 
-    def make(
-        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
-    ) -> Any:
-        """The Array for arguments that show `nodes`, and for computed values, built at `location`."""
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
+        """The Array for these arguments and computed values, built at `location`."""
         return arrays[self.index]
 
 
@@ -53,27 +54,22 @@ class Fresh(Result):
 
     __slots__ = ()
 
-    def make(
-        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
-    ) -> Any:
-        return wrap(nodes[self.index])
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
+        return wrap(arrays[self.index]._node)
 
 
 class Computed(Result):
     """A computed value, by its number."""
 
-    __slots__ = ("device", "is_exposed", "op", "type")
+    __slots__ = ("device", "is_exposed", "type")
 
     def __init__(self, index: int, node: Node, device: Device, is_exposed: bool) -> None:
         self.index, self.device, self.is_exposed = index, device, is_exposed
         self.type: TensorType = node.tensor_type
-        self.op: Data = data_of(node.type)
 
-    def make(
-        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
-    ) -> Any:
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
         value = computed[self.index]
-        return wrap_leaf(self.op, self.type, value, self.device, self.is_exposed, location)
+        return wrap_leaf(self.type, value, self.device, self.is_exposed, location)
 
 
 class Recorded(Result):
@@ -84,9 +80,7 @@ class Recorded(Result):
     def __init__(self, order: list[Node]) -> None:
         self.order = order
 
-    def make(
-        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
-    ) -> Any:
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
         new: dict[Node, Node] = {}
         for node in self.order:
             operands = tuple([new[operand] for operand in node.operands])
@@ -102,10 +96,8 @@ class PartOf(Result):
     def __init__(self, inner: Result, index: int, steps: PartSteps) -> None:
         self.inner, self.index, self.steps = inner, index, steps
 
-    def make(
-        self, arrays: list[Handle], nodes: list[Node], computed: Sequence[Any], location: Location
-    ) -> Any:
-        array = self.inner.make(arrays, nodes, computed, location)
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
+        array = self.inner.make(arrays, computed, location)
         return mark_steps(arrays[self.index], array, self.steps)
 
 
@@ -126,6 +118,24 @@ class CallProgram:
         self.device: Device | None = None
         self.bound: tuple[Any, ...] = ()
         self.exposed: tuple[int, ...] = ()
+
+    def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
+        """The result for Arrays that hold these small values; MISSED if the function itself is to be called."""
+        computed: Sequence[Any] = ()
+        if self.program is not None:
+            for index in self.exposed:
+                node = arrays[index]._shown
+                if node is not None:
+                    node.exposed = True
+            own = [value if type(value) is np.ndarray else np.asarray(value) for value in values]
+            try:
+                computed = self.program(*own, *self.bound)
+            except XarrError:  # an index out of bounds, of which the function itself is to tell
+                return MISSED
+        location, results = location_of(frame_of(_DEPTH)), self.results
+        if self.join is None:
+            return results[0].make(arrays, computed, location)
+        return self.join([result.make(arrays, computed, location) for result in results])
 
     def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
         """The result for Arrays that show these nodes; MISSED if a value is not there, or is just given away."""
@@ -148,8 +158,8 @@ class CallProgram:
                     node.handles -= 1
         location, results = caller(), self.results
         if self.join is None:
-            return results[0].make(arrays, nodes, computed, location)
-        return self.join([result.make(arrays, nodes, computed, location) for result in results])
+            return results[0].make(arrays, computed, location)
+        return self.join([result.make(arrays, computed, location) for result in results])
 
     def _find_constants(self, nodes: list[Node], values: list[Any]) -> bool:
         """Fill in the values of nodes that have none; whether all are there, and one was from the start."""

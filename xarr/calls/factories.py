@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import reduce
+from sys import _getframe as frame_of
 from typing import Any, Final
 
 import numpy as np
 
 from xarr import lax
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.broadcasting import Alignment
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import host_array, scalar_kind
@@ -49,6 +51,7 @@ from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import ArrayLike, broadcast_step, convert_step, follow, scalar_constant, scalar_node
+from xarr.runtime import handles
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.small_ops import (
@@ -61,7 +64,9 @@ from xarr.runtime.small_ops import (
     small_call,
     small_ops,
     state_at_once,
+    ufunc_of,
 )
+from xarr.runtime.small_values import apply_ufunc, apply_ufunc_of_two
 from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]
@@ -161,12 +166,13 @@ class CallPlan:
     dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
     the result; alignment: that of the shapes, None for equal ones; settings: those that it was made under, by
     identity, None if it holds under any; small: the function that computed the last call at once, if there is one that
-    may do so again.
+    may do so again; ufunc: NumPy's that computed it, if it may do so for operands of any shapes.
     """
 
     # No record, whose attributes would be looked up in a dict at each call.
-    __slots__ = ("alignment", "dtype", "settings", "small", "steps", "type")
+    __slots__ = ("alignment", "dtype", "settings", "small", "steps", "type", "ufunc")
     small: SmallCall | None
+    ufunc: Any
 
     def __init__(
         self,
@@ -178,6 +184,7 @@ class CallPlan:
     ) -> None:
         self.dtype, self.steps, self.type = dtype, steps, type
         self.alignment, self.settings, self.small = alignment, settings, None
+        self.ufunc = None
 
 
 def plan(name: str, op: Op, rule: Rule, operands: Sequence[Operand]) -> CallPlan:
@@ -281,6 +288,7 @@ def _apply_one(op: Op, plan: CallPlan, node: Node, source: Location) -> Array:
         array = compute(table, op, (node,), source, plan.steps, plan)
         if array is not None:
             plan.small = small_call(table, plan, node)
+            plan.ufunc = ufunc_of(table, plan, node)
             return array
     return wrap(Node(op, (follow(plan.steps[0], node, source),), plan.type, source))
 
@@ -305,6 +313,7 @@ def _apply_two(
         array = compute(table, op, (first, second), source, plan.steps, plan)
         if array is not None:
             plan.small = small_call(table, plan, first, second)
+            plan.ufunc = ufunc_of(table, plan, first)
             return array
     left, right = plan.steps
     first = follow(left, first, source) if left else first
@@ -312,15 +321,26 @@ def _apply_two(
     return wrap(Node(op, (first, second), plan.type, source))
 
 
+def _converts(plan: CallPlan) -> bool:
+    return any([type(step) is ops.Convert for own in plan.steps for step, _ in own])
+
+
 def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None) -> UnaryFunction:
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
     plans = _Plans(name, op, rule or _RULES[op.accepts])
+    ufuncs: dict[str, Any] = {}
 
     def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x,), out, options)
+        if type(x) is handles._array_class and not obstacles:
+            array = apply_ufunc(ufuncs, x, frame_of(1))
+            if array is not None:
+                return array
         try:
-            node: Any = getattr(x, "_node", None)
+            node: Any = getattr(x, "_shown", None)
+            if node is None and isinstance(x, Handle):
+                node = x._node
             plan = None if node is None else plans.get(node.type)
             source = caller()
             small = None if plan is None else plan.small  # once, as another thread may set it
@@ -330,7 +350,10 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
                     return array
             if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
                 plan, (node,) = plans.prepare(x)
-            return _apply_one(op, plan, node, source)
+            result = _apply_one(op, plan, node, source)
+            if plan.ufunc is not None and not any(plan.steps):
+                ufuncs[plan.dtype.char] = plan.ufunc
+            return result
         except XarrError as error:
             shorten(error, name)
             raise
@@ -345,13 +368,22 @@ def binary(
 ) -> BinaryFunction:
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
     plans = _Plans(name, op, rule or _RULES[op.accepts])
+    ufuncs: dict[str, Any] = {}
 
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(ufunc, (x1, x2), out, options)
+        if ufuncs and not obstacles:
+            array = apply_ufunc_of_two(ufuncs, x1, x2, frame_of(1))
+            if array is not None:
+                return array
         try:
-            first: Any = getattr(x1, "_node", None)
-            second: Any = getattr(x2, "_node", None)
+            first: Any = getattr(x1, "_shown", None)
+            second: Any = getattr(x2, "_shown", None)
+            if first is None and isinstance(x1, Handle):
+                first = x1._node
+            if second is None and isinstance(x2, Handle):
+                second = x2._node
             plan = plans.get(
                 (type(x1) if first is None else first.type, type(x2) if second is None else second.type)
             )
@@ -373,7 +405,10 @@ def binary(
                 or (plan.settings is not None and not config.is_in(plan.settings))
             ):
                 plan, (first, second) = plans.prepare(x1, x2)
-            return _apply_two(op, plan, (x1, x2), first, second, source)
+            result = _apply_two(op, plan, (x1, x2), first, second, source)
+            if plan.ufunc is not None and not _converts(plan):
+                ufuncs[plan.dtype.char] = plan.ufunc
+            return result
         except XarrError as error:
             shorten(error, name)
             raise

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.broadcasting import Alignment, Misfit, align_numpy, ambiguous_alternatives, refusal
 from xarr.base.configuration import current as config
 from xarr.base.frozen_dataclasses import record
@@ -69,11 +70,13 @@ def watching(
         if all_threads or threading.get_ident() == thread:
             observer(event)
 
+    obstacle = Obstacle()
     observers.append(own)
     try:
         yield
     finally:
         observers.remove(own)
+        del obstacle
 
 
 def observe_product(x1: ArrayLike, x2: ArrayLike) -> None:

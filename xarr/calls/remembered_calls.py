@@ -31,6 +31,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import numpy as np
 
 from xarr import backend as backends
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, learn
@@ -38,9 +39,9 @@ from xarr.calls.operands import observers
 from xarr.errors import XarrError
 from xarr.ir.graph import Node
 from xarr.runtime import handles
-from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES, small_ops
+from xarr.runtime.small_values import small_value
 from xarr.runtime.trace_stack import recording
 
 P = ParamSpec("P")
@@ -95,7 +96,7 @@ _known: tuple[tuple[object, object], RememberedCalls | None] = ((None, None), No
 
 def remembered_calls() -> RememberedCalls | None:
     """The calls that are remembered under the settings in force; None where none is."""
-    if recording or unread or observers:
+    if recording or observers:
         return None
     state, table = _known
     return table if config.is_in(state) else _look_up()
@@ -118,20 +119,28 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
     """The function of `args` and `kwargs` that does what `function(*args, **kwargs)` does, and remembers it."""
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        short: tuple[Any, ...] | None = None
+        if not obstacles:
+            arrays: list[Handle] = []
+            values: list[Any] = []
+            short = _short_key(function, args, kwargs, arrays, values)
+            entry = None if short is None else _by_values.get(short)
+            if entry is not None and entry[0] is _config["_global"] and entry[1] is _overrides():
+                result = MISSED if entry[2] is None else entry[2].run_values(arrays, values)
+                return function(*args, **kwargs) if result is MISSED else result
         known = remembered_calls()
         if known is None:
             return function(*args, **kwargs)
+        return call_known(known, short, args, kwargs)
+
+    def call_known(
+        known: RememberedCalls, short: tuple[Any, ...] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> R:
         parts: list[Any] = [function]
         arrays: list[Handle] = []
         nodes: list[Node] = []
-        array_class = handles.array_class()
-        for value in (*args, *kwargs.values()) if kwargs else args:
-            if type(value) is array_class:
-                node = value._node
-                parts += (node.type, node.device)
-                arrays.append(value)
-                nodes.append(node)
-            elif not _describe(value, parts, arrays, nodes):
+        for value in (*args, *kwargs.values()):
+            if not _describe(value, parts, arrays, nodes):
                 return function(*args, **kwargs)
         if not nodes:
             parts.append(backends.default_device())
@@ -139,20 +148,97 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
             parts.append(tuple(kwargs))
         key = tuple(parts)
         program = known.get(key)
-        if program is None and (
-            key in known or not (program := _first_program(known, key, function, args, kwargs))
-        ):
-            return function(*args, **kwargs)
-        result = program.run(arrays, nodes)
+        if program is None and key not in known:
+            program = _first_program(known, key, function, args, kwargs)
+        if short is not None and key in known:
+            if len(_by_values) >= _MOST_COUNTED:
+                _by_values.clear()
+            _by_values[short] = *config.state(), program
+        result = MISSED if program is None else program.run(arrays, nodes)
         return function(*args, **kwargs) if result is MISSED else result
 
     return call
 
 
+#: By short keys, for which no node is made: the settings by identity, and the program, None for a call that has none.
+_by_values: Final[dict[tuple[Any, ...], tuple[object, object, CallProgram | None]]] = {}
+_config: Final = config.__dict__
+_overrides: Final = config._overrides.get
+#: What stands in short keys for a small value that is a Python number.
+_NUMBERS: Final = {float: "f8", int: "i8", bool: "b1"}
+
+
+def _short_key(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    arrays: list[Handle],
+    values: list[Any],
+) -> tuple[Any, ...] | None:
+    """A key for arguments whose Arrays all have small values on one device; these, and the Arrays, are listed."""
+    array_class = handles.array_class()
+    parts: list[Any] = [function]
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        if type(value) is array_class:
+            own = value._value
+            if type(own) is np.ndarray:
+                parts += (own.dtype.char, own.shape)
+                arrays.append(value)
+                values.append(own)
+            elif not _add_value(value, parts, arrays, values):
+                return None
+        elif not _add_argument(value, parts, arrays, values):
+            return None
+    if kwargs:
+        parts.append(tuple(kwargs))
+    if not arrays:
+        return None
+    device = arrays[0]._device
+    for array in arrays:
+        if array._device is not device:
+            return None
+    parts.append(device)
+    return None if device is None else tuple(parts)
+
+
+def _add_value(array: Handle, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
+    """Add an Array to a short key; False for one without a small value."""
+    own = small_value(array)
+    if own is None:
+        return False
+    if type(own) is np.ndarray:
+        parts += (own.dtype.char, own.shape)
+    else:
+        parts.append(_NUMBERS.get(type(own)) or f"{own.dtype.char}0")
+    arrays.append(array)
+    values.append(own)
+    return True
+
+
+def _add_argument(value: Any, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
+    """Add an argument that is no Array to a short key; False for what no key tells apart."""
+    kind = type(value)
+    if kind is not list and kind is not tuple:
+        return _describe(value, parts, [], [])
+    if len(value) > _LONGEST or len(parts) > _MOST_PARTS:  # also of a list that holds itself
+        return False
+    parts += (kind, len(value))
+    for item in value:
+        add = _add_value if type(item) is handles.array_class() else _add_argument
+        if not add(item, parts, arrays, values):
+            return False
+    return True
+
+
 def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[Node]) -> bool:
     """Add to a key what tells `value` from other arguments, and its Arrays; whether that is possible."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind is handles.array_class():
+        node = value._node
+        parts += (node.type, node.device)
+        arrays.append(value)
+        nodes.append(node)
+    elif kind in _PLAIN:
         parts += (kind, value)
     elif kind is float or kind is complex:
         # The text tells apart what compares equal, -0.0 and 0.0, and finds NaN again.
@@ -162,11 +248,7 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[No
             return False
         parts += (kind, len(value))
         for item in value:
-            if type(item) is handles.array_class():
-                parts += (item._node.type, item._node.device)
-                arrays.append(item)
-                nodes.append(item._node)
-            elif not _describe(item, parts, arrays, nodes):
+            if not _describe(item, parts, arrays, nodes):
                 return False
     elif isinstance(value, type | np.dtype) or (kind is FunctionType and is_ufunc(value)):
         parts += (kind, value)

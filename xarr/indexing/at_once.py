@@ -22,11 +22,10 @@ from xarr.indexing.assigned_values import convert_value
 from xarr.indexing.element_loops import count
 from xarr.indexing.host_index import array_items, basic_items, most_elements
 from xarr.ir.device import Device
-from xarr.ir.graph import Data, Node, data_of, part_of
+from xarr.ir.graph import Data, Node, part_of
 from xarr.ir.source import caller, location_of
 from xarr.ir.types import Ints
 from xarr.lax.core import gives_way, scalar_constant
-from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
 from xarr.runtime.small_ops import MOST_BYTES, SmallOps, pending_value, small_ops
 from xarr.runtime.trace_stack import recording
@@ -60,7 +59,7 @@ def element(array: Handle) -> Any:
     """
     node = array._node
     value, device = node.value, node.device
-    if unread or recording or type(value) is not np.ndarray or value.ndim:
+    if recording or type(value) is not np.ndarray or value.ndim:
         return None
     assert device is not None
     return value.item() if device.backend.computes_small_ops else None
@@ -93,8 +92,8 @@ def read_at_once(array: Array, index: Any, frame: FrameType) -> Array | None:
         value.flags.writeable = False
         if buffer.ndim:
             count(frame, 1)
-        type_, op = part_of(node.type, ())
-        return wrap_leaf(op, type_, value, device, False, location_of(frame))
+        type_ = part_of(node.type, ())
+        return wrap_leaf(type_, value, device, False, location_of(frame))
     return _read_part(array, node, index, buffer, value, frame)
 
 
@@ -122,8 +121,8 @@ def _read_part(
         node.exposed = True
         if node.value is not buffer:  # given just now to a call in another thread, which may write to it
             return None
-    type_, op = part_of(node.type, value.shape)
-    part = wrap_leaf(op, type_, value, device, not is_copy, location_of(frame))
+    type_ = part_of(node.type, value.shape)
+    part = wrap_leaf(type_, value, device, not is_copy, location_of(frame))
     return mark(array, part, INDEX, index)
 
 
@@ -150,8 +149,8 @@ def _read_arrays(
     if value.base is not None or not value.flags.c_contiguous:  # NumPy may keep the operand's order in memory
         value = np.array(value, order="C")
     value.flags.writeable = False
-    type_, op = part_of(node.type, value.shape)
-    return wrap_leaf(op, type_, value, device, False, location_of(frame))
+    type_ = part_of(node.type, value.shape)
+    return wrap_leaf(type_, value, device, False, location_of(frame))
 
 
 def write_at_once(array: Array, index: Any, value: Any, frame: FrameType) -> bool:
@@ -175,7 +174,7 @@ def write_at_once(array: Array, index: Any, value: Any, frame: FrameType) -> boo
     if not is_part:
         show_leaf(array, buffer, device, location)
     else:
-        shown = wrap_leaf(data_of(node.type), node.tensor_type, buffer, device, False, location)
+        shown = wrap_leaf(node.tensor_type, buffer, device, False, location)
         array._show(shown, ("set", index, value))
     return True
 
@@ -201,7 +200,7 @@ def updated_at_once(array: Array, index: Any, value: Any, combine: Any) -> Array
         with np.errstate(all="ignore"):
             accumulate.at(buffer, items, written)
     buffer.flags.writeable = False
-    return wrap_leaf(data_of(type_), type_, buffer, device, False, caller())
+    return wrap_leaf(type_, buffer, device, False, caller())
 
 
 def _write_of(array: Array, index: Any, value: Any) -> tuple[HostArray, Any, Ints, Any, Device] | None:

@@ -19,8 +19,11 @@ from xarr.runtime.handles import Handle
 LIMIT: Final = 10_000
 #: Instructions that are counted at once; beyond that counting begins anew, so that the table stays small.
 _MOST: Final = 1024
-#: From the code and the instruction to the number of elements, and the code, so that no other one gets its identity.
-_counts: Final[dict[tuple[int, int], tuple[int, CodeType]]] = {}
+#: From the instruction to the number of elements.  Its address stands for it: that of the code, whose object holds the
+#: instructions too, and the offset, which is less than that object's size.
+counts: Final[dict[int, int]] = {}
+#: The codes, so that no other one gets the address.
+_codes: Final[dict[int, CodeType]] = {}
 #: Lines that were warned of.
 _warned: Final[set[tuple[str, int]]] = set()
 
@@ -45,18 +48,28 @@ def _is_number(index: Any) -> bool:
 
 def count(frame: FrameType, number: int) -> None:
     """Count `number` elements for the instruction that `frame` is at; ElementLoopWarning, once for a line."""
-    key = id(frame.f_code), frame.f_lasti
-    before = _counts.get(key, (0,))[0]
-    if before == 0 and len(_counts) >= _MOST:
-        _counts.clear()
-    _counts[key] = before + number, frame.f_code
+    key = id(frame.f_code) + frame.f_lasti
+    before = counts.get(key)
+    if before is None:
+        before = _count_first(key, frame.f_code)
+    counts[key] = before + number
     if before < LIMIT <= before + number:
         _warn(Source(frame.f_code, frame.f_lasti))
 
 
+def _count_first(key: int, code: CodeType) -> int:
+    """Begin to count for an instruction: so many elements it has read or written."""
+    if len(counts) >= _MOST:
+        counts.clear()
+        _codes.clear()
+    _codes[key] = code
+    return 0
+
+
 def forget() -> None:
     """Count from 0 again, and warn again of lines that were warned of."""
-    _counts.clear()
+    counts.clear()
+    _codes.clear()
     _warned.clear()
 
 

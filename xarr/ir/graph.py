@@ -222,10 +222,9 @@ def data_of(type: Type) -> Data:
 
 
 @lru_cache(maxsize=4096)
-def part_of(type: TensorType, shape: tuple[int, ...]) -> tuple[TensorType, Data]:
-    """The type of a part of an array of `type`, and the op of its value."""
-    part = type.with_shape(shape)
-    return part, data_of(part)
+def part_of(type: TensorType, shape: tuple[int, ...]) -> TensorType:
+    """The type of a part of an array of `type`."""
+    return type.with_shape(shape)
 
 
 @lru_cache(maxsize=4096)

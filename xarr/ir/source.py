@@ -19,6 +19,9 @@ _LONGEST_NAME: Final = 24
 Location: TypeAlias = tuple[CodeType, int] | tuple[CodeType, int, str]
 #: Files of this package, which is quicker than to compare the beginnings of their names again and again.
 _own: Final[set[str]] = set()
+#: Other files, in which those who make many values look themselves.
+user_files: Final[set[str]] = set()
+_MOST_FILES: Final = 4096
 
 
 @record
@@ -242,9 +245,12 @@ def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
     """As `caller`, for who has the frame of its own caller, which is the user's most of the time."""
     code = frame.f_code
     file = code.co_filename
-    return (
-        (code, frame.f_lasti) if file not in _own and not file.startswith(PACKAGE) else _find_outside(frame)
-    )
+    if file in _own or file.startswith(PACKAGE):
+        return _find_outside(frame)
+    if len(user_files) >= _MOST_FILES:
+        user_files.clear()
+    user_files.add(file)
+    return code, frame.f_lasti
 
 
 def user_frame() -> FrameType | None:

@@ -17,6 +17,9 @@ Ints = tuple[int, ...]
 
 #: The element types as themselves: NumPy's pickles make other objects of them, which are equal and not identical.
 _dtypes: Final = {row.dtype: row.dtype for row in TABLE}
+#: Bytes of a plain array at most, and the codes of its element types: NumPy's own but float16 and longer ones.
+MOST_PLAIN_BYTES: Final = 2**18
+PLAIN: Final = frozenset("?bBhHiIlLqQfdFD")
 
 #: Held while a type is made: of two equal ones made at once only one may stay.
 _lock: Final = threading.RLock()
@@ -27,13 +30,15 @@ class TensorType:
 
     `dynamic` marks, with one bool for each dimension, those whose size is known only when the program runs;
     for them `shape` holds the upper bound.  It is empty if there are none.
+    `is_plain` marks the static types whose elements NumPy has and whose arrays are small, `MOST_PLAIN_BYTES`.
     """
 
-    __slots__ = ("__weakref__", "dtype", "dynamic", "nbytes", "shape")
+    __slots__ = ("__weakref__", "dtype", "dynamic", "is_plain", "nbytes", "shape")
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     dynamic: tuple[bool, ...]
     nbytes: int
+    is_plain: bool
     _interned: ClassVar[WeakValueDictionary[tuple[Any, ...], TensorType]] = WeakValueDictionary()
 
     def __new__(
@@ -56,6 +61,8 @@ class TensorType:
                 interned.dtype = dtype
                 interned.dynamic = dynamic
                 interned.nbytes = prod(shape) * dtype.itemsize
+                is_small = interned.nbytes <= MOST_PLAIN_BYTES
+                interned.is_plain = is_small and dtype.char in PLAIN and dtype.isnative and not dynamic
                 cls._interned[key] = interned
             return interned
 

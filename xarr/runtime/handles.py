@@ -1,8 +1,8 @@
 """Handles on lazy values: how they are made, what keeps them from growing without bound, how they change.
 
-A handle shows a node of the graph, and holds nothing else.  Nothing here knows about NumPy-like methods:
-those are `xarr.Array`'s, the class of every handle on an array, which is bound below once so that the
-layers under it can return Arrays without importing it.
+A handle shows a node of the graph, or holds a small value of which a node is made when it is asked for.  Nothing here
+knows about NumPy-like methods: those are `xarr.Array`'s, the class of every handle on an array, which is bound below
+once so that the layers under it can return Arrays without importing it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable, Iterable
-from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from sys import getrefcount as references
+from types import ModuleType
+from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from xarr import backend as backends
 from xarr.base.configuration import current as config
@@ -20,7 +23,8 @@ from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import TracedValueError, ValueRangeError, XarrError
 from xarr.ir.device import Device, join_devices
-from xarr.ir.graph import Data, Donated, Leaf, Node, data, data_of
+from xarr.ir.graph import Donated, Leaf, Node, data, data_of
+from xarr.ir.source import Location
 from xarr.ir.types import TensorType
 from xarr.runtime import view_tracking
 from xarr.runtime.check_flags import read, unread
@@ -28,10 +32,9 @@ from xarr.runtime.evaluation import run_one
 from xarr.runtime.live_values import moved_value
 from xarr.runtime.trace_stack import Trace, innermost, recording
 
-if TYPE_CHECKING:
-    import numpy as np
-
-
+_new: Final = object.__new__
+#: The element types that Python computes in.
+PYTHON_TYPES: Final = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
@@ -74,11 +77,52 @@ class _Orphans:
 _orphans: Final = _Orphans()
 
 
-class Handle:
-    """A lazy value: it shows a node."""
+class Share:
+    """Counts as one of the Arrays that show `node`, as long as it is there: an Array that shows one holds it."""
 
-    __slots__ = ("__weakref__", "_made_in", "_node", "_part")
-    _node: Node
+    __slots__ = ("node",)
+    node: Node
+
+    def __del__(self, add: Callable[[Node], None] = _orphans.add, small: int = _Orphans.SMALL) -> None:
+        # Bound here because module globals are gone when the interpreter ends.
+        try:
+            node = self.node
+        except AttributeError:
+            return  # its maker was interrupted
+        handles = node.handles = node.handles - 1
+        if not handles and node.type.nbytes > small and node.value is not None:
+            add(node)
+
+
+def _share_of(node: Node) -> Share:
+    share = _new(Share)
+    share.node = node
+    node.handles += 1
+    return share
+
+
+class Handle:
+    """A lazy value: it shows a node, or holds a small value of which a node is made when it is asked for.
+
+    * `_shown` - the node; None where only the value is there,
+    * `_share` - what counts this handle as one that shows the node,
+    * `_value` - a small value on the host of which ops are computed at once: a NumPy array; without dimensions a float,
+      int or bool, or for other types a scalar of NumPy's.  It is that of the node, if that is there too.  None where
+      the node has none, and of others until it is asked for.  While nobody else refers to the NumPy array, which its
+      count of references tells, it may be written to,
+    * `_device` - where `_value` lies; None for one that is made of constants alone,
+    * `_location` - the line that made a value without a node.
+    """
+
+    __slots__ = (
+        *("__weakref__", "_device", "_location", "_made_in", "_part"),
+        *("_share", "_shown", "_value"),
+    )
+    _shown: Node | None
+    _share: Share | None
+    _value: Any
+    _device: Device | None
+    _location: Location | None
     #: Set while a function is being recorded.
     _made_in: Trace | None
     #: For what in NumPy would be a view of another Array, until something is written to it; results of jitted
@@ -88,9 +132,11 @@ class Handle:
     _weak: ClassVar[type[Any] | None] = None
 
     def __init__(self, node: Node) -> None:
-        self._node = node
-        self._part = None
+        self._share = share = _new(Share)
+        share.node = node
         node.handles += 1
+        self._shown = node
+        self._value = self._part = None
         if node.value is not None:
             _orphans.discard(node)
         if recording:
@@ -98,15 +144,17 @@ class Handle:
         if node.depth > _UNCHECKED_DEPTH or _orphans.nbytes > _UNCHECKED_BYTES:
             _bound_growth(self)
 
-    def __del__(self, add: Callable[[Node], None] = _orphans.add, small: int = _Orphans.SMALL) -> None:
-        # Bound here because module globals are gone when the interpreter ends.
-        try:
-            node = self._node
-        except AttributeError:
-            return  # __init__ failed
-        handles = node.handles = node.handles - 1
-        if not handles and node.type.nbytes > small and node.value is not None:
-            add(node)
+    @property
+    def _node(self) -> Node:
+        """The node, made now if only the value is there."""
+        node = self._shown
+        return _leaf_of(self) if node is None else node
+
+    @_node.setter
+    def _node(self, node: Node) -> None:
+        share = _share_of(node)
+        # In this order: who sees the node in another thread finds it counted.
+        self._share, self._shown, self._value = share, node, None
 
     def _show(self, other: Handle, write: view_tracking.Write | None = None) -> None:
         """Make this handle show what another one shows, because the user has written to it; it stays on its device.
@@ -133,12 +181,7 @@ class Handle:
         once, when the function is recorded, and might leave an argument without a value in it.
         """
         _refuse_change(self, other._node)
-        node = self._node
-        other._node.handles += 1
-        node.handles -= 1
         self._node = other._node
-        if node.value is not None and not node.handles:
-            _orphans.add(node)
 
     def _convert(self, dtype: np.dtype[Any]) -> Node:
         """Of a weak handle: the value in the element type that it gives way to."""
@@ -148,10 +191,6 @@ class Handle:
         """Let the value go to `taker`, after which looking at it is a DonationError."""
         node = self._node
         self._node = Node(Donated(node.type, taker), (), node.type)
-        self._node.handles = 1
-        node.handles -= 1
-        if node.value is not None and not node.handles:
-            _orphans.add(node)
 
 
 def weak_kind(value: object) -> type[Any] | None:
@@ -190,7 +229,7 @@ def _bound_growth(handle: Handle) -> None:
 
 def compute(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
-    node = handle._node
+    node = handle._shown or handle._node
     if node.value is None:
         device = node.device.committed if node.device is not None else backends.default_device()
         run_one(node, device)
@@ -231,7 +270,6 @@ def _refuse_change(handle: Handle, new: Node) -> None:
 
 # The one injection point: `xarr.arrays.array` calls bind(Array) when it is imported.
 _array_class: type[Handle] = Handle
-_new: Final = object.__new__
 
 
 def bind(array_class: type[Handle]) -> None:
@@ -262,44 +300,124 @@ def wrap(node: Node) -> Array:
 
 
 def wrap_leaf(
-    op: Data,
     type: TensorType,
     value: Any,
     device: Device,
     exposed: bool,
-    location: tuple[CodeType, int] | None,
+    location: Location | None,
 ) -> Array:
-    """An Array that shows a new leaf with a value, outside of functions that are recorded.
+    """An Array that shows a new value, outside of functions that are recorded; a node is made when it is asked for.
 
-    op: that of values of `type`; location: the line that made it; others as in `data`.
+    location: the line that made it; others as in `data`.
     """
+    array = _new(_array_class)
+    array._part = None
+    if type.is_plain:
+        array._shown = None
+        array._value = value if type.shape else scalar_value(value)
+        array._device, array._location = device, location
+    else:
+        array._shown = leaf = _filled_leaf(type, value, device, exposed, location)
+        array._value = None
+        array._share = _share_of(leaf)
+    return array  # type: ignore[return-value]
+
+
+def scalar_value(value: Any) -> Any:
+    """Give what a handle holds for an array without dimensions: a Python number, or a scalar of NumPy's."""
+    return value.item() if value.dtype in PYTHON_TYPES else value[()]
+
+
+def _filled_leaf(
+    type: TensorType, value: Any, device: Device, exposed: bool, location: Location | None
+) -> Leaf:
     leaf = _new(Leaf)
-    leaf.op = op
+    leaf.op = data_of(type)
     leaf.type = type
     leaf.value = value
     leaf.device = device
     leaf.exposed = exposed
-    leaf.handles = 1
+    leaf.handles = 0
     leaf._location = location
-    array = _new(_array_class)
-    array._node = leaf
-    array._part = None
-    return array  # type: ignore[return-value]
+    return leaf
 
 
-def show_leaf(array: Handle, value: Any, device: Device, location: tuple[CodeType, int] | None) -> None:
+def _leaf_of(handle: Handle) -> Node:
+    """The node of a handle that holds a value alone: from now on it shows that too."""
+    value = own = handle._value
+    device, location = handle._device, handle._location
+    if type(value) is np.ndarray:
+        exposed = references(value) > _OWN_REFERENCES or (value.base is not None and _shares_base(value))
+    else:
+        value, exposed = np.asarray(value), False
+    if device is None or own is None:  # another thread wrote to it meanwhile
+        return handle._node
+    value.flags.writeable = False
+    leaf = _filled_leaf(TensorType(value.shape, value.dtype), value, device, exposed, location)
+    share = _share_of(leaf)
+    # From here to the last line nothing is called, so that no other thread comes between.
+    if handle._shown is None and handle._value is own:
+        handle._share = share
+        handle._shown = leaf
+        return leaf
+    return handle._node
+
+
+def _shares_base(view: np.ndarray[Any, Any]) -> bool:
+    """Whether anything else refers to the memory that a view is of; if so it is read-only from now on."""
+    base = view.base
+    while base is not None:
+        is_array = type(base) is np.ndarray
+        if references(base) > _OWN_REFERENCES:
+            if is_array:
+                base.flags.writeable = False  # so that who gets the view cannot make it writeable
+            return True
+        base = base.base if is_array else None
+    return False
+
+
+def lend(handle: Handle) -> np.ndarray[Any, Any] | None:
+    """The small value of a handle without a node as a read-only array for others; None if it has a node just now.
+
+    What has been seen may have been handed on, by its address too: so a node is made that says it.
+    """
+    value = handle._value
+    if type(value) is not np.ndarray:
+        return None if value is None else _read_only_scalar(value)
+    node = _leaf_of(handle)
+    node.exposed = True
+    if node.value is not value:
+        return None
+    view: np.ndarray[Any, Any] = value.view()
+    return view
+
+
+def _read_only_scalar(value: Any) -> np.ndarray[Any, Any]:
+    array = np.asarray(value)
+    array.flags.writeable = False
+    return array
+
+
+def _count_own() -> int:
+    """Count as `_leaf_of` does for a value that a handle alone holds, in this interpreter."""
+    handle = _new(Handle)
+    handle._value = np.zeros(1)
+    value = own = handle._value
+    return references(value) if own is value else 0
+
+
+_OWN_REFERENCES: Final = _count_own()
+
+
+def show_leaf(array: Handle, value: Any, device: Device, location: Location | None) -> None:
     """Make `array` show a new leaf of its type with a value that nothing else sees, outside of functions."""
-    node = array._node
-    leaf = _new(Leaf)
-    leaf.op = data_of(node.type)
-    leaf.type = node.type
-    leaf.value = value
-    leaf.device = device
-    leaf.exposed = False
-    leaf.handles = 1
-    leaf._location = location
-    array._node = leaf
-    release(node)
+    type = array._node.tensor_type
+    if type.is_plain:
+        array._value = value if type.shape else scalar_value(value)
+        array._device, array._location = device, location
+        array._shown = array._share = None
+    else:
+        array._node = _filled_leaf(type, value, device, False, location)
 
 
 def common_device(values: Iterable[object]) -> Device | None:

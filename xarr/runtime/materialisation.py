@@ -14,7 +14,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run
-from xarr.runtime.handles import Handle, compute
+from xarr.runtime.handles import Handle, compute, lend
 from xarr.runtime.live_values import live_part
 
 if TYPE_CHECKING:
@@ -106,6 +106,8 @@ def to_host(handle: Handle, name: str | None = None) -> np.ndarray[Any, Any]:
 
     name: the method that wants it, with which the text of an error begins.
     """
+    if handle._shown is None and (lent := lend(handle)) is not None:
+        return lent
     try:
         node = compute(handle)
         # Before the value is read: a call in another thread that was given the Array may write over it else.

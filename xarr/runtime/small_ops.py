@@ -30,12 +30,11 @@ from xarr.compiler.target import Target
 from xarr.errors import XarrError
 from xarr.ir import ops
 from xarr.ir.device import Device
-from xarr.ir.graph import Donated, Graph, Node, data_of, parameter
+from xarr.ir.graph import Donated, Graph, Node, parameter
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
-from xarr.runtime.check_flags import unread
 from xarr.runtime.handles import wrap, wrap_leaf
 from xarr.runtime.trace_stack import recording
 
@@ -79,14 +78,16 @@ _MIN_SHARED_ELEMENTS: Final = 500
 class SmallOp:
     """An op on operands of some types: its function, the type of its result, and whether that may be a view.
 
-    Of an op with several results the type is that of their tuple.
+    Of an op with several results the type is that of their tuple.  ufunc: as in `EagerFunction`.
     """
 
-    __slots__ = ("call", "is_shared", "is_view", "op", "type")
+    __slots__ = ("call", "is_shared", "is_view", "type", "ufunc")
 
-    def __init__(self, call: Callable[..., Any], type: Any, is_view: bool, is_shared: bool) -> None:
+    def __init__(
+        self, call: Callable[..., Any], type: Any, is_view: bool, is_shared: bool, ufunc: Any = None
+    ) -> None:
         self.call, self.type, self.is_view, self.is_shared = call, type, is_view, is_shared
-        self.op = data_of(type)
+        self.ufunc = ufunc
 
 
 class SmallCall:
@@ -95,25 +96,25 @@ class SmallCall:
     state: the settings, as `state_at_once` has them; device: that of the operands, or of the array beside a number.
     """
 
-    __slots__ = ("call", "device", "op", "state", "type")
+    __slots__ = ("call", "device", "state", "type")
 
     def __init__(self, state: object, device: Device, small: SmallOp) -> None:
         self.state, self.device = state, device
-        self.call, self.op, self.type = small.call, small.op, small.type
+        self.call, self.type = small.call, small.type
 
     def one(self, node: Node, location: Location) -> Array | None:
         """The result for an operand that has a value on the device; None for another one."""
         value, device = node.value, self.device
         if value is None or node.device is not device:
             return None
-        return wrap_leaf(self.op, self.type, self.call(value), device, False, location)
+        return wrap_leaf(self.type, self.call(value), device, False, location)
 
     def two(self, first: Node, second: Node, location: Location) -> Array | None:
         """As `one`, for two operands."""
         left, right, device = first.value, second.value, self.device
         if left is None or right is None or first.device is not device or second.device is not device:
             return None
-        return wrap_leaf(self.op, self.type, self.call(left, right), device, False, location)
+        return wrap_leaf(self.type, self.call(left, right), device, False, location)
 
     def compute_beside(
         self, node: Node, number: ops.Constant, is_first: bool, location: Location
@@ -129,7 +130,14 @@ class SmallCall:
             result = self.call(number.array, value) if is_first else self.call(value, number.array)
         finally:
             node.handles -= 1
-        return wrap_leaf(self.op, self.type, result, device, False, location)
+        return wrap_leaf(self.type, result, device, False, location)
+
+
+def ufunc_of(table: SmallOps, key: object, node: Node) -> Any:
+    """NumPy's ufunc that computes the op of a key for arrays of any shapes, as it has just done beside `node`."""
+    device = node.device
+    small = None if device is None else table.get((key, device.committed))
+    return None if small is None else small.ufunc
 
 
 def small_call(table: SmallOps, key: object, *nodes: Node | None) -> SmallCall | None:
@@ -157,7 +165,7 @@ _known: tuple[tuple[object, object], SmallOps | None] = ((None, None), None)
 
 def small_ops() -> SmallOps | None:
     """The functions of ops that are computed at once under the settings in force; None if ops are recorded."""
-    if recording or unread:
+    if recording:
         return None
     state, table = _known
     return table if config.is_in(state) else _look_up()[1]
@@ -165,7 +173,7 @@ def small_ops() -> SmallOps | None:
 
 def state_at_once() -> tuple[object, object] | None:
     """The settings in force, by identity, if ops are computed at once under them and nothing forbids it now."""
-    if recording or unread:
+    if recording:
         return None
     state, table = _known
     if not config.is_in(state):
@@ -234,7 +242,7 @@ def compute(
     value = _call_as_reader(small, operands, values) if small.is_shared else small.call(*values)
     if small.is_view and not _expose(operands):
         return None
-    return wrap_leaf(small.op, small.type, value, device, small.is_view, location or caller())
+    return wrap_leaf(small.type, value, device, small.is_view, location or caller())
 
 
 def compute_results(op: Op, operands: tuple[Node, ...], count: int) -> list[Array] | None:
@@ -258,9 +266,9 @@ def compute_results(op: Op, operands: tuple[Node, ...], count: int) -> list[Arra
         return None
     location = caller()
     if isinstance(small.type, TensorType):
-        return [wrap_leaf(small.op, small.type, value, device, small.is_view, location)]
+        return [wrap_leaf(small.type, value, device, small.is_view, location)]
     rows = list(zip(small.type.elements, value, strict=True))[:count]
-    return [wrap_leaf(data_of(type), type, each, device, small.is_view, location) for type, each in rows]
+    return [wrap_leaf(type, each, device, small.is_view, location) for type, each in rows]
 
 
 def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Device | None, list[Any]]:
@@ -318,7 +326,7 @@ def compute_beside_number(
             node.exposed = True
     finally:
         node.handles -= 1
-    return wrap_leaf(small.op, small.type, result, device, small.is_view, location)
+    return wrap_leaf(small.type, result, device, small.is_view, location)
 
 
 def _expose(operands: tuple[Node, ...]) -> bool:
@@ -440,4 +448,4 @@ def _small_op(
     if function is None:
         return None
     is_shared = nbytes >= _MIN_SHARED_BYTES or max([type.size for type in tensors]) >= _MIN_SHARED_ELEMENTS
-    return SmallOp(function.call, result, function.is_view, is_shared)
+    return SmallOp(function.call, result, function.is_view, is_shared, function.ufunc)

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from typing import Final
 
+from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.frozen_dataclasses import record
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
@@ -55,9 +56,11 @@ def innermost() -> Trace | None:
 def record_into(trace: Trace) -> Iterator[None]:
     """Let what is built meanwhile belong to `trace`."""
     token = _traces.set((*_traces.get(), trace))
+    obstacle = Obstacle()
     recording.append(trace)
     try:
         yield
     finally:
         recording.remove(trace)
+        del obstacle
         _traces.reset(token)

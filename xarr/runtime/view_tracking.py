@@ -73,10 +73,7 @@ H = TypeVar("H", bound="Handle")
 
 def mark(array: Handle, part: H, step: PartStep, argument: Any) -> H:
     """`part`, which a function of NumPy's made of `array` by `step` and that has no other reference yet."""
-    try:
-        outer = array._part
-    except AttributeError:  # quicker than getattr, for an Array that is none
-        outer = None
+    outer = getattr(array, "_part", None)
     part._part = (ref(array), step, argument, None if outer is None else _to_live(outer))
     return part
 
@@ -234,8 +231,9 @@ def is_put_back(handle: Handle) -> bool:
 
     `x[0] += 1` and `x.real += 1` are that: Python writes the result to where it came from, which changes x.
     """
-    frame, made = user_frame(), handle._node._location
-    if handle._node is _node_of_outer(handle):
+    frame, node = user_frame(), handle._shown
+    made = handle._location if node is None else node._location
+    if node is not None and node is _node_of_outer(handle):
         return True  # `x.real` of a real x, which shows what x shows: nothing tells where it was made.
     if frame is None or not made or made[0] is not frame.f_code or made[1] >= frame.f_lasti:
         return False
@@ -257,7 +255,7 @@ _statements: Final[dict[tuple[int, int, int], tuple[CodeType, bool]]] = {}
 def _node_of_outer(handle: Handle) -> object:
     part = handle._part
     outer = None if part is None else part[0]()
-    return None if outer is None else outer._node
+    return None if outer is None else outer._shown
 
 
 def refusal(name: str, out: Handle, called: str = "") -> str | None:

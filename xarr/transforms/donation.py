@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from sys import getrefcount
 from typing import Final
 
 from xarr.base import python_build
 from xarr.errors import DonationError
 from xarr.ir.device import Device
 from xarr.ir.graph import Donated, Node
+from xarr.ir.types import TensorType
 from xarr.runtime.handles import Handle, compute
 
 #: Held while it is decided which of two calls an Array is given to.
@@ -36,6 +38,10 @@ def give_away(arrays: Iterable[tuple[Handle, Node]], taker: str) -> None:
             # Another thread may have written to it, so that it shows another value: that one was not read.
             if array._node is node:
                 array._give_away(taker)
+
+
+#: To a value that is donated: the caller's, the variable and the argument.
+_LEAST_REFERENCES: Final = 3
 
 
 def note_loss(error: BaseException) -> None:
@@ -61,4 +67,7 @@ def claim(node: Node, device: Device, taker: str) -> None:
     if node.exposed or node.handles != 1 or node.value is None:
         return
     buffer, node.value, node.op = node.value, None, donated
-    device.backend.claim(buffer)
+    # Of a small value an op in another thread, or the view of a part, may have the memory without a word to the node.
+    is_plain = isinstance(node.type, TensorType) and node.type.is_plain
+    if not is_plain or getrefcount(buffer) <= _LEAST_REFERENCES:
+        device.backend.claim(buffer)

@@ -30,7 +30,7 @@ from xarr.base.host_arrays import scalar
 from xarr.calls.operands import observers
 from xarr.compiler.programs import CompiledGraph
 from xarr.dtypes import COMPLEX, EXTENDED_FLOAT, INTEGER, info
-from xarr.ir.graph import Leaf, data_of
+from xarr.ir.graph import Leaf, Node, data_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles, trace_stack
 from xarr.runtime.check_flags import attach_results, flags_of, unread
@@ -112,6 +112,8 @@ def _maker(text: str) -> Callable[..., Replay]:
 _SCOPE: Final[dict[str, Any]] = {
     "Array": Array,
     "Leaf": Leaf,
+    "Share": handles.Share,
+    "scalar_value": handles.scalar_value,
     "new": object.__new__,
     "recording": trace_stack.recording,
     "observers": observers,
@@ -274,7 +276,7 @@ class _ReplayWriter:
 
     def _array(self, index: int, type_: Any) -> None:
         x, b, n = f"x{index}", f"b{index}", f"n{index}"
-        self.lines += [f"{n} = {x}._node", f"{b} = {n}.value"]
+        self.lines += [f"{n} = {x}._shown or {x}._node", f"{b} = {n}.value"]
         self._unless(
             f"{n}.type is not {self._name('T', type_)}",
             f"{n}.device is not device",
@@ -411,22 +413,13 @@ class _ReplayWriter:
         return ["finally:", *lines] if lines else []
 
     def _results(self) -> None:
-        results = self.traced.graph.results
+        results, backend = self.traced.graph.results, self.traced.owner.backend
         for number, index in enumerate(self.traced.result_numbers):
             node = results[index]
-            m, y = f"m{number}", f"y{number}"
-            self.lines += [
-                f"{m} = new(Leaf)",
-                f"{m}.op = {self._name('O', data_of(node.type))}",
-                f"{m}.type = {self._name('T', node.type)}",
-                f"{m}.value = v{index}",
-                f"{m}.device = device",
-                f"{m}.exposed = {self.traced.is_exposed(index)}",
-                f"{m}.handles = 1",
-                f"{m}._location = {self._name('P', node._location)}",
-                f"{y} = new(Array)",
-                f"{y}._node = {m}",
-            ]
+            if backend.computes_small_ops and isinstance(node.type, TensorType) and node.type.is_plain:
+                self.lines += self._plain_result(number, index, node)
+            else:
+                self.lines += self._result(number, index, node)
         compiled = self.traced.compile()
         if compiled.checks is not None:
             nodes = "".join([f"m{number}, " for number in range(len(self.traced.result_numbers))])
@@ -434,6 +427,36 @@ class _ReplayWriter:
             self.lines.append(f"{keep}(({nodes.rstrip()}), flags, device)")
         names = iter([f"y{number}" for number in range(len(self.traced.result_numbers))])
         self.lines.append(f"return {self._pack(self.traced.structure, names)}")
+
+    def _plain_result(self, number: int, index: int, node: Node) -> list[str]:
+        """The lines that make an Array of a small value, without a node."""
+        y = f"y{number}"
+        value = f"v{index}" if node.shape else f"scalar_value(v{index})"
+        return [
+            f"{y} = new(Array)",
+            f"{y}._shown = None",
+            f"{y}._value = {value}",
+            f"{y}._device = device",
+            f"{y}._location = {self._name('P', node._location)}",
+        ]
+
+    def _result(self, number: int, index: int, node: Node) -> list[str]:
+        """The lines that make an Array of a value, with its node."""
+        m, s, y = f"m{number}", f"s{number}", f"y{number}"
+        return [
+            f"{m} = new(Leaf)",
+            f"{m}.op = {self._name('O', data_of(node.type))}",
+            f"{m}.type = {self._name('T', node.type)}",
+            f"{m}.value = v{index}",
+            f"{m}.device = device",
+            f"{m}.exposed = {self.traced.is_exposed(index)}",
+            f"{m}.handles = 1",
+            f"{m}._location = {self._name('P', node._location)}",
+            f"{s} = new(Share)",
+            f"{s}.node = {m}",
+            f"{y} = new(Array)",
+            f"{y}._share, {y}._shown, {y}._value = {s}, {m}, None",
+        ]
 
     def _pack(self, structure: Structure, names: Iterator[str]) -> str:
         """The expression for a result of this structure."""

@@ -77,16 +77,17 @@ def _choose_zeros(x: Array, y: Array, extreme: Array, is_negative: bool) -> Arra
     """`extreme`, NumPy's of x and y, with the zero of this sign where they are zeros of both signs."""
     if extreme.size <= _FEW and np.count_nonzero(extreme) == extreme.size:
         return extreme
+    x, y = np.asarray(x), np.asarray(y)  # of which one may be a Python number
     if _decides(x) or _decides(y):
         return extreme
     zero = extreme == 0
-    if not np.any(zero):
+    if not np.count_nonzero(zero):
         return extreme
     wrong = zero & (np.signbit(extreme) != is_negative)
-    if not np.any(wrong):
+    if not np.count_nonzero(wrong):
         return extreme
     wrong = wrong & (np.signbit(x) != np.signbit(y))
-    return np.where(wrong, x.dtype.type(-0.0 if is_negative else 0.0), extreme)
+    return np.where(wrong, extreme.dtype.type(-0.0 if is_negative else 0.0), extreme)
 
 
 def clamp(low: Array, x: Array, high: Array) -> Array:

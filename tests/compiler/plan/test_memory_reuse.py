@@ -139,9 +139,7 @@ def _as_buffer(x: xarr.Array) -> tuple[Any, Callable[[Any], Any]]:
 
 def _as_other_array(x: xarr.Array) -> tuple[Any, Callable[[Any], Any]]:
     other = x.copy()
-    other._node.handles -= 1
     other._node = x._node
-    x._node.handles += 1
     return other, np.asarray
 
 

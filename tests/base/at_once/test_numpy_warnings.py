@@ -11,18 +11,18 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr_numpy import errstate
+from xarr.base.at_once import numpy_warnings
 
 ZEROS = np.zeros(3, np.float32)
 
 
 @pytest.mark.parametrize(
     "variable",
-    [errstate.numpy_variable(), None, ContextVar("other"), "no variable"],
+    [numpy_warnings.numpy_variable(), None, ContextVar("other"), "no variable"],
     ids=["NumPy's", "none", "an empty one", "something else"],
 )
 def test_switches(variable: object) -> None:
-    off, on = errstate.switches(variable)
+    off, on = numpy_warnings.switches(variable)
     with np.errstate(divide="raise", invalid="warn"):
         before = np.geterr()
         outer = off()
@@ -38,7 +38,7 @@ def test_switches(variable: object) -> None:
 
 
 def test_numpy_has_the_variable() -> None:
-    assert isinstance(errstate.numpy_variable(), ContextVar), "np.errstate is used, which is slower"
+    assert isinstance(numpy_warnings.numpy_variable(), ContextVar), "np.errstate is used, which is slower"
 
 
 @pytest.mark.parametrize("lost", ["np._core", "np._core.umath", "np._core.umath._extobj_contextvar"])
@@ -48,13 +48,14 @@ import numpy as np
 zeros = np.zeros(3, np.float32)
 del {lost}
 import xarr
-from xarr_numpy import blas, errstate
-assert errstate.numpy_variable() is None
+from xarr.base.at_once import numpy_warnings
+from xarr_numpy import blas
+assert numpy_warnings.numpy_variable() is None
 assert np.isnan((xarr.asarray(zeros) / zeros).evaluate()[0])
 before = np.geterr()
-state = errstate.quiet()
+state = numpy_warnings.quiet()
 assert set(np.geterr().values()) == {{"ignore"}}
-errstate.loud(state)
+numpy_warnings.loud(state)
 assert np.geterr() == before
 if {lost!r} == "np._core":
     assert not blas.can_be_held()

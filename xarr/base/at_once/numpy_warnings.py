@@ -7,7 +7,7 @@ one context variable of NumPy 2, which is set here at once; where there is none 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import partial
 from typing import Any, Final
 
@@ -47,3 +47,29 @@ def _leave(state: np.errstate) -> None:
 _switches: Final = switches(numpy_variable())
 quiet: Final = _switches[0]
 loud: Final = _switches[1]
+
+
+def quiet_caller(variable: object) -> Callable[..., Any]:
+    """`call(function, *operands)` that calls a function of NumPy's without warnings, by a context of its own.
+
+    A context is entered by one thread at a time: RuntimeError for a call while another one runs, which `call_quietly`
+    makes instead.  Entering it takes a third of the time of `quiet` and `loud`.
+    """
+    if not isinstance(variable, ContextVar):
+        return call_quietly
+    context = copy_context()
+    context.run(quiet)
+    return context.run
+
+
+def call_quietly(function: Callable[..., Any], *operands: Any) -> Any:
+    """`function(*operands)` without warnings of NumPy's."""
+    state = quiet()
+    try:
+        return function(*operands)
+    finally:
+        loud(state)
+
+
+#: For functions that run no Python, as NumPy's do on its own types.
+run_quietly: Final = quiet_caller(numpy_variable())

@@ -1,0 +1,269 @@
+"""Operators on small values: the same element types, bits and refusals as of the ops that are recorded otherwise."""
+
+from __future__ import annotations
+
+import operator
+import os
+import sys
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr.base.at_once.obstacles import Obstacle, obstacles
+from xarr.ir.types import PLAIN
+from xarr.runtime import check_flags
+from xarr.runtime.small_values import OPERATORS, small_value
+
+pytestmark = pytest.mark.usefixtures("on_numpy")
+
+FLOATS: Final = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    2.0,
+    3.0,
+    0.1,
+    1e308,
+    -1e308,
+    5e-324,
+    2.0**53 + 2,
+    np.inf,
+    -np.inf,
+    np.nan,
+]
+INTS: Final = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    -7,
+    5,
+    63,
+    64,
+    100,
+    -128,
+    127,
+    255,
+    2**31 - 1,
+    -(2**31),
+    2**53 + 1,
+    2**63 - 1,
+    -(2**63),
+]
+DTYPES: Final = sorted({np.dtype(char) for char in PLAIN}, key=str)
+METHODS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv},
+    **{"//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor},
+    **{"<<": operator.lshift, ">>": operator.rshift, "==": operator.eq, "!=": operator.ne},
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+}
+
+
+def values(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Elements of a type: all that is special of it."""
+    if dtype.kind == "b":
+        return np.array([False, True])
+    with np.errstate(all="ignore"):
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            return np.array([n for n in INTS if info.min <= n <= info.max], dtype)
+        if dtype.kind == "c":
+            return np.array([complex(a, b) for a, b in zip(FLOATS, FLOATS[::-1], strict=True)], dtype)
+        return np.array(FLOATS, dtype)
+
+
+def outcome(method: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+    """The value of an operator, or the class of what it raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return np.asarray(method(left, right))
+    except Exception as error:
+        return type(error)
+
+
+def same(method: Callable[[Any, Any], Any], left: Any, right: Any, what: object) -> None:
+    """Compare what is computed at once with what the op gives."""
+    got = outcome(method, left, right)
+    obstacle = Obstacle()
+    wanted = outcome(method, left, right)
+    del obstacle
+    assert isinstance(got, type) == isinstance(wanted, type), (what, got, wanted)
+    if isinstance(wanted, type):
+        assert got is wanted, what
+    else:
+        assert_same(got, wanted), what
+        assert got.dtype == wanted.dtype, what
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("symbol", METHODS)
+def test_operators_on_arrays_of_all_types(symbol: str) -> None:
+    assert METHODS.keys() == OPERATORS.keys()
+    for first in DTYPES:
+        for second in DTYPES:
+            left, right = values(first), values(second)
+            pair = xarr.asarray(left[:, None]).evaluate(), xarr.asarray(right).evaluate()
+            same(METHODS[symbol], *pair, (first, second))
+            same(METHODS[symbol], pair[1], pair[0], (second, first))
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("symbol", METHODS)
+def test_operators_on_single_elements(symbol: str) -> None:
+    kinds = [
+        np.dtype(np.float64),
+        np.dtype(np.int64),
+        np.dtype(np.bool_),
+        np.dtype(np.float32),
+        np.dtype(np.uint8),
+    ]
+    for first in kinds:
+        for second in kinds:
+            for a in values(first)[:14]:
+                for b in values(second)[-14:]:
+                    same(METHODS[symbol], xarr.asarray(a).evaluate(), xarr.asarray(b).evaluate(), (a, b))
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("symbol", METHODS)
+def test_operators_beside_python_numbers(symbol: str) -> None:
+    numbers = [
+        0,
+        1,
+        -1,
+        3,
+        200,
+        2**24 + 1,
+        2**53 + 1,
+        -(2**63),
+        2**64,
+        0.0,
+        -0.0,
+        2.5,
+        1e39,
+        1e308,
+        np.inf,
+        np.nan,
+        True,
+    ]
+    numbers = [float(n) if isinstance(n, np.floating) else n for n in numbers]
+    for dtype in DTYPES:
+        for operand in (values(dtype), values(dtype)[1]):
+            array = xarr.asarray(operand).evaluate()
+            for number in numbers:
+                same(METHODS[symbol], array, number, (dtype, number))
+                same(METHODS[symbol], number, array, (number, dtype))
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "maximum",
+            "minimum",
+            "add",
+            "subtract",
+            "multiply",
+            "divide",
+            "bitwise_and",
+            "left_shift",
+            "arctan2",
+        ),
+        *("less", "equal", "nextafter"),
+    ],
+)
+def test_functions_of_two_operands(name: str) -> None:
+    function = getattr(xarr, name)
+    for dtype in map(np.dtype, ("f8", "f4", "i8", "i4", "u1", "?", "c16")):
+        left, right = values(dtype)[:, None], values(dtype)
+        for a, b in (
+            (left, right),
+            (right[1], right),
+            (right, right[1]),
+            (right[1], right[0]),
+            (right, right),
+        ):
+            pair = xarr.asarray(a).evaluate(), xarr.asarray(b).evaluate()
+            outcome(function, *pair)
+            same(function, *pair, dtype)
+            for number in (0, -1, 3, 300, 2**60, 0.0, -0.0, 1.5, 1e39, np.inf, np.nan, True):
+                number = float(number) if isinstance(number, np.floating) else number
+                same(function, pair[1], number, (dtype, number))
+                same(function, number, pair[1], (number, dtype))
+
+
+@pytest.mark.parametrize("name", ["sqrt", "exp", "negative", "sin", "invert", "log", "square", "abs", "tanh"])
+def test_functions_of_one_operand(name: str) -> None:
+    function = getattr(xarr, name)
+    for dtype in DTYPES:
+        for operand in (values(dtype), values(dtype)[1], values(dtype)[::2]):
+            array = xarr.asarray(operand).evaluate()
+            for _ in range(6):
+                outcome(lambda x, y: function(x), array, None)
+            same(lambda x, y: function(x), array, None, dtype)
+
+
+@pytest.mark.implicit
+@pytest.mark.skipif(os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once")
+def test_what_is_computed_at_once() -> None:
+    """The other tests compare nothing if no operator is computed here."""
+    x, y, n = (xarr.asarray(values).evaluate() for values in ([1.0, 2.0], [3.0, 4.0], [1, 2]))
+    s = x[0]
+    assert type(small_value(s)) is float and s._shown is None
+    for symbol, operator_ in OPERATORS.items():
+        frame = sys._getframe()
+        ints = operator_.combine(n, n, frame)
+        assert ints is not None or symbol in ("//", "%")
+        assert symbol in ("&", "|", "^", "<<", ">>") or operator_.combine(s, s, frame) is not None
+    assert (x + y)._shown is None
+    obstacle = Obstacle()
+    assert obstacles
+    del obstacle
+    assert not obstacles
+
+
+@pytest.mark.implicit
+@pytest.mark.skipif(os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once")
+def test_a_check_that_is_not_read_on_another_device_changes_nothing_here() -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate()
+    reference = weakref.ref(x._node)
+    check_flags.unread[reference] = ()
+    try:
+        assert xarr.sum(x * x[None]).is_evaluated
+        assert xarr.cumsum(x).is_evaluated
+    finally:
+        del check_flags.unread[reference]
+
+
+def test_values_that_two_arrays_hold_are_written_to_apart() -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() + 1
+    y = x.copy()
+    view = x[:]
+    recorded = xarr.sort(x)
+    host = np.asarray(y)
+    x[0] = 7
+    x += 1
+    y[1] = 9
+    assert_same(host, np.array([2.0, 3.0]))
+    assert_same(view, np.array([2.0, 3.0]))
+    assert_same(recorded, np.array([2.0, 3.0]))
+    assert_same(x, np.array([8.0, 4.0]))
+    assert_same(y, np.array([2.0, 9.0]))
+
+
+def test_an_array_of_numpys_cannot_be_made_writeable() -> None:
+    x = xarr.asarray(np.arange(300.0)).evaluate() + 1
+    for host in (np.asarray(x), np.asarray(x[::2]), np.asarray(x[3])):
+        assert not host.flags.writeable
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        np.asarray(x).flags.writeable = True

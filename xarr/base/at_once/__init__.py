@@ -1,0 +1,1 @@
+"""What ops on small arrays that are computed at once need to know: what stands against it, and how NumPy is silent."""

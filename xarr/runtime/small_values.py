@@ -1,0 +1,422 @@
+"""Operators on small values, computed by Python and NumPy themselves, without a node of the graph.
+
+An Array may hold its value alone (`Handle`).  While nothing stands against it (`xarr.base.at_once.obstacles`), an
+operator on such Arrays and on Python numbers is one call of Python's operator on their values, where that gives the
+element type and the bits that the op would give; `tests/runtime/test_small_values.py` compares all of them.  What is
+not sure gives None, and then the function of the NumPy level is called, which says what is wrong, or records.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+from numpy import ndarray
+
+from xarr import backend as backends
+from xarr.base.at_once.numpy_warnings import call_quietly, run_quietly
+from xarr.base.typing import Array
+from xarr.ir.device import Device
+from xarr.ir.source import location_of, user_files
+from xarr.ir.types import MOST_PLAIN_BYTES, TensorType
+from xarr.runtime import handles
+from xarr.runtime.handles import Handle
+from xarr.runtime.small_ops import pending_value, small_ops
+from xarr.runtime.view_tracking import is_put_back
+
+Compute = Callable[[Any, Any], Any]
+
+#: Elements of all pairs of two arrays that are never too many, whatever the shapes are broadcast to.
+_MOST_PAIRS: Final = MOST_PLAIN_BYTES // np.dtype(np.complex128).itemsize
+#: The ints up to which floats of either size hold each, the greatest of int64, and the greatest float32.
+_EXACT: Final = 2**53
+_EXACT_SINGLE: Final = 2**24
+_GREATEST: Final = 2**63 - 1
+_GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
+_BITS: Final = 64
+_FLOAT64: Final = np.dtype(np.float64)
+#: NumPy's classes of the element types that Python computes in.
+_PYTHONS: Final = {np.float64: float, np.int64: int, np.bool_: bool}
+_OF_PYTHONS: Final = {own: kind for kind, own in _PYTHONS.items()}
+_WIDE: Final = frozenset("dD")
+_SINGLE: Final = frozenset("fF")
+_NUMBERS: Final = frozenset({int, float})
+#: Errors of Python and NumPy, which the functions of the NumPy level explain.
+_REFUSALS: Final = (ArithmeticError, TypeError, ValueError)
+_new: Final = object.__new__
+
+
+# --- values of Arrays -----------------------------------------------------------------------------------
+
+
+def small_value(array: Handle) -> Any:
+    """The small value of an Array, as its `_value` holds it; None if it has none, or not where NumPy computes."""
+    value, node = array._value, array._shown
+    if value is not None or node is None:
+        return value
+    type_ = node.type
+    if type(type_) is not TensorType or not type_.is_plain:
+        return None
+    value, device = node.value, node.device
+    if value is None:
+        value = _pending_value(node)
+        device = node.device
+    elif device is None or not device.backend.computes_small_ops:
+        return None
+    if type(value) is not ndarray:
+        return None
+    held = value if value.ndim else plain_value(value[()])
+    # From here to the last line nothing is called: another thread may write to the Array, or give it away.
+    if array._shown is node and (node.value is value or node.value is None is device):
+        array._device = device
+        array._value = held
+        return held
+    return None
+
+
+def _pending_value(node: Any) -> Any:
+    table = None if node.traced else small_ops()
+    device = backends.default_device() if node.device is None else node.device
+    if table is None or not device.backend.computes_small_ops:
+        return None
+    return pending_value(table, node, device)
+
+
+def plain_value(value: Any) -> Any:
+    """Give what an Array holds for a scalar of NumPy's: a Python number where Python computes in its type."""
+    return value.item() if type(value) in _PYTHONS else value
+
+
+def wrap_value(value: Any, device: Device, frame: FrameType) -> Array:
+    """An Array that holds a small value that nothing else sees, made by the user's line in `frame`."""
+    code = frame.f_code
+    result = _new(handles._array_class)
+    result._shown = None
+    result._value = value
+    result._device = device
+    result._location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
+    return result  # type: ignore[return-value]
+
+
+def show_small_value(array: Handle, result: Handle) -> bool:
+    """Make `array` show what a new Array holds; False for another type, and where writing to a part needs a word."""
+    old, new = array._value, result._value
+    if type(old) is not type(new) or result._shown is not None:
+        return False
+    if type(old) is ndarray and (old.dtype is not new.dtype or old.shape != new.shape):
+        return False
+    if getattr(array, "_part", None) is not None and not is_put_back(array):
+        return False
+    array._device, array._location = result._device, result._location
+    array._value, array._shown, array._share = new, None, None
+    return True
+
+
+def negate(array: Handle, frame: FrameType) -> Array | None:
+    """-array of a float; None for other Arrays."""
+    value = array._value
+    if type(value) is not float or array._device is None:
+        return None
+    return wrap_value(-value, array._device, frame)
+
+
+def magnitude(array: Handle, frame: FrameType) -> Array | None:
+    """abs(array) of a float; None for other Arrays."""
+    value = array._value
+    if type(value) is not float or array._device is None:
+        return None
+    return wrap_value(abs(value), array._device, frame)
+
+
+def join(first: Device | None, second: Device | None) -> Device | None:
+    """The device of a result of values on these two; None if both are made of constants, or if they differ."""
+    if first is None or second is None:
+        return first or second
+    return first.committed if first.committed is second.committed else None
+
+
+# --- functions of each element ----------------------------------------------------------------------------
+
+#: The codes of the element types of Python numbers.
+_CHARS: Final = {float: "d", int: np.dtype(np.int64).char, bool: "?"}
+
+
+def apply_ufunc(ufuncs: dict[str, Any], array: Handle, frame: FrameType) -> Array | None:
+    """Apply the function in `ufuncs` for the code of its element type to an Array; None if there is none."""
+    value = array._value
+    if value is None:
+        value = small_value(array)
+    if value is None:
+        return None
+    call, device = ufuncs.get(_CHARS.get(type(value)) or value.dtype.char), array._device
+    if call is None or device is None:
+        return None
+    try:
+        result = run_quietly(call, value)
+    except RuntimeError:  # in another thread just now
+        result = call_quietly(call, value)
+    return wrap_value(result if type(result) is ndarray else plain_value(result), device, frame)
+
+
+def apply_ufunc_of_two(ufuncs: dict[str, Any], first: Any, second: Any, frame: FrameType) -> Array | None:
+    """As `apply_ufunc`, for two operands of one element type, of which one may be a Python number."""
+    is_first, is_second = type(first) is handles._array_class, type(second) is handles._array_class
+    left, right = first, second
+    if is_first and (left := first._value) is None and (left := small_value(first)) is None:
+        return None
+    if is_second and (right := second._value) is None and (right := small_value(second)) is None:
+        return None
+    try:
+        if is_first and is_second:
+            device = first._device
+            if device is not second._device:
+                device = join(device, second._device)
+            char = _CHARS.get(type(left)) or left.dtype.char
+            if char != (_CHARS.get(type(right)) or right.dtype.char):
+                return None
+            if _size(left) * _size(right) > _MOST_PAIRS and _shape(left) != _shape(right):
+                return None
+        elif is_first and type(right) in _NUMBERS:
+            device, char = first._device, _char_beside(right, left)
+        elif is_second and type(left) in _NUMBERS:
+            device, char = second._device, _char_beside(left, right)
+        else:
+            return None
+        call = ufuncs.get(char)
+        if call is None or device is None:
+            return None
+        result = call_quietly(call, left, right)
+    except _REFUSALS:
+        return None
+    return wrap_value(result if type(result) is ndarray else plain_value(result), device, frame)
+
+
+def _size(value: Any) -> int:
+    return value.size if type(value) is ndarray else 1
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    return value.shape if type(value) is ndarray else ()
+
+
+def _char_beside(number: Any, value: Any) -> str:
+    """The code of the element type of `value`, beside which a Python number takes that; TypeError for any other."""
+    dtype = _DTYPES.get(type(value)) or value.dtype
+    _fit_beside(number, dtype, True)
+    is_alike = dtype.kind in "fc" if type(number) is float else dtype.kind in "iufc"
+    return dtype.char if is_alike else ""
+
+
+#: The element types of Python numbers.
+_DTYPES: Final = {float: np.dtype(np.float64), int: np.dtype(np.int64), bool: np.dtype(np.bool_)}
+
+
+# --- operators --------------------------------------------------------------------------------------------
+
+
+class SmallOperator:
+    """An operator of Python's on small values.
+
+    call: the operator; numbers: that of two Python numbers of which not both are floats; refused: kinds of elements
+    that only the NumPy level knows.
+    """
+
+    __slots__ = ("call", "numbers", "refused", "takes_floats")
+
+    def __init__(self, call: Compute, numbers: Compute, refused: str = "") -> None:
+        self.call, self.numbers, self.refused = call, numbers, frozenset(refused)
+        self.takes_floats = "f" not in refused
+
+    def combine(self, array: Handle, other: Any, frame: FrameType) -> Array | None:
+        """`array` and then `other`, an Array or a Python number, for the user's line in `frame`; None if not sure."""
+        left = array._value
+        if type(other) is handles._array_class:
+            right = other._value
+            if left is None or right is None:
+                left, right = small_value(array), small_value(other)
+                if left is None or right is None:
+                    return None
+            device = array._device
+            if device is not other._device:
+                device = join(device, other._device)
+        elif type(other) in _NUMBERS:
+            right = other
+            if left is None:
+                left = small_value(array)
+                if left is None:
+                    return None
+            device = array._device
+        else:
+            return None
+        if device is None:
+            return None
+        try:
+            if type(left) is float and type(right) is float:
+                value = self.call(left, right)
+            elif type(left) in _CHARS and type(right) in _CHARS:
+                value = self.numbers(left, right)
+            elif (
+                type(left) is ndarray
+                and left.dtype is _FLOAT64
+                and self.takes_floats
+                and (
+                    type(right) is float
+                    or (
+                        type(right) is ndarray
+                        and right.dtype is _FLOAT64
+                        and left.size * right.size <= _MOST_PAIRS
+                    )
+                )
+            ):
+                value = run_quietly(self.call, left, right)
+                if type(value) is not ndarray:
+                    value = plain_value(value)
+            else:
+                value = self.of_arrays(left, right, right is other)
+        except _REFUSALS:
+            return None
+        except RuntimeError:  # in another thread just now
+            value = self.of_arrays(left, right, right is other)
+        if value is None:
+            return None
+        code = frame.f_code
+        result = _new(handles._array_class)
+        result._shown = None
+        result._value = value
+        result._device = device
+        result._location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
+        return result  # type: ignore[return-value]
+
+    def combine_reflected(self, number: Any, array: Handle, frame: FrameType) -> Array | None:
+        """`number` and then `array`, as `combine`."""
+        if type(number) not in _NUMBERS:
+            return None
+        right = array._value
+        if right is None:
+            right = small_value(array)
+        if right is None or array._device is None:
+            return None
+        try:
+            if type(right) is float and type(number) is float:
+                value = self.call(number, right)
+            elif type(right) in _CHARS:
+                value = self.numbers(number, right)
+            else:
+                value = self.of_arrays(number, right, True)
+        except _REFUSALS:
+            return None
+        return None if value is None else wrap_value(value, array._device, frame)
+
+    def of_arrays(self, left: Any, right: Any, is_weak: bool) -> Any:
+        """Of two values of which one is NumPy's; is_weak: the other one is a number that gives way to its type."""
+        if type(left) in _CHARS:
+            left, kind = _fit_beside(left, right.dtype, is_weak), right.dtype.kind
+        elif type(right) in _CHARS:
+            right, kind = _fit_beside(right, left.dtype, is_weak), left.dtype.kind
+        else:
+            if left.size * right.size > _MOST_PAIRS and left.shape != right.shape:
+                return None
+            kind = left.dtype.kind + right.dtype.kind if self.refused else ""
+        if self.refused and not self.refused.isdisjoint(kind):
+            return None
+        try:
+            value = run_quietly(self.call, left, right)
+        except RuntimeError:  # in another thread just now
+            value = call_quietly(self.call, left, right)
+        if type(value) is not ndarray:
+            return plain_value(value)
+        return value if value.nbytes <= MOST_PLAIN_BYTES else None
+
+
+def _fit_beside(number: Any, dtype: np.dtype[Any], is_weak: bool) -> Any:
+    """A number as NumPy's operators take it beside an array; TypeError for one that they may take otherwise."""
+    if not is_weak:
+        return number if dtype.char in _WIDE or dtype.type in _PYTHONS else _OF_PYTHONS[type(number)](number)
+    if type(number) is float:
+        is_sure = dtype.char not in _SINGLE or not _GREATEST_SINGLE < abs(number) < float("inf")
+    else:
+        is_sure = -_EXACT_SINGLE <= number <= _EXACT_SINGLE or (
+            dtype.char not in _SINGLE and -_EXACT <= number <= _EXACT
+        )
+    if not is_sure:
+        raise TypeError
+    return number
+
+
+def _is_exact(left: Any, right: Any) -> bool:
+    """Whether floats hold both numbers; `numbers` is not asked for two floats."""
+    return (type(left) is float or -_EXACT <= left <= _EXACT) and (
+        type(right) is float or -_EXACT <= right <= _EXACT
+    )
+
+
+def _in_int64(value: Any) -> Any:
+    return value if -_GREATEST <= value <= _GREATEST else None
+
+
+def _arithmetic(call: Compute) -> SmallOperator:
+    def numbers(left: Any, right: Any) -> Any:
+        if type(left) is float or type(right) is float:
+            return call(left, right) if _is_exact(left, right) else None
+        if type(left) is type(right) is bool or _in_int64(left) is None or _in_int64(right) is None:
+            return None
+        return _in_int64(call(left, right))
+
+    return SmallOperator(call, numbers)
+
+
+def _comparison(call: Compute, refused: str) -> SmallOperator:
+    def numbers(left: Any, right: Any) -> Any:
+        if type(left) is float or type(right) is float:
+            return call(left, right) if _is_exact(left, right) else None
+        return None if _in_int64(left) is None or _in_int64(right) is None else call(left, right)
+
+    return SmallOperator(call, numbers, refused)
+
+
+def _divide(left: Any, right: Any) -> Any:
+    return left / right if _is_exact(left, right) else None
+
+
+def _of_ints(call: Compute, refused: str = "") -> SmallOperator:
+    """An operator of ints alone; of bools too, which stay bools."""
+
+    def numbers(left: Any, right: Any) -> Any:
+        if _in_int64(left) is None or _in_int64(right) is None:
+            return None
+        return call(left, right)  # TypeError for a float
+
+    return SmallOperator(call, numbers, refused)
+
+
+def _shift(call: Compute) -> SmallOperator:
+    def numbers(left: Any, right: Any) -> Any:
+        is_usual = type(left) is type(right) is int and 0 <= right < _BITS
+        return _in_int64(call(left, right)) if is_usual and _in_int64(left) is not None else None
+
+    return SmallOperator(call, numbers)
+
+
+def _whole_division(call: Compute) -> SmallOperator:
+    def numbers(left: Any, right: Any) -> Any:
+        if type(left) is not int or type(right) is not int or _in_int64(left) is None:
+            return None
+        return _in_int64(call(left, right)) if _in_int64(right) is not None else None
+
+    return SmallOperator(call, numbers, "fcb")
+
+
+#: By the symbols of the operators.
+OPERATORS: Final = {
+    **{"+": _arithmetic(operator.add), "-": _arithmetic(operator.sub), "*": _arithmetic(operator.mul)},
+    **{"/": SmallOperator(operator.truediv, _divide, "c")},
+    **{"//": _whole_division(operator.floordiv), "%": _whole_division(operator.mod)},
+    **{"&": _of_ints(operator.and_), "|": _of_ints(operator.or_), "^": _of_ints(operator.xor)},
+    **{"<<": _shift(operator.lshift), ">>": _shift(operator.rshift)},
+    **{"==": _comparison(operator.eq, ""), "!=": _comparison(operator.ne, "")},
+    **{"<": _comparison(operator.lt, "c"), "<=": _comparison(operator.le, "c")},
+    **{">": _comparison(operator.gt, "c"), ">=": _comparison(operator.ge, "c")},
+}
