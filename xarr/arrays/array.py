@@ -34,6 +34,7 @@ from xarr.base.tracebacks import names_errors, shorten
 from xarr.calls import ufuncs
 from xarr.calls.arguments import as_device, backend_of, check_casting, check_order
 from xarr.calls.operands import observe_product, observers
+from xarr.calls.small_values import OPERATORS, magnitude, negate, small_value, wrap_value
 from xarr.dtypes import COMPLEX, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
 from xarr.indexing.at_once import read_at_once, write_at_once
@@ -52,7 +53,6 @@ from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import apply_op
-from xarr.runtime.small_values import OPERATORS, magnitude, negate, small_value, wrap_value
 from xarr.shapes import Layout
 
 if TYPE_CHECKING:

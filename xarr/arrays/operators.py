@@ -11,6 +11,7 @@ import numpy as np
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
+from xarr.calls.small_values import OPERATORS, show_small_value
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
 from xarr.errors import DTypeError, ShapeError, XarrError
 from xarr.lax.core import ArrayLike
@@ -18,7 +19,6 @@ from xarr.lax.creation import full_like
 from xarr.numpy_api.mathematics import elementwise
 from xarr.runtime.device_arrays import lies_on_device
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_values import OPERATORS, show_small_value
 from xarr.runtime.view_tracking import ALL
 
 Function = Callable[[Any, Any], "Array"]

@@ -29,6 +29,7 @@ from xarr.calls.operands import (
     observers,
     promoted_type,
 )
+from xarr.calls.small_values import apply_ufunc, apply_ufunc_of_two
 from xarr.calls.ufuncs import BinaryUFunc, UnaryUFunc, attach, with_options
 from xarr.dtypes import (
     ANY,
@@ -66,7 +67,6 @@ from xarr.runtime.small_ops import (
     state_at_once,
     ufunc_of,
 )
-from xarr.runtime.small_values import apply_ufunc, apply_ufunc_of_two
 from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]

@@ -36,12 +36,12 @@ from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, learn
 from xarr.calls.operands import observers
+from xarr.calls.small_values import small_value
 from xarr.errors import XarrError
 from xarr.ir.graph import Node
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import MOST_BYTES, small_ops
-from xarr.runtime.small_values import small_value
 from xarr.runtime.trace_stack import recording
 
 P = ParamSpec("P")

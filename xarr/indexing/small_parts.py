@@ -17,13 +17,13 @@ from numpy import ndarray
 from xarr.base import python_build
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
+from xarr.calls.small_values import join, plain_value, small_value, wrap_value
 from xarr.indexing.element_loops import LIMIT, count, counts
 from xarr.ir.graph import Data
 from xarr.ir.source import location_of, user_files
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_values import join, plain_value, small_value, wrap_value
 from xarr.runtime.view_tracking import INDEX, mark
 
 HostArray = np.ndarray[Any, Any]

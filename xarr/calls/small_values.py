@@ -2,7 +2,7 @@
 
 An Array may hold its value alone (`Handle`).  While nothing stands against it (`xarr.base.at_once.obstacles`), an
 operator on such Arrays and on Python numbers is one call of Python's operator on their values, where that gives the
-element type and the bits that the op would give; `tests/runtime/test_small_values.py` compares all of them.  What is
+element type and the bits that the op would give; `tests/calls/test_small_values.py` compares all of them.  What is
 not sure gives None, and then the function of the NumPy level is called, which says what is wrong, or records.
 """
 

@@ -16,9 +16,9 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr.base.at_once.obstacles import Obstacle, obstacles
+from xarr.calls.small_values import OPERATORS, small_value
 from xarr.ir.types import PLAIN
 from xarr.runtime import check_flags
-from xarr.runtime.small_values import OPERATORS, small_value
 
 pytestmark = pytest.mark.usefixtures("on_numpy")
 
