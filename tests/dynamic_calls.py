@@ -48,6 +48,16 @@ LAX_WITHOUT_ARRAYS: Final = frozenset(
         *("broadcast_shapes", "broadcasted_iota", "conv_dimension_numbers", "empty", "full", "iota"),
         *("padtype_to_pads", "register_custom_call", "rng_bit_generator", "rng_normal", "rng_uniform"),
         *("seed_rng", "unregister_custom_call", "get_dimension_size", "set_dimension_size"),
+        *(
+            "after_all",
+            "axis_index",
+            "axis_size",
+            "create_token",
+            "infeed",
+            "partition_id",
+            "recv",
+            "replica_id",
+        ),
     }
 )
 _ROWS: Final = "lax.GatherDimensionNumbers((1,), (0,), (0,))"
@@ -60,6 +70,24 @@ def _every(names: str, *calls: str) -> dict[str, tuple[str, ...]]:
 
 
 LAX: Final[dict[str, tuple[str, ...]]] = {
+    "all_gather": (
+        "along_axis(lambda: lax.all_gather(x, 'i'))",
+        "along_axis(lambda: lax.all_gather(x, 'i', axis=1, tiled=True))",
+    ),
+    "all_reduce": ("lax.all_reduce(x, lax.add)",),
+    "all_to_all": ("along_axis(lambda: lax.all_to_all(lax.expand_dims(x, (0,)), 'i', 0, 1))",),
+    "collective_broadcast": ("lax.collective_broadcast(x)",),
+    "collective_permute": ("lax.collective_permute(x, [(0, 0)])", "lax.collective_permute(x, [])"),
+    "cross_replica_sum": ("lax.cross_replica_sum(x)",),
+    "outfeed": ("[lax.outfeed(None, x), fetch()][1]",),
+    "pbroadcast": ("along_axis(lambda: lax.pbroadcast(x, 'i', 0))",),
+    **_every("pmax pmean pmin psum", "along_axis(lambda: lax.{}(x, 'i'))"),
+    "ppermute": ("along_axis(lambda: lax.ppermute(x, 'i', [(0, 0)]))",),
+    "pshuffle": ("along_axis(lambda: lax.pshuffle(x, 'i', [0]))",),
+    "psum_scatter": ("along_axis(lambda: lax.psum_scatter(x, 'i', tiled=True))",),
+    "pswapaxes": ("along_axis(lambda: lax.pswapaxes(lax.expand_dims(x, (0,)), 'i', 0))",),
+    "reduce_scatter": ("lax.reduce_scatter(x, lax.add, 0, 1)",),
+    "send": ("lax.recv([((4, 6), x.dtype)], lax.send(x, None, 1, [(0, 0)]), 1, [(0, 0)])[0]",),
     **_every("argmax argmin", "lax.{}(x, 0, np.int64)", "lax.{}(x, 1, np.int32)"),
     "associative_scan": (
         "lax.associative_scan(lax.add, x, axis=0)",

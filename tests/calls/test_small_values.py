@@ -15,6 +15,8 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from tests.lax_values import dtype_of
+from xarr import lax
 from xarr.base.at_once.obstacles import Obstacle, obstacles
 from xarr.calls.small_values import OPERATORS, small_value
 from xarr.ir.types import PLAIN
@@ -267,3 +269,12 @@ def test_an_array_of_numpys_cannot_be_made_writeable() -> None:
         assert not host.flags.writeable
     with pytest.raises(ValueError, match="WRITEABLE"):
         np.asarray(x).flags.writeable = True
+
+
+@pytest.mark.parametrize(
+    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4", "uint2"]
+)
+def test_numpy_reads_small_values_of_types_that_it_has_not(name: str) -> None:
+    x = xarr.asarray(np.ones(3, dtype_of(name)))
+    for value in (x, lax.add(x, x), x[1], x[:2]):
+        assert np.asarray(value).dtype == dtype_of(name)

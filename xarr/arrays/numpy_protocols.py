@@ -196,13 +196,10 @@ class HostMemory(Handle):
 
         `data` is the memory itself, not an address: the handle may show another value tomorrow.
         """
-        host: np.ndarray[Any, Any] | None
-        if self._shown is None:
-            host = to_host(self)
-        else:
-            dtype, owner = self._node.tensor_type.dtype, device_of(self._node).backend
-            is_readable = dtype not in EXTENDED_FLOAT and dtype not in SUB_BYTE and owner.is_on_host
-            host = to_host(self) if is_readable else None
+        is_on_host = self._shown is None or device_of(self._node).backend.is_on_host
+        host = to_host(self) if is_on_host else None
+        if host is not None and (host.dtype in EXTENDED_FLOAT or host.dtype in SUB_BYTE):
+            host = None
         if host is None or (0 in host.strides and host.size > 1):
             raise AttributeError(
                 "__array_interface__ is for memory of the host that NumPy has a code for and that is dense"

@@ -36,7 +36,10 @@ from tests.support.dynamic import late
 from tests.support.functions import expression
 from tests.support.numpy_records import Record, inputs, records, skip_without
 from xarr import lax
+from xarr.communication.communicator import current_communicator
+from xarr.communication.process_groups import Mesh
 from xarr.errors import XarrError
+from xarr.runtime.named_axes import bind_axes
 
 Host = np.ndarray[Any, Any]
 #: Elements of a buffer behind the live part.
@@ -128,6 +131,12 @@ def test_records_see_the_live_part_or_are_refused(name: str) -> None:
 # --- the others --------------------------------------------------------------------------------------------------
 
 
+def along_axis(call: Callable[[], Any]) -> Any:
+    """What a collective over the axis i gives, which has one member."""
+    with bind_axes(Mesh((("i", 1),))):
+        return call()
+
+
 @cache
 def scope(dimension: str) -> dict[str, Any]:
     """The names in expressions, with variables that are dynamic in `dimension`, in none for ""."""
@@ -137,6 +146,8 @@ def scope(dimension: str) -> dict[str, Any]:
         "np": np,
         "random": xarr.random,
         "key": xarr.random.key(0),
+        "along_axis": along_axis,
+        "fetch": lambda: current_communicator().fetch(),
     }
     names |= SIZES | ({dimension: SIZES[dimension] + DEAD} if dimension else {})
     for name, (dimensions, _) in VARIABLES.items():
