@@ -272,7 +272,7 @@ def test_an_array_of_numpys_cannot_be_made_writeable() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1fn", "int4", "uint2"]
+    "name", ["bfloat16", "float8_e4m3b11fnuz", "float8_e5m2", "float4_e2m1fn", "int4", "uint2"]
 )
 def test_numpy_reads_small_values_of_types_that_it_has_not(name: str) -> None:
     x = xarr.asarray(np.ones(3, dtype_of(name)))

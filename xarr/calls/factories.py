@@ -50,7 +50,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
-from xarr.ir.types import TensorType, Type
+from xarr.ir.types import TensorType, Type, has_plain_elements
 from xarr.lax.core import ArrayLike, broadcast_step, convert_step, follow, scalar_constant, scalar_node
 from xarr.runtime import handles
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
@@ -351,7 +351,7 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
             if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
                 plan, (node,) = plans.prepare(x)
             result = _apply_one(op, plan, node, source)
-            if plan.ufunc is not None and not any(plan.steps):
+            if plan.ufunc is not None and not any(plan.steps) and has_plain_elements(plan.dtype):
                 ufuncs[plan.dtype.char] = plan.ufunc
             return result
         except XarrError as error:
@@ -406,7 +406,7 @@ def binary(
             ):
                 plan, (first, second) = plans.prepare(x1, x2)
             result = _apply_two(op, plan, (x1, x2), first, second, source)
-            if plan.ufunc is not None and not _converts(plan):
+            if plan.ufunc is not None and not _converts(plan) and has_plain_elements(plan.dtype):
                 ufuncs[plan.dtype.char] = plan.ufunc
             return result
         except XarrError as error:

@@ -21,6 +21,12 @@ _dtypes: Final = {row.dtype: row.dtype for row in TABLE}
 MOST_PLAIN_BYTES: Final = 2**18
 PLAIN: Final = frozenset("?bBhHiIlLqQfdFD")
 
+
+def has_plain_elements(dtype: np.dtype[Any]) -> bool:
+    """Whether an element type is NumPy's own, and none of ml_dtypes' with the same code; float16 is not."""
+    return dtype.isbuiltin == 1 and dtype.char in PLAIN and dtype.isnative
+
+
 #: Held while a type is made: of two equal ones made at once only one may stay.
 _lock: Final = threading.RLock()
 
@@ -61,8 +67,8 @@ class TensorType:
                 interned.dtype = dtype
                 interned.dynamic = dynamic
                 interned.nbytes = prod(shape) * dtype.itemsize
-                is_small = interned.nbytes <= MOST_PLAIN_BYTES
-                interned.is_plain = is_small and dtype.char in PLAIN and dtype.isnative and not dynamic
+                is_small = interned.nbytes <= MOST_PLAIN_BYTES and not dynamic
+                interned.is_plain = is_small and has_plain_elements(dtype)
                 cls._interned[key] = interned
             return interned
 

@@ -15,7 +15,7 @@ import numpy as np
 from xarr.communication.process_groups import ReplicaGroups, Rows, Strategy
 from xarr.errors import ShapeError
 from xarr.ir.graph import Graph, Node, element_types, parameter
-from xarr.ir.op import FREE, Op, operation
+from xarr.ir.op import Op, operation
 from xarr.ir.ops.binary import Add
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import dense
@@ -504,8 +504,6 @@ class CrossReplicaSum(Grouped):
 
 class _Position(Op):
     """Base of what tells a member where it stands."""
-
-    cost = FREE
 
     def infer(self, *operands: Type) -> Type:
         self.tensors(operands, 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xarr.communication.process_groups import Rows, Strategy
 from xarr.ir.graph import Node
-from xarr.ir.op import FREE, Op, operation
+from xarr.ir.op import Op, operation
 from xarr.ir.ops.collectives import Collective, assemble, check_pairs, id_table
 from xarr.ir.stablehlo.literals import ints, quote
 from xarr.ir.types import Ints, TensorType, TokenType, TupleType, Type
@@ -28,7 +28,6 @@ class AfterAll(Op):
 
     name = "stablehlo.after_all"
     lax_name = "after_all"
-    cost = FREE
 
     @property
     def is_pure(self) -> bool:
