@@ -42,8 +42,9 @@ def _gather(node: Node, members: tuple[int, ...], operands: tuple[Array, ...]) -
     """The operands of all members."""
     assert isinstance(node.op, Collective)
     world = current_communicator()
-    types = ", ".join(operand.type.short() for operand in node.operands)
-    call = CollectiveCall(node.op.lax_name, f"{types}; {node.op.describe()}", members, str(node.source or ""))
+    signature = node.op.signature([operand.type for operand in node.operands])
+    line = node.source.address if node.source else ""
+    call = CollectiveCall(node.op.lax_name, signature, members, line)
     sent = np.frombuffer(b"".join(operand.tobytes() for operand in operands), np.uint8)
     received = {rank: np.empty_like(sent) for rank in members}
     with world.collective(call):

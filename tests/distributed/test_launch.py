@@ -82,6 +82,16 @@ def test_a_script_runs_under_mpi(tmp_path: Path) -> None:
         assert f"replica {rank} of 2 under MPI, arguments ['a', '-b']" in done.stdout
 
 
+@needs_mpi
+def test_the_traceback_of_a_script_begins_in_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("def f():\n    raise ValueError('boom')\n\nf()\n", encoding="utf-8")
+    done = run_script(2, script)
+    assert done.returncode == 1
+    assert f'Traceback (most recent call last):\n  File "{script}", line 4, in <module>' in done.stderr
+    assert "runpy" not in done.stderr
+
+
 def test_a_script_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["-n", "2", "nowhere.py"])

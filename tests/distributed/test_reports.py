@@ -1,10 +1,20 @@
 """Tables of who waits where."""
 
+import json
 import sys
 import threading
+from types import TracebackType
 
 from xarr.communication.communicator import CollectiveCall
-from xarr.distributed.reports import Standing, describe, line_of, line_of_thread, ranks, table
+from xarr.distributed.reports import (
+    Standing,
+    begin_at_script,
+    describe,
+    line_of,
+    line_of_thread,
+    ranks,
+    table,
+)
 
 CALL = CollectiveCall("all_reduce", "(float64[3], add)", (0, 1), "train.py:7 in step")
 
@@ -39,6 +49,20 @@ def test_the_line_of_a_stack_is_the_users() -> None:
     frame = sys._getframe()
     assert line_of(frame) == f"test_reports.py:{frame.f_lineno} in test_the_line_of_a_stack_is_the_users"
     assert line_of(None) == ""
+
+
+def test_a_traceback_begins_with_the_users_line() -> None:
+    try:
+        json.loads("{")
+    except ValueError as error:
+        own, library = error.__traceback__, error.__traceback__
+    assert begin_at_script(own) is own
+    assert library is not None
+    assert library.tb_next is not None
+    outside = TracebackType(own, library.tb_next.tb_frame, 0, 1)
+    assert begin_at_script(outside) is own
+    assert begin_at_script(library.tb_next) is library.tb_next, "there is none of the user's"
+    assert begin_at_script(None) is None
 
 
 def test_the_line_of_a_thread_is_not_that_of_the_library_it_is_in() -> None:

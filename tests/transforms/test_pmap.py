@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -57,3 +60,36 @@ def test_sizes_that_differ_are_refused() -> None:
         xarr.pmap(lambda x: x, in_axes="i")(X)
     with pytest.raises(ArgumentError, match="wanted out_axes >= 0, or None, got -1"):
         xarr.pmap(lambda x: x, out_axes=-1)(X)
+    with pytest.raises(ShapeError, match="at least 1, got 0"):
+        xarr.pmap(lambda x: x)(X[:0])
+
+
+def test_what_has_no_axis_to_map_is_refused() -> None:
+    wanted = re.escape(
+        "pmap: args[1]['rate']: wanted an array with axis 0, which is mapped, got one of shape ()"
+    )
+    with pytest.raises(ShapeError, match=wanted):
+        xarr.pmap(lambda x, y: x * y["rate"])(X, {"rate": 3.0})
+    with pytest.raises(ShapeError, match=re.escape("args[0]: wanted an array with axis -3")):
+        xarr.pmap(lambda x: x, in_axes=-3)(X)
+    with pytest.raises(ArgumentError, match="pmap: in_axes is no prefix of the arguments"):
+        xarr.pmap(lambda x: x, in_axes=(0, 0))(X)
+    with pytest.raises(ArgumentError, match="pmap: out_axes is no prefix of the results"):
+        xarr.pmap(lambda x: (x, x), out_axes=(0,))(X)
+
+
+def test_the_function_is_recorded_once_for_arguments_of_a_kind() -> None:
+    recorded = []
+
+    @xarr.pmap(axis_name="i", in_axes=(0, None))
+    def f(x: xarr.Array, scale: Any) -> xarr.Array:
+        recorded.append(x.shape)
+        return x * scale
+
+    for scale in (2.0, 3.0):
+        np.testing.assert_array_equal(np.asarray(f(X, scale)), X * scale)
+    np.testing.assert_array_equal(np.asarray(f(X[:, :2], 2.0)), X[:, :2] * 2)
+    np.testing.assert_array_equal(np.asarray(f(X[:2], 2.0)), X[:2] * 2)
+    assert recorded == [(3,), (2,), (3,)]
+    np.testing.assert_array_equal(np.asarray(f(X, {"a": 2.0}["a"])), X * 2)
+    assert len(recorded) == 3

@@ -37,7 +37,7 @@ class CollectiveCall:
     * `name` - the operation, as users call it: `all_reduce`,
     * `signature` - types, attributes and groups, as one line of text; equal at all members that take part,
     * `members` - the ranks that take part, in the order of the group, this member's own among them,
-    * `source` - the line of the program that built it, `file.py:12 in f`; "" if it is not known.
+    * `source` - the line of the program that built it, `file.py:12`; "" if it is not known.
     """
 
     name: str

@@ -187,7 +187,9 @@ class World:
     ) -> NoReturn:
         """Fail because of what a replica that runs is about to do."""
         member = self.members[rank]
-        member.wait = Wait(call, time.monotonic(), Board(call, rank))
+        board = Board(call, rank)
+        board.payloads[rank] = None
+        member.wait = Wait(call, time.monotonic(), board)
         self.fail(kind, headline, advice)
         member.wait = None
         self._raise_failure()

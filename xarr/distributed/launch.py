@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from xarr.communication.communicator import Communicator, current_communicator, use_communicator
 from xarr.distributed.mpi import MpiCommunicator
+from xarr.distributed.reports import begin_at_script
 from xarr.distributed.watch import write_error
 from xarr.errors import CommunicationError, pluralize
 
@@ -109,7 +110,7 @@ class _Ending:
     def _tell_exception(
         self, kind: type[BaseException], error: BaseException, trace: TracebackType | None
     ) -> None:
-        lines = traceback.format_exception(kind, error, trace)
+        lines = traceback.format_exception(kind, error, begin_at_script(trace))
         progress, watch = self._communicator.progress, self._communicator.watch
         progress.has_failed = True
         if watch is not None and not isinstance(error, CommunicationError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Final
 
 from xarr.base.frozen_dataclasses import record
@@ -106,6 +106,14 @@ def _is_ours(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     named = root == "xarr" or root.startswith("xarr_") or root in sys.stdlib_module_names - {"__main__"}
     return named or file.startswith((_HERE, "<"))
+
+
+def begin_at_script(trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without what comes before the user's first line; whole if there is none."""
+    rest = trace
+    while rest is not None and _is_ours(rest.tb_frame):
+        rest = rest.tb_next
+    return rest or trace
 
 
 def line_of_thread(ident: int | None) -> str:

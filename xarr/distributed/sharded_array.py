@@ -90,7 +90,7 @@ class ShardedArray(NoOperand):
             own = np.asarray(self._parts[world.rank], order="C")
             signature = f"({self.dtype}[{','.join(map(str, self.shape))}], {self.sharding.spec})"
             source = here()
-            line = f"{source.filename}:{source.line}" if source is not None else ""
+            line = source.address if source is not None else ""
             members = tuple(range(world.size))
             with world.collective(CollectiveCall("np.asarray", signature, members, line)):
                 parts = dict(enumerate(algorithms.all_gather(world, members, own)))

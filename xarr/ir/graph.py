@@ -153,6 +153,10 @@ class Node:
         """For a node that many programs share."""
         self._location = None
 
+    def take_source(self, other: Node) -> None:
+        """For a node that is made of another one."""
+        self._location = other._location
+
     @property
     def tensor_type(self) -> TensorType:
         """The type of a node that is an array."""

@@ -76,7 +76,8 @@ class Op:
     @property
     def is_ordered(self) -> bool:
         """Whether it has an effect: it runs in the order of the program, and even if nothing needs its results."""
-        return any([graph.ordered for graph in self.graphs])
+        graphs = self.graphs
+        return bool(graphs) and any([graph.ordered for graph in graphs])
 
     def infer(self, *operands: Type) -> Type:
         """The result type; raises ShapeError or DTypeError with the label of the violated constraint."""

@@ -61,6 +61,11 @@ class Source:
     def line(self) -> int:
         return self.position[0]
 
+    @property
+    def address(self) -> str:
+        """`file.py:12`, for tables."""
+        return f"{self.filename}:{self.line}"
+
     def text(self) -> str:
         """`file.py:12` and, where the source can be read, the line with the expression underlined."""
         line, column, end_column = self.position

@@ -54,6 +54,8 @@ def key_of_few(root: Node, device: Device) -> tuple[tuple[Any, ...], list[Node]]
     if settings["debug_nans"] or settings["debug_overflow"]:
         return None
     key: list[Any] = [root.op, device]
+    if root.op.is_ordered:
+        key.append(root._location)  # A program tells its line to other replicas, so each line has its own.
     for name in device.backend.options:
         key.append(settings[name])
     leaves: list[Node] = []
@@ -108,6 +110,8 @@ def structure_of(
             key.append(node.type)
         elif node.operands:
             key.append(node.op)
+            if node.op.is_ordered:
+                key.append(node._location)
             key += [number[operand] for operand in node.operands]
         else:
             _refuse_parameter(node)

@@ -132,7 +132,9 @@ class Traced:
         if all(name != REPLICA for name, _ in self.signature.settings):
             return make_program(self.graph, self.owner.backend, hot=True, donated=self.donated)
         settings = tuple([each for each in self.signature.settings if each[0] != REPLICA])
-        key = self.graph, self.owner, self.donated, settings
+        # A program tells the lines of its collectives to other replicas, so other lines have another one.
+        lines = [node._location for graph in self.graph.walk() for node in graph.ordered]
+        key = self.graph, tuple(lines), self.owner, self.donated, settings
         with _shared_lock:
             made = _shared.pop(key, None) or make_program(
                 self.graph, self.owner.backend, hot=True, donated=self.donated

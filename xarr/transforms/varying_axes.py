@@ -28,6 +28,8 @@ Values: TypeAlias = tuple[Axes, ...]
 _NONE: Final[Axes] = frozenset()
 #: Operations whose results differ at replicas whatever their operands are.
 _OWN: Final = (ops.Rng, ops.Infeed, ops.Recv)
+#: Operations whose results differ at replicas, and are as good as constants to each of them.
+_NUMBERED: Final = frozenset({ops.ReplicaId, ops.PartitionId})
 _NUMBERS: Final[dict[type[Any], Callable[..., Any]]] = {
     ops.Add: np.add,
     ops.Subtract: np.subtract,
@@ -110,9 +112,16 @@ class _Analysis:
             return self._loop(op, operands)
         if isinstance(op, ops.Call):
             return self.results(op.computation, operands)
-        if op.graphs and any(not graph.is_pure for graph in op.graphs):
+        if isinstance(op, ops.If | ops.Case):
+            branches = [self.results(branch, operands[1:]) for branch in op.graphs]
+            return tuple([_join((*each, *operands[0])) for each in zip(*branches, strict=True)])
+        if any(map(self._tells_replicas_apart, op.graphs)):
             return (self.all,)
         return (joined,)
+
+    def _tells_replicas_apart(self, graph: Graph) -> bool:
+        """Whether a computation has operations that the analysis follows outside of such computations only."""
+        return any(not each.is_pure or not each.op_classes.isdisjoint(_NUMBERED) for each in graph.walk())
 
     def _loop(self, op: ops.While, operands: Sequence[Values]) -> Values:
         """Values that are carried: until a step changes nothing more."""

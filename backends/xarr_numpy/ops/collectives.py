@@ -260,11 +260,10 @@ def _row(function: str, is_one: bool) -> Writer:
         op = step.op
         assert isinstance(op, Collective)
         _refuse_lanes(emitter, op)
-        types = ", ".join(operand.type.short() for operand in step.node.operands)
         arguments = [
             emitter.constant(op),
-            repr(f"{types}; {op.describe()}"),
-            repr(str(step.node.source or "")),
+            repr(op.signature([operand.type for operand in step.node.operands])),
+            repr(step.node.source.address if step.node.source else ""),
         ]
         if isinstance(op, ops.AllReduce | ops.ReduceScatter):
             arguments.append(emitter.function(op.computation, lanes=True))

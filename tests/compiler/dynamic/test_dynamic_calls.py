@@ -132,7 +132,7 @@ def test_records_see_the_live_part_or_are_refused(name: str) -> None:
 
 
 def along_axis(call: Callable[[], Any]) -> Any:
-    """What a collective over the axis i gives, which has one member."""
+    """The result of a collective over the axis i, which has one member."""
     with bind_axes(Mesh((("i", 1),))):
         return call()
 

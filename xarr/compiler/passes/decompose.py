@@ -60,7 +60,11 @@ def _decompose_node(node: Node, inner: Inner, backend: AbstractBackend) -> Node:
     parts = node.op.decompose(*node.operands)
     if parts is None:
         raise _refusal(node, backend)
-    return _decompose_graph(Graph(dict.fromkeys(node.operands), [parts]), inner, backend).results[0]
+    graph = Graph(dict.fromkeys(node.operands), [parts])
+    for part in graph.nodes:
+        if part.source is not None:  # not one that programs share
+            part.take_source(node)
+    return _decompose_graph(graph, inner, backend).results[0]
 
 
 def _refusal(node: Node, backend: AbstractBackend) -> BackendError:

@@ -7,6 +7,7 @@ a group follows from `replica_groups`, `channel_id` and `use_global_device_ids`,
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +28,18 @@ if TYPE_CHECKING:
 
 _INT64 = np.dtype(np.int64)
 _ID = TensorType((), np.dtype(np.uint32))
+
+
+#: Attributes that say nothing where they are 0 or False.
+_UNSET = frozenset({"channel_id", "use_global_device_ids", "shard_count"})
+
+
+def _summary(computation: Graph) -> str:
+    """The operation of a computation that is one, else all of them, and a number that differs for others."""
+    names = ", ".join(node.op.lax_name for node in computation.nodes)
+    if len(computation.nodes) == 1 and computation.nodes[0].operands == computation.parameters:
+        return names
+    return f"computation {zlib.crc32(str(computation.with_name('computation')).encode()):08x} of {names or 'nothing'}"
 
 
 class Collective(Op):
@@ -59,11 +72,15 @@ class Collective(Op):
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
 
-    def describe(self) -> str:
-        """Write what members of a group must agree on besides the types, in one line: attributes and groups."""
-        hidden = ("computation", "channel_type")
-        shown = {name: value for name, value in self.attributes().items() if name not in hidden}
-        return ", ".join(f"{name}={value}" for name, value in shown.items())
+    def signature(self, operands: Sequence[Type]) -> str:
+        """The line of what members of a group must agree on: `(f32[4], add, replica_groups=all)`."""
+        parts = [type.short() for type in operands]
+        for name, value in self.attributes().items():
+            if isinstance(value, Graph):
+                parts.append(_summary(value))
+            elif name != "channel_type" and (value or name not in _UNSET):
+                parts.append(f"{name}={value}")
+        return f"({', '.join(parts)})"
 
     def assembly(self, node: Node, printer: Printer) -> str:
         items = sorted([*self.items(), *channel(self.channel_id, self.channel_type)])
