@@ -35,6 +35,9 @@ WRONG = (
 )
 #: Functions whose errors do not begin with their names, and why.
 EXCUSED = {
+    "create_token": "it takes nothing but what makes it like jax.lax's",
+    "partition_id": "it takes nothing",
+    "replica_id": "it takes nothing",
     "register_custom_call": "a name and a function are all it wants, and it would keep them",
     "seed_rng": "the seed goes to NumPy, whose error says what is wrong",
     "stop_gradient": "it returns whatever it gets",

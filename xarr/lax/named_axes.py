@@ -56,7 +56,7 @@ def _names(name: str, axis_name: AxisName) -> tuple[str, ...]:
     mesh = current_mesh()
     known = () if mesh is None else tuple([axis for axis, _ in mesh.axes])
     names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
-    for each in names:
+    for each in names if known else names or (axis_name,):
         if each not in known:
             shown = ", ".join(map(repr, known)) or "none here"
             raise ArgumentError(

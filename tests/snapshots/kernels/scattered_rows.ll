@@ -105,10 +105,7 @@ body5:
   %b7.7 = getelementptr float, ptr %b.6, i64 %b7.6
   %b7.8 = load <16 x float>, ptr %b7.7, align 4
   %b7.9 = fadd <16 x float> %b7.4, %b7.8
-  %b7.10 = mul nsw i64 %b4.3, 16
-  %b7.11 = add nsw i64 %b7.10, 0
-  %b7.12 = getelementptr float, ptr %b.8, i64 %b7.11
-  store <16 x float> %b7.9, ptr %b7.12, align 4
+  store <16 x float> %b7.9, ptr %b7.3, align 4
   br label %done5
 done5:
   %b4.8 = add nsw i64 %head3.i, 1
@@ -180,10 +177,7 @@ body14:
   %b16.7 = getelementptr float, ptr %b.6, i64 %b16.6
   %b16.8 = load <16 x float>, ptr %b16.7, align 4
   %b16.9 = fadd <16 x float> %b16.4, %b16.8
-  %b16.10 = mul nsw i64 %b15.5, 16
-  %b16.11 = add nsw i64 %b16.10, 0
-  %b16.12 = getelementptr float, ptr %b.8, i64 %b16.11
-  store <16 x float> %b16.9, ptr %b16.12, align 4
+  store <16 x float> %b16.9, ptr %b16.3, align 4
   %b15.14 = add nsw i64 %head14.i, 1
   br label %head14
 done14:

@@ -26,60 +26,42 @@ head3:
   br i1 %head3.more, label %body3, label %done3
 body3:
   %b5.1 = mul nsw i64 %head1.i, 41
-  %b5.2 = add nsw i64 1, %b5.1
-  %b5.3 = add nsw i64 %b5.2, %head3.i
-  %b5.4 = getelementptr float, ptr %b.2, i64 %b5.3
+  %b5.2 = add nsw i64 %b5.1, %head3.i
+  %b5.3 = getelementptr float, ptr %b.2, i64 %b5.2
+  %b5.4 = getelementptr float, ptr %b5.3, i64 1
   %b5.5 = load <16 x float>, ptr %b5.4, align 4
-  %b5.6 = mul nsw i64 %head1.i, 41
-  %b5.7 = add nsw i64 83, %b5.6
-  %b5.8 = add nsw i64 %b5.7, %head3.i
-  %b5.9 = getelementptr float, ptr %b.2, i64 %b5.8
+  %b5.6 = getelementptr float, ptr %b5.3, i64 83
+  %b5.7 = load <16 x float>, ptr %b5.6, align 4
+  %b5.8 = fadd <16 x float> %b5.5, %b5.7
+  %b5.9 = getelementptr float, ptr %b5.3, i64 41
   %b5.10 = load <16 x float>, ptr %b5.9, align 4
-  %b5.11 = fadd <16 x float> %b5.5, %b5.10
-  %b5.12 = mul nsw i64 %head1.i, 41
-  %b5.13 = add nsw i64 41, %b5.12
-  %b5.14 = add nsw i64 %b5.13, %head3.i
-  %b5.15 = getelementptr float, ptr %b.2, i64 %b5.14
-  %b5.16 = load <16 x float>, ptr %b5.15, align 4
-  %b5.17 = mul nsw i64 %head1.i, 41
-  %b5.18 = add nsw i64 43, %b5.17
-  %b5.19 = add nsw i64 %b5.18, %head3.i
-  %b5.20 = getelementptr float, ptr %b.2, i64 %b5.19
-  %b5.21 = load <16 x float>, ptr %b5.20, align 4
-  %b5.22 = fadd <16 x float> %b5.16, %b5.21
-  %b5.23 = fadd <16 x float> %b5.11, %b5.22
-  %b5.24 = mul nsw i64 %head1.i, 39
-  %b5.25 = add nsw i64 %b5.24, %head3.i
-  %b5.26 = getelementptr float, ptr %b.4, i64 %b5.25
-  store <16 x float> %b5.23, ptr %b5.26, align 4
+  %b5.11 = getelementptr float, ptr %b5.3, i64 43
+  %b5.12 = load <16 x float>, ptr %b5.11, align 4
+  %b5.13 = fadd <16 x float> %b5.10, %b5.12
+  %b5.14 = fadd <16 x float> %b5.8, %b5.13
+  %b5.15 = mul nsw i64 %head1.i, 39
+  %b5.16 = add nsw i64 %b5.15, %head3.i
+  %b5.17 = getelementptr float, ptr %b.4, i64 %b5.16
+  store <16 x float> %b5.14, ptr %b5.17, align 4
   %b6.1 = add nsw i64 %head3.i, 16
   %b6.2 = mul nsw i64 %head1.i, 41
-  %b6.3 = add nsw i64 1, %b6.2
-  %b6.4 = add nsw i64 %b6.3, %b6.1
-  %b6.5 = getelementptr float, ptr %b.2, i64 %b6.4
+  %b6.3 = add nsw i64 %b6.2, %b6.1
+  %b6.4 = getelementptr float, ptr %b.2, i64 %b6.3
+  %b6.5 = getelementptr float, ptr %b6.4, i64 1
   %b6.6 = load <16 x float>, ptr %b6.5, align 4
-  %b6.7 = mul nsw i64 %head1.i, 41
-  %b6.8 = add nsw i64 83, %b6.7
-  %b6.9 = add nsw i64 %b6.8, %b6.1
-  %b6.10 = getelementptr float, ptr %b.2, i64 %b6.9
+  %b6.7 = getelementptr float, ptr %b6.4, i64 83
+  %b6.8 = load <16 x float>, ptr %b6.7, align 4
+  %b6.9 = fadd <16 x float> %b6.6, %b6.8
+  %b6.10 = getelementptr float, ptr %b6.4, i64 41
   %b6.11 = load <16 x float>, ptr %b6.10, align 4
-  %b6.12 = fadd <16 x float> %b6.6, %b6.11
-  %b6.13 = mul nsw i64 %head1.i, 41
-  %b6.14 = add nsw i64 41, %b6.13
-  %b6.15 = add nsw i64 %b6.14, %b6.1
-  %b6.16 = getelementptr float, ptr %b.2, i64 %b6.15
-  %b6.17 = load <16 x float>, ptr %b6.16, align 4
-  %b6.18 = mul nsw i64 %head1.i, 41
-  %b6.19 = add nsw i64 43, %b6.18
-  %b6.20 = add nsw i64 %b6.19, %b6.1
-  %b6.21 = getelementptr float, ptr %b.2, i64 %b6.20
-  %b6.22 = load <16 x float>, ptr %b6.21, align 4
-  %b6.23 = fadd <16 x float> %b6.17, %b6.22
-  %b6.24 = fadd <16 x float> %b6.12, %b6.23
-  %b6.25 = mul nsw i64 %head1.i, 39
-  %b6.26 = add nsw i64 %b6.25, %b6.1
-  %b6.27 = getelementptr float, ptr %b.4, i64 %b6.26
-  store <16 x float> %b6.24, ptr %b6.27, align 4
+  %b6.12 = getelementptr float, ptr %b6.4, i64 43
+  %b6.13 = load <16 x float>, ptr %b6.12, align 4
+  %b6.14 = fadd <16 x float> %b6.11, %b6.13
+  %b6.15 = fadd <16 x float> %b6.9, %b6.14
+  %b6.16 = mul nsw i64 %head1.i, 39
+  %b6.17 = add nsw i64 %b6.16, %b6.1
+  %b6.18 = getelementptr float, ptr %b.4, i64 %b6.17
+  store <16 x float> %b6.15, ptr %b6.18, align 4
   %b4.1 = add nsw i64 %head3.i, 32
   br label %head3
 done3:
@@ -97,32 +79,23 @@ body7:
   %b9.6 = shufflevector <16 x i32> %b9.5, <16 x i32> poison, <16 x i32> zeroinitializer
   %b9.7 = icmp slt <16 x i32> <i32 0, i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15>, %b9.6
   %b9.8 = mul nsw i64 %head1.i, 41
-  %b9.9 = add nsw i64 1, %b9.8
-  %b9.10 = add nsw i64 %b9.9, %head7.i
-  %b9.11 = getelementptr float, ptr %b.2, i64 %b9.10
+  %b9.9 = add nsw i64 %b9.8, %head7.i
+  %b9.10 = getelementptr float, ptr %b.2, i64 %b9.9
+  %b9.11 = getelementptr float, ptr %b9.10, i64 1
   %b9.12 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.11, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
-  %b9.13 = mul nsw i64 %head1.i, 41
-  %b9.14 = add nsw i64 83, %b9.13
-  %b9.15 = add nsw i64 %b9.14, %head7.i
-  %b9.16 = getelementptr float, ptr %b.2, i64 %b9.15
+  %b9.13 = getelementptr float, ptr %b9.10, i64 83
+  %b9.14 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.13, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
+  %b9.15 = fadd <16 x float> %b9.12, %b9.14
+  %b9.16 = getelementptr float, ptr %b9.10, i64 41
   %b9.17 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.16, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
-  %b9.18 = fadd <16 x float> %b9.12, %b9.17
-  %b9.19 = mul nsw i64 %head1.i, 41
-  %b9.20 = add nsw i64 41, %b9.19
-  %b9.21 = add nsw i64 %b9.20, %head7.i
-  %b9.22 = getelementptr float, ptr %b.2, i64 %b9.21
-  %b9.23 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.22, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
-  %b9.24 = mul nsw i64 %head1.i, 41
-  %b9.25 = add nsw i64 43, %b9.24
-  %b9.26 = add nsw i64 %b9.25, %head7.i
-  %b9.27 = getelementptr float, ptr %b.2, i64 %b9.26
-  %b9.28 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.27, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
-  %b9.29 = fadd <16 x float> %b9.23, %b9.28
-  %b9.30 = fadd <16 x float> %b9.18, %b9.29
-  %b9.31 = mul nsw i64 %head1.i, 39
-  %b9.32 = add nsw i64 %b9.31, %head7.i
-  %b9.33 = getelementptr float, ptr %b.4, i64 %b9.32
-  call void @llvm.masked.store.v16f32.p0(<16 x float> %b9.30, ptr %b9.33, i32 4, <16 x i1> %b9.7)
+  %b9.18 = getelementptr float, ptr %b9.10, i64 43
+  %b9.19 = call <16 x float> @llvm.masked.load.v16f32.p0(ptr %b9.18, i32 4, <16 x i1> %b9.7, <16 x float> zeroinitializer)
+  %b9.20 = fadd <16 x float> %b9.17, %b9.19
+  %b9.21 = fadd <16 x float> %b9.15, %b9.20
+  %b9.22 = mul nsw i64 %head1.i, 39
+  %b9.23 = add nsw i64 %b9.22, %head7.i
+  %b9.24 = getelementptr float, ptr %b.4, i64 %b9.23
+  call void @llvm.masked.store.v16f32.p0(<16 x float> %b9.21, ptr %b9.24, i32 4, <16 x i1> %b9.7)
   %b8.1 = add nsw i64 %head7.i, 16
   br label %head7
 done7:

@@ -146,7 +146,7 @@ entry:
   store <64 x i8> zeroinitializer, ptr %b.9, align 64
   br label %head1
 head1:
-  %head1.i = phi i64 [ %begin, %entry ], [ %b2.11, %done7 ]
+  %head1.i = phi i64 [ %begin, %entry ], [ %b2.9, %done7 ]
   %head1.more = icmp slt i64 %head1.i, %end
   br i1 %head1.more, label %body1, label %done1
 body1:
@@ -194,11 +194,9 @@ done7:
   %c13.1 = fadd <8 x double> %c12.1, %b2.6
   %b2.7 = extractelement <8 x double> %c13.1, i64 0
   %b2.8 = fadd double 0x0000000000000000, %b2.7
-  %b2.9 = getelementptr double, ptr %b.8, i64 0
-  store double %b2.8, ptr %b2.9, align 8
-  %b2.10 = getelementptr double, ptr %b.4, i64 0
-  store double %b2.8, ptr %b2.10, align 8
-  %b2.11 = add nsw i64 %head1.i, 1
+  store double %b2.8, ptr %b.8, align 8
+  store double %b2.8, ptr %b.4, align 8
+  %b2.9 = add nsw i64 %head1.i, 1
   br label %head1
 done1:
   ret void
