@@ -116,7 +116,7 @@ EXAMPLES: Final = (
     Example(
         "gather",
         "A gather",
-        "take((5,4), [0, 3, 9], axis=0)",
+        "gather((5,4), [[0],[3],[9]], (1,4), offset_dims=1, collapsed_slice_dims=0, start_index_map=0)",
         "Windows are read where the indices say; what is out of bounds is moved, and said.",
         "explain_gather(lambda: lax.gather_rows(table, indices))",
     ),

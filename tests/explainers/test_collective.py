@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import resource
+import sys
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.support.explained import check_views
 from xarr import explain_collective
 from xarr.distributed import Link
 from xarr.errors import InputError, ShapeError, ValueRangeError
@@ -23,8 +26,8 @@ def test_a_large_all_reduce_is_two_rounds_of_parts() -> None:
     assert explained.link_bytes() == 8192
     lines = explained.text().splitlines()
     assert lines[0] == "all_reduce of f32[4096] at 4 replicas, 16,384 bytes each"
-    assert "  1      0        1, 2, 3                           4,096" in lines
-    assert "  24 messages in 2 rounds, 98,304 bytes in all; the busiest link carries 8,192" in lines
+    assert "  1      0        1, 2, 3   4,096" in lines
+    assert "  messages  24 in 2 rounds, 98,304 bytes in all; the busiest link carries 8,192" in lines
 
 
 def test_a_small_one_of_many_replicas_doubles() -> None:
@@ -76,7 +79,7 @@ def test_the_picture_has_a_line_for_each_message_that_is_drawn(n: int) -> None:
     drawn = [each for each in explained.messages if max(each.source, each.target) < 16]
     assert len(lines) == len(drawn)
     assert ("not drawn" in explained.svg()) == (n > 16)
-    assert explained._repr_html_() == explained.svg()
+    assert explained._repr_html_() == explained.html()
 
 
 def test_what_cannot_be_explained_is_refused() -> None:
@@ -84,5 +87,41 @@ def test_what_cannot_be_explained_is_refused() -> None:
         explain_collective("reduce", "f32[2]", 2)
     with pytest.raises(ValueRangeError, match="wanted 1 to 64 replicas, got 65"):
         explain_collective("all_gather", "f32[2]", 65)
+    for pairs in ([(0, 2)], [(-1, 0)], [(0, 1), (1, 1)], [(0, 1), (0, 0)]):
+        with pytest.raises(
+            ValueRangeError, match=r"wanted pairs .* of replicas from 0 to 1, each at most once"
+        ):
+            explain_collective("collective_permute", "f32[2]", 2, pairs=pairs)
     with pytest.raises(ShapeError, match="wanted a first dimension that 3 divides"):
         explain_collective("all_to_all", "f32[4]", 3)
+
+
+@pytest.mark.parametrize("n", [1, 3, 20])
+@pytest.mark.parametrize("name", ["all_reduce", "all_to_all", "collective_permute"])
+def test_all_views_have_the_same_facts(name: str, n: int) -> None:
+    explained = explain_collective(name, f"f32[{n},4]", n)
+    facts = check_views(explained)
+    assert facts["op"] == name and facts["replicas"] == n and facts["rounds"] == explained.rounds
+    assert len(facts["messages"]) == len(explained.messages)
+    assert facts["operand"] == {"shape": [n, 4], "dtype": "f32"}
+    for label, line in explained.notes():
+        assert line in explained.text() and f"{label}: {line}" in explained.html()
+
+
+def _peak() -> int:
+    """The most bytes that this process has had in memory."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is in other units elsewhere")
+@pytest.mark.parametrize("name", ["all_reduce", "all_gather", "collective_broadcast", "collective_permute"])
+def test_memory_of_large_operands_is_not_touched(name: str) -> None:
+    before = _peak()
+    explained = explain_collective(name, f"s8[{2**28}]", 4)
+    assert sum(each.nbytes for each in explained.messages) >= 3 * 2**28
+    assert _peak() - before < 2**27
+
+
+def test_what_is_too_large_is_said() -> None:
+    with pytest.raises(ValueRangeError, match="wanted an operand of which 2 fit into memory"):
+        explain_collective("all_gather", f"s8[{2**60}]", 2)

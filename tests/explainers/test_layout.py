@@ -92,3 +92,10 @@ def test_malformed() -> None:
         xarr.explain_layout((2, 3), (0,))
     with pytest.raises(InputError, match="wanted a Layout"):
         xarr.explain_layout((2, 3), 1.5)
+
+
+@pytest.mark.parametrize("layout", ["{0,1}", "{1,0}"])
+def test_the_loop_of_an_empty_array_begins_where_any_other_does(layout: str) -> None:
+    assert "memory[i * 3 + j]" in xarr.explain_layout("f32[0,3]", "{1,0}").loop
+    assert xarr.explain_layout("f32[0,3]", layout).to_dict()["allocated"] == 0
+    assert " + 1]" not in xarr.explain_layout("f32[0,3]", layout).loop

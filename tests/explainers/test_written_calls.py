@@ -70,6 +70,15 @@ def test_kinds(text: str, start: str) -> None:
         ("take(5, [0])", InputError, "wanted a shape"),
         ("sum(__import__('os'))", ParseError, "a number, a list"),
         ("(" * 5000, ParseError, "cannot read"),
+        ("(4,5)[[[0,1],[2]]]", InputError, "lists of equal lengths within a list, got .*0, 1"),
+        ("f32[a,b][1]", ParseError, "a size"),
+        ("take((5,4), [[0,1],[2]])", InputError, "take: wanted lists of equal lengths"),
+        ("take((5,4), [0], axis='x')", InputError, "wanted an int, ints or None for axis, got 'x'"),
+        ("take((5,4), [0], axis=(0,1))", InputError, "take: wanted an int or None for axis"),
+        ("take((5,4), [1, 9], axis=0)", IndexingError, "index 9 is out of bounds for axis 0 with size 5"),
+        ("take((5,4), 1.5)", InputError, "take: wanted integers as indices, got float64"),
+        ("scatter((5,4), (2,1), 'x')", ParseError, "wanted a shape"),
+        ("einsum((2,3), (3,4))", InputError, "subscripts as text .* first"),
         ("(2,3)[" + "-" * 1500 + "1]", XarrError, "."),
     ],
 )
@@ -81,3 +90,52 @@ def test_malformed(text: str, error: type[Exception], words: str) -> None:
 def test_bare_shapes_are_read_as_before() -> None:
     for text in ("(5,1) - (5,)", "f32[<=3] + f32[]"):
         assert explain_any(text).text() == explain_expression(text).text()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("outer((3,), (4,))", "outer"),
+        ("transpose((3,4))", "transpose"),
+        ("reshape((3,4), (12,))", "reshape"),
+        ("concatenate((3,4), (3,4))", "concatenate"),
+        ("argmax((3,4), axis=0)", "argmax"),
+        ("cumsum((3,4)) + (4,)", "cumsum"),
+        ("sum((3,4)) + (4,)", "sum"),
+        ("max((3,4)) + (4,)", "max"),
+        ("vecmat((3,), (3,4))", "vecmat"),
+        ("dynamic_slice((3,), (1,))", "dynamic_slice"),
+    ],
+)
+def test_known_functions_that_are_not_element_wise_are_refused(text: str, name: str) -> None:
+    with pytest.raises(ParseError, match=rf"cannot explain {name}\(.*: wanted an element-wise function"):
+        explain_any(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hypot((3,), (4,1))",
+        "isclose((3,), (4,1))",
+        "mine((3,), (4,1))",
+        "clamp((), (4,1), (3,))",
+        "max((3,), ()) + (4,1)",
+    ],
+)
+def test_element_wise_functions_and_unknown_ones_broadcast(text: str) -> None:
+    assert "(4, 3)" in explain_any(text).text().splitlines()[0]
+
+
+def test_take_is_numpys() -> None:
+    last, flat = explain_any("take((5,4), -1, axis=0)").text(), explain_any("take((5,4), [0, -1])").text()
+    assert "result[:] <- operand[4, 0:4]" in last and "out of bounds" not in last
+    assert "gather: operand (20,)" in flat and "result[1] <- operand[19]" in flat
+
+
+def test_indices_that_are_empty() -> None:
+    assert explain_any("(4,5)[[]]").text().startswith("x[[]] of x with shape (4, 5) -> (0, 5)")
+    assert "-> result (0, 4)" in explain_any("take((5,4), [], axis=0)").text()
+
+
+def test_one_dimension_needs_no_tuple() -> None:
+    assert explain_any("gather((5,4), (2,1), (1,4), 1, 0, 0)").text().startswith("gather: operand (5, 4)")

@@ -280,7 +280,7 @@ def reduce_scatter(communicator: Communicator, members: Sequence[int], rows: Arr
 def permute(communicator: Communicator, operand: Array, pairs: Iterable[tuple[int, int]]) -> Array:
     """The operand of the rank that is this one's source in `pairs`, (source, target); zeros where there is none."""
     rank, pairs = communicator.rank, tuple(pairs)
-    out = np.zeros_like(operand)
+    out = np.zeros(operand.shape, operand.dtype)
     sends = {target: operand for source, target in pairs if source == rank}
     communicator.exchange(sends, {source: out for source, target in pairs if target == rank})
     return out

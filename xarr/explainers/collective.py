@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from xarr.communication import algorithms
-from xarr.communication.communicator import (
-    Array,
-    CollectiveCall,
-    Communicator,
-    current_communicator,
-    use_communicator,
-)
+from xarr.communication.communicator import Array, Communicator
 from xarr.distributed.costs import LINKS, Link
-from xarr.distributed.simulation import simulate
-from xarr.distributed.threads import ThreadCommunicator
+from xarr.dtypes import xla_name
 from xarr.errors import InputError, ShapeError, ValueRangeError, pluralize
 from xarr.explanation.canvas import Canvas
-from xarr.explanation.svg import MARGIN, STYLE
+from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.svg import MARGIN
 from xarr.ir.types import TensorType
 from xarr.transforms.lowering import argument_type
 
+#: (source, target) of messages.
+Pairs = Sequence[tuple[int, int]]
 #: Replicas above which nothing is simulated, and rounds and replicas that a picture has.
 _MOST: Final = 64
 _DRAWN: Final = 16
@@ -43,18 +37,15 @@ class Message:
     nbytes: int
 
 
-@dataclass(frozen=True)
-class CollectiveExplanation:
-    """The messages of one collective: one object, several views.
-
-    `str(e)` or `e.text()`, `e.svg()`, which notebooks show; `messages` are those between different replicas.
-    """
+@dataclass(frozen=True, repr=False)
+class CollectiveExplanation(Sheet):
+    """The messages of one collective: one object, several views; `messages` are those between different replicas."""
 
     name: str
     operand: TensorType
     n: int
     link: Link
-    messages: tuple[Message, ...] = field(repr=False)
+    messages: tuple[Message, ...]
 
     @property
     def rounds(self) -> int:
@@ -73,45 +64,65 @@ class CollectiveExplanation:
             totals[pair] = totals.get(pair, 0) + each.nbytes
         return max(totals.values(), default=0)
 
-    def text(self) -> str:
-        """A row for each replica that sends in each round, and what that takes."""
+    @property
+    def headline(self) -> str:
         shown = pluralize(self.operand.nbytes, "byte")
-        head = f"{self.name} of {self.operand.short()} at {pluralize(self.n, 'replica')}, {shown} each"
+        return f"{self.name} of {self.operand.short()} at {pluralize(self.n, 'replica')}, {shown} each"
+
+    def table(self) -> tuple[tuple[Cell, ...], ...]:
+        """A row for each replica that sends in each round, of as many replicas as are drawn."""
         if not self.messages:
-            return f"{head}\n\n  nothing is sent"
-        lines = [head, "", f"  {'round':<7}{'replica':<9}{'sends to':<34}bytes a message"]
-        for number in range(1, self.rounds + 1):
-            lines += self._rows(number)
+            return ()
+        rows = [row for number in range(1, self.rounds + 1) for row in self._rows(number)]
+        head = ("round", "replica", "sends to", "bytes a message")
+        return tuple(tuple(map(Cell, row)) for row in (head, *rows))
+
+    def codes(self) -> tuple[Listing, ...]:
+        return ()
+
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        if not self.messages:
+            return (("messages", "nothing is sent"),)
         moved = sum(each.nbytes for each in self.messages)
-        lines += [
-            "",
-            f"  {pluralize(len(self.messages), 'message')} in {pluralize(self.rounds, 'round')}, "
-            f"{moved:,} bytes in all; the busiest link carries {self.link_bytes():,}",
-            f"  {_time(self.seconds())} on {self.link.name}: {_time(self.link.latency)} of latency, "
-            f"{self.link.bandwidth / 1e9:.3g} GB/s a replica, {_time(self.link.overhead)} to post a message",
-        ]
-        return "\n".join(lines)
+        return (
+            (
+                "messages",
+                f"{len(self.messages)} in {pluralize(self.rounds, 'round')}, {moved:,} bytes in all; "
+                f"the busiest link carries {self.link_bytes():,}",
+            ),
+            (
+                "time",
+                f"{_time(self.seconds())} on {self.link.name}: {_time(self.link.latency)} of latency, "
+                f"{self.link.bandwidth / 1e9:.3g} GB/s a replica, {_time(self.link.overhead)} to post a message",
+            ),
+        )
 
-    __str__ = text
-
-    def svg(self) -> str:
-        """A self-contained SVG document: replicas as boxes, for each round an arrow for each message."""
-        canvas = Canvas()
-        canvas.text(MARGIN, MARGIN + 12, f"{self.name} of {self.operand.short()}, {self.n} replicas", "t", 13)
-        top, shown = MARGIN + 56, min(self.n, _DRAWN)
+    def draw(self, canvas: Canvas, top: float) -> float:
+        """Replicas as boxes, for each round an arrow for each message."""
+        shown, begin = min(self.n, _DRAWN), top + (40 if self.messages else 4)
         for number in range(self.rounds + 1):
             x = MARGIN + number * (_ACROSS + _BETWEEN)
             for rank in range(shown):
-                canvas.box(x, top + rank * _ROW, _BETWEEN, _ROW - 8, f"o{rank % 5}", str(rank))
+                canvas.box(x, begin + rank * _ROW, _BETWEEN, _ROW - 8, f"o{rank % 5}", str(rank))
             if number:
-                self._draw_round(canvas, number, x, top, shown)
-        below = top + shown * _ROW + 16
-        hidden = f"; replicas from {shown} on are not drawn" if shown < self.n else ""
-        canvas.text(MARGIN, below, f"{_time(self.seconds())} on {self.link.name}{hidden}", "d")
-        return canvas.svg(f"{self.name} at {self.n} replicas, {self.rounds} rounds", STYLE)
+                self._draw_round(canvas, number, x, begin, shown)
+        below = begin + shown * _ROW
+        if shown < self.n:
+            canvas.text(MARGIN, below + 8, f"replicas from {shown} on are not drawn", "d")
+            below += 18
+        return below
 
-    def _repr_html_(self) -> str:
-        return self.svg()
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "op": self.name,
+            "operand": {"shape": list(self.operand.shape), "dtype": xla_name(self.operand.dtype)},
+            "replicas": self.n,
+            "rounds": self.rounds,
+            "messages": [asdict(each) for each in self.messages],
+            "link": asdict(self.link),
+            "link_bytes": self.link_bytes(),
+            "seconds": self.seconds(),
+        }
 
     def _round_seconds(self, number: int) -> float:
         own = [each for each in self.messages if each.round == number]
@@ -123,20 +134,18 @@ class CollectiveExplanation:
             busiest = max(busiest, moved + len(sent) * self.link.overhead)
         return self.link.latency + busiest
 
-    def _rows(self, number: int) -> Iterator[str]:
-        for rank in range(self.n):
+    def _rows(self, number: int) -> Iterator[tuple[str, str, str, str]]:
+        for rank in range(min(self.n, _DRAWN)):
             own = [each for each in self.messages if (each.round, each.source) == (number, rank)]
             if own:
-                targets, sizes = _list([each.target for each in own]), sorted({each.nbytes for each in own})
-                nbytes = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-                yield f"  {number:<7}{rank:<9}{targets:<34}{nbytes}"
+                yield str(number), str(rank), _list([each.target for each in own]), _sizes(own)
+        if self.n > _DRAWN:
+            yield str(number), "\N{HORIZONTAL ELLIPSIS}", "", ""
 
     def _draw_round(self, canvas: Canvas, number: int, x: float, top: float, shown: int) -> None:
         own = [each for each in self.messages if each.round == number]
-        sizes = sorted({each.nbytes for each in own})
-        words = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
         canvas.text(x - _ACROSS, top - 28, f"round {number}", "t")
-        canvas.text(x - _ACROSS, top - 12, f"{words} bytes", "d")
+        canvas.text(x - _ACROSS, top - 12, f"{_sizes(own)} bytes", "d")
         for each in own:
             if max(each.source, each.target) < shown:
                 start = top + each.source * _ROW + _ROW / 2 - 4
@@ -148,11 +157,12 @@ def explain_collective(
     operand: Any,
     n: int,
     *,
-    pairs: Sequence[tuple[int, int]] | None = None,
+    pairs: Pairs | None = None,
     link: Link = LINKS[0],
 ) -> CollectiveExplanation:
-    """Explain the messages of a collective at n replicas, by running it: `print(explain_collective("all_reduce",
-    "f32[1024]", 4))`.
+    """Explain the messages of a collective at n replicas, by running what each of them does.
+
+    Example: `print(explain_collective("all_reduce", "f32[1024]", 4))`.
 
     name: `all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `collective_broadcast` or `collective_permute`.
     operand: an array, or its type such as "f32[2,3]"; for `reduce_scatter` and `all_to_all` its first dimension is
@@ -160,8 +170,8 @@ def explain_collective(
     link: of which latency and bandwidth are known, `xarr.distributed.Link`; what messages within one machine take
         without.
 
-    Raises InputError for another name, ValueRangeError for more than 64 replicas, ShapeError for a dimension that
-    cannot be split.  Source: the algorithms that run, `xarr.communication.algorithms`.
+    Raises InputError for another name, ValueRangeError for more than 64 replicas and for pairs that are not of them,
+    ShapeError for a dimension that cannot be split.  Source: the algorithms that run, `xarr.communication.algorithms`.
     """
     if name not in _COLLECTIVES:
         raise InputError(f"explain_collective: wanted one of {', '.join(_COLLECTIVES)}, got {name!r}")
@@ -175,52 +185,65 @@ def explain_collective(
         raise ShapeError(
             f"explain_collective: wanted a first dimension that {n} divides, got {type_.short()}"
         )
-    call = CollectiveCall(name, "()", tuple(range(n)))
     ring = [(rank, (rank + 1) % n) for rank in range(n)]
-    messages: list[Message] = []
-    lock = threading.Lock()
-
-    def run() -> None:
-        own = current_communicator()
-        assert isinstance(own, ThreadCommunicator)
-        with use_communicator(_Recorder(own, messages, lock)) as recorder, recorder.collective(call):
-            _COLLECTIVES[name](recorder, call.members, np.zeros(shape, type_.dtype), pairs or ring)
-
-    simulate(n, run)
+    messages = _messages(name, type_, n, _check_pairs(pairs, n) or ring)
     ordered = sorted(messages, key=lambda each: (each.round, each.source, each.target))
     return CollectiveExplanation(name, type_, n, link, tuple(ordered))
 
 
-class _Recorder(ThreadCommunicator):
-    """A communicator that exchanges, as between machines, and writes down what it sends."""
+def _check_pairs(pairs: Pairs | None, n: int) -> Pairs:
+    """The pairs as they are; ValueRangeError for replicas that there are not, or for one that is named twice."""
+    listed = [(source, target) for source, target in pairs or ()]
+    for replicas in zip(*listed, strict=True):
+        if len(set(replicas)) < len(replicas) or not set(replicas) <= set(range(n)):
+            raise ValueRangeError(
+                f"explain_collective: wanted pairs (source, target) of replicas from 0 to {n - 1}, each at most once "
+                f"as a source and once as a target, got {listed}"
+            )
+    return listed
 
-    def __init__(self, other: ThreadCommunicator, messages: list[Message], lock: threading.Lock) -> None:
-        super().__init__(other._world, other.rank)
-        self._messages, self._writing, self._exchanges = messages, lock, 0
+
+def _messages(name: str, type_: TensorType, n: int, pairs: Pairs) -> list[Message]:
+    """The messages of all replicas, each run by itself: nothing is moved, so that no memory is touched."""
+    members, messages = tuple(range(n)), list[Message]()
+    try:
+        operand = np.empty(tuple(type_.shape), type_.dtype)
+        for rank in members:
+            _COLLECTIVES[name](_Recorder(rank, n, messages), members, operand, pairs)
+    except MemoryError:
+        raise ValueRangeError(
+            f"explain_collective: wanted an operand of which {n} fit into memory, got {type_.short()}"
+        ) from None
+    return messages
+
+
+class _Recorder(Communicator):
+    """One replica that exchanges, as between machines: it writes down what it sends, and sends nothing."""
+
+    name = "recorder"
+
+    def __init__(self, rank: int, size: int, messages: list[Message]) -> None:
+        self._rank, self._size, self._messages, self._exchanges = rank, size, messages, 0
+
+    @property
+    def rank(self) -> int:
+        return self._rank
+
+    @property
+    def size(self) -> int:
+        return self._size
 
     def exchange(self, sends: Mapping[int, Array], recvs: Mapping[int, Array]) -> None:
         self._exchanges += 1
-        with self._writing:
-            self._messages += [
-                Message(self._exchanges, self.rank, target, array.nbytes)
-                for target, array in sends.items()
-                if target != self.rank and array.nbytes
-            ]
-        super().exchange(sends, recvs)
-
-    def all_gather(self, members: Sequence[int], operand: Array, out: Array) -> bool:
-        return False
-
-    @contextmanager
-    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[None]:
-        yield None
+        self._messages += [
+            Message(self._exchanges, self._rank, target, array.nbytes)
+            for target, array in sends.items()
+            if target != self._rank and array.nbytes
+        ]
 
 
-Pairs = Sequence[tuple[int, int]]
-
-
-def _keep_first(rows: Sequence[Array], out: Array) -> None:
-    out[...] = rows[0]
+def _fold_nothing(rows: Sequence[Array], out: Array) -> None:
+    """The fold of replicas that hold no values."""
 
 
 def _rows_of(operand: Array, members: Sequence[int]) -> Array:
@@ -228,15 +251,21 @@ def _rows_of(operand: Array, members: Sequence[int]) -> Array:
 
 
 _COLLECTIVES: Final[dict[str, Callable[[Communicator, tuple[int, ...], Array, Pairs], Any]]] = {
-    "all_reduce": lambda own, members, x, _: algorithms.all_reduce(own, members, [x], [_keep_first]),
+    "all_reduce": lambda own, members, x, _: algorithms.all_reduce(own, members, [x], [_fold_nothing]),
     "all_gather": lambda own, members, x, _: algorithms.all_gather(own, members, x),
     "reduce_scatter": lambda own, members, x, _: algorithms.reduce_scatter(
-        own, members, _rows_of(x, members), _keep_first
+        own, members, _rows_of(x, members), _fold_nothing
     ),
     "all_to_all": lambda own, members, x, _: algorithms.all_to_all(own, members, _rows_of(x, members)),
     "collective_broadcast": lambda own, members, x, _: algorithms.broadcast(own, members, x),
     "collective_permute": lambda own, _, x, pairs: algorithms.permute(own, x, pairs),
 }
+
+
+def _sizes(messages: Sequence[Message]) -> str:
+    """The bytes of messages: one number, or the least and the most."""
+    least, most = (pick(each.nbytes for each in messages) for pick in (min, max))
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _list(numbers: Sequence[int]) -> str:

@@ -341,7 +341,8 @@ def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None
         )
     if windows.index_vector_dim == values.ndim:
         return values.reshape(-1, 1)
-    return np.moveaxis(values, windows.index_vector_dim, -1).reshape(prod(windows.batch_shape), -1)
+    components = values.shape[windows.index_vector_dim]
+    return np.moveaxis(values, windows.index_vector_dim, -1).reshape(prod(windows.batch_shape), components)
 
 
 # --- text --------------------------------------------------------------------------------------------

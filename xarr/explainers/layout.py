@@ -69,6 +69,8 @@ class LayoutExplanation(Sheet):
     @property
     def _lowest(self) -> int:
         """The offset of the element that lies first in memory: below 0 where an axis runs backwards."""
+        if not self.operand.size:
+            return 0
         return sum(min(0, (n - 1) * step) for n, step in zip(self.operand.shape, self.strides, strict=True))
 
     @property

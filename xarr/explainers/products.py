@@ -217,8 +217,13 @@ def explain_einsum(subscripts: str, *operands: Any, names: Sequence[str] | None 
 
     operands: arrays, or shapes as tuples of ints or as text such as "f32[2,3]".
 
-    Raises ShapeError for subscripts that do not go with the ranks.  Sizes that clash are no error here.
+    Raises InputError for subscripts that are no text, ShapeError for those that do not go with the ranks.  Sizes that
+    clash are no error here.
     """
+    if not isinstance(subscripts, str):
+        raise InputError(
+            f'explain_einsum: wanted subscripts as text such as "ij,jk->ik" first, got {subscripts!r}'
+        )
     free_names = [letter for letter in "abcdefghxyzABCDEFGHXYZ" if letter not in subscripts]
     called = list(names) if names is not None else free_names[: len(operands)]
     if len(called) < len(operands):

@@ -5,21 +5,26 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
-from xarr.errors import InputError, ParseError, XarrError
+from xarr import lax
+from xarr.errors import IndexingError, InputError, ParseError, XarrError
 from xarr.explainers.gather import explain_gather, explain_scatter
 from xarr.explainers.index import explain_index
 from xarr.explainers.layout import explain_layout
+from xarr.explainers.operands import axes_of
 from xarr.explainers.products import explain_einsum, explain_matmul
 from xarr.explainers.promotion import explain_dtype, names_type
 from xarr.explainers.recorded_ops import Explained
 from xarr.explainers.reduction import REDUCTIONS, explain_reduce
 from xarr.explainers.windows import explain_window
+from xarr.explanation.contraction import PRODUCTS
+from xarr.explanation.expression import read_operand
 from xarr.explanation.expression_steps import explain_text
-from xarr.lax import GatherDimensionNumbers, ScatterDimensionNumbers
+from xarr.lax import GatherDimensionNumbers, ScatterDimensionNumbers, elementwise
 
 EXAMPLES: Final = (
     "(5,1) - (5,)",
@@ -34,6 +39,27 @@ EXAMPLES: Final = (
 )
 #: Longer texts, and more deeply nested ones, are none of Python's here.
 _LONGEST, _DEEPEST = 2000, 40
+#: NumPy's functions that broadcast their arguments and are no ufuncs.
+_BROADCASTING: Final = frozenset(
+    [
+        "angle",
+        "around",
+        "clip",
+        "fix",
+        "i0",
+        "imag",
+        "isclose",
+        "iscomplex",
+        "isneginf",
+        "isposinf",
+        "isreal",
+        "nan_to_num",
+        "real",
+        "round",
+        "sinc",
+        "where",
+    ]
+)
 _LAYOUT = re.compile(r"\s*(\(.*\)|\w*\[[\d\s,]*\])\s*(\{[^{}]*\})\s*")
 
 
@@ -52,7 +78,30 @@ def explain_any(text: str) -> Explained:
         call = _CALLS.get(expression.func.id)
         if call is not None:
             return _explain_call(expression.func.id, call, expression)
+    if expression is not None:
+        _check_names(expression)
     return explain_text(text)
+
+
+def _check_names(expression: ast.expr) -> None:
+    """Refuse calls of known functions that are not element-wise: as ops they would be explained wrongly."""
+    for node in ast.walk(expression):
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None
+        if isinstance(node, ast.Call) and name is not None and not _broadcasts(name, len(node.args)):
+            raise ParseError(
+                f"cannot explain {ast.unparse(node)}: wanted an element-wise function such as maximum or where, "
+                f"or one of {', '.join(PRODUCTS)}; or alone, outside of an expression, one of {', '.join(_CALLS)}"
+            )
+
+
+def _broadcasts(name: str, count: int) -> bool:
+    """Whether a function broadcasts `count` arguments, or multiplies matrices; unknown ones are taken to do so."""
+    if name in PRODUCTS or name in _BROADCASTING:
+        return True
+    if name in elementwise.__all__:
+        return name not in REDUCTIONS or count > 1
+    known = vars(np).get(name, vars(lax).get(name))
+    return known is None or (isinstance(known, np.ufunc) and known.signature is None)
 
 
 def _parse(text: str) -> ast.expr | None:
@@ -84,16 +133,9 @@ def _shape_text(text: str) -> Any:
 
 def _explain_subscript(expression: ast.Subscript) -> Explained:
     array = _operand(expression.value)
-    if isinstance(array, str):
-        array = tuple(_integers(ast.parse(array, mode="eval").body.slice))  # type: ignore[attr-defined]
-    if not isinstance(array, tuple):
+    if not isinstance(array, tuple | str):
         raise _error(f"a shape before the index, got {ast.unparse(expression.value)}")
-    return explain_index(array, _item(expression.slice))
-
-
-def _integers(expression: ast.expr) -> list[int]:
-    parts = expression.elts if isinstance(expression, ast.Tuple) else [expression]
-    return [int(ast.literal_eval(part)) for part in parts]
+    return explain_index(_shape_of("explain_index", array), _item(expression.slice))
 
 
 def _item(expression: ast.expr) -> Any:
@@ -108,7 +150,16 @@ def _item(expression: ast.expr) -> Any:
             )
         )
     value = _literal(expression)
-    return np.asarray(value) if isinstance(value, list) else value
+    return _array("explain_index", value) if isinstance(value, list) else value
+
+
+def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
+    """The array of nested lists; InputError where they are ragged.  An empty one is of integers, as an index is."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise InputError(f"{name}: wanted lists of equal lengths within a list, got {value!r}") from None
+    return array if array.size else array.astype(int)
 
 
 def _literal(expression: ast.expr) -> Any:
@@ -159,17 +210,30 @@ def _reduce_by(op: str) -> Callable[..., Explained]:
     return reduce
 
 
-def _take(x: Any, indices: Any, axis: int = 0) -> Explained:
-    """The gather of `take(x, indices, axis)`."""
-    shape, at = _shape_of("take", x), np.asarray(indices)
-    rank = len(shape)
-    if not -rank <= axis < rank:
-        raise InputError(f"take: axis {axis} is out of range for rank {rank}; legal are {-rank} … {rank - 1}")
-    axis %= rank
-    offset = tuple(dim if dim < axis else dim + at.ndim - 1 for dim in range(rank) if dim != axis)
-    numbers = GatherDimensionNumbers(offset, (axis,), (axis,))
-    sizes = tuple(1 if dim == axis else size for dim, size in enumerate(shape))
+def _take(x: Any, indices: Any, axis: Any = None) -> Explained:
+    """The gather of `take(x, indices, axis)`, which counts negative indices from the end and checks the others."""
+    shape, at = _shape_of("take", x), _array("take", indices)
+    if axis is None:
+        shape, axis = (prod(shape),), 0
+    axes = axes_of("take", axis, len(shape))
+    if len(axes) != 1:
+        raise InputError(f"take: wanted an int or None for axis, got {axis!r}")
+    at = _indices_from_start(at, axes[0], shape[axes[0]])
+    offset = tuple(dim if dim < axes[0] else dim + at.ndim - 1 for dim in range(len(shape)) if dim != axes[0])
+    numbers = GatherDimensionNumbers(offset, axes, axes)
+    sizes = tuple(1 if dim in axes else size for dim, size in enumerate(shape))
     return explain_gather(shape, (*at.shape, 1), numbers, sizes, indices=at.reshape(*at.shape, 1))
+
+
+def _indices_from_start(at: np.ndarray[Any, Any], axis: int, size: int) -> np.ndarray[Any, Any]:
+    if at.dtype == bool:
+        at = at.astype(int)
+    if at.dtype.kind != "i":
+        raise InputError(f"take: wanted integers as indices, got {at.dtype}")
+    outside = at[(at < -size) | (at >= size)]
+    if outside.size:
+        raise IndexingError(f"take: index {outside[0]} is out of bounds for axis {axis} with size {size}")
+    return np.where(at < 0, at + size, at)
 
 
 def _gather(
@@ -181,8 +245,10 @@ def _gather(
     start_index_map: Any = (),
 ) -> Explained:
     """A gather by its dimension numbers; indices are a shape, or values as lists."""
-    numbers = GatherDimensionNumbers(tuple(offset_dims), tuple(collapsed_slice_dims), tuple(start_index_map))
-    at, values = _indices(indices)
+    numbers = GatherDimensionNumbers(
+        _several(offset_dims), _several(collapsed_slice_dims), _several(start_index_map)
+    )
+    at, values = _indices("gather", indices)
     return explain_gather(_shape_of("gather", x), at, numbers, slice_sizes, indices=values)
 
 
@@ -196,23 +262,28 @@ def _scatter(
 ) -> Explained:
     """A scatter by its dimension numbers; indices are a shape, or values as lists."""
     numbers = ScatterDimensionNumbers(
-        tuple(update_window_dims), tuple(inserted_window_dims), tuple(scatter_dims_to_operand_dims)
+        _several(update_window_dims), _several(inserted_window_dims), _several(scatter_dims_to_operand_dims)
     )
-    at, values = _indices(indices)
+    at, values = _indices("scatter", indices)
     shapes = _shape_of("scatter", x), _shape_of("scatter", updates)
     return explain_scatter(shapes[0], at, shapes[1], numbers, indices=values)
 
 
-def _indices(indices: Any) -> tuple[Any, Any]:
+def _several(dims: Any) -> tuple[Any, ...]:
+    """Dimensions as a tuple; a single one may be written without."""
+    return tuple(dims) if isinstance(dims, tuple | list) else (dims,)
+
+
+def _indices(name: str, indices: Any) -> tuple[Any, Any]:
     if isinstance(indices, list):
-        values = np.asarray(indices)
+        values = _array(name, indices)
         return values.shape, values
-    return _shape_of("gather", indices), None
+    return _shape_of(name, indices), None
 
 
 def _shape_of(name: str, operand: Any) -> tuple[int, ...]:
     if isinstance(operand, str):
-        return tuple(_integers(ast.parse(operand, mode="eval").body.slice))  # type: ignore[attr-defined]
+        return read_operand(operand)[0]
     if not isinstance(operand, tuple):
         raise InputError(f"{name}: wanted a shape such as (5, 4), got {operand!r}")
     return operand
