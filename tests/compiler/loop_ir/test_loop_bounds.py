@@ -33,6 +33,9 @@ BOUNDS: dict[str, Callable[[Any, Any], Any]] = {
     "shifted": lambda k, i: k + 7 < i,
     "below, as narrow numbers": lambda k, i: k.astype("int16") < i.astype("int16"),
     "below, without signs": lambda k, i: k.astype("uint64") < i.astype("uint64"),
+    "below, and all but one": lambda k, i: (k < i) & (k != 3),
+    "below, and where numbers are large": lambda k, i: (k < i) & (xarr.asarray(K * 5 % 7) > 3),
+    "from, and every third": lambda k, i: (k >= i) & (k % 3 != i),
 }
 #: Those that are none: parts on both sides, another order of the index.
 OTHERS: dict[str, Callable[[Any, Any], Any]] = {

@@ -36,11 +36,11 @@ def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: in
     if len(terms) < len(results) or not terms:
         return results
     common = [each for each in terms[0].literals if all(each in term.literals for term in terms)]
-    bounds = conditions.bounds(common)
-    if bounds is None:
+    bounding = [each for each in common if any(conditions.bounds_by(each))]
+    if not bounding:
         return results
-    loop.first, loop.extent = bounds
-    return [_accumulate_rest(loop, number, term, common, conditions) for number, term in enumerate(terms)]
+    loop.first, loop.extent = conditions.bounds(bounding)
+    return [_accumulate_rest(loop, number, term, bounding, conditions) for number, term in enumerate(terms)]
 
 
 def _accumulate_rest(
@@ -114,15 +114,13 @@ class _Conditions:
 
     # --- the iterations that are left ------------------------------------------------------------------------
 
-    def bounds(self, literals: Iterable[Literal]) -> tuple[Value | None, int | Value] | None:
-        """The first iteration and the end of those in which all literals hold that bound them; None if none does."""
+    def bounds(self, literals: Iterable[Literal]) -> tuple[Value | None, int | Value]:
+        """The first iteration and the end of those in which all literals hold, each of which bounds them."""
         firsts: list[Value] = []
         ends: list[Value] = []
         for literal in literals:
-            for is_first, bound in self._bounds_by(literal):
+            for is_first, bound in self.bounds_by(literal):
                 (firsts if is_first else ends).append(bound)
-        if not firsts and not ends:
-            return None
         first = self.values.constant(0, INT64) if firsts else None
         for each in firsts:
             assert first is not None
@@ -140,8 +138,10 @@ class _Conditions:
         end = loop.extent if isinstance(loop.extent, Value) else self.values.constant(loop.extent, INT64)
         return (end if loop.first is None else end - loop.first).lt(self.extent)
 
-    def _bounds_by(self, literal: Literal) -> Iterator[tuple[bool, Value]]:
-        """Whether it is the first iteration or the end, and which, between -1 and one behind the extent."""
+    def bounds_by(self, literal: Literal) -> Iterator[tuple[bool, Value]]:
+        """Whether it is the first iteration or the end, and which, between -1 and one behind the extent; nothing if a
+        literal says more than these, as `index != 3` and `x[index] > 0` do.
+        """
         comparison, truth = literal
         left, right = comparison.operands
         op = comparison.op if truth else _NEGATED[comparison.op]
