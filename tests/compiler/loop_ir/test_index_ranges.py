@@ -33,6 +33,29 @@ def test_ranges_of_numbers() -> None:
         assert ranges.of(value) == wanted, value
 
 
+def test_nothing_is_known_of_what_may_wrap_around() -> None:
+    values, anything = Values(), (-np.inf, np.inf)
+    loaded, narrow = values.argument("x", np.dtype(np.uint32)), values.argument("y", np.dtype(np.int8))
+    positive = narrow.lt(1).select(1, narrow)
+    ranges = Ranges({})
+    rows = [
+        (loaded.lt(3).select(3, loaded), (3, np.inf)),
+        (loaded.lt(3).select(3, loaded).convert(INT64), (3, np.inf)),
+        (loaded.lt(3).select(3, loaded).convert(np.int32), anything),
+        (loaded.gt(3).select(3, loaded).convert(np.int32), (-np.inf, 3)),
+        (positive.convert(np.uint8), (1, np.inf)),
+        (narrow.convert(np.uint8), anything),
+        (positive - 5, (-4, np.inf)),
+        (positive + 1, anything),
+        (positive * 2, anything),
+        (positive.gt(9).select(9, positive).convert(INT64) * 2, (2, 18)),
+        (-positive, (-np.inf, -1)),
+        (-narrow.gt(1).select(1, narrow), anything),
+    ]
+    for value, wanted in rows:
+        assert ranges.of(value) == wanted, value
+
+
 def test_a_condition_narrows_what_it_compares() -> None:
     values = Values()
     i, loaded = index_value(values, "i"), values.argument("x", INT64)

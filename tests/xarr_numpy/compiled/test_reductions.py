@@ -317,3 +317,17 @@ def test_narrow_floats_are_accumulated_in_float32(dims: tuple[int, ...], op: typ
         return reduce(node(ops.Negate(), x), dims, computation, constant(start, kind))
 
     assert_both_ways(graph_of(function, tensor(kind, 30, 40)), x)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
+def test_the_largest_of_numbers_without_signs_wraps_around_as_one_with_a_sign(dtype: str) -> None:
+    """What is known of the maximum, that it is 0 at least, is not known of the number that it becomes."""
+    x = np.array([3, np.iinfo(dtype).max], dtype)
+    signed = dtype[1:]
+
+    def function(x: Any) -> Any:
+        return xarr.abs(xarr.max(x).astype(signed)), xarr.max(x).astype(signed) < 0
+
+    size, is_negative = xarr.jit(function)(x)
+    assert int(size) == 1
+    assert bool(is_negative)

@@ -1,13 +1,14 @@
 """The numbers that the integers of a loop program may be, as intervals.
 
 Indices are known numbers or intervals; of what is loaded nothing is known, and the ends of its interval are infinite.
-Arithmetic is that of intervals, and a `select` by a comparison of what it selects narrows it, so that clamped
+Arithmetic is that of intervals, of which nothing is known where a number may wrap around, and a `select` by a comparison of what it selects narrows it, so that clamped
 numbers are known to lie where they were brought.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from math import inf
 from typing import Final, TypeAlias
 
@@ -83,8 +84,15 @@ def _fits(end: float, dtype: DType) -> bool:
     """Whether a number does not wrap around in its type."""
     if abs(end) == inf or dtype == BOOL:
         return True
+    least, greatest = _ends_of(dtype)
+    return least <= end <= greatest
+
+
+@lru_cache(32)
+def _ends_of(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest number of an integer type."""
     info = np.iinfo(dtype)
-    return int(info.min) <= end <= int(info.max)
+    return int(info.min), int(info.max)
 
 
 def _conjuncts(condition: Value) -> list[Value]:
@@ -102,25 +110,44 @@ def _constant(ranges: Ranges, value: Value) -> Range:
     return number, number
 
 
-def _add(ranges: Ranges, value: Value) -> Range:
-    (a, b), (c, d) = map(ranges.of, value.operands)
-    return a + c, b + d
+def _sum(x: Range, y: Range) -> Range:
+    return x[0] + y[0], x[1] + y[1]
 
 
-def _sub(ranges: Ranges, value: Value) -> Range:
-    (a, b), (c, d) = map(ranges.of, value.operands)
-    return a - d, b - c
+def _difference(x: Range, y: Range) -> Range:
+    return x[0] - y[1], x[1] - y[0]
 
 
-def _mul(ranges: Ranges, value: Value) -> Range:
-    first, second = map(ranges.of, value.operands)
-    ends = [x * y if x and y else 0 for x in first for y in second]
+def _product(x: Range, y: Range) -> Range:
+    ends = [a * b if a and b else 0 for a in x for b in y]
     return min(ends), max(ends)
 
 
-def _neg(ranges: Ranges, value: Value) -> Range:
-    low, high = ranges.of(value.operands[0])
-    return -high, -low
+def _negated(x: Range) -> Range:
+    return -x[1], -x[0]
+
+
+#: The ranges of results that do not wrap around.
+_ARITHMETIC: Final[dict[str, Callable[..., Range]]] = {
+    "add": _sum,
+    "sub": _difference,
+    "mul": _product,
+    "neg": _negated,
+    "convert": lambda x: x,
+}
+
+
+def _compute(ranges: Ranges, value: Value) -> Range:
+    """The range of arithmetic, if no numbers of the operands' types wrap around in it that are in their ranges."""
+    rule, operands = _ARITHMETIC[value.op], [ranges.of(operand) for operand in value.operands]
+    rows = zip(operands, value.operands, strict=True)
+    fits = all(_fits(end, value.dtype) for end in rule(*[_within_type(each, x.dtype) for each, x in rows]))
+    return rule(*operands) if fits else _ANY
+
+
+def _within_type(range: Range, dtype: DType) -> Range:
+    least, greatest = (0, 1) if dtype == BOOL else _ends_of(dtype)
+    return max(range[0], least), min(range[1], greatest)
 
 
 def _div(ranges: Ranges, value: Value) -> Range:
@@ -150,9 +177,9 @@ def _convert(ranges: Ranges, value: Value) -> Range:
     (operand,) = value.operands
     if operand.dtype.kind not in "iub":
         return _unknown(value.dtype)
-    low, high = ranges.of(operand)
     if value.dtype != BOOL:
-        return low, high
+        return _compute(ranges, value)
+    low, high = ranges.of(operand)
     return (1, 1) if low > 0 or high < 0 else (0, 0) if low == high else (0, 1)
 
 
@@ -226,10 +253,7 @@ def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Rang
 
 _RULES: Final[dict[str, Callable[[Ranges, Value], Range]]] = {
     "constant": _constant,
-    "add": _add,
-    "sub": _sub,
-    "mul": _mul,
-    "neg": _neg,
+    **dict.fromkeys(("add", "sub", "mul", "neg"), _compute),
     "div": _div,
     "rem": _rem,
     "convert": _convert,
