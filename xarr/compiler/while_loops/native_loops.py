@@ -240,16 +240,21 @@ class _Reader:
                 continue
             update = new.operands[1]
             wide = update.tensor_type.size > 1
-            for user in users[old]:
-                is_read = isinstance(user.op, ops.DynamicSlice) and user.operands[0] is old
-                # One element, read and written by the scalars, must not be read by points as well.
-                alike = (user.tensor_type.size > 1) == wide and (wide or self.native.count == 1)
-                if user is not new and not (is_read and alike):
-                    raise _Unfit
+            if not all(user is new or self._is_alike(user, old, wide) for user in users[old]):
+                raise _Unfit
             if users.get(new) or body.results.count(new) > 1 or body.results.count(old):
                 raise _Unfit
             if users[old].count(new) > 1 or new.operands.count(old) > 1:
                 raise _Unfit
+
+    def _is_alike(self, user: Node, table: Node, wide: bool) -> bool:
+        """Whether a node reads as much of a table as is written: a row by points or, by scalars, an element.
+
+        One element, read and written by the scalars, must not be read by points as well.
+        """
+        if not isinstance(user.op, ops.DynamicSlice) or user.operands[0] is not table:
+            return False
+        return (user.tensor_type.size > 1) == wide and (wide or self.native.count == 1)
 
     # --- expressions -------------------------------------------------------------------------------
 

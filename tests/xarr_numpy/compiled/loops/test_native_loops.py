@@ -179,6 +179,18 @@ def test_a_table_that_is_written_is_read_in_order() -> None:
     agree(lambda x: lax.fori_loop(1, x.shape[0], step, x), np.arange(150.0).reshape(3, 50))
 
 
+def test_a_table_that_is_written_and_goes_into_a_loop_inside() -> None:
+    def function(x: Any) -> Any:
+        def step(i: Any, state: Any) -> Any:
+            table, rows = state
+            turned = lax.fori_loop(0, 2, lambda j, part: lax.cumsum(part[::-1]), table)
+            return lax.dynamic_update_slice(table, turned, (i,)), rows.at[i].set(table)
+
+        return lax.fori_loop(0, 4, step, (x, xarr.zeros((4, 5))))
+
+    agree(function, np.array([3.0, 1.0, 5.0, 2.0, 7.0]), native=False)
+
+
 def test_what_no_step_changes_is_computed_before_the_loop() -> None:
     def function(x: Any, n: Any) -> Any:
         column = x[:, 1]
