@@ -141,6 +141,14 @@ def test_atomics_of_floats_and_local_buffers_are_refused() -> None:
         emit(kernel)
 
 
+def test_a_loop_that_begins_at_a_computed_iteration_is_refused() -> None:
+    kernel = fill(POINTS)
+    rows, columns = kernel.phases[0].walk()
+    columns.first = rows.index
+    with pytest.raises(LoopError, match="begins at a computed iteration"):
+        emit(kernel)
+
+
 def test_programs_of_another_schedule_are_refused() -> None:
     function, arrays = CASES["reduce"]
     with pytest.raises(LoopError, match="wanted grid, or grid block"):

@@ -51,6 +51,8 @@ def emit(
     for buffer in kernel.locals:
         if buffer.memory is not Memory.SHARED:
             raise LoopError(f"a thread has no local buffers, wanted {buffer.name}")
+    if any(loop.first is not None for phase in kernel.phases for loop in phase.walk()):
+        raise LoopError("no CUDA C++ for a loop that begins at a computed iteration")
     names: dict[str, str] = {}
     calls = []
     for number, (printer, definition) in enumerate(_print_phases(kernel, any_sizes, has_vectors)):
