@@ -321,7 +321,7 @@ def test_narrow_floats_are_accumulated_in_float32(dims: tuple[int, ...], op: typ
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint32", "uint64"])
 def test_the_largest_of_numbers_without_signs_wraps_around_as_one_with_a_sign(dtype: str) -> None:
-    """What is known of the maximum, that it is 0 at least, is not known of the number that it becomes."""
+    """A maximum is 0 at least, and the number that it becomes may be negative."""
     x = np.array([3, np.iinfo(dtype).max], dtype)
     signed = dtype[1:]
 

@@ -1,8 +1,8 @@
 """The numbers that the integers of a loop program may be, as intervals.
 
 Indices are known numbers or intervals; of what is loaded nothing is known, and the ends of its interval are infinite.
-Arithmetic is that of intervals, of which nothing is known where a number may wrap around, and a `select` by a comparison of what it selects narrows it, so that clamped
-numbers are known to lie where they were brought.
+Arithmetic is that of intervals, of which nothing is known where a number may wrap around, and a `select` by a
+comparison of what it selects narrows it, so that clamped numbers are known to lie where they were brought.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _product(x: Range, y: Range) -> Range:
     return min(ends), max(ends)
 
 
-def _negated(x: Range) -> Range:
+def _negate(x: Range) -> Range:
     return -x[1], -x[0]
 
 
@@ -132,7 +132,7 @@ _ARITHMETIC: Final[dict[str, Callable[..., Range]]] = {
     "add": _sum,
     "sub": _difference,
     "mul": _product,
-    "neg": _negated,
+    "neg": _negate,
     "convert": lambda x: x,
 }
 

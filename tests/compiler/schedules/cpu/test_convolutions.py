@@ -75,6 +75,10 @@ CASES = {
         BACKWARD, (8, 2, 3, 16), (3, 3, 64, 16), ((2, 1), (2, 1)), {"lhs_dilation": (2, 2)}
     ),
     "by the kernel, of many features": Case(BY_KERNEL, (5, 8, 9, 16), (5, 8, 9, 64), ((1, 1), (1, 1))),
+    "arrays of one feature": Case(FORWARD, (2, 7, 9, 1), (2, 3, 1, 33), ((-1, 0), (0, 1))),
+    "arrays of one feature, by strides": Case(
+        FORWARD, (1, 9, 9, 1), (3, 2, 1, 16), ((1, 0), (0, 1)), {"window_strides": (3, 3)}
+    ),
     "one dimension": Case(("NWC", "WIO", "NWC"), (1, 40, 5), (3, 5, 40), ((1, 1),)),
     "three dimensions": Case(
         ("NDHWC", "DHWIO", "NDHWC"),

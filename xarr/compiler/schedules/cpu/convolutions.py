@@ -385,6 +385,8 @@ class _Tiled(WindowLoops):
     def _lie_together(self, axis: int, feature: int) -> bool:
         """Whether all features of neighbouring elements of a window lie side by side, as in the array."""
         op = self.op
+        if self.kernel.shape[feature] == 1:  # no index steps along a dimension of one element
+            return False
         if feature != op.rhs_spec[1] or axis != feature - 1 or op.lhs_spec[1] != self._array_axis(axis) + 1:
             return False
         if self.array not in self.sources or self.kernel not in self.sources:
