@@ -36,6 +36,11 @@ def test_a_wrong_answer_is_explained(capsys: pytest.CaptureFixture[str]) -> None
     assert solved_puzzles() == {}
 
 
+def test_a_hint_follows_a_wrong_answer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["puzzle", "7", "a + b", "--hint", "3"]) == 1
+    assert capsys.readouterr().out.endswith("\nhint: one solution: a[:, None] + b\n")
+
+
 def test_what_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["puzzle", "7", "open('x')"]) == 2
     streams = capsys.readouterr()
@@ -46,7 +51,8 @@ def test_what_is_no_answer(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_tasks_and_hints(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["puzzle", "7"]) == 0
-    assert "Add each element of a to each of b." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "Add each element of a to each of b." in out and "--hint 1, 2 and 3 help" in out
     assert main(["puzzle", "7", "--hint", "2"]) == 0
     out = capsys.readouterr().out
     assert "broadcast_in_dim" in out and "a[:, None] + b" not in out

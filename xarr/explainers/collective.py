@@ -14,6 +14,7 @@ from xarr.distributed.costs import LINKS, Link
 from xarr.dtypes import xla_name
 from xarr.errors import InputError, ShapeError, ValueRangeError, pluralize
 from xarr.explanation.canvas import Canvas
+from xarr.explanation.grids import COLOURS
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.svg import MARGIN
 from xarr.ir.types import TensorType
@@ -103,7 +104,7 @@ class CollectiveExplanation(Sheet):
         for number in range(self.rounds + 1):
             x = MARGIN + number * (_ACROSS + _BETWEEN)
             for rank in range(shown):
-                canvas.box(x, begin + rank * _ROW, _BETWEEN, _ROW - 8, f"o{rank % 5}", str(rank))
+                canvas.box(x, begin + rank * _ROW, _BETWEEN, _ROW - 8, f"c o{rank % COLOURS}", str(rank))
             if number:
                 self._draw_round(canvas, number, x, begin, shown)
         below = begin + shown * _ROW

@@ -10,6 +10,9 @@ from xarr.puzzles.checker import check
 from xarr.puzzles.hint_steps import STEPS, hint
 from xarr.puzzles.progress import note_solved, progress_file, solved_puzzles
 
+#: What to do with a puzzle that is shown.
+_USE = "answer by an expression in quotation marks behind the number; --hint 1, 2 and 3 help"
+
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the two commands to a command line."""
@@ -43,10 +46,11 @@ def run_puzzle(options: argparse.Namespace) -> tuple[str, int]:
     """The text to print and the exit status: 1 where an answer does not pass."""
     one = puzzle(options.number)
     if options.answer is None:
-        return (hint(one.number, options.hint) if options.hint else one.text()), 0
+        return (hint(one.number, options.hint) if options.hint else f"{one.text()}\n{_USE}"), 0
     verdict = check(one.number, options.answer)
     if not verdict.passed:
-        return verdict.text(), 1
+        shown = f"\nhint: {hint(one.number, options.hint)}" if options.hint else ""
+        return verdict.text() + shown, 1
     kept = note_solved(one.number, verdict.elements)
     lost = "" if kept else f"\n(not written down: {progress_file()} cannot be written)"
     return verdict.text() + lost, 0
