@@ -104,3 +104,17 @@ def test_malformed() -> None:
     with pytest.raises(DTypeError):
         xarr.explain_dtype("flaot32")
     assert names_type("f32") and names_type("int") and names_type("i4") and not names_type("x")
+
+
+@pytest.mark.parametrize(
+    ("number", "lost"), [(300, "300 is out of bounds: an error"), (-129, "-129 is out"), (127, "")]
+)
+def test_a_number_that_its_type_cannot_hold(number: int, lost: str) -> None:
+    explanation = xarr.explain_dtype("int8", number)
+    assert explanation.loss(explanation.operands[1]).startswith(lost)
+    assert ("out of bounds" in explanation.text()) == bool(lost)
+
+
+def test_a_number_beside_a_type_of_four_bits() -> None:
+    assert "9 is out of bounds" in xarr.explain_dtype("int4", 9).text()
+    assert "out of bounds" not in xarr.explain_dtype("int4", 7).text()

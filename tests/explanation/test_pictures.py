@@ -160,6 +160,29 @@ def test_a_page_whose_script_fails_is_noticed(tmp_path: Path) -> None:
     assert 'aria-pressed="true"' not in markup_after_scripts(broken, tmp_path)
 
 
+def _widths_in_narrow_windows(pages: list[str], directory: Path) -> list[int]:
+    """The widths at which fragments show all, each in a window of 320 pixels; 320 of those that fit."""
+    documents = [html.escape(f"<!DOCTYPE html><body style=margin:0>{page}") for page in pages]
+    frames = [f'<iframe width="320" height="3000" srcdoc="{each}"></iframe>' for each in documents]
+    script = (
+        "<script>onload = () => document.querySelectorAll('iframe').forEach(frame => frame.dataset.wide = "
+        "frame.contentDocument.querySelector('.xarr-e').scrollWidth)</script>"
+    )
+    return [
+        int(each)
+        for each in re.findall(
+            r'data-wide="(\d+)"', markup_after_scripts("".join(frames) + script, directory)
+        )
+    ]
+
+
+def test_explanations_fit_into_narrow_windows(tmp_path: Path) -> None:
+    pages = [explain_any(each).html() for each in ("(5,1) - (5,)", "(3,4) + (3,)", "f32[2,3] @ f32[3,4]")]
+    unbroken = pages[0].replace("overflow-wrap:anywhere", "")
+    *fitting, wide = _widths_in_narrow_windows([*pages, unbroken], tmp_path)
+    assert fitting == [320, 320, 320] and wide > 320
+
+
 def test_what_is_missing_is_red(drawn: dict[str, Pixels]) -> None:
     red = (0xFB, 0xD9, 0xD9)
     assert red in colors_in(drawn["svg (3,4) + (3,)"])

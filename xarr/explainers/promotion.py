@@ -40,11 +40,15 @@ _WIDTH, _HEIGHT, _ACROSS, _DOWN = 86.0, 24.0, 122.0, 46.0
 
 @dataclass(frozen=True)
 class DTypeOperand:
-    """An operand: its name, and its element type, or the kind of a Python number (`weak`), which gives way."""
+    """An operand: its name, and its element type, or the kind of a Python number (`weak`), which gives way.
+
+    `value` is the number, where it is known.
+    """
 
     name: str
     dtype: DType | None
     weak: type[Any] | None = None
+    value: Any = None
 
     @property
     def label(self) -> str:
@@ -116,7 +120,13 @@ class DTypeExplanation(Sheet):
         return tuple(rows)
 
     def loss(self, operand: DTypeOperand) -> str:
-        """The values that the conversion of an operand rounds; nothing where it is exact."""
+        """The values that the conversion of an operand rounds or refuses; nothing where it is exact."""
+        result = self.result
+        is_whole = result is not None and element_type(result).kind in ("signed", "unsigned")
+        if type(operand.value) is int and result is not None and is_whole:
+            limits = info(result)
+            if not limits.min <= operand.value <= limits.max:
+                return f"{operand.value} is out of bounds: an error"
         if operand.dtype is None or self.result is None or operand.dtype == self.result:
             return ""
         own, target = element_type(operand.dtype), element_type(self.result)
@@ -301,7 +311,7 @@ def _operand(name: str, argument: Any) -> DTypeOperand:
         weak = argument._weak
         return DTypeOperand(name, None if weak else argument.dtype, weak)  # type: ignore[attr-defined]
     if is_weak(argument):
-        return DTypeOperand(name, None, scalar_kind(argument))
+        return DTypeOperand(name, None, scalar_kind(argument), argument)
     if isinstance(argument, np.ndarray):
         return DTypeOperand(name, canonical(argument.dtype))
     return DTypeOperand(name, dtype_named(argument) if isinstance(argument, str) else canonical(argument))
