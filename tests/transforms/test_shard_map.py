@@ -11,7 +11,7 @@ import pytest
 import xarr
 from xarr import lax
 from xarr.distributed import NamedSharding, PartitionSpec as P, ShardedArray, make_mesh, simulate
-from xarr.errors import ArgumentError, DeadlockError, InputError, ShapeError
+from xarr.errors import ArgumentError, DeadlockError, InputError, NotANumberError, ShapeError
 
 MESH = make_mesh((2, 2), ("x", "y"))
 A, B = np.arange(24.0).reshape(4, 6), np.arange(18.0).reshape(6, 3)
@@ -152,3 +152,35 @@ Program = Callable[[xarr.Array], xarr.Array]
 def test_results_that_are_the_same_at_all_replicas(program: Program, wanted: Any) -> None:
     mapped = xarr.shard_map(program, mesh=MESH, in_specs=P("x"), out_specs=P())
     np.testing.assert_allclose(np.asarray(mapped(A)), wanted)
+
+
+def test_a_number_takes_the_element_type_of_what_it_meets() -> None:
+    x = np.arange(4, dtype=np.float32)
+    mesh = make_mesh((2,), ("i",))
+    scale = xarr.shard_map(lambda a, b: a * b, mesh=mesh, in_specs=(P("i"), P()), out_specs=P("i"))
+    for number in (2.0, 3, True):
+        result = np.asarray(scale(x, number))
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, x * np.float32(number))
+    assert np.asarray(xarr.pmap(lambda a, b: a * b, in_axes=(0, None))(x, 2.0)).dtype == np.float32
+    assert np.asarray(scale(x, np.float64(2.0))).dtype == np.float64
+
+
+def test_nan_is_looked_for_at_each_replica() -> None:
+    def f(a: xarr.Array, scale: Any) -> Any:
+        return {
+            "logs": xarr.log(a) * scale,
+            "sum": lax.psum(a.sum(), "i"),
+            "index": lax.axis_index("i")[None],
+        }
+
+    mesh = make_mesh((2,), ("i",))
+    specs = {"logs": P("i"), "sum": P(), "index": P("i")}
+    logs = xarr.shard_map(f, mesh=mesh, in_specs=(P("i"), P()), out_specs=specs)
+    wanted = logs(np.array([1.0, 2.0]), 2.0)
+    with xarr.config(debug_nans=True):
+        got = logs(np.array([1.0, 2.0]), 2.0)
+        with pytest.raises(NotANumberError, match="log"):
+            logs(np.array([1.0, -1.0]), 2.0)
+    for name, array in wanted.items():
+        np.testing.assert_array_equal(np.asarray(array), np.asarray(got[name]))

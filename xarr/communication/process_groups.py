@@ -14,7 +14,7 @@ import numpy as np
 
 from xarr.base.frozen_dataclasses import record
 from xarr.communication.communicator import Grid
-from xarr.errors import CommunicationError, ShapeError
+from xarr.errors import CommunicationError, ShapeError, pluralize
 
 #: Ids of replicas, partitions or members, a row for each group.
 Rows = tuple[tuple[int, ...], ...]
@@ -147,7 +147,9 @@ def process_groups(groups: ReplicaGroups, strategy: Strategy, grid: Grid, is_par
     if listed != known and not (is_partial and len(set(listed)) == len(listed) and set(listed) <= set(known)):
         raise CommunicationError(
             f"wanted each number from 0 to {count - 1} in one of the groups, as {strategy.value} on "
-            f"{grid.num_replicas} replicas of {grid.num_partitions} partitions has them, got {groups}"
+            f"{pluralize(grid.num_replicas, 'replica')} of {pluralize(grid.num_partitions, 'partition')} has them, "
+            f"got {groups}; a program that another number of members runs wants as many here: "
+            "xarr.distributed.simulate(n, f, num_partitions=…), or mpiexec -n"
         )
     return _members(rows, strategy, grid)
 

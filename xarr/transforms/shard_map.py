@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, Final
 
 from xarr import tree
-from xarr.arrays.array import Array
+from xarr.base.configuration import current as config
 from xarr.base.tracebacks import keep_text, shorten
 from xarr.calls.operands import as_array
 from xarr.communication.communicator import current_communicator
@@ -16,6 +16,7 @@ from xarr.distributed.sharded_array import ShardedArray, ranks_here
 from xarr.distributed.shardings import NamedSharding, PartitionSpec
 from xarr.distributed.simulation import run_parts
 from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
+from xarr.runtime.materialisation import evaluate
 from xarr.runtime.named_axes import bind_axes
 from xarr.runtime.trace_stack import is_tracing
 from xarr.transforms.recording import record
@@ -110,12 +111,17 @@ class ShardMapped:
             )
         calls = self._parts(args)
         traced, shardings = self._record(calls[0])
-        traced.compile()
+        program: Callable[[Sequence[Any]], Any]
+        if config.debugging():
+            program = functools.partial(self._run_unrecorded, traced)
+        else:
+            traced.compile()
+            program = traced.run
         ranks = ranks_here(self._mesh)
         if current_communicator().size > 1:
-            results = [tree.flatten(traced.run(calls[0].leaves))[0]]
+            results = [tree.flatten(program(calls[0].leaves))[0]]
         else:
-            run = [functools.partial(traced.run, call.leaves) for call in calls]
+            run = [functools.partial(program, call.leaves) for call in calls]
             results = [tree.flatten(each)[0] for each in run_parts(run)]
         arrays = []
         for number, sharding in enumerate(shardings):
@@ -123,6 +129,13 @@ class ShardMapped:
             shape = sharding.global_shape(tuple(results[0][number].shape))
             arrays.append(ShardedArray(parts, sharding, shape))
         return tree.unflatten(traced.structure, arrays)
+
+    def _run_unrecorded(self, traced: Traced, leaves: Sequence[Any]) -> Any:
+        """The result of one replica operation by operation, each of which is checked, as of functions under jit."""
+        with bind_axes(self._mesh.grid):
+            result = tree.map(as_array, self._function(*self._arguments(traced, leaves)))
+        evaluate(*tree.leaves(result))
+        return result
 
     def _parts(self, args: tuple[Any, ...]) -> list[BoundCall]:
         """The call of the function for each replica in this process, with the parts of the arguments."""
@@ -173,7 +186,12 @@ class ShardMapped:
     ) -> None:
         """ArgumentError for a result that may differ along an axis that its specification does not name."""
         graph = traced.graph
-        leaves = specs_of(self._name, "in_specs", self._in_specs, self._stand_ins(traced))
+        leaves = specs_of(
+            self._name,
+            "in_specs",
+            self._in_specs,
+            self._arguments(traced, range(len(traced.signature.types))),
+        )
         split = [NamedSharding(self._mesh, spec).names for spec in leaves]
         own = [split[leaf] for leaf in traced.arrays]
         rest = len(graph.parameters) - len(own)
@@ -189,13 +207,14 @@ class ShardMapped:
                     f"or pass check_vma=False if you know that it is the same\nIt is made at {source}"
                 )
 
-    def _stand_ins(self, traced: Traced) -> tuple[Any, ...]:
-        counter = iter(range(len(traced.signature.types)))
+    def _arguments(self, traced: Traced, leaves: Iterable[Any]) -> tuple[Any, ...]:
+        """The arguments of which these are the leaves."""
+        rest = iter(leaves)
         arguments: list[Any] = []
         for argument in traced.signature.arguments:
             assert isinstance(argument, TracedArgument)
             structure = argument.structure
-            arguments.append(tree.unflatten(structure, [next(counter) for _ in range(structure.count)]))
+            arguments.append(tree.unflatten(structure, [next(rest) for _ in range(structure.count)]))
         return tuple(arguments)
 
 
@@ -225,8 +244,8 @@ def specs_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpe
 _NOUNS: Final = {"in_specs": "arguments, a tuple", "out_specs": "results"}
 
 
-def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int]) -> list[Array]:
-    """The parts of an argument for replicas."""
+def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int]) -> list[Any]:
+    """The parts of an argument for replicas; a number is one for all."""
     if isinstance(value, ShardedArray):
         if value.sharding != sharding and not _is_same(value.sharding, sharding, value.ndim):
             raise ArgumentError(
@@ -235,6 +254,8 @@ def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int])
                 "by np.asarray, and split them anew by device_put"
             )
         return [value.part(rank) for rank in ranks]
+    if type(value) in (bool, int, float, complex) and not sharding.names:
+        return [value] * len(ranks)  # takes the element type of what it meets, as under jit
     array = as_array(value)
     shape = tuple(array.shape)
     try:
