@@ -161,8 +161,7 @@ class Printer:
 
     def loop(self, loop: Loop) -> None:
         kept = (loop.accumulators, loop.carries, loop.prefixes, loop.search, loop.bounds, loop.condition)
-        assert not any(kept), "serial loops leave nothing to later iterations but in buffers"
-        assert loop.first is None, "serial loops begin at the first iteration"
+        assert not any(kept) and loop.first is None, "serial loops begin at 0, and leave values in buffers"
         extent = str(loop.extent) if isinstance(loop.extent, int) else self.value(loop.extent)
         index = f"k{len(self.lines)}"
         self.open(f"for (i8 {index} = 0; {index} < {extent}; {index}++) ")
