@@ -196,11 +196,7 @@ class LayoutExplanation(Sheet):
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "operand": {
-                "name": self.operand.name,
-                "shape": list(self.operand.shape),
-                "dtype": self.operand.dtype,
-            },
+            "operand": self.operand.to_dict(),
             "layout": None if self.layout is None else str(self.layout),
             "major_to_minor": list(self.order),
             "strides": list(self.strides),

@@ -10,7 +10,7 @@ from typing import Any
 
 from xarr.errors import InputError, pluralize
 from xarr.explainers.operands import programs, read
-from xarr.explanation.broadcast_code import Suggestion, bytes_of
+from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.canvas import Canvas
 from xarr.explanation.contraction import ContractionExplanation, explain_product
@@ -183,10 +183,8 @@ class EinsumExplanation(Sheet):
             return ()
         sizes = [size or 0 for size in self.sizes.values()]
         shown = f"{' × '.join(f'{size:,}' for size in sizes)} = " if len(sizes) > 1 else ""
-        every = ", ".join(
-            f"{o.name} {pluralize(o.size, 'element')}{bytes_of(o)}" for o in (*self.operands, self.result)
-        )
-        return (("work", f"{shown}{pluralize(prod(sizes), 'product')} added up"), ("memory", every))
+        memory = list_memory((*self.operands, self.result))
+        return (("work", f"{shown}{pluralize(prod(sizes), 'product')} added up"), ("memory", memory))
 
     def draw(self, canvas: Canvas, top: float) -> float:
         if self.result is None:
@@ -201,7 +199,7 @@ class EinsumExplanation(Sheet):
         return {
             "op": "einsum",
             "subscripts": self.subscripts,
-            "operands": [{"name": o.name, "shape": list(o.shape), "dtype": o.dtype} for o in self.operands],
+            "operands": [operand.to_dict() for operand in self.operands],
             "labels": [list(labels) for labels in self.labels],
             "output": list(self.output),
             "sizes": self.sizes,

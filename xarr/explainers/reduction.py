@@ -11,7 +11,7 @@ from xarr.base.broadcasting import Shape
 from xarr.dtypes import default_float, total_type, xla_name
 from xarr.errors import InputError, pluralize
 from xarr.explainers.operands import axes_of, dtype_of, programs, read
-from xarr.explanation.broadcast_code import Suggestion, bytes_of, list_words
+from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
@@ -154,20 +154,12 @@ class ReductionExplanation(Sheet):
 
     def notes(self) -> tuple[tuple[str, str], ...]:
         each = f"each element of the result is made of {pluralize(self.count, 'element')}"
-        sizes = ", ".join(
-            f"{one.name} {pluralize(one.size, 'element')}{bytes_of(one)}"
-            for one in (self.operand, self.result)
-        )
-        return (("reads", each), ("memory", sizes))
+        return (("reads", each), ("memory", list_memory((self.operand, self.result))))
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "op": self.op,
-            "operand": {
-                "name": self.operand.name,
-                "shape": list(self.operand.shape),
-                "dtype": self.operand.dtype,
-            },
+            "operand": self.operand.to_dict(),
             "axes": list(self.axes),
             "keepdims": self.keepdims,
             "result": {"shape": list(self.result.shape), "dtype": self.result.dtype},

@@ -13,7 +13,7 @@ from xarr import lax
 from xarr.base.broadcasting import Shape
 from xarr.errors import InputError, ShapeError, pluralize
 from xarr.explainers.operands import programs, read
-from xarr.explanation.broadcast_code import Suggestion, bytes_of
+from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
@@ -221,19 +221,12 @@ class WindowsExplanation(Sheet):
     def notes(self) -> tuple[tuple[str, str], ...]:
         each = pluralize(self.window.size, "element")
         reads = f"each window has {each}; {pluralize(self.result.size, 'window')}"
-        every = ", ".join(
-            f"{o.name} {pluralize(o.size, 'element')}{bytes_of(o)}" for o in (self.operand, self.result)
-        )
-        return (("reads", reads), ("memory", every))
+        return (("reads", reads), ("memory", list_memory((self.operand, self.result))))
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "op": self.op,
-            "operand": {
-                "name": self.operand.name,
-                "shape": list(self.operand.shape),
-                "dtype": self.operand.dtype,
-            },
+            "operand": self.operand.to_dict(),
             "window": list(self.window.sizes),
             "strides": list(self._strides),
             "padding": [list(pair) for pair in self._pairs],

@@ -85,10 +85,7 @@ class BroadcastExplanation(BroadcastFacts):
         alignment, fixes = self.alignment, suggestions(self)
         return {
             "op": self.operator.name,
-            "operands": [
-                {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
-                for operand in self.operands
-            ],
+            "operands": [operand.to_dict() for operand in self.operands],
             "axes": [[asdict(cell) for cell in row] for row in self.rows] if self.has_table else None,
             "broadcasts": alignment is not None and self.problem is None,
             "problem": "\n".join(problem_lines(self)) or None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
 from math import prod
@@ -253,10 +253,12 @@ def reuse(facts: BroadcastFacts) -> str:
 def memory(facts: BroadcastFacts) -> str:
     """Elements and, where the dtype is known, bytes of each operand and of the result."""
     assert facts.result is not None, "only aligned operands have a result"
-    parts = []
-    for operand in (*facts.operands, facts.result):
-        parts.append(f"{operand.name} {pluralize(operand.size, 'element')}{bytes_of(operand)}")
-    return ", ".join(parts)
+    return list_memory((*facts.operands, facts.result))
+
+
+def list_memory(operands: Iterable[Operand]) -> str:
+    """Elements and, where the dtype is known, bytes of each operand."""
+    return ", ".join(f"{each.name} {pluralize(each.size, 'element')}{bytes_of(each)}" for each in operands)
 
 
 def bytes_of(operand: Operand) -> str:

@@ -40,6 +40,9 @@ class Operand:
         each = None if self.dtype is None else element_bytes(self.dtype)
         return None if each is None else each * self.size
 
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "shape": list(self.shape), "dtype": self.dtype}
+
 
 @dataclass(frozen=True, slots=True)
 class AxisCell:

@@ -11,7 +11,7 @@ from typing import Any, Final, SupportsIndex
 
 from xarr.base.broadcasting import Shape, as_dimensions
 from xarr.errors import BroadcastError, InputError, pluralize
-from xarr.explanation.broadcast_code import Suggestion, bytes_of
+from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.html import listing, sections, wrap_fragment
@@ -131,10 +131,7 @@ class ContractionExplanation:
         """The facts as plain data that `json.dumps` accepts."""
         return {
             "op": self.op,
-            "operands": [
-                {"name": operand.name, "shape": list(operand.shape), "dtype": operand.dtype}
-                for operand in self.operands
-            ],
+            "operands": [operand.to_dict() for operand in self.operands],
             "contracted": [list(pair) for pair in self.pairs],
             "batch": self.batch,
             "result": None if self.result is None else list(self.result.shape),
@@ -430,7 +427,7 @@ def _labelled_lines(explanation: ContractionExplanation) -> Iterator[tuple[str, 
 
 def _memory(explanation: ContractionExplanation) -> str:
     every = (*explanation.operands, *filter(None, [explanation.result]))
-    return ", ".join(f"{each.name} {pluralize(each.size, 'element')}{bytes_of(each)}" for each in every)
+    return list_memory(every)
 
 
 def _code(explanation: ContractionExplanation) -> Iterator[str]:
