@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 
 from xarr.communication.communicator import CollectiveCall, current_communicator, current_grid
-from xarr.communication.process_groups import ReplicaGroups, group_of, permutations, process_groups
+from xarr.communication.process_groups import permutations
 from xarr.ir import ops
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
-from xarr.ir.ops.collectives import Collective, Grouped
+from xarr.ir.ops.collectives import Collective
 from xarr.ir.types import TensorType
 from xarr_reference.values import Array, Computation, Rule, Value, cell, empty, indices, pack
 
@@ -32,10 +32,7 @@ TOKEN: Final = np.empty(0, np.bool_)
 
 def _members(op: Collective) -> tuple[int, ...]:
     """The members that take part together with this one; none if it is in no group."""
-    groups = op.replica_groups if isinstance(op, Grouped) else ReplicaGroups()
-    is_partial = isinstance(op, ops.CollectiveBroadcast)
-    ranks = process_groups(groups, op.strategy, current_grid(), is_partial)
-    return group_of(ranks, current_communicator().rank, op.member_count)
+    return op.members(current_grid(), current_communicator().rank)
 
 
 def _gather(node: Node, members: tuple[int, ...], operands: tuple[Array, ...]) -> Operands:

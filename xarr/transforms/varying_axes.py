@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from xarr.communication.communicator import Grid
-from xarr.communication.process_groups import AxisRef, Mesh, Rows, permutations, process_groups
+from xarr.communication.process_groups import AxisRef, Mesh, Rows, permutations
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.ops.collectives import Collective, Grouped
@@ -142,7 +142,7 @@ class _Analysis:
             return (joined | self._crossing_axes(pairs) if len(pairs) == self.count else self.all,)
         if not isinstance(op, Grouped):
             return (self.all,)
-        rows = process_groups(op.replica_groups, op.strategy, grid, isinstance(op, ops.CollectiveBroadcast))
+        rows = op.process_groups(grid)
         within = self._constant_axes(rows)
         if isinstance(op, ops.AllReduce | ops.AllGather | ops.CollectiveBroadcast | ops.CrossReplicaSum):
             return tuple([_join(each) - within for each in operands])

@@ -10,14 +10,14 @@ import numpy as np
 
 from xarr.communication import algorithms
 from xarr.communication.communicator import CollectiveCall, Communicator, current_communicator, current_grid
-from xarr.communication.process_groups import ReplicaGroups, group_of, permutations, process_groups
+from xarr.communication.process_groups import permutations
 from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
 from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Graph
-from xarr.ir.ops.collectives import Collective, Grouped
+from xarr.ir.ops.collectives import Collective
 from xarr.ir.types import TensorType
 from xarr_numpy.ops.reductions import COMBINERS
 from xarr_numpy.ops.table_rows import Rows, Writer
@@ -51,10 +51,7 @@ _EXACT: Final = frozenset({np.add, np.multiply, np.bitwise_and, np.bitwise_or, n
 
 def _members(op: Collective) -> tuple[int, ...]:
     """The ranks of this member's group; none if it is in no group."""
-    groups = op.replica_groups if isinstance(op, Grouped) else ReplicaGroups()
-    is_partial = isinstance(op, ops.CollectiveBroadcast)
-    ranks = process_groups(groups, op.strategy, current_grid(), is_partial)
-    return group_of(ranks, current_communicator().rank, op.member_count)
+    return op.members(current_grid(), current_communicator().rank)
 
 
 @contextmanager

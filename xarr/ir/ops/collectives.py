@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from xarr.communication.process_groups import ReplicaGroups, Rows, Strategy
+from xarr.communication.communicator import Grid
+from xarr.communication.process_groups import ReplicaGroups, Rows, Strategy, group_of, process_groups
 from xarr.errors import ShapeError
 from xarr.ir.graph import Graph, Node, element_types, parameter
 from xarr.ir.op import Op, operation
@@ -50,6 +51,8 @@ class Collective(Op):
 
     channel_id: int
     channel_type: int
+    #: Whether members may be in no group.
+    is_partial: ClassVar[bool] = False
 
     @property
     def is_pure(self) -> bool:
@@ -68,6 +71,19 @@ class Collective(Op):
     def strategy(self) -> Strategy:
         """The way in which the ids of the groups are read."""
         return Strategy.CROSS_PARTITION if self.channel_id > 0 else Strategy.CROSS_REPLICA
+
+    @property
+    def groups(self) -> ReplicaGroups:
+        """The ids of the members of each group."""
+        return ReplicaGroups()
+
+    def process_groups(self, grid: Grid) -> Rows:
+        """The ranks of the members of each group on a grid.  Raises CommunicationError for ids that it has not."""
+        return process_groups(self.groups, self.strategy, grid, self.is_partial)
+
+    def members(self, grid: Grid, rank: int) -> tuple[int, ...]:
+        """The ranks of the members that take part together with one; none if that is in no group."""
+        return group_of(self.process_groups(grid), rank, self.member_count)
 
     def results(self, node: Node) -> tuple[Type, ...]:
         return element_types(node.type)
@@ -125,6 +141,10 @@ class Grouped(Collective):
     #: The labels of the constraints on ids: each once, none below 0.
     unique_label: ClassVar[str]
     range_label: ClassVar[str]
+
+    @property
+    def groups(self) -> ReplicaGroups:
+        return self.replica_groups
 
     def check_groups(self) -> None:
         try:
@@ -402,6 +422,7 @@ class CollectiveBroadcast(Grouped):
     name = "stablehlo.collective_broadcast"
     lax_name = "collective_broadcast"
     unique_label, range_label = "C1", "C2"
+    is_partial = True
 
     def infer(self, *operands: Type) -> Type:
         arrays = _some(self, "C0", operands)

@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from xarr.base.frozen_dataclasses import record
 from xarr.communication.process_groups import AxisRef, Mesh
 from xarr.ir.stablehlo.lexer import Lexer
 
+T = TypeVar("T")
+
 _INTEGERS: Final = re.compile(r"dense\s*<\s*\[?([\d\s,]*)\]?\s*>\s*:\s*tensor\s*<\s*\d+\s*x\s*i64\s*>")
+
+
+def _read_list(lexer: Lexer, what: str, read: Callable[[Lexer], T]) -> tuple[T, ...]:
+    """`[…, …]`, each element by `read`."""
+    lexer.expect("[", f"before {what}")
+    elements = []
+    while not lexer.at("]"):
+        elements.append(read(lexer))
+        if not lexer.accept(","):
+            break
+    lexer.expect("]", f"after {what}")
+    return tuple(elements)
+
+
+def _sdy_axis(lexer: Lexer) -> tuple[str, int]:
+    name = lexer.string()
+    lexer.expect("=", f"after the axis {name}")
+    return name, lexer.integer("the size of an axis")
 
 
 def read_sdy_mesh(lexer: Lexer) -> Mesh:
     """`<["x"=2, "y"=4], device_ids=[0, 1, …]>`."""
     lexer.expect("<", "before the axes of the mesh")
-    lexer.expect("[", "before the axes of the mesh")
-    axes = []
-    while not lexer.at("]"):
-        name = lexer.string()
-        lexer.expect("=", f"after the axis {name}")
-        axes.append((name, lexer.integer("the size of an axis")))
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", "after the axes of the mesh")
+    axes = _read_list(lexer, "the axes of the mesh", _sdy_axis)
     ids = None
     if lexer.accept(","):
         lexer.expect("device_ids", "in the mesh")
         lexer.expect("=", "after device_ids")
         ids = _integers(lexer)
     lexer.expect(">", "after the mesh")
-    return Mesh(tuple(axes), ids)
+    return Mesh(axes, ids)
 
 
 def _integers(lexer: Lexer) -> tuple[int, ...]:
-    lexer.expect("[")
-    numbers = []
-    while not lexer.at("]"):
-        numbers.append(lexer.integer("a number"))
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", "after the numbers")
-    return tuple(numbers)
+    return _read_list(lexer, "the numbers", lambda each: each.integer("a number"))
 
 
 def read_mesh(lexer: Lexer) -> Mesh:
@@ -49,15 +55,7 @@ def read_mesh(lexer: Lexer) -> Mesh:
     lexer.expect("<", "before the axes of the mesh")
     lexer.expect("axes", "in the mesh")
     lexer.expect("=", "after axes")
-    lexer.expect("[", "before the axes of the mesh")
-    axes = []
-    while not lexer.at("]"):
-        if lexer.token.kind == "hash":
-            lexer.advance()
-        axes.append(_axis(lexer))
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", "after the axes of the mesh")
+    axes = _read_list(lexer, "the axes of the mesh", _axis)
     ids = None
     if lexer.accept(","):
         lexer.expect("device_ids", "in the mesh")
@@ -67,10 +65,12 @@ def read_mesh(lexer: Lexer) -> Mesh:
             lexer.fail("dense<…> of integers")
         ids = tuple(int(each) for each in match.group(1).split(",") if each.strip())
     lexer.expect(">", "after the mesh")
-    return Mesh(tuple(axes), ids)
+    return Mesh(axes, ids)
 
 
 def _axis(lexer: Lexer) -> tuple[str, int]:
+    if lexer.token.kind == "hash":
+        lexer.advance()
     lexer.expect("<", "before the name of an axis")
     lexer.expect("name", "of an axis")
     lexer.expect("=", "after name")
@@ -101,33 +101,20 @@ class Sharding:
 
 def read_shardings(lexer: Lexer) -> tuple[Sharding, ...]:
     """`[<@mesh, [{"x"}, {}]>, …]`, one for each operand or result."""
-    lexer.expect("[", "before the shardings")
-    shardings = []
-    while not lexer.at("]"):
-        shardings.append(_sharding(lexer))
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", "after the shardings")
-    return tuple(shardings)
+    return _read_list(lexer, "the shardings", _sharding)
 
 
 def _sharding(lexer: Lexer) -> Sharding:
     lexer.expect("<", "before the mesh of a sharding")
     mesh = lexer.symbol()
     lexer.expect(",", "after the mesh of a sharding")
-    lexer.expect("[", "before the dimensions of a sharding")
-    dimensions = []
-    while not lexer.at("]"):
-        dimensions.append(read_axes(lexer))
-        if not lexer.accept(","):
-            break
-    lexer.expect("]", "after the dimensions of a sharding")
+    dimensions = _read_list(lexer, "the dimensions of a sharding", read_axes)
     while lexer.accept(","):  # replicated={"y"}: the values are the same along these
         lexer.take("word", "replicated")
         lexer.expect("=", "after replicated")
         read_axes(lexer)
     lexer.expect(">", "after a sharding")
-    return Sharding(mesh, tuple(dimensions))
+    return Sharding(mesh, dimensions)
 
 
 def read_axes(lexer: Lexer) -> tuple[AxisRef, ...]:
