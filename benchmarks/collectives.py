@@ -2,10 +2,12 @@
 
     python benchmarks/collectives.py                  # two replicas, threads and the MPI of this environment
     python benchmarks/collectives.py --replicas 4 --sizes 1024,1048576 --repeats 20
+    python benchmarks/collectives.py --dtype int32    # natively reduced across machines only; see docs/distributed.md
 
-Times are the least of several runs of each size, the slowest replica's of a run, contenders one after the other in each
-repetition, so that others on the machine disturb all alike.  The bound is the bytes that the algorithm must read and
-write (`bound_bytes`), at the rate at which one thread copies memory.
+Times are the least of several runs of each size, from a meeting of all replicas to the next, contenders one after the
+other in each repetition, so that others on the machine disturb all alike.  The bound is a contender too: each replica
+copies its operand to a result that is there.  An all-reduce can read and write no less, whatever it does: every operand
+is read, and every result written.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from xarr.communication.communicator import CollectiveCall, Communicator, curren
 from xarr.distributed import PartitionSpec, initialize, make_mesh, simulate
 
 Array = np.ndarray[Any, Any]
+BOUND = "a copy, the bound"
 SIZES = (1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
 
 
@@ -49,23 +52,24 @@ def reduce_once(communicator: Communicator, operand: Array) -> Array:
         return algorithms.all_reduce(communicator, members, [operand], [add])[0]
 
 
-def measure_all(sizes: Sequence[int], repeats: int) -> dict[str, dict[int, float]]:
-    """The least seconds of each contender at this replica, by size."""
+def measure_all(sizes: Sequence[int], repeats: int, dtype: str) -> dict[str, dict[int, float]]:
+    """The least seconds of each contender by size, from a meeting of all replicas to the next."""
     communicator = current_communicator()
     contenders: dict[str, Callable[[Array], Any]] = {"xarr": lambda x: reduce_once(communicator, x)}
     if communicator.name == "MPI":
         contenders |= _native()
+    contenders[BOUND] = _Copy()
     best: dict[str, dict[int, float]] = {name: {} for name in contenders}
     for size in sizes:
-        operand = np.full(size // 4, communicator.rank + 1, np.float32)
+        operand = np.full(size // 4, communicator.rank + 1, dtype)
         wanted = communicator.size * (communicator.size + 1) / 2
         for name, run in contenders.items():
-            if not np.all(run(operand) == wanted):
+            if not np.all(run(operand) == (communicator.rank + 1 if name == BOUND else wanted)):
                 raise SystemExit(f"{name} is wrong for {size} bytes")
         calls = max(1, min(200, (1 << 22) // size))
         for _ in range(repeats):
             for name, run in contenders.items():
-                seconds = _slowest(communicator, _seconds(run, operand, calls))
+                seconds = _slowest(communicator, run, operand, calls)
                 best[name][size] = min(best[name].get(size, seconds), seconds)
     return best
 
@@ -77,10 +81,37 @@ def _seconds(run: Callable[[Array], Any], operand: Array, calls: int) -> float:
     return (time.perf_counter() - start) / calls
 
 
-def _slowest(communicator: Communicator, seconds: float) -> float:
+def _slowest(communicator: Communicator, run: Callable[[Array], Any], operand: Array, calls: int) -> float:
+    """Seconds a call, from when all replicas have come until all have done their calls."""
+    _meet(communicator)
+    start = time.perf_counter()
+    for _ in range(calls):
+        run(operand)
+    _meet(communicator)
+    return _largest(communicator, (time.perf_counter() - start) / calls)
+
+
+def _meet(communicator: Communicator) -> None:
+    _largest(communicator, 0.0)
+
+
+def _largest(communicator: Communicator, number: float) -> float:
     members = tuple(range(communicator.size))
     with communicator.collective(CollectiveCall("all_gather", "(time)", members)):
-        return float(algorithms.all_gather(communicator, members, np.asarray(seconds)).max())
+        return float(algorithms.all_gather(communicator, members, np.asarray(number)).max())
+
+
+class _Copy:
+    """Reads an operand and writes a result, of memory that was used before."""
+
+    def __init__(self) -> None:
+        self._out = np.empty(0)
+
+    def __call__(self, x: Array) -> Array:
+        if (self._out.shape, self._out.dtype) != (x.shape, x.dtype):
+            self._out = np.zeros_like(x)
+        np.copyto(self._out, x)
+        return self._out
 
 
 def _native() -> dict[str, Callable[[Array], Any]]:
@@ -102,36 +133,14 @@ def _native() -> dict[str, Callable[[Array], Any]]:
     return {"MPI_Allreduce": fresh, "MPI_Allreduce, output reused": reuse}
 
 
-def copy_rate() -> float:
-    """Bytes read and written a second by copying arrays that no cache holds."""
-    source = np.ones(1 << 24, np.float64)
-    target = np.empty_like(source)
-    best = min(_seconds(lambda x: np.copyto(target, x), source, 1) for _ in range(7))
-    return 2 * source.nbytes / best
-
-
-def bound_bytes(n: int, size: int, is_shared: bool) -> float:
-    """The bytes that all replicas must read and write: a fold, and copies of what others fold.
-
-    Where memory is shared, operands are read where they lie; else parts of them are copied before.
-    """
-    moved = (n - 1) / n * size
-    fold = size + size / n
-    return n * (fold + 2 * moved + (0 if is_shared else 2 * moved))
-
-
-def print_table(
-    name: str, n: int, rate: float, best: dict[str, dict[int, float]], is_shared: bool, ratio: str | None
-) -> None:
+def print_table(name: str, n: int, best: dict[str, dict[int, float]], ratio: str | None) -> None:
     """Print the rows of an engine."""
-    print(f"\n{name}, {n} replicas; seconds of the slowest")
-    columns = [*best, "bound"]
-    print(f"{'bytes':>12}  " + "  ".join(f"{column:>30}" for column in columns) + "  xarr / bound")
+    print(f"\n{name}, {n} replicas")
+    print(f"{'bytes':>12}  " + "  ".join(f"{column:>30}" for column in best) + "  xarr / bound")
     for size in next(iter(best.values())):
-        bound = bound_bytes(n, size, is_shared) / rate
-        seconds = [*(best[column][size] for column in best), bound]
+        seconds = [best[column][size] for column in best]
         cells = [f"{each * 1e6:12,.1f} us {size / each / 1e9:7.2f} GB/s" for each in seconds]
-        against = f"{bound / best['xarr'][size]:.0%} of the bound"
+        against = f"{best[BOUND][size] / best['xarr'][size]:.0%} of the bound"
         if ratio is not None:
             against += f", {best[ratio][size] / best['xarr'][size]:.2f} of {ratio}"
         print(f"{size:>12,}  " + "  ".join(f"{cell:>30}" for cell in cells) + f"  {against}")
@@ -169,26 +178,27 @@ def main() -> None:
     parser.add_argument(
         "--sizes", type=_sizes, default=SIZES, help="bytes of the operand, separated by commas"
     )
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--dtype", choices=("float32", "int32"), default="float32")
     parser.add_argument(
         "--worker", type=Path, help="run as a process of MPI, and write the times to this file"
     )
     options = parser.parse_args()
     if options.worker is not None:
         communicator = initialize()
-        best = measure_all(options.sizes, options.repeats)
+        best = measure_all(options.sizes, options.repeats, options.dtype)
         if communicator.rank == 0:
             options.worker.write_text(json.dumps(best), encoding="utf-8")
         return
-    rate, n = copy_rate(), options.replicas
-    print(f"memory: {rate / 1e9:.1f} GB/s read and written by one thread; {os.cpu_count()} cores")
-    threads = simulate(n, measure_all, options.sizes, options.repeats)[0]
-    print_table("threads", n, rate, threads, True, None)
+    n = options.replicas
+    print(f"{options.dtype}; {os.cpu_count()} cores")
+    threads = simulate(n, measure_all, options.sizes, options.repeats, options.dtype)[0]
+    print_table("threads", n, threads, None)
     print_calls(n, options.repeats)
-    _measure_mpi(options, rate)
+    _measure_mpi(options)
 
 
-def _measure_mpi(options: argparse.Namespace, rate: float) -> None:
+def _measure_mpi(options: argparse.Namespace) -> None:
     beside = Path(sys.executable).parent / "mpiexec"
     launcher = str(beside) if beside.exists() else shutil.which("mpiexec")
     if launcher is None:
@@ -200,12 +210,13 @@ def _measure_mpi(options: argparse.Namespace, rate: float) -> None:
         figures = Path(folder) / "figures.json"
         command = [launcher, "-n", str(options.replicas), sys.executable, __file__, "--worker", str(figures)]
         command += ["--sizes", ",".join(map(str, options.sizes)), "--repeats", str(options.repeats)]
+        command += ["--dtype", options.dtype]
         done = subprocess.run(command, check=False)
         if done.returncode:
             raise SystemExit(f"the processes under MPI ended with status {done.returncode}")
         text = json.loads(figures.read_text(encoding="utf-8"))
     best = {name: {int(size): seconds for size, seconds in each.items()} for name, each in text.items()}
-    print_table("MPI", options.replicas, rate, best, False, "MPI_Allreduce")
+    print_table("MPI", options.replicas, best, "MPI_Allreduce, output reused")
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from xarr.backend import NUMPY_LIMITS, AbstractBackend, DirectCall, EagerFunction, Limits, Program, read_only
+from xarr.base.host.memory import claim
 from xarr.base.progress import ProgressCallback
 from xarr.compiler.plan.planner import PLANNED, plan_for
 from xarr.compiler.target import Target
 from xarr.ir.graph import Graph
 from xarr.ir.op import Op
-from xarr_numpy import eager_functions, engine, memory
+from xarr_numpy import eager_functions, engine
 from xarr_numpy.ops.table import TABLE
 from xarr_numpy.processor import PROCESSOR
 from xarr_numpy.program import NumpyProgram, compile_program
@@ -74,7 +75,7 @@ class NumpyBackend(AbstractBackend):
         return eager_functions.eager_function(op, types, program)
 
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
-        return memory.claim(buffer)
+        return claim(buffer)
 
     def from_host(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return read_only(array)

@@ -87,6 +87,7 @@ OPEN_TO_BACKENDS = (
         "base.process_rng",
         "base.at_once.numpy_warnings",
         "base.frozen_dataclasses",
+        "base.host.memory",
         "communication.*",
     ),
     # From groups of ops to loops, which each backend writes in its own language.

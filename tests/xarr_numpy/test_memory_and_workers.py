@@ -16,8 +16,8 @@ from types import FrameType
 import numpy as np
 import pytest
 
+from xarr.base.host.memory import ALIGNMENT, LEAST, Pool, copy_array
 from xarr_numpy import workers
-from xarr_numpy.memory import ALIGNMENT, LEAST, Pool, copy_array
 
 F64 = np.dtype(np.float64)
 

@@ -23,7 +23,7 @@ Declared = tuple[np.dtype[Any], tuple[int, ...]]
 
 _functions: Final[dict[str, Function]] = {}
 #: Registers LAPACK's routines when it is imported: a graph that calls one may come from another process.
-_HOST_LAPACK: Final = "xarr.base.host_lapack"
+_HOST_LAPACK: Final = "xarr.base.host.lapack"
 _lock: Final = threading.Lock()
 
 

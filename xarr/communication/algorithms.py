@@ -6,20 +6,20 @@ order.  Arrays are in C order; those that a function returns are new.
 Reductions fold from the left in the order of the group, x0 + x1, then + x2 and so on, each element at one member alone,
 so that all members get the same bits whatever the computation is.  Large arrays go by all-to-all, fold and all-gather:
 each member folds the part of its own number, and hands the result to the others.  This moves 2 (n - 1) / n of the bytes
-over each link, as a ring does, in two rounds.  Small ones are gathered, and folded by everybody; in groups of more than
-`DIRECT_MEMBERS` the gathering doubles what each member knows in each round.
+over each link, as a ring does, in two rounds; where members share memory it reads and writes each byte once.  Small
+arrays are gathered, and folded by everybody; in groups of more than `DIRECT_MEMBERS` the gathering doubles what each
+member knows in each round.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
-from xarr.communication.communicator import Array, Communicator
+from xarr.base.host.memory import pool
+from xarr.communication.communicator import Array, Communicator, SharedArray
 
 #: Writes the combination of the rows, folded from the left, to `out`; rows and `out` are of one type and dimension.
 Fold = Callable[[Sequence[Array], Array], None]
@@ -27,37 +27,13 @@ Fold = Callable[[Sequence[Array], Array], None]
 SMALL_BYTES: Final = 4096
 #: Members up to which each one sends a small array to every other one.
 DIRECT_MEMBERS: Final = 8
-#: Bytes of scratch memory that a thread keeps for its next collective: fresh pages cost ten times what a copy does.
-_KEPT_BYTES: Final = 64 * 2**20
-
-
-class _Scratch(threading.local):
-    """Memory that collectives of one thread use again."""
-
-    def __init__(self) -> None:
-        self.free = np.empty(0, np.uint8)
-
-
-_scratch: Final = _Scratch()
-
-
-@contextmanager
-def _borrow(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Iterator[Array]:
-    """An array with undefined contents for the block."""
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    memory, _scratch.free = _scratch.free, np.empty(0, np.uint8)
-    if memory.nbytes < nbytes:
-        memory = np.empty(nbytes, np.uint8)
-    try:
-        yield memory[:nbytes].view(dtype).reshape(shape)
-    finally:
-        if _scratch.free.nbytes < memory.nbytes <= _KEPT_BYTES:
-            _scratch.free = memory
+#: Bytes of a result that are folded at a time, so that a cache still holds them when others get theirs.
+_BLOCK_BYTES: Final = 2**19
 
 
 def all_gather(communicator: Communicator, members: Sequence[int], operand: Array) -> Array:
     """The operands of all members, stacked along a new first dimension."""
-    out = np.empty((len(members), *operand.shape), operand.dtype)
+    out = pool.empty((len(members), *operand.shape), operand.dtype)
     _gather_into(communicator, members, operand, out)
     return out
 
@@ -91,7 +67,7 @@ def _gather_by_doubling(
 
 def all_to_all(communicator: Communicator, members: Sequence[int], rows: Array) -> Array:
     """Row i of the result is the row of member i for this one: row j goes to member j."""
-    out = np.empty_like(rows)
+    out = pool.empty(rows.shape, rows.dtype)
     if not communicator.all_to_all(members, rows, out):
         sends = {target: rows[j, ...] for j, target in enumerate(members)}
         communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
@@ -110,7 +86,7 @@ def all_reduce(
     folds: how the rows of each operand are combined; natives: for each operand the name of what a communicator may
     compute itself, as `Communicator.all_reduce` has it, None where it may not.
     """
-    outs = [np.empty_like(operand) for operand in operands]
+    outs = [pool.empty(operand.shape, operand.dtype) for operand in operands]
     left = [
         index
         for index, operand in enumerate(operands)
@@ -144,27 +120,33 @@ def _reduce_shared(
     outs: Sequence[Array],
     folds: Sequence[Fold],
 ) -> bool:
-    """Fold the operands where they lie, if members share memory; tell whether they do."""
+    """Fold this member's part of the operands where they lie, for all, if members share memory; tell whether they do.
+
+    So each operand is read once and each result written once, as few bytes as there can be.
+    """
     count, own = len(members), members.index(communicator.rank)
     with communicator.share(members, (*flats, *outs)) as shared:
         if shared is None:
             return False
-        ends = [_bounds(flat.size, count) for flat in flats]
-        for number, (fold, end) in enumerate(zip(folds, ends, strict=True)):
-            part = slice(end[own], end[own + 1])
-            _fold(fold, [each[number][part] for each in shared.arrays], outs[number][part])
-        shared.wait()
-        for number, end in enumerate(ends):
-            for index, each in enumerate(shared.arrays):
-                if index != own:
-                    part = slice(end[index], end[index + 1])
-                    outs[number][part] = each[len(flats) + number][part]
+        for number, (fold, flat) in enumerate(zip(folds, flats, strict=True)):
+            end = _bounds(flat.size, count)
+            rows = [each[number] for each in shared]
+            others = [each[len(flats) + number] for index, each in enumerate(shared) if index != own]
+            _fold_blocks(fold, rows, end[own], outs[number][end[own] : end[own + 1]], others)
     return True
 
 
-def _fold(fold: Fold, rows: Sequence[Array], out: Array) -> None:
-    if out.size:
-        fold(rows, out)
+def _fold_blocks(
+    fold: Fold, rows: Sequence[SharedArray], start: int, out: Array, others: Sequence[SharedArray] = ()
+) -> None:
+    """Write the combination of what begins at `start` in the rows to `out`, and there in `others`, block by block."""
+    step = max(1, _BLOCK_BYTES // out.itemsize)
+    for done in range(0, out.size, step):
+        mine = out[done : done + step]
+        block = slice(start + done, start + done + mine.size)
+        fold([row[block] for row in rows], mine)
+        for other in others:
+            other[block] = mine
 
 
 def _reduce_everywhere(
@@ -176,10 +158,10 @@ def _reduce_everywhere(
 ) -> None:
     """Gather all operands, and fold them at each member."""
     packed = _pack(flats)
-    with _borrow((len(members), packed.size), packed.dtype) as rows:
-        _gather_into(communicator, members, packed, rows)
-        for (part, dtype), out, fold in zip(_parts(flats), outs, folds, strict=True):
-            _fold(fold, [_view_as(row[part], dtype) for row in rows], out)
+    rows = np.empty((len(members), packed.size), packed.dtype)
+    _gather_into(communicator, members, packed, rows)
+    for (part, dtype), out, fold in zip(_parts(flats), outs, folds, strict=True):
+        _fold_blocks(fold, [_view_as(row[part], dtype) for row in rows], 0, out)
 
 
 def _pack(arrays: Sequence[Array]) -> Array:
@@ -226,15 +208,15 @@ def _reduce_in_parts(
 
     mine, results = pieces(flats, own), pieces(outs, own)
     nbytes = sum(piece.nbytes for piece in mine)
-    with _borrow((count, nbytes), np.dtype(np.uint8)) as rows:
-        others = [(index, rank) for index, rank in enumerate(members) if index != own]
-        sends = {rank: _pack(pieces(flats, index)) for index, rank in others}
-        communicator.exchange(sends, {rank: rows[index] for index, rank in others})
-        for number, (part, dtype) in enumerate(_parts(mine)):
-            operands = [
-                mine[number] if index == own else _view_as(row[part], dtype) for index, row in enumerate(rows)
-            ]
-            _fold(folds[number], operands, results[number])
+    rows = pool.empty((count, nbytes), np.dtype(np.uint8))
+    others = [(index, rank) for index, rank in enumerate(members) if index != own]
+    sends = {rank: _pack(pieces(flats, index)) for index, rank in others}
+    communicator.exchange(sends, {rank: rows[index] for index, rank in others})
+    for number, (part, dtype) in enumerate(_parts(mine)):
+        operands = [
+            mine[number] if index == own else _view_as(row[part], dtype) for index, row in enumerate(rows)
+        ]
+        _fold_blocks(folds[number], operands, 0, results[number])
     _hand_out(communicator, members, results, {rank: pieces(outs, index) for index, rank in others})
 
 
@@ -262,39 +244,39 @@ def _hand_out(
 def reduce_scatter(communicator: Communicator, members: Sequence[int], rows: Array, fold: Fold) -> Array:
     """The combination of row i of all members, for the i-th member; rows: one for each member."""
     own = members.index(communicator.rank)
-    out = np.empty(rows.shape[1:], rows.dtype)
+    out = pool.empty(rows.shape[1:], rows.dtype)
     flat = out.reshape(-1)
-    with communicator.share(members, (rows,)) as shared:
+    with communicator.share(members, (rows.reshape(-1),)) as shared:
         if shared is not None:
-            _fold(fold, [each[own].reshape(-1) for (each,) in shared.arrays], flat)
+            _fold_blocks(fold, [each for (each,) in shared], own * flat.size, flat)
             return out
-    with _borrow(rows.shape, rows.dtype) as received:
-        others = [(index, rank) for index, rank in enumerate(members) if index != own]
-        sends = {rank: rows[index, ...] for index, rank in others}
-        communicator.exchange(sends, {rank: received[index, ...] for index, rank in others})
-        operands = [(rows if index == own else received)[index].reshape(-1) for index in range(len(members))]
-        _fold(fold, operands, flat)
+    received = pool.empty(rows.shape, rows.dtype)
+    others = [(index, rank) for index, rank in enumerate(members) if index != own]
+    sends = {rank: rows[index, ...] for index, rank in others}
+    communicator.exchange(sends, {rank: received[index, ...] for index, rank in others})
+    operands = [(rows if index == own else received)[index].reshape(-1) for index in range(len(members))]
+    _fold_blocks(fold, operands, 0, flat)
     return out
 
 
 def permute(communicator: Communicator, operand: Array, pairs: Iterable[tuple[int, int]]) -> Array:
     """The operand of the rank that is this one's source in `pairs`, (source, target); zeros where there is none."""
     rank, pairs = communicator.rank, tuple(pairs)
-    out = np.zeros(operand.shape, operand.dtype)
+    sources = [source for source, target in pairs if target == rank]
     sends = {target: operand for source, target in pairs if source == rank}
-    communicator.exchange(sends, {source: out for source, target in pairs if target == rank})
+    out = pool.empty(operand.shape, operand.dtype) if sources else np.zeros(operand.shape, operand.dtype)
+    communicator.exchange(sends, dict.fromkeys(sources, out))
     return out
 
 
 def broadcast(communicator: Communicator, members: Sequence[int], operand: Array) -> Array:
     """The operand of the first of `members`; large ones go by parts, so that no link carries more than others."""
     count, own, root = len(members), members.index(communicator.rank), members[0]
+    out = pool.empty(operand.shape, operand.dtype)
     if operand.nbytes <= SMALL_BYTES or count <= 2:
-        out = np.empty_like(operand)
         sends = dict.fromkeys(members, operand) if own == 0 else {}
         communicator.exchange(sends, {root: out})
         return out
-    out = np.empty_like(operand)
     flat, end = operand.reshape(-1), _bounds(operand.size, count)
     parts = [slice(end[index], end[index + 1]) for index in range(count)]
     result = out.reshape(-1)

@@ -46,15 +46,12 @@ class CollectiveCall:
     source: str = ""
 
 
-class Shared(Protocol):
-    """The arrays of the members of a group, read where they lie."""
+class SharedArray(Protocol):
+    """A flat array of some member, parts of which are read and written where it lies; the parts read may be copies."""
 
-    @property
-    def arrays(self) -> Sequence[tuple[Array, ...]]:
-        """Those of each member, in the order of the group."""
+    def __getitem__(self, part: slice, /) -> Array: ...
 
-    def wait(self) -> None:
-        """Wait until all members have called this."""
+    def __setitem__(self, part: slice, value: Array, /) -> None: ...
 
 
 class Communicator(ABC):
@@ -104,11 +101,12 @@ class Communicator(ABC):
         return False
 
     @contextmanager
-    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[Shared | None]:
-        """Let the members of a group read one another's arrays where they lie, in the block; None if they cannot.
+    def share(
+        self, members: Sequence[int], arrays: tuple[Array, ...]
+    ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
+        """Let the members of a group read and write one another's flat arrays where they lie; None if they cannot.
 
-        `arrays` of the result holds those of each member, `wait` returns when all members have called it, and the end
-        of the block waits for all of them again.
+        Gives the arrays of each member, in the order of the group.  The end of the block waits for all of them.
         """
         yield None
 

@@ -4,6 +4,7 @@ Messages are bytes between two processes, and nothing else is asked of MPI: no r
 communicators for groups.  So the bits are those of every other engine, and a message carries in its tag a checksum of
 the collective, its types and groups, and of how often the group has met: what belongs to another collective is never
 taken for an answer.  Replicas that are in different collectives wait for each other then, which `watch.py` finds.
+Processes of one machine reduce from memory to memory where they can (`process_memory.py`), between two such messages.
 
 A wait polls.  So Ctrl-C works in it as anywhere in Python, and what the watch sees is raised as an exception.
 """
@@ -27,8 +28,10 @@ from xarr.communication.communicator import (
     CollectiveCall,
     Communicator,
     HostQueues,
+    SharedArray,
     describe_arrays,
 )
+from xarr.distributed.process_memory import RemoteArray, find_machines
 from xarr.distributed.watch import Activity, Blocked, Watch
 from xarr.errors import CollectiveMismatchError, CommunicationError, DeadlockError
 
@@ -62,6 +65,9 @@ class MpiCommunicator(HostQueues, Communicator):
         self._leaving: list[tuple[Any, Any]] = []
         self._arrived: dict[tuple[int, int], deque[Array]] = {}
         self._received: dict[tuple[int, int], int] = {}
+        self._machines = find_machines(world)
+        #: Arrays of collectives that an error ended, which others may still write to.
+        self._abandoned: list[tuple[Array, ...]] = []
         can_watch = mpi.Query_thread() == mpi.THREAD_MULTIPLE and self._size > 1
         self.watch = Watch(mpi, world.Dup(), self.progress) if can_watch else None
 
@@ -110,6 +116,40 @@ class MpiCommunicator(HostQueues, Communicator):
         if requests:
             needs = tuple(sorted({*sends, *recvs} - {self._rank}))
             self._wait(requests, Blocked(call, met, number, needs))
+
+    @contextmanager
+    def share(
+        self, members: Sequence[int], arrays: tuple[Array, ...]
+    ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
+        machine = self._machines[self._rank][0]
+        if not machine or any(self._machines[rank][0] != machine for rank in members):
+            yield None
+            return
+        own = np.array([array.ctypes.data for array in arrays], np.int64)
+        table = np.empty((len(members), len(arrays)), np.int64)
+        self.exchange(dict.fromkeys(members, own), {rank: table[index] for index, rank in enumerate(members)})
+        try:
+            yield [
+                arrays if rank == self._rank else self._remote_arrays(rank, row.tolist(), arrays)
+                for rank, row in zip(members, table, strict=True)
+            ]
+            others = [rank for rank in members if rank != self._rank]
+            self.exchange(dict.fromkeys(others, own), {rank: np.empty_like(own) for rank in others})
+        except BaseException:
+            self._abandoned.append(arrays)
+            raise
+
+    def _remote_arrays(
+        self, rank: int, addresses: Sequence[int], arrays: tuple[Array, ...]
+    ) -> tuple[SharedArray, ...]:
+        """Arrays of another process, which are like those here."""
+        process = self._machines[rank][1]
+        return tuple(
+            [
+                RemoteArray(process, address, array.size, array.dtype)
+                for address, array in zip(addresses, arrays, strict=True)
+            ]
+        )
 
     def send(self, array: Array, target: int, channel: int) -> None:
         self._raise_failure()

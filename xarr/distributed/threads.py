@@ -16,7 +16,7 @@ from xarr.communication.communicator import (
     CollectiveCall,
     Communicator,
     HostQueues,
-    Shared,
+    SharedArray,
     describe_arrays,
 )
 from xarr.distributed.boards import Board, Key, World
@@ -73,10 +73,12 @@ class ThreadCommunicator(HostQueues, Communicator):
         return True
 
     @contextmanager
-    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[Shared | None]:
+    def share(
+        self, members: Sequence[int], arrays: tuple[Array, ...]
+    ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
         group = tuple(members)
         board = self._meet(group, arrays)
-        yield _SharedByThreads([board.payloads[rank] for rank in members], self, group)
+        yield [board.payloads[rank] for rank in members]
         self._meet(group, None)
 
     def send(self, array: Array, target: int, channel: int) -> None:
@@ -117,18 +119,3 @@ class ThreadCommunicator(HostQueues, Communicator):
         if self._call is not None:
             self._round += 1
         return self._world.meet(self._rank, key, call, payload, config.collective_timeout)
-
-
-class _SharedByThreads:
-    """The arrays of a group of threads."""
-
-    def __init__(
-        self, arrays: list[tuple[Array, ...]], communicator: ThreadCommunicator, members: tuple[int, ...]
-    ) -> None:
-        self.arrays = arrays
-        self._communicator = communicator
-        self._members = members
-
-    def wait(self) -> None:
-        """Wait until all have called this."""
-        self._communicator._meet(self._members, None)

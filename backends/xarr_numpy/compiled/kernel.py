@@ -11,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import DirectCall
+from xarr.base.host.memory import pool
 from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
 from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.cpython_abi import addresses, builtin, struct_offsets
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import shared_phase
-from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.base.host.memory import pool
 from xarr.base.process_rng import draw
 from xarr.compiler.plan.program_plan import Step
 from xarr.ir import ops
@@ -23,7 +24,6 @@ from xarr.ir.ops.ciphers import (
 )
 from xarr.ir.types import Ints
 from xarr_numpy import workers
-from xarr_numpy.memory import pool
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.base.host.memory import pool
 from xarr.communication import algorithms
 from xarr.communication.communicator import CollectiveCall, Communicator, current_communicator, current_grid
 from xarr.communication.process_groups import permutations
@@ -83,20 +85,31 @@ def _unpack(memory: Array, like: Sequence[Array]) -> list[Array]:
     return arrays
 
 
+def _join(rows: Array | Sequence[Array], dim: int) -> Array:
+    """Arrays of one shape, joined along a dimension; not copied where they are rows of one array in that order."""
+    count, shape = len(rows), rows[0].shape
+    joined = (*shape[:dim], count * shape[dim], *shape[dim + 1 :])
+    if isinstance(rows, np.ndarray) and prod(shape[:dim]) == 1:
+        return rows.reshape(joined)
+    out = pool.empty(joined, rows[0].dtype)
+    np.concatenate(list(rows), dim, out=out)
+    return out
+
+
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
 def all_gather(op: ops.AllGather, signature: str, source: str, *operands: Any) -> tuple[Array, ...]:
     """The operands of all members, joined."""
     arrays, members = _whole(operands), _members(op)
-    rows: list[Sequence[Array]]
+    rows: list[Array | Sequence[Array]]
     with _taking_part(op, signature, source, members) as world:
         if len(arrays) == 1:
-            rows = [list(algorithms.all_gather(world, members, arrays[0]))]
+            rows = [algorithms.all_gather(world, members, arrays[0])]
         else:
             packed = algorithms.all_gather(world, members, _pack(arrays))
             rows = list(zip(*[_unpack(each, arrays) for each in packed], strict=True))
-    return tuple([np.concatenate(row, op.all_gather_dim) for row in rows])
+    return tuple([_join(row, op.all_gather_dim) for row in rows])
 
 
 def all_reduce(
@@ -166,16 +179,16 @@ def all_to_all(op: ops.AllToAll, signature: str, source: str, *operands: Any) ->
     """The parts of the operands of all members that are for this one, joined."""
     members = _members(op)
     arrays = [_parts(np.asarray(each), op.split_dimension, op.split_count) for each in operands]
-    results: list[Sequence[Array]]
+    results: list[Array | Sequence[Array]]
     with _taking_part(op, signature, source, members) as world:
         if len(arrays) == 1:
-            results = [list(algorithms.all_to_all(world, members, arrays[0]))]
+            results = [algorithms.all_to_all(world, members, arrays[0])]
         else:
             packed = np.stack([_pack([each[j, ...] for each in arrays]) for j in range(len(members))])
             like = [each[0, ...] for each in arrays]
             received = algorithms.all_to_all(world, members, packed)
             results = list(zip(*[_unpack(row, like) for row in received], strict=True))
-    return tuple([np.concatenate(rows, op.concat_dimension) for rows in results])
+    return tuple([_join(rows, op.concat_dimension) for rows in results])
 
 
 def collective_broadcast(

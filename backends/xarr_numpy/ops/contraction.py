@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.base.host.memory import pool
 from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, INTEGER, accumulator_dtype
 from xarr.ir import ops
 from xarr.ir.types import Ints
 from xarr_numpy import blas
 from xarr_numpy.functions.conversion import convert
-from xarr_numpy.memory import pool
 from xarr_numpy.ops.table_rows import Rows
 
 if TYPE_CHECKING:

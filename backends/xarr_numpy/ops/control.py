@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.base.custom_calls import run_custom_call
+from xarr.base.host.memory import copy_array
 from xarr.base.progress import CountSteps, show_progress
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.program_plan import Step
@@ -19,7 +20,6 @@ from xarr.errors import BackendError
 from xarr.ir import ops
 from xarr.ir.types import TensorType
 from xarr_numpy import engine
-from xarr_numpy.memory import copy_array
 from xarr_numpy.ops.table_rows import Rows
 from xarr_numpy.processor import PROCESSOR
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from xarr.base.host.memory import pool
 from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER
 from xarr.ir import ops
@@ -25,7 +26,6 @@ from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 from xarr_numpy import blas, workers
 from xarr_numpy.functions.conversion import convert
-from xarr_numpy.memory import pool
 from xarr_numpy.ops.contraction import as_type, is_for_blas, view_of
 from xarr_numpy.ops.table_rows import Rows
 

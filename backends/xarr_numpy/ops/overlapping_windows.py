@@ -12,10 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.host.memory import pool
 from xarr.dtypes import INTEGER
 from xarr.ir.windows import WindowDimension
 from xarr_numpy import workers
-from xarr_numpy.memory import pool
 from xarr_numpy.ops.reductions import COMBINERS
 
 Array = np.ndarray[Any, Any]

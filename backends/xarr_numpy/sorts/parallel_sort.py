@@ -8,10 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.host.memory import pool
 from xarr.dtypes import EXTENDED_FLOAT, FLOAT
 from xarr_numpy import workers
 from xarr_numpy.functions.floating_point import total_order
-from xarr_numpy.memory import pool
 from xarr_numpy.sorts.stable_order import as_rows
 
 Array = np.ndarray[Any, Any]

@@ -19,11 +19,11 @@ from tests.support.random_graphs import check, sample
 from xarr import lax
 from xarr.backend import get
 from xarr.base import python_build
+from xarr.base.host.memory import pool
 from xarr.compiler.pipeline import lower, make_program
 from xarr.compiler.plan.planner import peak, plan
 from xarr.errors import DonationError
 from xarr.ir.graph import Graph
-from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR
 
 pytest.importorskip("llvmlite")

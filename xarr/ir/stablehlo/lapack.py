@@ -1,6 +1,6 @@
 """Readers for the calls of LAPACK in modules, JAX's for CPUs and those that xarr prints: factors, triangular systems.
 
-A routine becomes an operation of the graph, or a call of `xarr.base.host_lapack` where there is none.
+A routine becomes an operation of the graph, or a call of `xarr.base.host.lapack` where there is none.
 
 Source: JAX's lapack_kernels; the attributes are letters of LAPACK's, by their number in ASCII.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.base import host_lapack
+from xarr.base.host import lapack as host_lapack
 from xarr.dtypes import COMPLEX, real_part_of
 from xarr.ir import ops
 from xarr.ir.computations import combiner

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from xarr.base.host.memory import pool
 from xarr.base.progress import CountSteps
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup
 from xarr.compiler.while_loops.native_loops import NativeLoop
@@ -26,7 +27,6 @@ from xarr_numpy.compiled.loops import wavefront_code
 from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
-from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]

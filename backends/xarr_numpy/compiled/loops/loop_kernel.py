@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.host.memory import pool
 from xarr.base.progress import CountSteps
 from xarr.compiler.loop_ir.scalars import in_order
 from xarr.compiler.while_loops.fully_written import fully_written_tables
@@ -22,7 +23,6 @@ from xarr_numpy.compiled.loops import loop_code
 from xarr_numpy.compiled.loops.loop_code import LONGEST, MORE, STEPS, WANTED
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.compiled.threads.phases import Phase
-from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR
 
 Array = np.ndarray[Any, Any]

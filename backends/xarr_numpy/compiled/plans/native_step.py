@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 import numpy as np
 
 from xarr.backend import DirectCall, mark_failed
+from xarr.base.host.memory import pool
 from xarr.base.progress import CountSteps
 from xarr.compiler.plan.program_plan import LoopStep, Plan
 from xarr.compiler.schedule import Schedule
@@ -25,7 +26,6 @@ from xarr_numpy.compiled.loops.loop_kernel import MOST_STEPS, adapt_chunk
 from xarr_numpy.compiled.plans import plan_code
 from xarr_numpy.compiled.plans.function_code import CallBack, Routine, Static
 from xarr_numpy.compiled.threads import phases
-from xarr_numpy.memory import pool
 from xarr_numpy.processor import PROCESSOR, Processor
 
 Array = np.ndarray[Any, Any]

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from xarr.compiler.loop_ir.scalars import DType
-
 Array = np.ndarray[Any, Any]
+DType = np.dtype[Any]
 
 #: Smaller arrays come from NumPy, whose allocator keeps their pages; glibc's gives larger ones back to the system.
 LEAST: Final = 2**17

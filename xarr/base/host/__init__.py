@@ -1,0 +1,1 @@
+"""What backends and the frontend share of the host itself: memory for results, and LAPACK's routines."""
