@@ -379,3 +379,49 @@ def test_outfeed_c0_arrays_and_a_token() -> None:
 def test_other_calls_are_refused(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+# --- computations of parts ------------------------------------------------------------------------------------
+
+
+def parts(
+    before: Any = ((AxisRef("x"),),),
+    after: Any = ((AxisRef("x"),),),
+    shape: Any = (2, 6),
+    names: Any = ("x",),
+) -> Op:
+    part = parameter(TensorType(shape, F32))
+    mesh = Mesh((("x", 2), ("y", 3)))
+    return ops.ManualComputation(mesh, (before,), (after,), names, Graph((part,), (part,)), lambda op, _: op)
+
+
+def test_shard_map_c0_arrays() -> None:
+    assert_refused(parts(), "C0", TOKEN)
+
+
+@pytest.mark.parametrize("op", [parts(((),) * 3), parts(after=((),) * 3)])
+def test_shard_map_c1_dimensions(op: Op) -> None:
+    assert_refused(op, "C1")
+
+
+def test_shard_map_c1_a_split_each() -> None:
+    assert_refused(parts(), "C1", X, X)
+
+
+@pytest.mark.parametrize(
+    "axes", [(AxisRef("y"),), (AxisRef("x"), AxisRef("x")), (AxisRef("x", (1, 4)),), (AxisRef("z"),)]
+)
+def test_shard_map_c2_axes(axes: Any) -> None:
+    assert_refused(parts((axes,), names=("x", "z") if axes[0].name == "z" else ("x",)), "C2")
+
+
+def test_shard_map_c3_divisible() -> None:
+    assert_refused(parts(), "C3", TensorType((3, 6), F32))
+
+
+def test_shard_map_c4_parameters() -> None:
+    assert_refused(parts(shape=(4, 6)), "C4")
+    pair = parameter(PAIR)
+    other = ops.ManualComputation(Mesh((("x", 2),)), (), ((),), (), Graph((), (pair,)), lambda op, _: op)
+    with pytest.raises(ShapeError, match=r"shard_map \[C4\]: wanted arrays as results, got "):
+        Node(other)

@@ -43,7 +43,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("compiler.fusion", "compiler.fusion.*"),
     (
         *("compiler.limits", "compiler.pipeline", "compiler.programs", "compiler.object_cache"),
-        *("compiler.collection", "compiler.processors"),
+        *("compiler.collection", "compiler.processors", "compiler.manual_computations"),
     ),
     ("runtime", "runtime.*"),
     ("lax", "lax.*"),

@@ -108,10 +108,6 @@ def test_what_is_wrong_with_shard_map_itself() -> None:
         xarr.shard_map(3, mesh=MESH, in_specs=P(), out_specs=P())
     with pytest.raises(InputError, match="wanted a Mesh, as"):
         xarr.shard_map(matmul, mesh="x", in_specs=P(), out_specs=P())
-    with pytest.raises(ArgumentError, match="wanted all axes of the mesh in axis_names"):
-        xarr.shard_map(matmul, mesh=MESH, in_specs=P(), out_specs=P(), axis_names={"x"})
-    with pytest.raises(InputError, match="call it outside of jit"):
-        xarr.jit(lambda a, b: _map_product()(a, b))(A, B)
 
 
 def test_an_error_of_a_replica_is_raised() -> None:

@@ -14,7 +14,8 @@ from xarr.base.configuration import current as config
 from xarr.compiler.collection import collection_paused
 from xarr.compiler.dynamic.make_static import make_static
 from xarr.compiler.limits import check_limits
-from xarr.compiler.passes.checks import without_checks
+from xarr.compiler.manual_computations import expand
+from xarr.compiler.passes.checks import Checks, without_checks
 from xarr.compiler.passes.decompose import decompose
 from xarr.compiler.passes.simplify import simplify
 from xarr.compiler.passes.sub_byte import widen
@@ -64,6 +65,11 @@ def lower(graph: Graph, backend: AbstractBackend, stage: str = LAST, hot: bool =
     return graph
 
 
+def prepare(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Checks | None]:
+    """The graph that goes through the stages, and the checks in it that became flags."""
+    return without_checks(expand(graph, backend), backend)
+
+
 def make_program(
     graph: Graph, backend: AbstractBackend, hot: bool = False, donated: Sequence[int] = ()
 ) -> CompiledGraph:
@@ -76,7 +82,7 @@ def make_program(
 
 
 def _make_program(graph: Graph, backend: AbstractBackend, hot: bool, donated: Sequence[int]) -> CompiledGraph:
-    graph, checks = without_checks(graph, backend)
+    graph, checks = prepare(graph, backend)
     lowered = lower(graph, backend, hot=hot)
     if donated:
         program = backend.compile_owning(lowered, donated)
@@ -92,7 +98,7 @@ def stage_of(
     if name == "program":
         return make_program(graph, backend, hot, donated).program
     if name != STAGES[0]:
-        graph, _ = without_checks(graph, backend)
+        graph, _ = prepare(graph, backend)
     if name == "loops":
         return loop_programs(lower(graph, backend, hot=hot), backend)
     if name == "plan":

@@ -75,6 +75,13 @@ class ReplicaMesh:
         return f"Mesh({sizes})"
 
 
+def mesh_of(grid: Mesh) -> ReplicaMesh:
+    """The mesh that attributes of operations have as `grid`."""
+    sizes = [size for _, size in grid.axes]
+    ids = range(prod(sizes)) if grid.device_ids is None else grid.device_ids
+    return ReplicaMesh(np.array(ids).reshape(sizes), [name for name, _ in grid.axes])
+
+
 def make_mesh(axis_shapes: Any, axis_names: str | Sequence[str]) -> ReplicaMesh:
     """A mesh of axes of these sizes, whose replicas are numbered row by row.
 

@@ -41,7 +41,7 @@ from xarr.lax.elementwise import convert_element_type, div, rem
 from xarr.lax.movement import expand_dims, squeeze
 from xarr.lax.tracing import argument_nodes
 from xarr.runtime.handles import wrap
-from xarr.runtime.named_axes import current_mesh
+from xarr.runtime.named_axes import current_mesh, current_names
 from xarr.shapes import normalize_axis
 
 AxisName: TypeAlias = Hashable
@@ -53,8 +53,7 @@ IndexGroups: TypeAlias = Sequence[Sequence[int]] | None
 
 def _names(name: str, axis_name: AxisName) -> tuple[str, ...]:
     """The names of one axis or several, all of which the mesh in use has."""
-    mesh = current_mesh()
-    known = () if mesh is None else tuple([axis for axis, _ in mesh.axes])
+    known = current_names()
     names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
     for each in names if known else names or (axis_name,):
         if each not in known:

@@ -14,8 +14,7 @@ from xarr.backend import failed_node
 from xarr.base.configuration import current as config
 from xarr.base.progress import ProgressBar, ProgressCallback, show_progress
 from xarr.base.tracebacks import keep_text
-from xarr.compiler.passes.checks import without_checks
-from xarr.compiler.pipeline import lower, make_program
+from xarr.compiler.pipeline import lower, make_program, prepare
 from xarr.compiler.programs import CompiledGraph, Programs
 from xarr.errors import XarrError
 from xarr.ir.device import Device
@@ -207,7 +206,7 @@ def _counterpart(node: Node, compiled: CompiledGraph, pending: Pending) -> Node:
         order = order_of(outputs)
         if any(each.value is not None for each in set(order).difference(leaves)):
             return node  # Another thread has computed it meanwhile, so that its structure is gone.
-        graph, _ = without_checks(graph_of(order, leaves, outputs), device.backend)
+        graph, _ = prepare(graph_of(order, leaves, outputs), device.backend)
         present = lower(graph, device.backend)
     return present.nodes[compiled.graph.nodes.index(node)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -11,6 +11,8 @@ from xarr.base.configuration import current as config
 from xarr.communication.process_groups import Mesh
 
 _mesh: Final[ContextVar[Mesh | None]] = ContextVar("mesh", default=None)
+#: Those of its axes that functions around are split along.
+_names: Final[ContextVar[tuple[str, ...]]] = ContextVar("names", default=())
 
 
 def current_mesh() -> Mesh | None:
@@ -18,15 +20,24 @@ def current_mesh() -> Mesh | None:
     return _mesh.get()
 
 
-@contextmanager
-def bind_axes(mesh: Mesh) -> Iterator[None]:
-    """Let the axes of a mesh have their names in the block; its members are the replicas of the world.
+def current_names() -> tuple[str, ...]:
+    """The axes of the mesh that have names here: all, or those that the functions around are split along."""
+    return _names.get()
 
-    Functions that are recorded, as by jit, are recorded for these axes.
+
+@contextmanager
+def bind_axes(mesh: Mesh, names: Iterable[str] | None = None) -> Iterator[None]:
+    """Let axes of a mesh, all unless `names` says which, have their names in the block.
+
+    The members of the mesh are the replicas of the world.  Functions that are recorded, as by jit, are recorded for
+    these axes.
     """
-    token = _mesh.set(mesh)
+    known = [name for name, _ in mesh.axes]
+    wanted = known if names is None else frozenset(names)
+    tokens = _mesh.set(mesh), _names.set(tuple([name for name in known if name in wanted]))
     try:
         with config():  # as if a setting had changed, by which repeated calls know that they are not the same
             yield
     finally:
-        _mesh.reset(token)
+        _mesh.reset(tokens[0])
+        _names.reset(tokens[1])

@@ -52,6 +52,25 @@ def innermost() -> Trace | None:
     return traces[-1] if traces else None
 
 
+#: Whether a function under jit runs op by op instead of being recorded.
+_unrecorded: Final[ContextVar[bool]] = ContextVar("unrecorded", default=False)
+
+
+def is_unrecorded() -> bool:
+    """Whether this thread or task runs a function op by op that is recorded otherwise, to check or explain each."""
+    return _unrecorded.get()
+
+
+@contextmanager
+def run_unrecorded() -> Iterator[None]:
+    """Run a function that is recorded otherwise."""
+    token = _unrecorded.set(True)
+    try:
+        yield
+    finally:
+        _unrecorded.reset(token)
+
+
 @contextmanager
 def record_into(trace: Trace) -> Iterator[None]:
     """Let what is built meanwhile belong to `trace`."""

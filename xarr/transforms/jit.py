@@ -297,7 +297,8 @@ class Jitted(Generic[P, R]):
                 self._replay = each
                 return result
         if observers or config.debugging():
-            return self._function(*args, **kwargs)
+            with trace_stack.run_unrecorded():
+                return self._function(*args, **kwargs)
         call = self._call(args, kwargs)
         traced = self._trace_call(call)
         if trace_stack.is_tracing():

@@ -196,13 +196,7 @@ def inline_call(traced: Traced, call: BoundCall) -> Any:
     What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what
     has no operands, since a call without them would count as data from outside.
     """
-    leaves, graph = call.leaves, traced.graph
-    # What another call of the same signature was made with says nothing about this one.
-    device = join_devices(call.signature.device, traced.device if traced.captured else None)
-    values = define(traced.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
-    operands = [_node(leaves[index], device) for index in traced.arrays]
-    operands += [_number(compute(each.text, values), each.dtype) for each in traced.numbers]
-    operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
+    graph, operands = traced.graph, operands_of(traced, call.leaves, call.signature.device)
     if not operands or _is_scalar(graph):
         ordered: list[Node] = []
         results = [lazy.wrap(node) for node in graph.inline(*operands, ordered=ordered)]
@@ -214,6 +208,20 @@ def inline_call(traced: Traced, call: BoundCall) -> Any:
     if traced.has_effects:
         add_effect(results[-1])
     return tree.unflatten(traced.structure, [results[index] for index in traced.result_numbers])
+
+
+def operands_of(traced: Traced, leaves: Sequence[Any], device: Device | None) -> list[Node]:
+    """What a call of the graph in that of another traced function has as operands, with these leaves as arguments.
+
+    device: that of the arguments.
+    """
+    # What another call of the same signature was made with says nothing about this one.
+    device = join_devices(device, traced.device if traced.captured else None)
+    values = define(traced.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
+    operands = [_node(leaves[index], device) for index in traced.arrays]
+    operands += [_number(compute(each.text, values), each.dtype) for each in traced.numbers]
+    operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
+    return operands
 
 
 def _is_scalar(graph: Graph) -> bool:

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence, Set
+from contextlib import AbstractContextManager
 from typing import Any, Final
+
+import numpy as np
 
 from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import keep_text, shorten
 from xarr.calls.operands import as_array
 from xarr.communication.communicator import current_communicator
-from xarr.distributed.meshes import ReplicaMesh
+from xarr.distributed.meshes import ReplicaMesh, mesh_of
 from xarr.distributed.sharded_array import ShardedArray, ranks_here
 from xarr.distributed.shardings import NamedSharding, PartitionSpec
 from xarr.distributed.simulation import run_parts
 from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
+from xarr.ir.graph import parameter
+from xarr.runtime.handles import weak_kind, wrap
 from xarr.runtime.materialisation import evaluate
-from xarr.runtime.named_axes import bind_axes
-from xarr.runtime.trace_stack import is_tracing
-from xarr.transforms.recording import record
+from xarr.runtime.named_axes import bind_axes, current_mesh, current_names
+from xarr.runtime.trace_stack import is_tracing, is_unrecorded
+from xarr.transforms.members import embed, split_of
+from xarr.transforms.recording import operands_of, record
 from xarr.transforms.signature import BoundCall, Signature, TracedArgument, call_of
 from xarr.transforms.traced import Traced
 from xarr.transforms.varying_axes import varying_axes
@@ -35,7 +41,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any,
-    mesh: ReplicaMesh,
+    mesh: ReplicaMesh | None = None,
     axis_names: Set[str] = frozenset(),
     check_vma: bool = True,
 ) -> Any:
@@ -46,12 +52,17 @@ def shard_map(
     in_specs: a PartitionSpec for each argument, or pytrees of them that are prefixes of the arguments; None is
         PartitionSpec().  A dimension with an axis is split over it, an argument is whole where no axis is named.
     out_specs: the same for results; where an axis is not named, the result must be the same along it.
-    axis_names: all axes of the mesh, if it is given.
+    mesh: None stands for that of the function under shard_map around.
+    axis_names: the axes that the function is split along, which are those that have names in it; without any all of
+        the mesh, but for those of functions around.  Along the others all members compute the same.
     check_vma: whether that is checked, on the graph.
 
     The arguments are arrays, whole and in a world of several replicas the same at all of them, or ShardedArrays; the
     results are ShardedArrays, whose parts go into the next call as they are.  In a program of one process each call
     starts a thread for every replica.
+
+    In a function that is recorded, as by jit, arguments and results are whole arrays, and the call is a part of its
+    graph; so it is in a function under shard_map, which is split along other axes of the same mesh.
 
     Raises ShapeError for a size that is not divisible, ArgumentError for other specifications and for a result that
     differs along an axis which its specification does not name; what a replica raises, as `simulate` does.
@@ -68,22 +79,30 @@ def shard_map(
         )
     if not callable(f):
         raise InputError(f"shard_map: wanted a function, got {f!r}")
-    if not isinstance(mesh, ReplicaMesh):
+    if mesh is not None and not isinstance(mesh, ReplicaMesh):
         raise InputError(f"shard_map: wanted a Mesh, as xarr.distributed.make_mesh makes one, got {mesh!r}")
-    if axis_names and frozenset(axis_names) != frozenset(mesh.axis_names):
-        raise ArgumentError(
-            f"shard_map: wanted all axes of the mesh in axis_names, {mesh.axis_names}, got {sorted(axis_names)}; a "
-            "function cannot be split along some axes only, give the others no part in the specifications"
-        )
-    return ShardMapped(f, mesh, in_specs, out_specs, check_vma)
+    if not isinstance(axis_names, Set):
+        raise InputError(f"shard_map: wanted a set of names of axes for axis_names, got {axis_names!r}")
+    mapped = ShardMapped(f, mesh, in_specs, out_specs, frozenset(axis_names), check_vma)
+    if mesh is not None:
+        mapped.check_names(mesh)
+    return mapped
 
 
 class ShardMapped:
     """A function that `shard_map` made."""
 
-    def __init__(self, f: Function, mesh: ReplicaMesh, in_specs: Any, out_specs: Any, check: bool) -> None:
+    def __init__(
+        self,
+        f: Function,
+        mesh: ReplicaMesh | None,
+        in_specs: Any,
+        out_specs: Any,
+        axis_names: frozenset[str],
+        check: bool,
+    ) -> None:
         functools.update_wrapper(self, f)
-        self._function, self._mesh, self._check = f, mesh, check
+        self._function, self._given_mesh, self._axis_names, self._check = f, mesh, axis_names, check
         self._name = getattr(f, "__name__", type(f).__name__)
         self._in_specs, self._out_specs = in_specs, out_specs
         self._programs: dict[Signature, tuple[Traced, list[NamedSharding]]] = {}
@@ -103,12 +122,50 @@ class ShardMapped:
         """The graph that every replica runs, for such arguments."""
         return self._record(self._parts(args)[0])[0].graph
 
+    @property
+    def _mesh(self) -> ReplicaMesh:
+        """The mesh of a call here: that of functions around, if there are some."""
+        around = current_mesh()
+        if around is None:
+            if self._given_mesh is None:
+                raise ArgumentError(
+                    f"{self._name}: wanted a mesh, since no function under shard_map is around; make_mesh makes one"
+                )
+            return self._given_mesh
+        mesh = mesh_of(around)
+        if self._given_mesh not in (None, mesh):
+            raise ArgumentError(
+                f"{self._name}: wanted the mesh of the function under shard_map around, {mesh!r}, got "
+                f"{self._given_mesh!r}; let one mesh have the axes of both, and name in axis_names those of each"
+            )
+        return mesh
+
+    def check_names(self, mesh: ReplicaMesh) -> tuple[str, ...]:
+        """The axes that a call here is split along; ArgumentError if one is not there, or split already."""
+        around = current_names()
+        free = [name for name in mesh.axis_names if name not in around]
+        wrong = sorted(self._axis_names.difference(free))
+        if wrong or not free:
+            taken = f"; {', '.join(map(repr, around))} are those of functions around" if around else ""
+            raise ArgumentError(
+                f"{self._name}: wanted axes of the mesh in axis_names that are free, {tuple(free)}, got "
+                f"{wrong or tuple(around)}{taken}"
+            )
+        return tuple([name for name in free if not self._axis_names or name in self._axis_names])
+
+    def _sharding(self, spec: PartitionSpec) -> NamedSharding:
+        """The sharding of a specification, which names axes that this function is split along."""
+        sharding, names = NamedSharding(self._mesh, spec), self.check_names(self._mesh)
+        if not sharding.names.issubset(names):
+            raise ArgumentError(
+                f"{self._name}: wanted axes that the function is split along, {names}, got {spec}; axis_names says "
+                "which these are"
+            )
+        return sharding
+
     def _call(self, args: tuple[Any, ...]) -> Any:
         if is_tracing():
-            raise InputError(
-                f"{self._name}: a function under shard_map is one program by itself, which cannot be part of another "
-                "that is recorded; call it outside of jit, and use jit on nothing around it"
-            )
+            return self._embed(args)
         calls = self._parts(args)
         traced, shardings = self._record(calls[0])
         program: Callable[[Sequence[Any]], Any]
@@ -123,16 +180,35 @@ class ShardMapped:
         else:
             run = [functools.partial(program, call.leaves) for call in calls]
             results = [tree.flatten(each)[0] for each in run_parts(run)]
-        arrays = []
+        arrays: list[Any] = []
         for number, sharding in enumerate(shardings):
             parts = {rank: each[number] for rank, each in zip(ranks, results, strict=True)}
             shape = sharding.global_shape(tuple(results[0][number].shape))
             arrays.append(ShardedArray(parts, sharding, shape))
+        if is_unrecorded() or current_mesh() is not None:  # as in a function that is recorded
+            arrays = [as_array(np.asarray(each)) for each in arrays]
         return tree.unflatten(traced.structure, arrays)
+
+    def _embed(self, args: tuple[Any, ...]) -> Any:
+        """The result as whole arrays, of a call in a function that is recorded."""
+        leaves, structure = tree.flatten(args)
+        paths = [f"{self._name}{path}" for path in structure.paths("")]
+        shardings = [self._sharding(spec) for spec in specs_of(self._name, "in_specs", self._in_specs, args)]
+        pairs = [_stand_in(*each) for each in zip(paths, leaves, shardings, strict=True)]
+        own = tree.unflatten(structure, [part for part, _ in pairs])
+        call = call_of(self._name, [], _labelled(own))
+        traced, outputs = self._record(call)
+        operands = operands_of(traced, [whole for _, whole in pairs], call.signature.device)
+        before = [split_of(shardings[index]) for index in traced.arrays]
+        after = [split_of(sharding) for sharding in outputs]
+        names = self.check_names(self._mesh)
+        is_inside = current_mesh() is not None
+        results = embed(traced, operands, self._mesh.grid, names, (before, after), is_inside)
+        return tree.unflatten(traced.structure, results)
 
     def _run_unrecorded(self, traced: Traced, leaves: Sequence[Any]) -> Any:
         """The result of one replica operation by operation, each of which is checked, as of functions under jit."""
-        with bind_axes(self._mesh.grid):
+        with self._bind():
             result = tree.map(as_array, self._function(*self._arguments(traced, leaves)))
         evaluate(*tree.leaves(result))
         return result
@@ -144,23 +220,30 @@ class ShardMapped:
         specs = specs_of(self._name, "in_specs", self._in_specs, args)
         ranks = ranks_here(self._mesh)
         split = [
-            _split(path, leaf, NamedSharding(self._mesh, spec), ranks)
+            _split(path, leaf, self._sharding(spec), ranks)
             for path, leaf, spec in zip(paths, leaves, specs, strict=True)
         ]
         calls = []
         for number in range(len(ranks)):
             own = tree.unflatten(structure, [each[number] for each in split])
-            labelled = [(index, f"args[{index}]", each) for index, each in enumerate(own)]
-            calls.append(call_of(self._name, [], labelled))
+            calls.append(call_of(self._name, [], _labelled(own)))
         return calls
+
+    def _bind(self) -> AbstractContextManager[None]:
+        """Let the axes have their names in the block."""
+        mesh = self._mesh
+        return bind_axes(mesh.grid, (*current_names(), *self.check_names(mesh)))
 
     def _record(self, call: BoundCall) -> tuple[Traced, list[NamedSharding]]:
         """The program for such parts, and how each result is split."""
         known = self._programs.pop(call.signature, None)
         if known is None:
-            with bind_axes(self._mesh.grid):
+            with self._bind():
                 traced = record(self._name, self._function, call.signature, frozenset())
             known = traced, self._result_shardings(traced)
+        # What uses an argument of an outer traced function holds within that function only.
+        if any(node.traced for node in known[0].captured):
+            return known
         self._programs[call.signature] = known
         while len(self._programs) > _KEPT:
             del self._programs[next(iter(self._programs))]
@@ -169,7 +252,7 @@ class ShardMapped:
     def _result_shardings(self, traced: Traced) -> list[NamedSharding]:
         stand_ins = tree.unflatten(traced.structure, list(range(traced.structure.count)))
         specs = specs_of(self._name, "out_specs", self._out_specs, stand_ins)
-        shardings = [NamedSharding(self._mesh, spec) for spec in specs]
+        shardings = [self._sharding(spec) for spec in specs]
         results = [traced.graph.results[number] for number in traced.result_numbers]
         paths = list(traced.structure.paths("the result"))
         for path, node, sharding in zip(paths, results, shardings, strict=True):
@@ -195,9 +278,11 @@ class ShardMapped:
         split = [NamedSharding(self._mesh, spec).names for spec in leaves]
         own = [split[leaf] for leaf in traced.arrays]
         rest = len(graph.parameters) - len(own)
+        around = current_names()
+        checked = [name for name in self._mesh.axis_names if name not in around]
         axes = varying_axes(graph, self._mesh.grid, [*own, *[frozenset()] * rest])
         for path, number, sharding in zip(paths, traced.result_numbers, shardings, strict=True):
-            wrong = [name for name in self._mesh.axis_names if name in axes[number] - sharding.names]
+            wrong = [name for name in checked if name in axes[number] - sharding.names]
             if wrong:
                 source = graph.results[number].source
                 names = ", ".join(map(repr, wrong))
@@ -263,6 +348,28 @@ def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int])
     except ShapeError as error:
         raise ShapeError(f"{path}: {error}") from None
     return [array[sharding.index_of(rank, shape)] if sharding.names else array for rank in ranks]
+
+
+def _stand_in(path: str, value: Any, sharding: NamedSharding) -> tuple[Any, Any]:
+    """What stands for the part of an argument of a call that is recorded, and the argument; a number is both."""
+    if isinstance(value, ShardedArray):
+        raise ArgumentError(
+            f"{path}: wanted a whole array, got {value!r}; arrays are whole in a function that is recorded, as by "
+            "jit: join the parts by np.asarray before"
+        )
+    if weak_kind(value) is not None and not sharding.names:
+        return value, value
+    array = as_array(value)
+    try:
+        shape = sharding.shard_shape(tuple(array.shape))
+    except ShapeError as error:
+        raise ShapeError(f"{path}: {error}") from None
+    node = array._node
+    return wrap(parameter(node.tensor_type.with_shape(shape), node.device)), array
+
+
+def _labelled(args: Sequence[Any]) -> list[tuple[int | str, str, Any]]:
+    return [(index, f"args[{index}]", each) for index, each in enumerate(args)]
 
 
 def _is_same(one: NamedSharding, other: NamedSharding, ndim: int) -> bool:

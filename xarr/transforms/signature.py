@@ -18,7 +18,7 @@ from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, weak_kind
-from xarr.runtime.named_axes import current_mesh
+from xarr.runtime.named_axes import current_mesh, current_names
 from xarr.tree import Structure
 
 #: A Type for an array; bool, int, float or complex for a Python number.
@@ -150,7 +150,7 @@ def settings(device: Device | None) -> tuple[tuple[str, Any], ...]:
     options = (device or backends.default_device()).backend.options
     world, mesh = current_communicator(), current_mesh()
     replica = [(REPLICA, (world.rank, world.size))] if world.size > 1 else []
-    axes = [] if mesh is None else [(AXES, mesh)]
+    axes = [] if mesh is None else [(AXES, (mesh, current_names()))]
     return tuple([*replica, *axes, *[(name, getattr(config, name)) for name in (*options, *_SETTINGS)]])
 
 

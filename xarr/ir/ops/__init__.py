@@ -80,6 +80,7 @@ from xarr.ir.ops.normalisation import (
     BatchNormInference as BatchNormInference,
     BatchNormTraining as BatchNormTraining,
 )
+from xarr.ir.ops.parts import ManualComputation as ManualComputation
 from xarr.ir.ops.random import Rng as Rng, RngBitGenerator as RngBitGenerator
 from xarr.ir.ops.reduction import DotGeneral as DotGeneral, Reduce as Reduce, Sort as Sort
 from xarr.ir.ops.special import (

@@ -168,7 +168,11 @@ class Printer:
         return function_type([operand.type for operand in node.operands], node.op.results(node))
 
     def region(
-        self, graph: Graph, hint: str | None = None, operands: Sequence[Node] | None = None
+        self,
+        graph: Graph,
+        hint: str | None = None,
+        operands: Sequence[Node] | None = None,
+        terminator: str = "stablehlo.return",
     ) -> tuple[list[str], str]:
         """The names of a computation's parameters, and its body as an indented block.
 
@@ -183,7 +187,7 @@ class Printer:
         else:
             names = [self._names[operand] for operand in operands]
             inner._names.update(zip(graph.parameters, names, strict=True))
-        return names, inner.block(graph, "stablehlo.return")
+        return names, inner.block(graph, terminator)
 
     def generic(self, node: Node, attributes: str, regions: Iterable[str], operands: Sequence[Node]) -> str:
         """`"name"(%a) <{attributes}> ({ region }, { region }) : (types) -> type`."""

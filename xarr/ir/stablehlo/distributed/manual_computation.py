@@ -7,19 +7,16 @@ JAX's shard_map are such modules, of one replica with a partition for each membe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
-import numpy as np
-
-from xarr.communication.process_groups import AxisRef, Mesh, ReplicaGroups
+from xarr.communication.process_groups import AxisRef
+from xarr.errors import ShapeError
 from xarr.ir import ops
-from xarr.ir.constants import constant
 from xarr.ir.graph import Node
+from xarr.ir.ops.parts import Split
+from xarr.ir.parts import join_parts, own_number, take_part
 from xarr.ir.stablehlo.distributed.mesh_syntax import Sharding
 from xarr.ir.stablehlo.parsed_operation import Site
 from xarr.ir.types import TensorType
-
-_INT32 = np.dtype(np.int32)
 
 
 def manual_computation(site: Site) -> tuple[Node, ...]:
@@ -43,62 +40,28 @@ def _shardings(site: Site, name: str, count: int) -> Sequence[Sharding]:
     return shardings
 
 
-def _manual_axes(site: Site, sharding: Sharding, dim: int) -> tuple[AxisRef, ...]:
-    """The axes along which a dimension is cut here; others are left to the program."""
+def _manual_split(site: Site, sharding: Sharding) -> Split:
+    """The axes along which each dimension is cut here; others are left to the program."""
     manual: Sequence[AxisRef] = site.operation.attributes.get("manual_axes", ())
     names = {axis.name for axis in manual}
-    return tuple([axis for axis in sharding.dimensions[dim] if axis.name in names])
+    return tuple([tuple([axis for axis in axes if axis.name in names]) for axes in sharding.dimensions])
 
 
 def _take_part(site: Site, whole: Node, sharding: Sharding) -> Node:
     """This member's part of an array."""
-    type, mesh = whole.tensor_type, site.mesh(sharding.mesh)
-    sizes, starts = list(type.shape), []
-    for dim, size in enumerate(type.shape):
-        axes = _manual_axes(site, sharding, dim) if dim < len(sharding.dimensions) else ()
-        sizes[dim] = _part_size(site, mesh, axes, size)
-        starts.append(_start(mesh, axes, sizes[dim]))
-    if tuple(sizes) == type.shape:
-        return whole
-    return Node(ops.DynamicSlice(tuple(sizes)), (whole, *starts))
-
-
-def _part_size(site: Site, mesh: Mesh, axes: Sequence[AxisRef], size: int) -> int:
-    count = len(mesh.rows(axes)[0])
-    if size % count:
-        site.fail(f"expected a size that {count} members divide, got {size}")
-    return size // count
-
-
-def _start(mesh: Mesh, axes: Sequence[AxisRef], size: int) -> Node:
-    """Where this member's part begins: by a table of all members."""
-    if not axes:
-        return constant(0, _INT32)
-    table = np.zeros(prod(length for _, length in mesh.axes), np.int32)
-    for row in mesh.rows(axes):
-        table[list(row)] = np.arange(len(row), dtype=np.int32) * size
-    known = Node(ops.Constant.of(table))
-    start = Node(ops.DynamicSlice((1,)), (known, Node(ops.Convert(_INT32), (_own_number(),))))
-    return Node(ops.Reshape(()), (start,))
-
-
-def _own_number() -> Node:
-    """The number of this member, in a program of one replica."""
-    node = Node(ops.PartitionId())
-    node.traced = True
-    return node
+    try:
+        own = own_number(is_partition=True)
+        return take_part(whole, site.mesh(sharding.mesh), _manual_split(site, sharding), own)
+    except ShapeError as error:
+        site.fail(str(error).replace("wanted", "expected", 1))
 
 
 def _join_parts(site: Site, part: Node, sharding: Sharding) -> Node:
     """The whole array of which this member has a part."""
     if not isinstance(part.type, TensorType):
         site.fail(f"expected arrays as results, got {part.type}")
-    mesh = site.mesh(sharding.mesh)
-    for dim in range(len(sharding.dimensions)):
-        axes = _manual_axes(site, sharding, dim)
-        if axes:
-            groups = ReplicaGroups.of(mesh.rows(axes))
-            op = ops.AllGather(dim, groups, channel_id=1, use_global_device_ids=True)
-            part = Node(op, (part,))
-            site.keep_ordered(part)
-    return part
+    split = _manual_split(site, sharding)
+    whole, collectives = join_parts(part, site.mesh(sharding.mesh), split, is_partition=True)
+    for each in collectives:
+        site.keep_ordered(each)
+    return whole
