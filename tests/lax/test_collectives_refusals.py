@@ -384,11 +384,11 @@ def test_other_calls_are_refused(call: Any, error: type[Exception], message: str
 # --- computations of parts ------------------------------------------------------------------------------------
 
 
+ALONG_X = ((AxisRef("x"),),)
+
+
 def parts(
-    before: Any = ((AxisRef("x"),),),
-    after: Any = ((AxisRef("x"),),),
-    shape: Any = (2, 6),
-    names: Any = ("x",),
+    before: Any = ALONG_X, after: Any = ALONG_X, shape: Any = (2, 6), names: tuple[str, ...] = ("x",)
 ) -> Op:
     part = parameter(TensorType(shape, F32))
     mesh = Mesh((("x", 2), ("y", 3)))

@@ -33,7 +33,7 @@ def map_product(mesh: Any = None) -> Any:
 
 
 def as_whole(call: Callable[[], Any]) -> list[Any]:
-    """What a function of whole arrays gives in a program of its own, and at each replica of a world."""
+    """The values of a function of whole arrays in a program of its own, and at each replica of a world."""
 
     def values() -> Any:
         return xarr.tree.map(np.asarray, call())
@@ -95,10 +95,10 @@ def test_in_loops_and_branches() -> None:
         return x + np.tile(x[:2] + x[2:], 2)
 
     x = step(step(step(np.arange(4.0))))
-    for taken, left in as_whole(call):
-        np.testing.assert_array_equal(taken[0], [step(x), step(step(x))])
-        np.testing.assert_array_equal(taken[1], step(x))
-        np.testing.assert_array_equal(left[1], x)
+    for there, elsewhere in as_whole(call):
+        np.testing.assert_array_equal(there[0], [step(x), step(step(x))])
+        np.testing.assert_array_equal(there[1], step(x))
+        np.testing.assert_array_equal(elsewhere[1], x)
 
 
 def test_loops_outside_of_jit_record_their_bodies_too() -> None:
@@ -112,7 +112,7 @@ def test_what_is_used_from_outside() -> None:
         table = xarr.arange(4.0)
 
         @xarr.jit
-        def scaled(x: xarr.Array, factor: float) -> Any:
+        def scale(x: xarr.Array, factor: float) -> Any:
             shift = x.sum()
 
             @xarr.shard_map(mesh=make(), in_specs=(P("x"), P()), out_specs=P("x"))
@@ -121,7 +121,7 @@ def test_what_is_used_from_outside() -> None:
 
             return f(x, 3)
 
-        return scaled(np.arange(4, dtype=np.float32), 2.0), scaled(np.ones(4, np.float32), 3.0)
+        return scale(np.arange(4, dtype=np.float32), 2.0), scale(np.ones(4, np.float32), 3.0)
 
     for first, second in as_whole(call):
         np.testing.assert_array_equal(first, np.arange(4) * 2 + 6 + np.array([0, 0, 1, 1]) + 3)
@@ -237,7 +237,7 @@ def test_a_program_of_one_process_stays_in_it() -> None:
 # --- some axes, and one inside of another ---------------------------------------------------------------------
 
 
-def _nested(mesh: ReplicaMesh, inner_mesh: ReplicaMesh | None) -> Any:
+def _nest(mesh: ReplicaMesh, inner_mesh: ReplicaMesh | None) -> Any:
     def inner(part: xarr.Array) -> xarr.Array:
         return lax.psum(part * (lax.axis_index("x") + 1), "y")
 
@@ -253,7 +253,7 @@ def _nested(mesh: ReplicaMesh, inner_mesh: ReplicaMesh | None) -> Any:
 def test_one_inside_of_another_along_other_axes(wrap: Any, is_given: bool) -> None:
     def call() -> Any:
         mesh = make()
-        return wrap(_nested(mesh, mesh if is_given else None))(A)
+        return wrap(_nest(mesh, mesh if is_given else None))(A)
 
     row = np.array([0, 0, 1, 1])[:, None]
     for result in as_whole(call):
@@ -314,7 +314,7 @@ def test_along_other_axes_all_members_compute_the_same() -> None:
             )(A),
             "wanted an axis with a name ('x'), got 'y'",
         ),
-        (lambda: _nested(make(), make_mesh((4, 1), ("x", "y")))(A), "wanted the mesh of the function"),
+        (lambda: _nest(make(), make_mesh((4, 1), ("x", "y")))(A), "wanted the mesh of the function"),
         (
             lambda: xarr.shard_map(
                 xarr.shard_map(abs, in_specs=P(), out_specs=P()), mesh=make(), in_specs=P(), out_specs=P()

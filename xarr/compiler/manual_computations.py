@@ -2,7 +2,7 @@
 
 A program that is compiled in a world of several members runs at each of them: it takes its own parts, computes, and
 gets those of the others, all of which are nodes like any others.  A program of one process runs once: there a
-computation is a call of a function on the host, which starts the members.
+computation is a call of a function on the host, which starts the members; these meet in its collectives.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def _call_inside(
 
 
 class Members:
-    """What runs a computation of parts in a program of one process: a thread for each member of the mesh.
+    """A computation of parts as a program of one process runs it: a thread for each member of the mesh.
 
     A function of whole arrays on the host.
     """

@@ -211,7 +211,7 @@ def inline_call(traced: Traced, call: BoundCall) -> Any:
 
 
 def operands_of(traced: Traced, leaves: Sequence[Any], device: Device | None) -> list[Node]:
-    """What a call of the graph in that of another traced function has as operands, with these leaves as arguments.
+    """The operands of a call of the graph in that of another traced function, with these leaves as arguments.
 
     device: that of the arguments.
     """

@@ -146,10 +146,10 @@ class ShardMapped:
         free = [name for name in mesh.axis_names if name not in around]
         wrong = sorted(self._axis_names.difference(free))
         if wrong or not free:
-            taken = f"; {', '.join(map(repr, around))} are those of functions around" if around else ""
+            others = f"; {', '.join(map(repr, around))} are those of functions around" if around else ""
             raise ArgumentError(
                 f"{self._name}: wanted axes of the mesh in axis_names that are free, {tuple(free)}, got "
-                f"{wrong or tuple(around)}{taken}"
+                f"{wrong or tuple(around)}{others}"
             )
         return tuple([name for name in free if not self._axis_names or name in self._axis_names])
 
@@ -196,7 +196,7 @@ class ShardMapped:
         shardings = [self._sharding(spec) for spec in specs_of(self._name, "in_specs", self._in_specs, args)]
         pairs = [_stand_in(*each) for each in zip(paths, leaves, shardings, strict=True)]
         own = tree.unflatten(structure, [part for part, _ in pairs])
-        call = call_of(self._name, [], _labelled(own))
+        call = call_of(self._name, [], _label(own))
         traced, outputs = self._record(call)
         operands = operands_of(traced, [whole for _, whole in pairs], call.signature.device)
         before = [split_of(shardings[index]) for index in traced.arrays]
@@ -226,7 +226,7 @@ class ShardMapped:
         calls = []
         for number in range(len(ranks)):
             own = tree.unflatten(structure, [each[number] for each in split])
-            calls.append(call_of(self._name, [], _labelled(own)))
+            calls.append(call_of(self._name, [], _label(own)))
         return calls
 
     def _bind(self) -> AbstractContextManager[None]:
@@ -351,7 +351,7 @@ def _split(path: str, value: Any, sharding: NamedSharding, ranks: Sequence[int])
 
 
 def _stand_in(path: str, value: Any, sharding: NamedSharding) -> tuple[Any, Any]:
-    """What stands for the part of an argument of a call that is recorded, and the argument; a number is both."""
+    """A stand-in for the part of an argument of a call that is recorded, and the argument; a number is both."""
     if isinstance(value, ShardedArray):
         raise ArgumentError(
             f"{path}: wanted a whole array, got {value!r}; arrays are whole in a function that is recorded, as by "
@@ -368,7 +368,7 @@ def _stand_in(path: str, value: Any, sharding: NamedSharding) -> tuple[Any, Any]
     return wrap(parameter(node.tensor_type.with_shape(shape), node.device)), array
 
 
-def _labelled(args: Sequence[Any]) -> list[tuple[int | str, str, Any]]:
+def _label(args: Sequence[Any]) -> list[tuple[int | str, str, Any]]:
     return [(index, f"args[{index}]", each) for index, each in enumerate(args)]
 
 

@@ -29,7 +29,7 @@ def count_parts(mesh: Mesh, axes: Sequence[AxisRef]) -> int:
 
 @operation
 class ManualComputation(Op):
-    """What a computation of parts gives at each member of a mesh, joined; a result that is cut nowhere is any one's.
+    """The joined results of a computation of parts at each member of a mesh; one that is cut nowhere is any member's.
 
     `start(op, backend)` makes what runs it in a program of one process, a function of whole arrays on the host; in a
     world of several members each takes its own parts, computes, and gets those of the others.
