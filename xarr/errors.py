@@ -5,10 +5,21 @@ working.  Messages follow one pattern: the op as the user wrote it, the label of
 constraint where there is one, what was wanted, what was got, and a fix that works.
 """
 
+import importlib
 import re
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import numpy as np
+if TYPE_CHECKING:
+    from xarr.numpy_errors import (
+        AxisError as AxisError,
+        LinAlgError as LinAlgError,
+        MatrixShapeError as MatrixShapeError,
+    )
+
+#: The module of the classes that derive from NumPy's, and these: loaded when first asked for, so that shapes can be
+#: explained without NumPy.
+_MODULE_WITH_NUMPY: Final = "xarr.numpy_errors"
+_WITH_NUMPY: Final = ("AxisError", "LinAlgError", "MatrixShapeError")
 
 
 def pluralize(number: int, noun: str) -> str:
@@ -66,31 +77,6 @@ class ShapeError(XarrError, ValueError):
 
 class BroadcastError(ShapeError):
     """Shapes do not broadcast; the message lists every alignment that would work."""
-
-
-class AxisError(ShapeError, np.exceptions.AxisError):
-    """An axis lies outside the rank of its array, or is named twice; NumPy's AxisError too.
-
-    `axis` and `ndim` are the number that was given and the rank, None where the text alone says what is wrong.
-    Source: NumPy, `exceptions.AxisError`.
-    """
-
-    def __init__(self, axis: int | str, ndim: int | None = None, msg_prefix: str | None = None) -> None:
-        text = axis if isinstance(axis, str) else f"axis {axis} is out of range for an array of rank {ndim}"
-        self.args = (text if msg_prefix is None else f"{msg_prefix}: {text}",)
-        super().__init__(*self.args)
-        self.axis = None if isinstance(axis, str) else axis
-        self.ndim = ndim
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self.args, {"axis": self.axis, "ndim": self.ndim}
-
-    def __setstate__(self, state: dict[str, Any] | None) -> None:
-        for name, value in (state or {}).items():
-            setattr(self, name, value)
 
 
 class DTypeError(XarrError, TypeError):
@@ -193,14 +179,6 @@ class TooLargeError(EvaluationError, MemoryError, ValueError):
     """An array is larger than memory or than a backend can count; names the source line that built it."""
 
 
-class LinAlgError(XarrError, np.linalg.LinAlgError):
-    """A matrix is singular, not positive definite, or an iteration did not converge."""
-
-
-class MatrixShapeError(ShapeError, LinAlgError):
-    """Shapes of which `xarr.linalg` makes nothing, for which NumPy raises its LinAlgError."""
-
-
 class NotANumberError(XarrError, FloatingPointError):
     """Under `config.debug_nans`, an op made a NaN of numbers."""
 
@@ -243,3 +221,16 @@ class RecompilationWarning(UserWarning):
 
 class UnknownVariableWarning(UserWarning):
     """An environment variable begins with XARR_, and nothing reads it: most likely a misspelled name."""
+
+
+if not TYPE_CHECKING:  # a module with __getattr__ has every name to a type checker
+
+    def __getattr__(name: str) -> object:
+        if name not in _WITH_NUMPY:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        value = globals()[name] = getattr(importlib.import_module(_MODULE_WITH_NUMPY), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WITH_NUMPY})

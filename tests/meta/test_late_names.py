@@ -1,6 +1,7 @@
 """What `xarr` imports when it is first asked for."""
 
 import importlib
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -109,6 +110,60 @@ def test_importing_xarr_loads_no_late_module():
     code = "import sys, xarr; print(*(m for m in xarr._LATE_MODULES if f'xarr.{m}' in sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.split() == []
+
+
+def _run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+
+
+def test_importing_xarr_loads_neither_numpy_nor_arrays() -> None:
+    absent = "print(*({'numpy', 'ml_dtypes', 'xarr.arrays.array', 'xarr.lax'} & set(sys.modules)))"
+    assert _run(f"import sys, xarr; {absent}").stdout.split() == []
+    assert _run(f"import sys, xarr; xarr.asarray; {absent}").stdout.split() != []
+
+
+@pytest.mark.parametrize(
+    "module", sorted({*xarr._PUBLIC_MODULES, "backend", "runtime.handles", "calls.operands"})
+)
+def test_a_program_may_begin_with_any_module(module: str) -> None:
+    code = f"import xarr.{module}; import xarr.lax as lax; print(type(lax.add(lax.full((2,), 1.0), 1.0)), xarr.ndarray)"
+    assert _run(code).stdout == "<class 'xarr.Array'> <class 'xarr.Array'>\n"
+
+
+def test_a_program_may_begin_with_lax() -> None:
+    code = "from xarr.lax import full; x = full((2,), 1.0); print(x.sum(), type(x).__name__)"
+    assert _run(code).stdout == "2.0 Array\n"
+
+
+def test_a_module_that_is_no_public_name_is_an_attribute_all_the_same() -> None:
+    assert _run("import xarr; print(xarr.dtypes.bfloat16.__name__)").stdout == "bfloat16\n"
+
+
+def test_threads_may_ask_for_names_first_at_the_same_time() -> None:
+    code = (
+        "import threading, xarr\n"
+        "names = ['zeros', 'lax', 'linalg', 'jit', 'explain', 'random', 'Array', 'float32', 'fft', 'where']\n"
+        "barrier, failed = threading.Barrier(len(names)), []\n"
+        "def ask(name):\n"
+        "    barrier.wait()\n"
+        "    try: getattr(xarr, name)\n"
+        "    except BaseException as error: failed.append((name, error))\n"
+        "threads = [threading.Thread(target=ask, args=(name,)) for name in names]\n"
+        "for each in threads: each.start()\n"
+        "for each in threads: each.join()\n"
+        "print(failed, xarr.zeros(1) + 1)\n"
+    )
+    assert _run(code).stdout == "[] [1.]\n"
+
+
+@pytest.mark.parametrize("name", ["AxisError", "LinAlgError", "MatrixShapeError"])
+def test_errors_of_numpy_are_names_of_errors(name: str) -> None:
+    error = getattr(xarr.errors, name)
+    assert error.__module__ == "xarr.errors" and name in dir(xarr.errors)
+    assert pickle.loads(pickle.dumps(error("text"))).args == ("text",)
+    assert issubclass(error, ValueError) and issubclass(error, xarr.errors.XarrError)
+    with pytest.raises(AttributeError, match="has no attribute 'NoError'"):
+        xarr.errors.NoError  # noqa: B018
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -19,7 +19,7 @@ FRONTEND = "xarr"
 # Lowest first; a module imports from its own row and the rows above it in this table, never from a
 # row below.  A longer pattern wins over a shorter one.
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("base", "base.*", "errors", "dtypes", "shapes", "tree", "tree_util"),
+    ("base", "base.*", "errors", "numpy_errors", "dtypes", "shapes", "tree", "tree_util"),
     # How the members of a distributed program reach one another.
     ("communication", "communication.*"),
     ("ir", "ir.*"),
@@ -116,7 +116,7 @@ READ_BROADCASTING = (
 # a machine, of which a backend has one, while all else of the compiler stands on backends.
 ALONE = ("compiler.target",)
 # Modules that lie beside `base`, since users import them, and that count as its own there.
-BESIDE_BASE = ("dtypes", "errors", "shapes", "tree", "tree_util")
+BESIDE_BASE = ("dtypes", "errors", "numpy_errors", "shapes", "tree", "tree_util")
 
 # Words of one kind of machine, in names of code; words of Python's own functions are none of these.
 MACHINE_WORDS = re.compile(
@@ -137,7 +137,7 @@ ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_exte
 # Except these, which take long to import and are needed by few.
 COSTLY = (
     *("difflib", "importlib.metadata", "xarr_numpy.compiled"),
-    *("xarr.explanation.broadcast", "xarr.explanation.contraction"),
+    *("xarr.explanation.broadcast", "xarr.explanation.contraction", "xarr.explanation.values"),
     *("xarr.compiler.fusion.form_groups", "xarr.compiler.while_loops.lowering"),
     "xarr_numpy.compiled.schedule",
 )

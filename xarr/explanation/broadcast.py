@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from math import prod
-from typing import Any, SupportsIndex
-
-import numpy as np
-from numpy.typing import ArrayLike
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from xarr.base.broadcasting import (
     Alignment,
@@ -31,12 +28,15 @@ from xarr.explanation.broadcast_code import (
     suggestions,
     warnings,
 )
-from xarr.explanation.broadcast_facts import BroadcastFacts, Operand, apply_to_values
+from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
 from xarr.explanation.expression import parse_expression, read_expression
 from xarr.explanation.html import render_html
 from xarr.explanation.notation import operator_named
 from xarr.explanation.svg import render_svg
 from xarr.explanation.text import problem_lines, render_text
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 __all__ = [
     "BroadcastExplanation",
@@ -199,9 +199,18 @@ def _explain(
         problem = violation or problem
     dtype = result_dtype or _result_dtype(op, operands)
     facts = BroadcastFacts(_clean(op), operands, outcome, problem, dtype, explicit)
-    small = isinstance(outcome, Alignment) and prod(outcome.result) <= _VALUES_SHOWN
-    results = apply_to_values(facts) if small else None
+    results = _result_values(facts)
     return BroadcastExplanation(facts.op, operands, outcome, problem, dtype, explicit, results)
+
+
+def _result_values(facts: BroadcastFacts) -> Any:
+    if facts.alignment is None or prod(facts.alignment.result) > _VALUES_SHOWN:
+        return None
+    if any(operand.values is None for operand in facts.operands):
+        return None
+    from xarr.explanation import values
+
+    return values.apply_to_values(facts)
 
 
 def _operands(
@@ -249,15 +258,10 @@ def _as_shape(shape: Sequence[SupportsIndex]) -> Shape:
 def _as_values(values: ArrayLike | None, shape: Shape) -> Any:
     if values is None:
         return None
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind not in "biufc":  # the element types of ml_dtypes are of kind V
-            array = array.astype(np.float32)
-    except (TypeError, ValueError):
-        raise InputError("wanted values that form an array of numbers") from None
-    if array.shape != shape:
-        raise InputError(f"wanted values of the shape {shape}, got {array.shape}")
-    return array.copy() if array.size <= _VALUES_SHOWN else None
+    # Imported here, as below, since it needs NumPy, which an explanation of shapes does without.
+    from xarr.explanation import values as known
+
+    return known.as_values(values, shape, _VALUES_SHOWN)
 
 
 def _result_dtype(op: str, operands: tuple[Operand, ...]) -> str | None:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 from math import prod
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from xarr.base.broadcasting import Alignment, Dimensions, Misfit, Shape
 from xarr.explanation.notation import Operator, element_bytes, operator_named, term
+
+if TYPE_CHECKING:  # shapes are explained without NumPy, which values alone need
+    from numpy.typing import NDArray
 
 Kind: TypeAlias = Literal["match", "new", "stretched", "clash"]
 
@@ -141,24 +141,3 @@ class BroadcastFacts:
     @cached_property
     def rows(self) -> tuple[tuple[AxisCell, ...], ...]:
         return tuple(self.row(i) for i in range(len(self.operands)))
-
-
-def apply_to_values(facts: BroadcastFacts) -> NDArray[Any] | None:
-    """The result's values by NumPy, if every operand has values and NumPy knows the op; else None."""
-    values = [operand.values for operand in facts.operands]
-    alignment = facts.alignment
-    if alignment is None or any(value is None for value in values):
-        return None
-    placed = [np.expand_dims(np.asarray(v), alignment.new_axes(i)) for i, v in enumerate(values)]
-    if facts.operator.name == "where" and len(placed) == 3:
-        return np.asarray(np.where(placed[0].astype(bool), placed[1], placed[2]))
-    function = getattr(np, facts.operator.name, None)
-    if facts.operator.symbol is None and facts.operator.name not in ("maximum", "minimum"):
-        return None
-    if not isinstance(function, np.ufunc) or function.nin != len(placed):
-        return None
-    try:
-        with np.errstate(all="ignore"):
-            return np.asarray(function(*placed))
-    except (TypeError, ValueError):  # NumPy lacks the op for these dtypes, or for a negative exponent
-        return None

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from xarr.base.broadcasting import Dimensions, Shape
 from xarr.explanation.broadcast_code import (
     Suggestion,
@@ -155,7 +153,7 @@ def _cell_text(picture: _Picture, index: Sequence[int]) -> str:
 
 
 def _value_text(value: Any) -> str:
-    kind = np.asarray(value).dtype.kind
+    kind = value.dtype.kind
     if kind == "b":
         return "T" if value else "F"
     if kind in "iu":

@@ -269,7 +269,7 @@ def _refuse_change(handle: Handle, new: Node) -> None:
 
 
 # The one injection point: `xarr.arrays.array` calls bind(Array) when it is imported.
-_array_class: type[Handle] = Handle
+_array_class: type[Handle] = None  # type: ignore[assignment]
 
 
 def bind(array_class: type[Handle]) -> None:
@@ -279,8 +279,12 @@ def bind(array_class: type[Handle]) -> None:
 
 
 def array_class() -> type[Handle]:
-    """The class of the handles that `wrap` returns."""
-    return _array_class
+    """The class of the handles that `wrap` returns.
+
+    After nothing but `import xarr.lax` it is not bound yet: `xarr`, which stands above, imports it when asked for it.
+    """
+    known: type[Handle] = _array_class or sys.modules["xarr"].Array
+    return known
 
 
 def namespace(api_version: str | None) -> ModuleType:
@@ -288,13 +292,13 @@ def namespace(api_version: str | None) -> ModuleType:
     if api_version not in (None, *ARRAY_API_VERSIONS):
         known = ", ".join(ARRAY_API_VERSIONS)
         raise ValueRangeError(f"wanted an Array API version of {known}, got {api_version!r}")
-    return sys.modules[_array_class.__module__.partition(".")[0]]
+    return sys.modules[array_class().__module__.partition(".")[0]]
 
 
 def wrap(node: Node) -> Array:
     """An Array that shows `node`."""
     # Not by calling the class, which makes an array as NumPy's `ndarray` does.
-    array = _new(_array_class)
+    array = _new(_array_class or array_class())
     Handle.__init__(array, node)
     return array  # type: ignore[return-value]
 
@@ -310,7 +314,7 @@ def wrap_leaf(
 
     location: the line that made it; others as in `data`.
     """
-    array = _new(_array_class)
+    array = _new(_array_class or array_class())
     array._part = None
     if type.is_plain:
         array._shown = None

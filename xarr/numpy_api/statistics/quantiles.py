@@ -53,6 +53,10 @@ def _round_up(index: Array, stays: Callable[[Array], Array]) -> Array:
     return lax.select(stays(index), below, lax.add(below, 1))
 
 
+def _middle_of_neighbours(n: Any, q: Any) -> Any:
+    return 0.5 * (floor((n - 1) * q) + ceil((n - 1) * q))
+
+
 #: Rules that choose an element.
 _CHOOSING: Final[dict[str, Rule]] = {
     "inverted_cdf": _inverted_cdf,
@@ -70,7 +74,7 @@ _MIXING: Final[dict[str, Rule]] = {
     "linear": lambda n, q: (n - 1) * q,
     "median_unbiased": _index_rule(1 / 3.0, 1 / 3.0),
     "normal_unbiased": _index_rule(3 / 8.0, 3 / 8.0),
-    "midpoint": lambda n, q: 0.5 * (floor((n - 1) * q) + ceil((n - 1) * q)),
+    "midpoint": _middle_of_neighbours,
 }
 METHODS: Final = (*_CHOOSING, *_MIXING)
 
