@@ -150,8 +150,8 @@ if _typing.TYPE_CHECKING:
         ShapeDtypeStruct as ShapeDtypeStruct,
         lower as lower,
     )
-    from xarr.transforms.pmap import pmap as pmap
-    from xarr.transforms.shard_map import shard_map as shard_map
+    from xarr.transforms.sharding.pmap import pmap as pmap
+    from xarr.transforms.sharding.shard_map import shard_map as shard_map
 
     # What an import gives another name is not exported to type checkers, what is assigned is.
     ndarray = Array

@@ -12,7 +12,7 @@ import xarr
 from xarr import lax
 from xarr.communication.process_groups import Mesh
 from xarr.runtime.named_axes import bind_axes
-from xarr.transforms.varying_axes import varying_axes
+from xarr.transforms.sharding.varying_axes import varying_axes
 
 GRID = Mesh((("x", 2), ("y", 2), ("z", 3)))
 

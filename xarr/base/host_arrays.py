@@ -70,6 +70,8 @@ class NoOperand:
     """Base of what NumPy can read as an array and xarr's functions do not take; `operand_advice` says why."""
 
     operand_advice: ClassVar[str]
+    #: Whether it is an array in parts, whose `shape` and `dtype` are those of the whole.
+    is_in_parts: ClassVar[bool] = False
 
 
 def host_array(value: Any, dtype: DTypeLike | None = None, *, copy: bool | None = True) -> HostArray:

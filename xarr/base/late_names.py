@@ -446,8 +446,8 @@ LATE_MODULES: Final = {
     "transforms.callbacks": ("effects_barrier", "pure_callback"),
     "transforms.jit": ("eval_shape", "jit"),
     "transforms.lowering": ("ShapeDtypeStruct", "lower"),
-    "transforms.pmap": ("pmap",),
-    "transforms.shard_map": ("shard_map",),
+    "transforms.sharding.pmap": ("pmap",),
+    "transforms.sharding.shard_map": ("shard_map",),
     "tree": (),
     "tree_util": (),
 }

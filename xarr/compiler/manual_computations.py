@@ -7,16 +7,21 @@ computation is a call of a function on the host, which starts the members; these
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from xarr.backend import AbstractBackend
-from xarr.communication.communicator import current_communicator, current_grid
+from xarr.communication.communicator import Communicator, current_communicator, current_grid
 from xarr.errors import ArgumentError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
 from xarr.ir.parts import join_parts, own_number, take_part
+from xarr.ir.types import TupleType
 
 Inner = OncePerGraph[Graph]
+
+
+Rule = Callable[[Node, tuple[Node, ...]], Node]
 
 
 def expand(graph: Graph, backend: AbstractBackend) -> Graph:
@@ -26,7 +31,32 @@ def expand(graph: Graph, backend: AbstractBackend) -> Graph:
     """
     if ops.ManualComputation not in graph.op_classes:
         return graph
-    rule = _expand_at_members if current_communicator().size > 1 else partial(_call_host, backend=backend)
+    world = current_communicator()
+    if world.size == 1:
+        return _replace(graph, partial(_call_host, backend=backend))
+    for each in graph.walk(_graphs_around):
+        for node in each.nodes:
+            if isinstance(node.op, ops.ManualComputation):
+                _check_mesh(node, node.op, world)
+    return expand_at_members(graph)
+
+
+def expand_at_members(graph: Graph) -> Graph:
+    """`graph` as each member of the mesh runs it: without computations of parts."""
+    return _replace(graph, _expand_node)
+
+
+def _check_mesh(node: Node, op: ops.ManualComputation, world: Communicator) -> None:
+    count = len(op.mesh.rows(()))
+    if world.size != count:
+        raise ArgumentError(
+            f"wanted a mesh of all {world.size} replicas of {world.name}, got one of {count}\n"
+            f"It is used at {node.source}"
+        )
+
+
+def _replace(graph: Graph, rule: Rule) -> Graph:
+    """`graph` with what a rule makes of each computation of parts, but of those inside of others."""
 
     def change(each: Graph, inner: Inner) -> Graph:
         new: dict[Node, Node] = {node: node for node in each.parameters}
@@ -36,10 +66,12 @@ def expand(graph: Graph, backend: AbstractBackend) -> Graph:
                 new[node] = rule(node, operands)
             else:
                 op = map_graphs(node.op, inner)
-                changed = op is not node.op or operands != node.operands
-                new[node] = node.rebuilt(operands, None if op is node.op else op) if changed else node
+                is_same = op is node.op and operands == node.operands
+                new[node] = node if is_same else node.rebuilt(operands, None if op is node.op else op)
         return each.derive(new)
 
+    if ops.ManualComputation not in graph.op_classes:
+        return graph
     return OncePerGraph(change, _graphs_around)(graph)
 
 
@@ -58,23 +90,16 @@ def _call_host(node: Node, operands: tuple[Node, ...], backend: AbstractBackend)
     return node.rebuilt(operands, call)
 
 
-def _expand_at_members(node: Node, operands: tuple[Node, ...]) -> Node:
-    op = node.op
+def _expand_node(node: Node, operands: tuple[Node, ...]) -> Node:
+    op, is_partition = node.op, current_grid().num_partitions > 1
     assert isinstance(op, ops.ManualComputation)
-    world, is_partition = current_communicator(), current_grid().num_partitions > 1
-    count = len(op.mesh.rows(()))
-    if world.size != count:
-        raise ArgumentError(
-            f"wanted a mesh of all {world.size} replicas of {world.name}, got one of {count}\n"
-            f"It is used at {node.source}"
-        )
     own = own_number(is_partition)
     parts = [take_part(each, op.mesh, split, own) for each, split in zip(operands, op.in_splits, strict=True)]
     call = Node(ops.Call(op.computation), tuple(parts), location=node._location or ())
-    count = len(op.out_splits)
-    results = [call] if count == 1 else [Node(ops.GetTupleElement(k), (call,)) for k in range(count)]
+    if not isinstance(call.type, TupleType):
+        return join_parts(call, op.mesh, op.out_splits[0], is_partition)[0]
     wholes = [
-        join_parts(each, op.mesh, split, is_partition)[0]
-        for each, split in zip(results, op.out_splits, strict=True)
+        join_parts(Node(ops.GetTupleElement(number), (call,)), op.mesh, split, is_partition)[0]
+        for number, split in enumerate(op.out_splits)
     ]
-    return wholes[0] if count == 1 else Node(ops.Tuple(), tuple(wholes))
+    return Node(ops.Tuple(), tuple(wholes)) if wholes else call

@@ -37,6 +37,7 @@ class ShardedArray(NoOperand):
     and `simulate` is a collective that all replicas call.  It has no arithmetic: how parts are split is never guessed.
     """
 
+    is_in_parts: ClassVar[bool] = True
     operand_advice: ClassVar[str] = (
         "a ShardedArray is in parts at several replicas, and how results would be split is never guessed: compute with "
         "it in a function under shard_map, or join its parts by np.asarray"

@@ -25,7 +25,7 @@ from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.pickled_functions import is_named, reduce_by_value
 from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
-from xarr.transforms.recording import inline_call, record
+from xarr.transforms.recording import inline_call, record, run_call
 from xarr.transforms.signature import BoundCall, Signature, call_of, static
 from xarr.transforms.stages import Stage
 from xarr.transforms.traced import Traced
@@ -303,7 +303,7 @@ class Jitted(Generic[P, R]):
         traced = self._trace_call(call)
         if trace_stack.is_tracing():
             return inline_call(traced, call)
-        result = traced.run(call.leaves)
+        result = run_call(self.__name__, traced, call)
         if has_fast_path(call):
             self._replay, self._text = replay(traced, call)
             self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])

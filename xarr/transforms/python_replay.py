@@ -36,7 +36,7 @@ from xarr.runtime import handles, trace_stack
 from xarr.runtime.check_flags import attach_results, flags_of, unread
 from xarr.runtime.evaluation import explain
 from xarr.transforms.donation import claim, give_away, note_loss
-from xarr.transforms.signature import BoundCall, Static, TracedArgument, exact
+from xarr.transforms.signature import PARTS, BoundCall, Static, TracedArgument, exact
 from xarr.transforms.traced import Converted, Traced
 from xarr.tree import Structure, flatten, unflatten
 
@@ -67,7 +67,7 @@ def static_types(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
 
 def has_fast_path(call: BoundCall) -> bool:
     """Whether `replay` can be made for calls like this one."""
-    return "other" not in call.sources
+    return "other" not in call.sources and PARTS not in call.sources
 
 
 def replay(traced: Traced, call: BoundCall) -> tuple[Replay, str]:

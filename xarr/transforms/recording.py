@@ -20,7 +20,7 @@ from xarr.lax.tracing import results_of
 from xarr.runtime import handles as lazy, trace_to_graph
 from xarr.runtime.effects import START, add_effect, keep_ordered, last_effect
 from xarr.runtime.handles import Handle
-from xarr.transforms.signature import BoundCall, Signature, Static, TracedArgument
+from xarr.transforms.signature import PARTS, BoundCall, Signature, Static, TracedArgument
 from xarr.transforms.traced import Converted, Donation, Traced
 from xarr.transforms.weak_numbers import Number, Numbers, compute, define
 
@@ -190,12 +190,27 @@ def _donation(name: str, signature: Signature, donated: Set[int | str]) -> Donat
     return Donation(tuple(leaves), f"{name}{f', first called at {line}' if line else ''}")
 
 
+def run_call(name: str, traced: Traced, call: BoundCall) -> Any:
+    """The result of a call, of whose arguments some may be arrays in parts."""
+    if PARTS not in call.sources:
+        return traced.run(call.leaves)
+    from xarr.transforms.sharding.split_calls import call_in_parts
+
+    return call_in_parts(name, traced, call.leaves)
+
+
 def inline_call(traced: Traced, call: BoundCall) -> Any:
     """The result of a call inside of another traced function: a call in its graph.
 
     What computes with scalars alone is copied instead, so that a combiner is recognised as one, and what
     has no operands, since a call without them would count as data from outside.
     """
+    if PARTS in call.sources:
+        got = call.leaves[call.sources.index(PARTS)]
+        raise InputError(
+            f"wanted whole arrays in a function that is recorded, as by jit, got {got!r}; let it be an argument of the "
+            "function, or join the parts by np.asarray before"
+        )
     graph, operands = traced.graph, operands_of(traced, call.leaves, call.signature.device)
     if not operands or _is_scalar(graph):
         ordered: list[Node] = []

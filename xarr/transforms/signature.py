@@ -11,7 +11,7 @@ import numpy as np
 from xarr import backend as backends, tree
 from xarr.arrays.array import Array
 from xarr.base.configuration import current as config
-from xarr.base.host_arrays import SCALARS, host_array
+from xarr.base.host_arrays import SCALARS, NoOperand, host_array
 from xarr.communication.communicator import current_communicator
 from xarr.errors import DTypeError, InputError
 from xarr.ir.device import Device
@@ -27,6 +27,8 @@ LeafType = Type | type[Any]
 _SETTINGS: Final = ("broadcasting", "default_dtype", "default_prng_impl", "backend")
 #: The name of what is no setting among them.
 REPLICA: Final = "replica"
+#: The source of a leaf that is an array in parts.
+PARTS: Final = "parts"
 #: The named axes that a function is recorded for.
 AXES: Final = "the mesh of named axes"
 
@@ -133,7 +135,7 @@ class BoundCall:
 
     leaves: an Array, a NumPy array (a private copy, which cannot change) or a number for each leaf;
     sources: what stood there, which a fast path looks for next time: "Array", "ndarray", "generic" (a NumPy
-    scalar), "number", or "other" for what has no fast path.
+    scalar), "number", PARTS for an array in parts, or "other" for what has no fast path.
     """
 
     signature: Signature
@@ -199,10 +201,15 @@ def call_of(name: str, statics: Sequence[Static], traced: Sequence[tuple[int | s
         arguments.append(TracedArgument(key, label, structure, tuple([kind for kind, _, _ in kinds])))
         leaves += [leaf for _, leaf, _ in kinds]
         sources += [source for _, _, source in kinds]
-    device = common_device(leaves)
+    device = common_device(map(_array_here, leaves, sources))
     if device is not None and not device.is_committed:
         device = None
     return BoundCall(Signature(tuple(arguments), settings(device), device), tuple(leaves), tuple(sources))
+
+
+def _array_here(leaf: Any, source: str) -> Any:
+    """A leaf, or of an array in parts one that lies in this process."""
+    return leaf.addressable_shards[0].data if source == PARTS else leaf
 
 
 def _refuse_unhashable(name: str, label: str, structure: Structure) -> None:
@@ -228,6 +235,9 @@ def _leaf(name: str, path: str, value: Any) -> tuple[LeafType, Any, str]:
                 f"{name}: wanted arrays in Python tuples for {path}, got the tuple value {type_.short()}"
             )
         return type_, value, "Array" if type(value) is Array else "other"
+    if isinstance(value, NoOperand) and value.is_in_parts:
+        whole: Any = value
+        return TensorType(whole.shape, whole.dtype), value, PARTS
     if lies_on_device(value):
         moved = from_device_array(value, None)
         return moved._node.type, moved, "other"

@@ -10,6 +10,7 @@ from xarr.base.frozen_dataclasses import record
 from xarr.errors import InputError
 from xarr.ir.graph import Graph
 from xarr.transforms.lowering import Compiled, Lowered, ShapeDtypeStruct
+from xarr.transforms.recording import run_call
 from xarr.transforms.signature import BoundCall, Signature
 from xarr.transforms.traced import Traced
 
@@ -48,7 +49,7 @@ class Stage:
         if got != wanted:
             changes = "; ".join(call.signature.changes(self.signature))
             raise InputError(f"{self.fun_name} was compiled for {self.signature}: {changes}")
-        return self.traced.run(call.leaves)
+        return run_call(self.fun_name, self.traced, call)
 
 
 @record

@@ -24,11 +24,11 @@ from xarr.runtime.handles import weak_kind, wrap
 from xarr.runtime.materialisation import evaluate
 from xarr.runtime.named_axes import bind_axes, current_mesh, current_names
 from xarr.runtime.trace_stack import is_tracing, is_unrecorded
-from xarr.transforms.members import embed, split_of
 from xarr.transforms.recording import operands_of, record
+from xarr.transforms.sharding.members import embed, split_of
+from xarr.transforms.sharding.varying_axes import varying_axes
 from xarr.transforms.signature import BoundCall, Signature, TracedArgument, call_of
 from xarr.transforms.traced import Traced
-from xarr.transforms.varying_axes import varying_axes
 
 Function = Callable[..., Any]
 #: Programs of one function that are kept; those not used for longest go first.

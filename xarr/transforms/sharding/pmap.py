@@ -15,7 +15,7 @@ from xarr.distributed.shardings import PartitionSpec
 from xarr.errors import ArgumentError, InputError, ShapeError
 from xarr.lax.movement import expand_dims, squeeze
 from xarr.shapes import normalize_axis
-from xarr.transforms.shard_map import shard_map
+from xarr.transforms.sharding.shard_map import shard_map
 
 #: The name of the axis where none is given.
 _AXIS = "pmap axis"
