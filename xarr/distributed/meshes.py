@@ -82,11 +82,13 @@ def mesh_of(grid: Mesh) -> ReplicaMesh:
     return ReplicaMesh(np.array(ids).reshape(sizes), [name for name, _ in grid.axes])
 
 
-def make_mesh(axis_shapes: Any, axis_names: str | Sequence[str]) -> ReplicaMesh:
-    """A mesh of axes of these sizes, whose replicas are numbered row by row.
+def make_mesh(
+    axis_shapes: Any, axis_names: str | Sequence[str], *, devices: Sequence[int] | None = None
+) -> ReplicaMesh:
+    """A mesh of axes of these sizes, whose replicas are numbered row by row, or are `devices` in this order.
 
-    Raises ValueRangeError for sizes below 1, and for another number of replicas than the world has.
-    Source: jax.make_mesh.
+    Raises ValueRangeError for sizes below 1, for another number of replicas than the world or `devices` has, and for
+    `devices` that are not all of them.  Source: jax.make_mesh.
     """
     sizes = (axis_shapes,) if isinstance(axis_shapes, int) else tuple(axis_shapes)
     if not all(isinstance(size, int) and size > 0 for size in sizes):
@@ -97,4 +99,9 @@ def make_mesh(axis_shapes: Any, axis_names: str | Sequence[str]) -> ReplicaMesh:
             f"make_mesh: wanted sizes of which the product is the number of replicas of {world.name}, {world.size}, "
             f"got {sizes}, which is {count}"
         )
-    return ReplicaMesh(np.arange(count).reshape(sizes), axis_names)
+    numbers = np.arange(count) if devices is None else np.asarray(devices)
+    if numbers.shape != (count,) or not np.array_equal(np.sort(numbers), np.arange(count)):
+        raise ValueRangeError(
+            f"make_mesh: wanted each number of a replica from 0 to {count - 1} once in devices, got {devices!r}"
+        )
+    return ReplicaMesh(numbers.reshape(sizes), axis_names)
