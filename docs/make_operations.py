@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = CHECKOUT / "docs" / "operations.md"
-ROWS: Final = CHECKOUT / "docs" / "operations.tsv"
 
-sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
+sys.path[:0] = [str(CHECKOUT / "docs"), str(CHECKOUT), str(CHECKOUT / "backends")]
+
+from operation_rows import Row as Row, op_classes, rows  # noqa: E402
 
 from tests.elementwise_ops import REGULAR  # noqa: E402
 from tests.support.completeness import REWRITTEN, entry, function, is_composite, read_back  # noqa: E402
-from tests.support.operations import own_operations  # noqa: E402
 from tests.ulp_bounds import BOUNDS, DIFFERENCES  # noqa: E402
 from xarr.ir.op import Op  # noqa: E402
 
@@ -41,35 +41,6 @@ Tests are files in `tests/lax/`; in parentheses stand the cases of `tests/suppor
 Results are XLA's to the bit unless the last column says otherwise; ULP bounds and special values by element type
 are on the page [Accuracy beside XLA](accuracy.md). What holds for every float operation stands only there: xarr
 keeps subnormal numbers, which XLA's CPU flushes to zero."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One operation of XLA; `op` is the name of what it is in the graph."""
-
-    operation: str
-    functions: tuple[str, ...]
-    family: str
-    op: str
-    differences: str
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The functions without what tells two uses of one apart: `round (AWAY_FROM_ZERO)` is `round`."""
-        return tuple(name.partition(" ")[0] for name in self.functions)
-
-
-def rows() -> list[Row]:
-    """The table of `docs/operations.tsv`."""
-    lines = ROWS.read_text(encoding="utf-8").splitlines()[1:]
-    cells = [[*line.split("\t"), ""][:5] for line in lines]
-    return [Row(name, tuple(functions.split(", ")), *others) for name, functions, *others in cells]
-
-
-@cache
-def op_classes() -> dict[str, type[Op]]:
-    """The library's ops by their names in StableHLO text."""
-    return {op.name: op for op in own_operations()}
 
 
 def _functions(row: Row) -> str:

@@ -17,7 +17,7 @@ LESSONS = sorted(FOLDER.glob("[1-8]_*.md"))
 def problems_of(text: str, folder: Path) -> list[str]:
     """The parts that a lesson lacks, as lines of text."""
     problems = []
-    paragraphs = text.split("\n\n")
+    paragraphs = text.partition("---\n\n")[2].split("\n\n")
     if not paragraphs[0].startswith("# ") or not paragraphs[1].startswith("**Predict.** "):
         problems.append("wanted a title and a prediction at the top")
     sections = [line.removeprefix("## ") for line in text.split("\n") if line.startswith("## ")]
@@ -33,6 +33,8 @@ def problems_of(text: str, folder: Path) -> list[str]:
     problems += [f"{path} does not exist" for _, path in pictures if not (folder / path).is_file()]
     if not pictures:
         problems.append("wanted a picture")
+    if len(re.findall(r"^```\{code-cell\} python$", text, re.MULTILINE)) != 1:
+        problems.append("wanted one cell that is run when the site is built")
     numbers = re.findall(r"\d+", text.rpartition("## Puzzles")[2])
     if not numbers or any(int(number) > len(PUZZLES) for number in numbers):
         problems.append(f"wanted numbers of puzzles at the end, got {numbers}")
@@ -54,10 +56,12 @@ def test_lessons_are_listed() -> None:
     ("old", "new"),
     [
         ("**Predict.**", "Think."),
+        ("---\n\n", ""),
         ("## NumPy", "## Numpy"),
         ("surprise.svg", "missing.svg"),
         ("![a - b, a: (5, 1), b: (5,): both become (5, 5)]", "![]"),
         ("puzzle 4", "puzzle 99"),
+        ("{code-cell} python", "python"),
     ],
 )
 def test_what_is_missing_is_noticed(old: str, new: str) -> None:

@@ -96,6 +96,12 @@ def entry(package: str, op: type[Op]) -> str | None:
     return min(entries)[2] if entries else None
 
 
+def rule(package: str, op: type[Op]) -> Any:
+    """What a backend has for the op in the module that `entry` names."""
+    module = entry(package, op)
+    return _tables(package)[module][op] if module is not None else None
+
+
 @cache
 def read_back() -> Mapping[type[Op], list[str]]:
     """The graph cases of each op that is printed and read back in them."""

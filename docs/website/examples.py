@@ -1,0 +1,49 @@
+"""Examples of public functions: `docs/website/examples/*.md`, a heading for each function and its doctest below.
+
+A page of the reference shows them on the function's page; tests run them as those of every other page.  In the files of
+`xarr.lax` a second fence holds the same in NumPy's words.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent / "examples"
+_HEADING: Final = re.compile(r"^## `([\w.]+)`$", re.MULTILINE)
+
+
+@cache
+def read_examples() -> dict[str, str]:
+    """The Markdown below the heading of each function, by its full name: `xarr.lax.add`."""
+    return dict(
+        pair for path in sorted(FOLDER.glob("*.md")) for pair in split_examples(path.read_text("utf-8"))
+    )
+
+
+def split_examples(text: str) -> list[tuple[str, str]]:
+    """Full names and what stands below them; a name that comes twice is an error."""
+    _, *parts = _HEADING.split(text)
+    names = parts[::2]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two examples of {', '.join(twice)}: each function has one heading")
+    return [(name, part.strip()) for name, part in zip(names, parts[1::2], strict=True)]
+
+
+def example_to_rst(markdown: str) -> list[str]:
+    """Fences as blocks of code, the lines between them as they are."""
+    result: list[str] = []
+    for index, part in enumerate(re.split(r"^```\w*\n(.*?)^```$", markdown, flags=re.MULTILINE | re.DOTALL)):
+        if index % 2:
+            result += [
+                ".. code-block:: pycon",
+                "",
+                *(f"   {line}".rstrip() for line in part.splitlines()),
+                "",
+            ]
+        elif part.strip():
+            result += [part.strip().replace("`", "``"), ""]
+    return result

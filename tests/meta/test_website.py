@@ -1,0 +1,135 @@
+"""The reference of the site: docstrings become reStructuredText, each public name has a place, examples run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.support.checkout import CHECKOUT
+from tests.support.sources import NAMESPACES, functions
+
+sys.path.insert(0, str(CHECKOUT / "docs"))
+
+from operation_rows import rows
+from website import examples, operations, reference
+from website.docstrings import escape, to_rst
+from website.writing import slug, write
+
+
+def test_a_docstring_becomes_paragraphs_and_parameters() -> None:
+    docstring = """Sums of `x` over *all* windows_.
+
+    x, size: arrays of any type,
+        of one shape.  mode: "fill" or "clip".
+    note: is no parameter.
+
+    Returns an array.  Raises ShapeError.  Source: XLA.
+
+    * C1: one_
+    * C2: two
+      lines
+
+    >>> 1 + 1
+    2
+    """
+    assert to_rst(docstring, ["x", "size", "mode"]) == [
+        *(r"Sums of ``x`` over \*all\* windows\_.", ""),
+        *("**x, size**", "   arrays of any type, of one shape.", ""),
+        *("**mode**", '   "fill" or "clip". note: is no parameter.', ""),
+        *("**Returns** an array.", "", "**Raises** ShapeError.", "", "**Source** XLA.", ""),
+        *(r"* C1: one\_", "* C2: two lines", ""),
+        *(">>> 1 + 1", "2", ""),
+    ]
+
+
+def test_lined_up_columns_stay_as_they_are() -> None:
+    assert to_rst("a    b\nc    d", ()) == ["::", "", "   a    b", "   c    d", ""]
+
+
+def test_numpy_s_sections_are_left_to_its_own_pages() -> None:
+    docstring = (
+        "f(x)\n\nDraw.\n\nParameters\n----------\nx : int\n    It.\n\nNotes\n-----\nLong.\n\nSource: NumPy."
+    )
+    assert to_rst(docstring, ["x"]) == ["f(x)", "", "Draw.", "", "**Source** NumPy.", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("*args", r"\*args"),
+        ("[3]_", r"[3]\_"),
+        ("a|b", r"a\|b"),
+        ("`a_*`", "``a_*``"),
+        ("``a``", "``a``"),
+        ("so::", "so:"),
+    ],
+)
+def test_marks_of_restructuredtext_are_escaped(text: str, wanted: str) -> None:
+    assert escape(text) == wanted
+
+
+def test_examples_are_found_by_name() -> None:
+    fences = "```pycon\n>>> 1\n1\n\n```\n\nIn words:\n\n```pycon\n>>> 2\n2\n```"
+    text = f"# Title\n\n## `xarr.add`\n\n{fences}\n\n## `xarr.sub`\n"
+    (add, sub) = examples.split_examples(text)
+    assert (add[0], sub) == ("xarr.add", ("xarr.sub", ""))
+    block = [".. code-block:: pycon", ""]
+    assert examples.example_to_rst(add[1]) == [
+        *(*block, "   >>> 1", "   1", "", ""),
+        *("In words:", "", *block, "   >>> 2", "   2", ""),
+    ]
+
+
+def test_two_examples_of_one_function_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"two examples of xarr\.add"):
+        examples.split_examples("## `xarr.add`\na\n## `xarr.add`\nb\n")
+
+
+def test_examples_are_of_public_functions() -> None:
+    known = {f"{name}.{each}" for name in reference.NAMESPACES for each in reference.names_of(name)}
+    assert examples.read_examples().keys() <= known
+
+
+@pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda module: module.__name__)
+def test_every_function_has_a_place(namespace: ModuleType) -> None:
+    groups = reference.group_by_subject(namespace)
+    listed = [name for names in groups.values() for name in names]
+    assert len(set(listed)) == len(listed)
+    assert {name for name, _ in functions(namespace)} <= set(listed)
+
+
+def test_pages_are_written_once(tmp_path: Path) -> None:
+    reference.write_pages(tmp_path / "reference")
+    page = tmp_path / "reference" / "xarr.lax.rst"
+    text = page.read_text(encoding="utf-8")
+    assert "   broadcast_in_dim\n" in text
+    page.chmod(0o400)
+    write(page, text)
+    (index,) = (tmp_path / "reference").glob("index.rst")
+    assert all(f"   {name}\n" in index.read_text(encoding="utf-8") for name in reference.NAMESPACES)
+
+
+def test_every_operation_has_a_page(tmp_path: Path) -> None:
+    operations.write_pages(tmp_path)
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in tmp_path.glob("*.rst")}
+    assert pages.keys() == {"index", *(slug(row.operation) for row in rows())}
+    gather = pages["gather"]
+    assert "slice_sizes: the size" not in gather  # The function's docstring is Sphinx's to read.
+    for part in (
+        ".. autofunction:: xarr.lax.gather",
+        "/images/explanations/gather.svg",
+        "   def gather(",
+        "C21:",
+    ):
+        assert part in gather
+    assert "   def decompose(" in pages["batch_norm_training"]
+    assert all(
+        "As the reference backend computes it" in text for name, text in pages.items() if name != "index"
+    )
+
+
+def test_slugs_are_names_of_files() -> None:
+    assert slug("Conditional(branch_index)") == "conditional_branch_index"
