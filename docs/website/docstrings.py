@@ -58,7 +58,7 @@ def escape(text: str) -> str:
 
 
 def _blocks(text: str) -> list[str]:
-    """What stands between blank lines."""
+    """Blocks of lines between blank ones."""
     return [block for block in re.split(r"\n\s*\n", text) if block.strip()]
 
 
@@ -78,7 +78,7 @@ def _paragraphs_and_parameters(block: str, parameters: Collection[str]) -> Itera
         each for each in _PARAMETERS.finditer(block) if set(re.findall(r"\w+", each[1])) <= set(parameters)
     ]
     start, names = 0, ""
-    for each in [*found, None]:
+    for each in [*matches, None]:
         yield from _paragraphs(block[start : each.start() if each else None], names)
         if each:
             start, names = each.end(), each[1]

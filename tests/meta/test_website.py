@@ -1,4 +1,4 @@
-"""The reference of the site: docstrings become reStructuredText, each public name has a place, examples run."""
+"""The reference of the site: docstrings become reStructuredText, each public name is listed, examples run."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_examples_are_of_public_functions() -> None:
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES, ids=lambda module: module.__name__)
-def test_every_function_has_a_place(namespace: ModuleType) -> None:
+def test_every_function_is_listed_once(namespace: ModuleType) -> None:
     groups = reference.group_by_subject(namespace)
     listed = [name for names in groups.values() for name in names]
     assert len(set(listed)) == len(listed)

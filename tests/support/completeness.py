@@ -97,7 +97,7 @@ def entry(package: str, op: type[Op]) -> str | None:
 
 
 def rule(package: str, op: type[Op]) -> Any:
-    """What a backend has for the op in the module that `entry` names."""
+    """The row of a backend for the op, in the module that `entry` names."""
     module = entry(package, op)
     return _tables(package)[module][op] if module is not None else None
 
