@@ -74,7 +74,7 @@ def _is_table(block: str) -> bool:
 
 
 def _paragraphs_and_parameters(block: str, parameters: Collection[str]) -> Iterator[str]:
-    found = [
+    matches = [
         each for each in _PARAMETERS.finditer(block) if set(re.findall(r"\w+", each[1])) <= set(parameters)
     ]
     start, names = 0, ""
