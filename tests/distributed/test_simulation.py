@@ -10,7 +10,7 @@ import pytest
 
 import xarr
 from tests.support.collectives import all_reduce, rank
-from xarr import config
+from xarr import config, random
 from xarr.base.process_rng import draw, seed_rng
 from xarr.communication.communicator import Grid, current_communicator, current_grid
 from xarr.distributed import simulate, simulation
@@ -71,6 +71,33 @@ def test_each_replica_has_random_numbers_of_its_own() -> None:
     wanted = np.random.default_rng(5).random(3).tolist()
     assert first == second == wanted != third
     assert float(draw("UNIFORM", (), np.asarray(zero), np.asarray(one))) == wanted[0]
+
+
+def test_each_replica_has_the_state_of_numpys_names_for_itself() -> None:
+    def program() -> list[list[float]]:
+        numbers = []
+        random.seed(5 if rank() < 2 else None)
+        for _ in range(3):
+            all_reduce(1.0)  # so that their draws alternate
+            numbers.append([random.rand(), random.normal(), float(random.sample())])
+        kept = random.get_state()
+        again = random.ranf(), random.permutation(9).tolist()
+        random.set_state(kept)
+        assert again == (random.ranf(), random.permutation(9).tolist())
+        random.shuffle(x := xarr.arange(30))
+        assert sorted(x.tolist()) == list(range(30))
+        return numbers
+
+    outside = np.random.get_state()
+    try:
+        random.seed(7)
+        first, second, third = simulate(3, program)
+        own = np.random.RandomState(5)
+        wanted = [[own.rand(), own.normal(), own.random_sample()] for _ in range(3)]
+        assert first == second == wanted != third
+        assert random.rand() == np.random.RandomState(7).rand()  # untouched by those of the replicas
+    finally:
+        np.random.set_state(outside)
 
 
 def test_arrays_are_computed_in_replicas_as_elsewhere() -> None:

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 import pytest
 
-import xarr.arrays.array  # noqa: F401  binds the class of handles
+import xarr
+from tests.compare import assert_same
 from xarr import lax
 from xarr.backend import AbstractBackend, get
 from xarr.compiler.passes.decompose import decompose
@@ -19,7 +20,7 @@ from xarr.errors import BackendError, DTypeError, InputError, ShapeError, Traced
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.op import Op
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, TupleType
 from xarr.lax.tuples import TupleValue
 from xarr.runtime import materialisation, trace_to_graph
 
@@ -394,6 +395,35 @@ def test_barrier_keeps_equal_work_apart() -> None:
         [f64(3)],
     )
     assert sum(isinstance(node.op, ops.Exponential) for node in simplify(graph)) == 2
+
+
+@pytest.mark.parametrize("jitted", [False, True], ids=["plain", "jit"])
+def test_barrier_hands_tokens_on(jitted: bool) -> None:
+    def program(x: Any) -> Any:
+        y, token = lax.optimization_barrier((x, lax.create_token()))
+        alone = lax.optimization_barrier(lax.after_all(token))
+        return lax.recv(((2,), "float32"), lax.send(y * 2, alone, 3, [(0, 0)]), 3, [(0, 0)])[0]
+
+    result = (xarr.jit(program) if jitted else program)(xarr.asarray(np.float32([1, 2])))
+    assert_same(result, np.float32([2, 4]))
+
+
+@pytest.mark.parametrize("form", ["%x, %t", "%t, %x"])
+def test_barrier_of_tokens_is_read_and_printed(form: str) -> None:
+    types = ", ".join({"%x": "tensor<3xf32>", "%t": "!stablehlo.token"}[name] for name in form.split(", "))
+    text = f"""func.func @main(%x: tensor<3xf32>, %t: !stablehlo.token) -> (tensor<3xf32>, !stablehlo.token) {{
+      %0:2 = stablehlo.optimization_barrier {form} : {types}
+      return {"%0#0, %0#1" if form[1] == "x" else "%0#1, %0#0"} : tensor<3xf32>, !stablehlo.token
+    }}"""
+    graph = xarr.stablehlo.parse(text).main
+    assert f": {types}" in graph.to_text()
+    assert xarr.stablehlo.parse(graph.to_text()).main == graph
+
+
+def test_barrier_refuses_tuples() -> None:
+    pair = parameter(TupleType((f64(3),)))
+    with pytest.raises(ShapeError, match=r"optimization_barrier \[C0\]: wanted arrays"):
+        Node(ops.OptimizationBarrier(), (pair,))
 
 
 def test_tuples_hold_arrays_and_tuples() -> None:

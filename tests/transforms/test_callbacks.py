@@ -116,9 +116,21 @@ def _without_results(np_: ModuleType, x: Any) -> Any:
     np_.debug.print("twice", ordered=True)
 
 
+def _inner_without_results(np_: ModuleType, x: Any) -> Any:
+    inner = np_.jit(lambda y: np_.debug.print("inner {}", y, ordered=True))
+    inner(x)
+    np_.debug.print("between", ordered=True)
+
+    def step(i: Any, y: Any) -> Any:
+        inner(y)
+        return y + y
+
+    np_.lax.fori_loop(0, 2, step, x)
+
+
 PROGRAMS: list[Program] = [
     *(_in_a_loop, _in_a_condition, _in_one_branch, _in_branches, _in_a_scan, _in_a_map),
-    *(_in_an_inner_function, _in_loops_in_branches, _without_results),
+    *(_in_an_inner_function, _in_loops_in_branches, _without_results, _inner_without_results),
 ]
 VALUES = [np.array([1, 2, 3], np.float32), np.array([-4, 0, 5], np.float32)]
 

@@ -1,6 +1,6 @@
 """The random numbers of `rng`, which has no state of its own: one generator for the process, on the host.
 
-Replicas that are threads of one process have one each.
+Replicas that are threads of one process have one each, and one for what has NumPy's names besides.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _lock: Final = threading.Lock()
 _process: Final[list[np.random.Generator]] = []
 #: That of this thread or task: in the process's own, or in one of a block of `separate`.
 _own: Final[ContextVar[list[np.random.Generator]]] = ContextVar("generators", default=_process)
+#: What stands for numpy.random's own state in this thread or task; None for that itself.
+_own_state: Final[ContextVar[list[np.random.RandomState] | None]] = ContextVar("random state", default=None)
 
 
 def seed_rng(seed: int | None = None) -> None:
@@ -35,12 +37,21 @@ def seed_rng(seed: int | None = None) -> None:
 
 @contextmanager
 def separate() -> Iterator[None]:
-    """Let this thread or task have a generator of its own in the block, seeded from the system's entropy."""
-    token = _own.set([])
+    """Let this thread or task have generators of its own in the block, seeded from the system's entropy."""
+    tokens = _own.set([]), _own_state.set([])
     try:
         yield
     finally:
-        _own.reset(token)
+        _own.reset(tokens[0])
+        _own_state.reset(tokens[1])
+
+
+def separate_state() -> np.random.RandomState | None:
+    """What numpy.random's own state is for others, for this thread or task; None where it is that itself."""
+    states = _own_state.get()
+    if states is not None and not states:
+        states.append(np.random.RandomState())
+    return states[0] if states else None
 
 
 def _generator() -> np.random.Generator:

@@ -138,6 +138,7 @@ class TokenType(TensorType):
             if not cls._only:
                 token = object.__new__(cls)
                 token.shape, token.dtype, token.dynamic, token.nbytes = (0,), np.dtype(np.bool_), (), 0
+                token.is_plain = False
                 cls._only.append(token)
             return cls._only[0]
 

@@ -28,7 +28,6 @@ from xarr.lax.tracing import (
     device_of_nodes,
     record,
     record_scalar,
-    results_and_effects,
     results_of,
     tuple_of,
 )
@@ -198,12 +197,8 @@ def _branches(
     agreed = _reconcile(name, [role for role, _ in roles], computations)
     closed, captured = close(*agreed)
     count = computations[0].structure.count
-    results = results_and_effects(
-        op(tuple([each.effectful for each in closed])),
-        (selector, *nodes, *captured),
-        count,
-        None if closed[0].token is None else count,
-        device,
+    results = results_of(
+        op(tuple([each.graph for each in closed])), (selector, *nodes, *captured), count, device
     )
     return tree.unflatten(computations[0].structure, results)
 
@@ -249,12 +244,10 @@ def call(function: Function, *operands: Any) -> Any:
     nodes = argument_nodes("call", leaves)
     types, device = [node.type for node in nodes], device_of_nodes(nodes)
     computation = record("call", "function", function, structure, types, device, effects=True)
-    count = computation.structure.count
-    results = results_and_effects(
-        ops.Call(computation.effectful),
+    results = results_of(
+        ops.Call(computation.graph),
         (*nodes, *computation.captured),
-        count,
-        None if computation.token is None else count,
+        computation.structure.count,
         computation.device,
     )
     return tree.unflatten(computation.structure, results)
@@ -290,6 +283,7 @@ def stop_gradient(x: Any) -> Any:
 def optimization_barrier(operand: Any) -> Any:
     """A pytree of the same values, which no rewriting looks through: work on its two sides is never merged.
 
+    operand: of arrays, and of tokens, as `create_token` makes one.
     Source: XLA's OptimizationBarrier.
     """
     leaves, structure = tree.flatten(operand)

@@ -23,7 +23,6 @@ from xarr.ir import ops
 from xarr.ir.device import join_devices
 from xarr.ir.graph import Node
 from xarr.ir.types import TensorType, Type
-from xarr.lax.control import call
 from xarr.lax.core import ArrayLike, broadcast_node, flag, integer, operands, scalar_node
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
@@ -36,10 +35,10 @@ from xarr.lax.tracing import (
     close,
     device_of_nodes,
     record,
-    results_and_effects,
+    results_of,
     tuple_of,
 )
-from xarr.runtime.effects import add_effect, keep_ordered, last_effect
+from xarr.runtime.effects import keep_ordered
 from xarr.runtime.handles import weak_kind, wrap
 from xarr.tree import LEAF, Structure
 
@@ -86,36 +85,15 @@ def _while(
     device = device_of_nodes(nodes)
     cond = record(name, "cond_fun", cond_fun, arguments, types, device, effects=True)
     _check_condition(name, cond)
-    if cond.token is not None:
-        return _with_effects_in_condition(name, cond_fun, body_fun, init_val, progress)
     body = record(name, "body_fun", body_fun, arguments, types, device, effects=True, own=own)
     body = body.with_dtypes([node.dtype for node in nodes]) if body.structure == structure else body
     _check_carry(name, "body_fun", body, structure, types, leaves, own)
     (closed, step), captured = close(cond, body)
-    extra = step.graph.parameters[len(nodes) :]
-    if step.token is not None:  # What comes next follows the last side effect instead of the first.
-        extra = (step.token, *extra[1:])
-    looped = step.graph.derive({}, (*step.graph.results, *extra))
+    looped = step.graph.derive({}, (*step.graph.results, *step.graph.parameters[len(nodes) :]))
     device = join_devices(cond.device, body.device)
     loop = ops.While(closed.graph, looped, progress)
-    token = None if step.token is None else len(nodes)
-    results = results_and_effects(loop, (*nodes, *captured), len(nodes), token, device)
+    results = results_of(loop, (*nodes, *captured), len(nodes), device)
     return tree.unflatten(structure, results)
-
-
-def _with_effects_in_condition(
-    name: str, cond_fun: Function, body_fun: Function, init_val: Any, progress: ops.Progress | None
-) -> Any:
-    """The loop with its condition computed by the body, since a condition gives a bool and no token."""
-
-    def body(carry: tuple[Any, Any]) -> tuple[Any, Any]:
-        value = body_fun(carry[0])
-        return value, cond_fun(value)
-
-    def cond(carry: tuple[Any, Any]) -> Any:
-        return carry[1]
-
-    return _while(name, cond, body, (init_val, call(cond_fun, init_val)), progress, own=0)[0]
 
 
 def _check_condition(name: str, cond: Computation) -> None:
@@ -327,12 +305,9 @@ def _scan_loop(
 
 def _inline(step: Computation, arguments: Sequence[Node]) -> list[Array]:
     """The results of a computation as operations of the function that is recorded, with its side effects."""
-    captured = step.captured if step.token is None else (last_effect(), *step.captured[1:])
     ordered: list[Node] = []
-    results = [wrap(node) for node in step.effectful.inline(*arguments, *captured, ordered=ordered)]
+    results = [wrap(node) for node in step.graph.inline(*arguments, *step.captured, ordered=ordered)]
     keep_ordered(ordered)
-    if step.token is not None:
-        add_effect(results.pop())
     return results
 
 

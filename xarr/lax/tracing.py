@@ -25,7 +25,7 @@ from xarr.ir.ops import Constant, GetTupleElement
 from xarr.ir.types import TensorType, Type
 from xarr.lax.core import BINARY, gives_way, host_node, operands
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
-from xarr.runtime.effects import add_effect, add_ordered, last_effect
+from xarr.runtime.effects import add_ordered
 from xarr.runtime.handles import Handle, wrap
 from xarr.runtime.small_ops import compute_results
 from xarr.runtime.trace_to_graph import trace
@@ -39,9 +39,7 @@ class Computation:
     * `captured` - values from outside that the function uses, the last parameters of the graph,
     * `structure` - that of the result, whose leaves are the graph's results,
     * `weak` - for each leaf the Python scalar that the function returned there, or None,
-    * `device` - where the results live, None for any,
-    * `token` - that of the function's last side effect, None if it has none.  It is no result of the graph; the
-      one that the first side effect follows is the first of the captured values.
+    * `device` - where the results live, None for any.
     """
 
     graph: Graph
@@ -49,18 +47,11 @@ class Computation:
     structure: Structure
     weak: tuple[Any, ...]
     device: Device | None
-    token: Node | None = None
 
     @property
     def arity(self) -> int:
         """The number of parameters without those for captured values."""
         return len(self.graph.parameters) - len(self.captured)
-
-    @property
-    def effectful(self) -> Graph:
-        """The graph, with the token as its last result if there is one."""
-        token = () if self.token is None else (self.token,)
-        return self.graph.derive({}, (*self.graph.results, *token))
 
     def with_dtypes(self, dtypes: Sequence[np.dtype[Any] | None]) -> Computation:
         """Python scalars among the results as these element types, where those can hold their kind."""
@@ -86,9 +77,8 @@ def record(
     """Call `function` once, on leaves of these types in a tuple structure, and record what it does.
 
     `name` and `role` are the lax function and its argument, for messages, and `own` the item of the result that the
-    argument gave, None if all; `effects` says that the function may have side effects, to be passed on by
-    `results_and_effects`.  Raises InputError for what cannot be called, InputError or DTypeError for a leaf of the
-    result that cannot become an array.
+    argument gave, None if all; `effects` says that the function may have side effects.  Raises InputError for what
+    cannot be called, InputError or DTypeError for a leaf of the result that cannot become an array.
     """
     if not callable(function):
         raise InputError(f"{name}: wanted a function for {role}, got {function!r}")
@@ -103,16 +93,12 @@ def record(
         seen["device"] = join_devices(device, device_of_nodes([result._node for result in results]))
         return results
 
-    tokens: list[Node] | None = [] if effects else None
     try:
-        graph, captured = trace(flat, types, device, getattr(function, "__name__", role), effects=tokens)
+        graph, captured = trace(flat, types, device, getattr(function, "__name__", role), effects=effects)
     except XarrError as error:
         shorten(error)
         raise
-    if not tokens:
-        return Computation(graph, captured, **seen)
-    alone = graph.derive({}, graph.results[:-1])
-    return Computation(alone, (last_effect(), *captured), **seen, token=graph.results[-1])
+    return Computation(graph, captured, **seen)
 
 
 def check_arity(name: str, role: str, function: Callable[..., Any], count: int) -> None:
@@ -223,23 +209,17 @@ def _refuse_tuple(name: str, node: Node) -> None:
 
 
 def close(*computations: Computation) -> tuple[tuple[Computation, ...], tuple[Node, ...]]:
-    """The computations with one common list of captured values after their own parameters, and that list.
-
-    If one has side effects, the token that they follow comes first in the list, and all have a token: one without
-    side effects hands on what it gets.
-    """
-    first = [each.captured[0] for each in computations if each.token is not None]
-    captured = tuple(dict.fromkeys([*first, *[node for each in computations for node in each.captured]]))
-    return tuple([_close(each, captured, bool(first)) for each in computations]), captured
+    """The computations with one common list of captured values after their own parameters, and that list."""
+    captured = tuple(dict.fromkeys([node for each in computations for node in each.captured]))
+    return tuple([_close(each, captured) for each in computations]), captured
 
 
-def _close(computation: Computation, captured: tuple[Node, ...], has_effects: bool) -> Computation:
+def _close(computation: Computation, captured: tuple[Node, ...]) -> Computation:
     graph, arity = computation.graph, computation.arity
     own = dict(zip(computation.captured, graph.parameters[arity:], strict=True))
     extra = [own.get(node) or parameter(node.type) for node in captured]
     closed = graph.derive({}, parameters=(*graph.parameters[:arity], *extra))
-    token = computation.token or (extra[0] if has_effects else None)
-    return replace(computation, graph=closed, captured=captured, token=token)
+    return replace(computation, graph=closed, captured=captured)
 
 
 def results_of(op: Op, nodes: Sequence[Node], count: int, device: Device | None = None) -> list[Array]:
@@ -255,17 +235,6 @@ def results_of(op: Op, nodes: Sequence[Node], count: int, device: Device | None 
     if isinstance(node.type, TensorType):
         return [wrap(node)][:count]
     return [wrap(Node(GetTupleElement(index), (node,))) for index in range(count)]
-
-
-def results_and_effects(
-    op: Op, nodes: Sequence[Node], count: int, token: int | None, device: Device | None
-) -> list[Array]:
-    """The first `count` results of `op` over `nodes`; that number `token` is the token of its side effects."""
-    if token is None:
-        return results_of(op, nodes, count, device)
-    results = results_of(op, nodes, token + 1, device)
-    add_effect(results[token], results[:count])
-    return results[:count]
 
 
 def tuple_of(*structures: Structure) -> Structure:

@@ -15,6 +15,7 @@ import numpy as np
 
 from xarr import backend as backends
 from xarr.arrays.numpy_protocols import array_of, host_value
+from xarr.base.process_rng import separate_state
 from xarr.base.tracebacks import names_errors
 from xarr.errors import InputError, TracedValueError
 from xarr.lax.dynamic_sizes import refuse_dynamic
@@ -78,12 +79,19 @@ def function(draw: Callable[..., Any], name: str = "") -> Callable[..., Any]:
 
     @wraps(draw)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        return call(name, draw, args, kwargs, position)
+        return call(name, of_replica(draw), args, kwargs, position)
 
     wrapper.__name__ = wrapper.__qualname__ = name
     wrapper.__module__ = "xarr.random"
     wrapper.__doc__ = _add_source(draw, name)
     return names_errors(wrapper)
+
+
+def of_replica(draw: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of numpy.random's, or that of the state which a replica has of its own, if it is a thread."""
+    state = separate_state()
+    # `ranf` and `sample` are functions alone, other names of `random_sample`.
+    return draw if state is None else getattr(state, draw.__name__, state.random_sample)
 
 
 def method(draw: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,7 +1,8 @@
 """numpy.random under its own names: the numbers are NumPy's for the same seed, given as Arrays.
 
 The functions share numpy.random's own state: `xarr.random.seed(0)` is `numpy.random.seed(0)`, so that a program draws
-the same numbers with either import, and libraries that draw from numpy.random go on with the same stream.
+the same numbers with either import, and libraries that draw from numpy.random go on with the same stream.  Replicas
+that are threads have a state of their own instead, as processes would, which numpy.random knows nothing of.
 """
 
 from __future__ import annotations
@@ -17,13 +18,11 @@ from numpy.random import (
     BitGenerator as BitGenerator,
     Philox as Philox,
     SeedSequence as SeedSequence,
-    get_state as get_state,
-    set_state as set_state,
 )
 
 from xarr.base.tracebacks import names_errors
 from xarr.random import numpy_calls
-from xarr.random.numpy_calls import function, method
+from xarr.random.numpy_calls import function, method, of_replica
 
 _Generator = np.random.Generator
 _State = np.random.RandomState
@@ -194,7 +193,22 @@ def shuffle(x: Any) -> None:
 
     Source: NumPy, `random.shuffle`.
     """
-    numpy_calls.shuffle("shuffle", np.random.shuffle, x)
+    numpy_calls.shuffle("shuffle", of_replica(np.random.shuffle), x)
+
+
+@names_errors
+def get_state(legacy: bool = True) -> Any:
+    """The state that the functions of this module draw from, as `set_state` takes it.
+
+    Source: NumPy, `random.get_state`.
+    """
+    return of_replica(np.random.get_state)(legacy)
+
+
+@names_errors
+def set_state(state: Any) -> None:
+    """Go on from a state that `get_state` gave.  Source: NumPy, `random.set_state`."""
+    of_replica(np.random.set_state)(state)
 
 
 bytes = function(np.random.bytes)

@@ -18,13 +18,12 @@ from xarr.ir.graph import Node
 class Trace:
     """A function that is being recorded, what stands for its arguments, and parameters made meanwhile.
 
-    effects: for the first side effect, the parameter for what it follows, and after that the token of each; None if
-    the caller who records the function cannot have any.  device: where it runs, None for the default device.
+    allows_effects: whether the function may have side effects.  device: where it runs, None for the default device.
     """
 
     parameters: tuple[Node, ...]
     extra: list[Node]
-    effects: list[Node] | None = None
+    allows_effects: bool = False
     device: Device | None = None
     #: The nodes that are ordered, so far.
     ordered: list[Node] = field(default_factory=list)

@@ -19,9 +19,7 @@ def _refuse_foreign(name: str, captured: Sequence[Node]) -> None:
     traced = [node for node in captured if node.traced]
     if not traced:
         return
-    known = {
-        node for trace in active() for node in (*trace.parameters, *trace.extra, *(trace.effects or ())[:1])
-    }
+    known = {node for trace in active() for node in (*trace.parameters, *trace.extra)}
     for node in postorder(traced, known.__contains__):
         if node not in known and node.traced and node.op.is_leaf:
             line = f"\nIt became an argument at {node.source}" if node.source else ""
@@ -37,7 +35,7 @@ def trace(
     device: Device | None = None,
     name: str = "main",
     extra: list[Node] | None = None,
-    effects: list[Node] | None = None,
+    effects: bool = False,
     owner: Device | None = None,
 ) -> tuple[Graph, tuple[Node, ...]]:
     """Run `function` on parameters of `types`, which live on `device`, and return what it recorded as a graph.
@@ -45,8 +43,7 @@ def trace(
     owner: where the graph will run; if it is not known yet, on `device`, or with the function around that is recorded.
 
     The function may append more parameters to `extra`; the graph has them after those of `types`.
-    effects: an empty list; if the function has side effects, it is filled, the graph has the token that they
-    follow as one more parameter after those, and the token of the last one as its last result.
+    effects: whether the function may have side effects.
 
     Arrays from outside that the function uses are returned as second element: they became the graph's
     last parameters, one each, and must be passed to it after the others.  Outside arrays that are made
@@ -64,8 +61,6 @@ def trace(
         handles = function(*[wrap(node) for node in parameters])
     results = [handle._node for handle in handles]
     parameters = (*parameters, *extra)
-    if effects:
-        parameters, results = (*parameters, effects[0]), [*results, effects[-1]]
     ended.update(parameters)
     ordered = recorded.ordered
     captured = _captures([*ordered, *results], parameters, start)

@@ -18,7 +18,6 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import integers
 from xarr.lax.tracing import argument_nodes, results_of
 from xarr.runtime import trace_stack
-from xarr.runtime.effects import TOKEN, add_effect, last_effect
 from xarr.runtime.handles import Handle
 from xarr.tree import Structure
 
@@ -39,13 +38,12 @@ def side_effect(function: Function, args: Sequence[Any], kwargs: Mapping[str, An
         call(*[np.asarray(array) for array in arrays])
         return
 
-    def invoke(token: Any, *operands: Any) -> Any:
+    def invoke(*operands: Any) -> tuple[()]:
         call(*operands)
-        return token
+        return ()
 
     nodes = argument_nodes("debug.callback", arrays)
-    op = ops.CustomCall("xarr.debug_callback", (TOKEN,), has_side_effect=True, function=invoke)
-    add_effect(results_of(op, (last_effect(), *nodes), 1)[0])
+    results_of(ops.CustomCall("xarr.debug_callback", (), has_side_effect=True, function=invoke), nodes, 0)
 
 
 @names_errors

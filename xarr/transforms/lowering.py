@@ -20,7 +20,6 @@ from xarr.ir.graph import Graph, Node
 from xarr.ir.types import TensorType, Type
 from xarr.lax.tracing import check_arity
 from xarr.runtime.check_flags import attach, flags_of, unread
-from xarr.runtime.effects import START
 from xarr.runtime.evaluation import buffer_of, execute, results_of
 from xarr.runtime.handles import Handle, common_device, wrap
 from xarr.runtime.materialisation import evaluate
@@ -179,9 +178,8 @@ def lower(function: Callable[..., Any], *arguments: Any) -> Lowered:
         both = [numbers[index] if index in numbers else next(arrays) for index in range(len(arguments))]
         return _results(function(*both))
 
-    effects: list[Node] = []
-    graph, captured = trace(body, types, device, getattr(function, "__name__", "main"), effects=effects)
-    return Lowered(graph, device.backend, (START, *captured) if effects else captured)
+    graph, captured = trace(body, types, device, getattr(function, "__name__", "main"), effects=True)
+    return Lowered(graph, device.backend, captured)
 
 
 def argument_type(argument: Any) -> Type:

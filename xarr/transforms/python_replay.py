@@ -333,7 +333,9 @@ class _ReplayWriter:
         buffers += [self._name("B", buffer) for buffer in compiled.hidden]
         values = "".join(f"v{index}, " for index in range(len(self.traced.graph.results)))
         values += "*flags" if compiled.checks is not None else ""
-        call = [f"{values.strip()} = program({', '.join(buffers)})" if values else "pass"]
+        run = f"program({', '.join(buffers)})"
+        idle = [run] if self.traced.graph.ordered else ["pass"]
+        call = [f"{values.strip()} = {run}"] if values else idle
         direct, tests = self.direct, []
         if direct is not None:
             made = [f"v{index}" for index, spec in enumerate(direct.specs) if spec is not None]

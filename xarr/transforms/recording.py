@@ -18,7 +18,7 @@ from xarr.ir.types import TensorType
 from xarr.lax.core import host_node, scalar_node
 from xarr.lax.tracing import results_of
 from xarr.runtime import handles as lazy, trace_to_graph
-from xarr.runtime.effects import START, add_effect, keep_ordered, last_effect
+from xarr.runtime.effects import keep_ordered
 from xarr.runtime.handles import Handle
 from xarr.transforms.signature import PARTS, BoundCall, Signature, Static, TracedArgument
 from xarr.transforms.traced import Converted, Donation, Traced
@@ -88,7 +88,6 @@ _running: Final = _Running()
 
 def _record(name: str, function: Callable[..., Any], signature: Signature, donated: Set[int | str]) -> Traced:
     extra: list[Node] = []
-    effects: list[Node] = []
     numbers = Numbers(extra)
     seen: dict[str, Any] = {}
 
@@ -110,17 +109,14 @@ def _record(name: str, function: Callable[..., Any], signature: Signature, donat
 
     types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
     owner = signature.device or signature.default_device
-    graph, captured = trace_to_graph.trace(body, types, signature.device, name, extra, effects, owner)
-    count = len(graph.results) - bool(effects)
-    captured = (START, *captured) if effects else captured
+    graph, captured = trace_to_graph.trace(body, types, signature.device, name, extra, True, owner)
     parameters, used = _drop_unused(graph, numbers)
     results = tuple(dict.fromkeys(graph.results))
-    result_numbers = tuple([results.index(node) for node in graph.results[:count]])
+    result_numbers = tuple([results.index(node) for node in graph.results])
     definitions = numbers.definitions([each.text for each in used])
     return Traced(
         *(signature, graph.derive({}, results, parameters, name), used, definitions, captured),
         *(seen["structure"], result_numbers, seen["device"], _donation(name, signature, donated)),
-        has_effects=bool(effects),
     )
 
 
@@ -216,12 +212,10 @@ def inline_call(traced: Traced, call: BoundCall) -> Any:
         ordered: list[Node] = []
         results = [lazy.wrap(node) for node in graph.inline(*operands, ordered=ordered)]
         keep_ordered(ordered)
-    elif graph.results:
+    elif graph.results or graph.ordered:
         results = results_of(ops.Call(graph), operands, len(graph.results))
     else:
         results = []
-    if traced.has_effects:
-        add_effect(results[-1])
     return tree.unflatten(traced.structure, [results[index] for index in traced.result_numbers])
 
 
@@ -235,7 +229,7 @@ def operands_of(traced: Traced, leaves: Sequence[Any], device: Device | None) ->
     values = define(traced.definitions, {f"x{index}": leaf for index, leaf in enumerate(leaves)})
     operands = [_node(leaves[index], device) for index in traced.arrays]
     operands += [_number(compute(each.text, values), each.dtype) for each in traced.numbers]
-    operands += (last_effect(), *traced.captured[1:]) if traced.has_effects else traced.captured
+    operands += traced.captured
     return operands
 
 

@@ -82,8 +82,6 @@ class Traced:
     result_numbers: tuple[int, ...]
     device: Device | None
     donation: Donation
-    #: Whether the last result is the token of side effects; the one that they follow is the first of `captured`.
-    has_effects: bool = False
     #: The text and the constants of replay functions, by what stood for the leaves.
     texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)

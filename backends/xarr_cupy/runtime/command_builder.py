@@ -106,7 +106,7 @@ def kernel_of_operation(op: Op, types: tuple[Type, ...], target: GpuTarget) -> S
 
 def runs_as_kernel(node: Node, target: GpuTarget) -> bool:
     """Whether an operation that is part of no group is a kernel, or nothing: no call of a library or of the host."""
-    if libraries.multiplies(node) or libraries.computes(node):
+    if libraries.multiplies(node) or libraries.computes(node) or node.op.is_ordered:
         return False
     types = tuple([operand.type for operand in node.operands])
     has_elements = any(type.size for type in flatten_types([node.type]))
@@ -348,7 +348,7 @@ class PlanCommands(ABC):
             self.out.add(Computing(blamed, node, compute_by_library, inputs, targets))
         elif (kernel := self._kernel_of(node)) is not None:
             self.launch_alone(node, kernel, inputs, outputs)
-        elif any(type.size for type in flatten_types([node.type])):
+        elif node.op.is_ordered or any(type.size for type in flatten_types([node.type])):
             self.out.add(Computing(blamed, node, compute_by_host, inputs, targets))
 
     def kernel_of_update(self, node: Node) -> Kernel:

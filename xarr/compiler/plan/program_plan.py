@@ -281,7 +281,8 @@ class LoopStep(Step):
 
     @property
     def iterations(self) -> int | None:
-        return iterations_of(self.node)
+        has_effects = any(step.op.is_ordered for step in self.cond.steps)  # so that it is computed each time
+        return None if has_effects else iterations_of(self.node)
 
     @property
     def spares(self) -> tuple[int | None, ...]:

@@ -17,7 +17,7 @@ from xarr.ir.ops.movement import BroadcastInDim
 from xarr.ir.ops.reduction import check_signature
 from xarr.ir.stablehlo.literals import ints, quote
 from xarr.ir.stablehlo.printer import join_types
-from xarr.ir.types import TensorType, TupleType, Type, pack_types
+from xarr.ir.types import TensorType, TokenType, TupleType, Type, pack_types
 
 if TYPE_CHECKING:
     from xarr.ir.stablehlo.printer import Printer
@@ -82,6 +82,8 @@ class OptimizationBarrier(Op):
     """The operands themselves; no pass moves work across it or merges what stands on its two sides.
 
     A backend that does not run it whole gets the operands, and nothing moves after that.
+
+    * C0: the operands are arrays and tokens.
     """
 
     name = "stablehlo.optimization_barrier"
@@ -92,7 +94,8 @@ class OptimizationBarrier(Op):
         return False
 
     def infer(self, *operands: Type) -> Type:
-        return pack_types(self.tensors(operands))
+        self.tensors(tuple([operand for operand in operands if operand is not TokenType()]))
+        return pack_types(operands)
 
     def decompose(self, *operands: Node) -> Node:
         return _together(operands)

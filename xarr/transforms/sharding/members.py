@@ -24,7 +24,7 @@ from xarr.ir.ops.parts import Split
 from xarr.ir.parts import join_parts, own_number, slices_of, take_part
 from xarr.lax.tracing import results_of
 from xarr.runtime import evaluation
-from xarr.runtime.effects import add_effect, keep_ordered
+from xarr.runtime.effects import keep_ordered
 from xarr.runtime.handles import wrap
 from xarr.transforms.traced import Traced
 
@@ -53,16 +53,12 @@ def embed(
     before = (*splits[0], *[()] * (len(operands) - len(splits[0])))
     pairs = dict.fromkeys(zip(traced.result_numbers, splits[1], strict=True))
     numbers, after = [number for number, _ in pairs], [split for _, split in pairs]
-    if traced.has_effects:
-        numbers, after = [*numbers, len(traced.graph.results) - 1], [*after, ()]
     graph = traced.graph.derive({}, [traced.graph.results[number] for number in numbers])
     if is_inside:
         results = _call_inside(graph, operands, mesh, before, after)
     else:
         op = ops.ManualComputation(mesh, before, tuple(after), tuple(names), graph, Members)
         results = results_of(op, operands, len(numbers))
-    if traced.has_effects:
-        add_effect(results[-1])
     order = {pair: number for number, pair in enumerate(pairs)}
     return [results[order[pair]] for pair in zip(traced.result_numbers, splits[1], strict=True)]
 
