@@ -6,13 +6,20 @@ this member in its group.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import reduce as fold
 from typing import Final
 
 import numpy as np
 
-from xarr.communication.communicator import CollectiveCall, current_communicator, current_grid
+from xarr.communication.communicator import (
+    ArrayType,
+    CollectiveCall,
+    Communicator,
+    current_communicator,
+    current_grid,
+)
 from xarr.communication.process_groups import permutations
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -35,16 +42,21 @@ def _members(op: Collective) -> tuple[int, ...]:
     return op.members(current_grid(), current_communicator().rank)
 
 
-def _gather(node: Node, members: tuple[int, ...], operands: tuple[Array, ...]) -> Operands:
-    """The operands of all members."""
+@contextmanager
+def _taking_part(node: Node, members: tuple[int, ...]) -> Iterator[Communicator]:
     assert isinstance(node.op, Collective)
     world = current_communicator()
     signature = node.op.signature([operand.type for operand in node.operands])
     line = node.source.address if node.source else ""
-    call = CollectiveCall(node.op.lax_name, signature, members, line)
+    with world.collective(CollectiveCall(node.op.lax_name, signature, members, line)):
+        yield world
+
+
+def _gather(node: Node, members: tuple[int, ...], operands: tuple[Array, ...]) -> Operands:
+    """The operands of all members."""
     sent = np.frombuffer(b"".join(operand.tobytes() for operand in operands), np.uint8)
     received = {rank: np.empty_like(sent) for rank in members}
-    with world.collective(call):
+    with _taking_part(node, members) as world:
         world.exchange(dict.fromkeys(members, sent), received)
     return [_split(received[rank], operands) for rank in members]
 
@@ -151,45 +163,49 @@ def after_all(node: Node, *tokens: Array) -> Array:
 
 def send(node: Node, *operands: Array) -> Array:
     """result = a token; the operands go to this member's target, or to the host"""
-    op, world = node.op, current_communicator()
+    op = node.op
     assert isinstance(op, ops.Send)
-    arrays = operands[:-1]
     if op.is_host_transfer:
-        world.put_outfeed(arrays)
-        return TOKEN
-    for source, target in permutations(op.source_target_pairs, op.strategy, current_grid()):
-        if source == world.rank:
-            for array in arrays:
-                world.send(array, target, op.channel_id)
+        return put_outfeed(node, *operands)
+    for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
+        if pair[0] == current_communicator().rank:
+            with _taking_part(node, pair) as world:
+                for array in operands[:-1]:
+                    world.send(array, pair[1], op.channel_id)
     return TOKEN
 
 
 def recv(node: Node, token: Array) -> Value:
     """result = what this member's source, or the host, sent; zeros if there is none"""
-    op, world = node.op, current_communicator()
+    op = node.op
     assert isinstance(op, ops.Recv)
-    types = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
     if op.is_host_transfer:
-        return pack((*world.take_infeed(types), TOKEN))
-    results = [np.zeros(shape, dtype) for dtype, shape in types]
-    for source, target in permutations(op.source_target_pairs, op.strategy, current_grid()):
-        if target == world.rank:
-            for result in results:
-                world.recv(result, source, op.channel_id)
+        return take_infeed(node, token)
+    results = [np.zeros(shape, dtype) for dtype, shape in _received(op)]
+    for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
+        if pair[1] == current_communicator().rank:
+            with _taking_part(node, pair) as world:
+                for result in results:
+                    world.recv(result, pair[0], op.channel_id)
     return pack((*results, TOKEN))
+
+
+def _received(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
+    return [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
 
 
 def take_infeed(node: Node, token: Array) -> Value:
     """result = what the host fed first"""
     op = node.op
-    assert isinstance(op, ops.Infeed)
-    types = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
-    return pack((*current_communicator().take_infeed(types), TOKEN))
+    assert isinstance(op, ops.Recv | ops.Infeed)
+    with _taking_part(node, (current_communicator().rank,)) as world:
+        return pack((*world.take_infeed(_received(op)), TOKEN))
 
 
 def put_outfeed(node: Node, *operands: Array) -> Array:
     """result = a token; the operands go to the host"""
-    current_communicator().put_outfeed(operands[:-1])
+    with _taking_part(node, (current_communicator().rank,)) as world:
+        world.put_outfeed(operands[:-1])
     return TOKEN
 
 

@@ -129,6 +129,11 @@ DTYPES = (
     *("bool", "int8", "uint64", "float16", "float32", "float64", "complex64", "complex128"),
     *("bfloat16", "float8_e4m3fn"),
 )
+#: The others, which thorough runs take too.
+MORE_DTYPES = (
+    *("int4", "uint4", "int16", "int32", "int64", "uint8", "uint16", "uint32"),
+    *("float8_e5m2", "float8_e4m3b11fnuz", "float8_e4m3fnuz", "float8_e5m2fnuz"),
+)
 
 
 def values(rank: int, dtype: Any, shape: tuple[int, ...]) -> Array:
@@ -169,7 +174,9 @@ def expect(rows: list[Array], rank: int) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "dtype", [*DTYPES, *[pytest.param(each, marks=pytest.mark.thorough) for each in MORE_DTYPES]]
+)
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_every_element_type_goes_through_every_collective(dtype: str, count: int) -> None:
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))

@@ -420,7 +420,7 @@ def test_barrier_of_tokens_is_read_and_printed(form: str) -> None:
     assert xarr.stablehlo.parse(graph.to_text()).main == graph
 
 
-def test_barrier_refuses_tuples() -> None:
+def test_optimization_barrier_c0() -> None:
     pair = parameter(TupleType((f64(3),)))
     with pytest.raises(ShapeError, match=r"optimization_barrier \[C0\]: wanted arrays"):
         Node(ops.OptimizationBarrier(), (pair,))

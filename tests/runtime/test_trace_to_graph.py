@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import xarr
 from tests.compare import assert_same
 from tests.programs import type_of
 from xarr import lax
 from xarr.backend import get
 from xarr.base.typing import Array
 from xarr.compiler.pipeline import make_program
-from xarr.errors import TracedValueError
+from xarr.errors import InputError, TracedValueError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, parameter
 from xarr.runtime.handles import wrap
@@ -77,22 +78,30 @@ def test_nodes_of_the_graph_are_its_own() -> None:
     assert graph.results[0] is not shown[0]._node
 
 
-def test_more_parameters_and_effects_follow_those_of_the_types() -> None:
+def test_more_parameters_follow_those_of_the_types() -> None:
     extra: list[Any] = []
-    effects: list[Any] = []
     outside = lax.add(lax.full((3,), 0.0, np.float64), X)
 
     def function(x: Array) -> list[Array]:
         extra.append(parameter(F64))
-        effects.extend([parameter(F64), lax.neg(x)._node])
         return [lax.add(lax.add(x, wrap(extra[0])), outside)]
 
-    graph, captured = trace(function, [F64], extra=extra, effects=effects)
+    graph, captured = trace(function, [F64], extra=extra)
     assert captured == (outside._node,)
-    assert graph.parameters[1:3] == (extra[0], effects[0])
-    assert len(graph.parameters) == 4 and len(graph.results) == 2
-    assert_same(run(graph, X, 2 * X, X, X)[0], 4 * X)
-    assert_same(run(graph, X, 2 * X, X, X)[1], -X)
+    assert graph.parameters[1:2] == (extra[0],)
+    assert len(graph.parameters) == 3 and len(graph.results) == 1
+    assert_same(run(graph, X, 2 * X, X)[0], 4 * X)
+
+
+def test_effects_are_kept_only_where_they_are_allowed() -> None:
+    def function(x: Array) -> list[Array]:
+        xarr.debug.callback(print, x)
+        return [x]
+
+    graph, _ = trace(function, [F64], effects=True)
+    assert [node.op.name for node in graph.ordered] == ["stablehlo.custom_call"]
+    with pytest.raises(InputError, match="cannot have side effects"):
+        trace(function, [F64])
 
 
 def test_a_function_within_runs_where_that_around_it_does() -> None:

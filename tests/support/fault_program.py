@@ -15,11 +15,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from tests.support.collectives import all_gather, all_reduce, rank
-from xarr import config
+import xarr
+from xarr import config, lax
 from xarr.communication.communicator import current_communicator
 
 X: Final = np.ones(1000)
+#: Groups in which replicas 0 and 1, or 1 and 2, are together.
+FIRST, LAST = ((0, 1), (2,)), ((1, 2), (0,))
+
+
+def all_reduce(x: Any, computation: Callable[[Any, Any], Any] = lax.add, groups: Any = None) -> xarr.Array:
+    """The sum over a group, as a program of xarr's has it."""
+    return lax.all_reduce(xarr.asarray(x), computation, replica_groups=groups)  # type: ignore[no-any-return]
+
+
+def all_gather(x: Any) -> xarr.Array:
+    """The arrays of all replicas, joined."""
+    return lax.all_gather(xarr.asarray(x), replica_groups=[[0, 1, 2]], tiled=True)  # type: ignore[no-any-return]
 
 
 def _raise() -> None:
@@ -37,13 +49,13 @@ def _refuse(left: Any, right: Any) -> Any:
 
 
 def _order() -> None:
-    all_reduce(X, members=(0, 1))
+    all_reduce(X, groups=FIRST)
     all_reduce(X)
 
 
 def _other_order() -> None:
     all_reduce(X)
-    all_reduce(X, members=(0, 1))
+    all_reduce(X, groups=FIRST)
 
 
 def _gather_and_reduce() -> None:
@@ -78,13 +90,13 @@ FAULTS: Final[dict[str, tuple[Callable[[], Any], Callable[[], Any], Callable[[],
     "one left out": (lambda: all_reduce(X), *[_gather_and_reduce] * 2),
     "other shape": (lambda: all_reduce(X[:10]), *[lambda: all_reduce(X)] * 2),
     "other dtype": (lambda: all_reduce(X.astype(np.float32)), *[lambda: all_reduce(X)] * 2),
-    "other groups": (lambda: all_reduce(X, members=(1, 2)), *[lambda: all_reduce(X)] * 2),
+    "other groups": (lambda: all_reduce(X, groups=LAST), *[lambda: all_reduce(X)] * 2),
     "recv without send": (
-        lambda: current_communicator().recv(np.empty(3), 0, 7),
+        lambda: lax.recv(((3,), "float64"), None, 7, [(0, 1)]),
         *[lambda: all_reduce(X)] * 2,
     ),
     "infeed that nobody feeds": (
-        lambda: current_communicator().take_infeed([(X.dtype, X.shape)]),
+        lambda: lax.infeed(None, ((1000,), "float64")),
         *[lambda: all_reduce(X)] * 2,
     ),
     "endless loop": (_limit(_loop), *[_limit(_nothing)] * 2),
@@ -100,9 +112,10 @@ FAULTS: Final[dict[str, tuple[Callable[[], Any], Callable[[], Any], Callable[[],
 def run_fault(name: str, begin: Path) -> None:
     """Do what one replica does of a fault."""
     all_reduce(X)
-    if rank() == 1:
+    rank = current_communicator().rank
+    if rank == 1:
         begin.write_text(repr(time.time()), encoding="utf-8")
-    FAULTS[name][{1: 0, 0: 1, 2: 2}[rank()]]()
+    FAULTS[name][{1: 0, 0: 1, 2: 2}[rank]]()
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 | small_arrays | XARR_SMALL_ARRAYS | eager, lazy: whether ops on small arrays are computed when recorded | eager |
 | deterministic | XARR_DETERMINISTIC | True, False: same bits in each run on GPUs too, even if slower | True |
 | collective_timeout | XARR_COLLECTIVE_TIMEOUT | seconds that a collective waits for replicas that run | 600 |
+| native_sums | XARR_NATIVE_SUMS | True, False: MPI adds and multiplies floats between machines, in its order | False |
 | kernel_cache | XARR_KERNEL_CACHE | on, off: whether compiled code is kept on disk, in `$XARR_CACHE_DIR` | on |
 | debug | XARR_DEBUG | True, False: DroppedUpdateWarning for a statement that drops what `x.at[i].set(v)` made | False |
 | debug_nans | XARR_DEBUG_NANS | True, False: NotANumberError where an op makes a NaN of numbers | False |
@@ -120,6 +121,7 @@ _OPTIONS: Final[Mapping[str, _Option]] = {
     "small_arrays": _Option("eager", _one_of("eager", "lazy")),
     "deterministic": _Option(True, _flag),
     "collective_timeout": _Option(600.0, _seconds),
+    "native_sums": _Option(False, _flag),
     "kernel_cache": _Option("on", _one_of("on", "off")),
     "debug": _Option(False, _flag),
     "debug_nans": _Option(False, _flag),
@@ -203,6 +205,7 @@ class Config:
     small_arrays: str
     deterministic: bool
     collective_timeout: float
+    native_sums: bool
     kernel_cache: str
     debug: bool
     debug_nans: bool

@@ -47,7 +47,7 @@ def separate() -> Iterator[None]:
 
 
 def separate_state() -> np.random.RandomState | None:
-    """What numpy.random's own state is for others, for this thread or task; None where it is that itself."""
+    """The state that stands for numpy.random's own in this thread or task; None where it is that itself."""
     states = _own_state.get()
     if states is not None and not states:
         states.append(np.random.RandomState())

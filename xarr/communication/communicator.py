@@ -113,8 +113,8 @@ class Communicator(ABC):
     def all_reduce(self, members: Sequence[int], operation: str, operand: Array, out: Array) -> bool:
         """Write the combination of all operands to `out`, as `all_gather` does.
 
-        operation: `add`, `multiply`, `maximum`, `minimum`, `and`, `or` or `xor`, StableHLO's of these names.  Only for
-        element types where the order of the operands does not show in the result, NaN included.
+        operation: `add`, `multiply`, `maximum`, `minimum`, `and`, `or` or `xor`, StableHLO's of these names.  Of
+        integers and bools, where the order of the operands does not show in the result, and of floats on demand.
         """
         return False
 

@@ -1,10 +1,11 @@
 """A communicator of one process under MPI, through mpi4py.
 
-Messages are bytes between two processes, and nothing else is asked of MPI: no reductions, no collectives, no
-communicators for groups.  So the bits are those of every other engine, and a message carries in its tag a checksum of
-the collective, its types and groups, and of how often the group has met: what belongs to another collective is never
-taken for an answer.  Replicas that are in different collectives wait for each other then, which `watch.py` finds.
-Processes of one machine reduce from memory to memory where they can (`process_memory.py`), between two such messages.
+Messages are bytes between two processes, and nothing else is asked of MPI, but for reductions of integers and bools
+between machines (`native_sums.py`).  So the bits are those of every other engine, and a message carries in its tag a
+checksum of the collective, its types and groups, and of how often the group has met: what belongs to another collective
+is never taken for an answer.  Replicas that are in different collectives wait for each other then, which `watch.py`
+finds.  Processes of one machine reduce from memory to memory where they can (`process_memory.py`), between two such
+messages.
 
 A wait polls.  So Ctrl-C works in it as anywhere in Python, and what the watch sees is raised as an exception.
 """
@@ -22,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.base.configuration import current as config
+from xarr.communication.algorithms import SMALL_BYTES
 from xarr.communication.communicator import (
     Array,
     ArrayType,
@@ -31,6 +33,7 @@ from xarr.communication.communicator import (
     SharedArray,
     describe_arrays,
 )
+from xarr.distributed.native_sums import NativeSums
 from xarr.distributed.process_memory import RemoteArray, find_machines
 from xarr.distributed.watch import Activity, Blocked, Watch
 from xarr.errors import CollectiveMismatchError, CommunicationError, DeadlockError
@@ -66,6 +69,7 @@ class MpiCommunicator(HostQueues, Communicator):
         self._arrived: dict[tuple[int, int], deque[Array]] = {}
         self._received: dict[tuple[int, int], int] = {}
         self._machines = find_machines(world)
+        self._native = NativeSums(mpi, world.Dup())
         #: Arrays of collectives that an error ended, which others may still write to.
         self._abandoned: list[tuple[Array, ...]] = []
         can_watch = mpi.Query_thread() == mpi.THREAD_MULTIPLE and self._size > 1
@@ -91,13 +95,8 @@ class MpiCommunicator(HostQueues, Communicator):
             self._call, self._checksum, self._round = outer
 
     def exchange(self, sends: Mapping[int, Array], recvs: Mapping[int, Array]) -> None:
-        call = self._call or CollectiveCall("exchange", "", tuple(range(self._size)))
-        if self._round == 0:
-            self.progress.meet(call)
-        met = self.progress.met[call.members]
-        number = self._round
-        tag = (self._checksum + met * _STEP + number * _ROUND) % self._tags
-        self._round += self._call is not None
+        blocked = self._blocked(tuple(sorted({*sends, *recvs} - {self._rank})))
+        tag = (self._checksum + blocked.met * _STEP + blocked.round * _ROUND) % self._tags
         own = recvs.get(self._rank)
         requests = [
             self._data.Irecv([piece, self._mpi.BYTE], source, tag)
@@ -114,15 +113,22 @@ class MpiCommunicator(HostQueues, Communicator):
         if own is not None:
             own[...] = sends[self._rank]
         if requests:
-            needs = tuple(sorted({*sends, *recvs} - {self._rank}))
-            self._wait(requests, Blocked(call, met, number, needs))
+            self._wait(requests, blocked)
+
+    def _blocked(self, needs: tuple[int, ...]) -> Blocked:
+        """The next round of the collective that runs, in which messages go to and from these processes."""
+        call = self._call or CollectiveCall("exchange", "", tuple(range(self._size)))
+        if self._round == 0:
+            self.progress.meet(call)
+        number = self._round
+        self._round += self._call is not None
+        return Blocked(call, self.progress.met[call.members], number, needs)
 
     @contextmanager
     def share(
         self, members: Sequence[int], arrays: tuple[Array, ...]
     ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
-        machine = self._machines[self._rank][0]
-        if not machine or any(self._machines[rank][0] != machine for rank in members):
+        if not self._share_memory(members):
             yield None
             return
         own = np.array([array.ctypes.data for array in arrays], np.int64)
@@ -138,6 +144,24 @@ class MpiCommunicator(HostQueues, Communicator):
         except BaseException:
             self._abandoned.append(arrays)
             raise
+
+    def _share_memory(self, members: Sequence[int]) -> bool:
+        machine = self._machines[self._rank][0]
+        return bool(machine) and all(self._machines[rank][0] == machine for rank in members)
+
+    def all_reduce(self, members: Sequence[int], operation: str, operand: Array, out: Array) -> bool:
+        is_wanted = operand.nbytes > SMALL_BYTES and self._native.can_reduce(operand.dtype)
+        if not is_wanted or self._share_memory(members):
+            return False
+        others = tuple([rank for rank in members if rank != self._rank])
+        own = np.array([self._native.has_room(members)])
+        told = {rank: np.empty_like(own) for rank in others}
+        self.exchange(dict.fromkeys(others, own), told)
+        if not all(map(np.all, (own, *told.values()))):
+            return False
+        request = self._native.start(members, operation, operand, out)
+        self._wait([request], self._blocked(others))
+        return True
 
     def _remote_arrays(
         self, rank: int, addresses: Sequence[int], arrays: tuple[Array, ...]

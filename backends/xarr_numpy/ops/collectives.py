@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from xarr.base.configuration import current as config
 from xarr.base.host.memory import pool
 from xarr.communication import algorithms
-from xarr.communication.communicator import CollectiveCall, Communicator, current_communicator, current_grid
+from xarr.communication.communicator import (
+    ArrayType,
+    CollectiveCall,
+    Communicator,
+    current_communicator,
+    current_grid,
+)
 from xarr.communication.process_groups import permutations
 from xarr.compiler.plan.program_plan import Step
 from xarr.dtypes import BOOL, EXTENDED_FLOAT, INTEGER
@@ -44,6 +51,8 @@ _NATIVE: Final = {
     ops.Or: "or",
     ops.Xor: "xor",
 }
+#: Those of floats, on demand.
+_SUMS: Final = frozenset({ops.Add, ops.Multiply})
 #: NumPy's functions that combine as the operation does, all bits of all elements.
 _EXACT: Final = frozenset({np.add, np.multiply, np.bitwise_and, np.bitwise_or, np.bitwise_xor})
 
@@ -119,6 +128,8 @@ def all_reduce(
     dtype, members = op.computation.results[0].dtype, _members(op)
     arrays = [each.astype(dtype, copy=False) for each in _whole(operands)]
     fold, native = _fold_by(op.computation, combine), _native_name(op.computation)
+    if native is not None and dtype not in BOOL | INTEGER:
+        signature += " by MPI"  # which all members must want
     with _taking_part(op, signature, source, members) as world:
         count = len(arrays)
         return tuple(algorithms.all_reduce(world, members, arrays, [fold] * count, [native] * count))
@@ -142,9 +153,14 @@ def _parts(array: Array, dim: int, count: int) -> Array:
 
 
 def _native_name(computation: Graph) -> str | None:
-    """The name of a combiner whose results are the same in any order."""
+    """The name of a combiner that a communicator may compute itself.
+
+    Integers and bools have the same bits in any order; floats on demand, but never extremes, which lose NaN under MPI.
+    """
     dtype, combiners = computation.results[0].dtype, monoids(computation)
-    if combiners is None or dtype not in BOOL | INTEGER:
+    if combiners is None:
+        return None
+    if dtype not in BOOL | INTEGER and not (config.native_sums and combiners[0] in _SUMS):
         return None
     return _NATIVE.get(combiners[0])
 
@@ -221,42 +237,45 @@ def partition_id() -> Any:
     return np.uint32(current_grid().coordinates_of(current_communicator().rank)[1])
 
 
-def send(op: ops.Send, *operands: Any) -> Array:
+def send(op: ops.Send, signature: str, source: str, *operands: Any) -> Array:
     """Send arrays, which stand before a token; gives a token."""
-    arrays, world = _whole(operands[:-1]), current_communicator()
     if op.is_host_transfer:
-        world.put_outfeed(arrays)
-        return TOKEN
-    for source, target in permutations(op.source_target_pairs, op.strategy, current_grid()):
-        if source == world.rank:
-            for array in arrays:
-                world.send(array, target, op.channel_id)
+        return put_outfeed(op, signature, source, *operands)
+    for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
+        if pair[0] == current_communicator().rank:
+            with _taking_part(op, signature, source, pair) as world:
+                for array in _whole(operands[:-1]):
+                    world.send(array, pair[1], op.channel_id)
     return TOKEN
 
 
-def recv(op: ops.Recv, token: Any) -> tuple[Array, ...]:
+def recv(op: ops.Recv, signature: str, source: str, token: Any) -> tuple[Array, ...]:
     """Arrays that were sent to this member, and a token; zeros if none sends to it."""
-    world = current_communicator()
-    types = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
     if op.is_host_transfer:
-        return (*world.take_infeed(types), TOKEN)
-    results = [np.zeros(shape, dtype) for dtype, shape in types]
-    for source, target in permutations(op.source_target_pairs, op.strategy, current_grid()):
-        if target == world.rank:
-            for result in results:
-                world.recv(result, source, op.channel_id)
+        return take_infeed(op, signature, source, token)
+    results = [np.zeros(shape, dtype) for dtype, shape in _received(op)]
+    for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
+        if pair[1] == current_communicator().rank:
+            with _taking_part(op, signature, source, pair) as world:
+                for result in results:
+                    world.recv(result, pair[0], op.channel_id)
     return (*results, TOKEN)
 
 
-def take_infeed(op: ops.Infeed, token: Any) -> tuple[Array, ...]:
+def _received(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
+    return [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
+
+
+def take_infeed(op: ops.Recv | ops.Infeed, signature: str, source: str, token: Any) -> tuple[Array, ...]:
     """Arrays that the host fed, and a token."""
-    types = [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
-    return (*current_communicator().take_infeed(types), TOKEN)
+    with _taking_part(op, signature, source, (current_communicator().rank,)) as world:
+        return (*world.take_infeed(_received(op)), TOKEN)
 
 
-def put_outfeed(op: ops.Outfeed, *operands: Any) -> Array:
+def put_outfeed(op: ops.Send | ops.Outfeed, signature: str, source: str, *operands: Any) -> Array:
     """Put arrays, which stand before a token, out to the host; gives a token."""
-    current_communicator().put_outfeed(_whole(operands[:-1]))
+    with _taking_part(op, signature, source, (current_communicator().rank,)) as world:
+        world.put_outfeed(_whole(operands[:-1]))
     return TOKEN
 
 
@@ -267,14 +286,7 @@ def _row(function: str, is_one: bool) -> Writer:
     """The row of a collective; `is_one`: the function gives the result, not a tuple of results."""
 
     def write(emitter: Emitter, step: Step) -> str:
-        op = step.op
-        assert isinstance(op, Collective)
-        _refuse_lanes(emitter, op)
-        arguments = [
-            emitter.constant(op),
-            repr(op.signature([operand.type for operand in step.node.operands])),
-            repr(step.node.source.address if step.node.source else ""),
-        ]
+        op, arguments = step.op, _arguments(emitter, step)
         if isinstance(op, ops.AllReduce | ops.ReduceScatter):
             arguments.append(emitter.function(op.computation, lanes=True))
         call = f"{function}({', '.join([*arguments, *emitter.operands(step)])})"
@@ -283,10 +295,19 @@ def _row(function: str, is_one: bool) -> Writer:
     return write
 
 
+def _arguments(emitter: Emitter, step: Step) -> list[str]:
+    """The operation, and what others are told of this call of it."""
+    op = step.op
+    assert isinstance(op, Collective)
+    _refuse_lanes(emitter, op)
+    signature = op.signature([operand.type for operand in step.node.operands])
+    address = step.node.source.address if step.node.source else ""
+    return [emitter.constant(op), repr(signature), repr(address)]
+
+
 def _transfer(function: str) -> Writer:
     def write(emitter: Emitter, step: Step) -> str:
-        _refuse_lanes(emitter, step.op)
-        call = f"{function}({', '.join([emitter.constant(step.op), *emitter.operands(step)])})"
+        call = f"{function}({', '.join([*_arguments(emitter, step), *emitter.operands(step)])})"
         is_alone = isinstance(step.op, ops.Recv | ops.Infeed) and len(step.outputs) == 1
         return f"{call}[0]" if is_alone else call
 

@@ -32,7 +32,12 @@ _ID = TensorType((), np.dtype(np.uint32))
 
 
 #: Attributes that say nothing where they are 0 or False.
-_UNSET = frozenset({"channel_id", "use_global_device_ids", "shard_count"})
+_UNSET = frozenset(
+    {
+        *("channel_id", "use_global_device_ids", "shard_count", "source_target_pairs", "is_host_transfer"),
+        *("infeed_config", "outfeed_config", "layout"),
+    }
+)
 
 
 def _summary(computation: Graph) -> str:
@@ -94,6 +99,8 @@ class Collective(Op):
         for name, value in self.attributes().items():
             if isinstance(value, Graph):
                 parts.append(_summary(value))
+            elif name == "result_types":
+                parts.append(f"{name}=[{', '.join([type.short() for type in value])}]")
             elif name != "channel_type" and (value or name not in _UNSET):
                 parts.append(f"{name}={value}")
         return f"({', '.join(parts)})"
