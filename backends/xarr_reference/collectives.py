@@ -181,7 +181,7 @@ def recv(node: Node, token: Array) -> Value:
     assert isinstance(op, ops.Recv)
     if op.is_host_transfer:
         return take_infeed(node, token)
-    results = [np.zeros(shape, dtype) for dtype, shape in _received(op)]
+    results = [np.zeros(shape, dtype) for dtype, shape in _types_of(op)]
     for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
         if pair[1] == current_communicator().rank:
             with _taking_part(node, pair) as world:
@@ -190,7 +190,7 @@ def recv(node: Node, token: Array) -> Value:
     return pack((*results, TOKEN))
 
 
-def _received(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
+def _types_of(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
     return [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
 
 
@@ -199,7 +199,7 @@ def take_infeed(node: Node, token: Array) -> Value:
     op = node.op
     assert isinstance(op, ops.Recv | ops.Infeed)
     with _taking_part(node, (current_communicator().rank,)) as world:
-        return pack((*world.take_infeed(_received(op)), TOKEN))
+        return pack((*world.take_infeed(_types_of(op)), TOKEN))
 
 
 def put_outfeed(node: Node, *operands: Array) -> Array:

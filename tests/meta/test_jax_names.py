@@ -68,7 +68,7 @@ def test_the_page_lists_what_is_left_out() -> None:
         ("", "grad", "which JAX has: derivatives are planned"),
         ("", "vmap", r"vmap is planned; until then lax\.map"),
         ("", "make_jaxpr", r"xarr\.lower\(f, \*args\) gives the graph"),
-        ("lax", "pcast", "several devices are planned"),
+        ("lax", "pcast", "a mesh is given to shard_map"),
         ("lax.linalg", "schur", "JAX calls LAPACK"),
     ],
 )
@@ -106,8 +106,8 @@ def test_an_import_of_a_name_says_why() -> None:
 #: Arguments of jax.lax that no function of xarr.lax takes, and why.
 EVERYWHERE = {
     "accuracy": "it chooses among ways of rounding, and xarr has one",
-    "out_sharding": "several devices are planned",
-    "sharding": "several devices are planned",
+    "out_sharding": "no sharding is guessed or constrained: xarr.distributed.device_put splits arrays",
+    "sharding": "as above",
 }
 #: Other arguments that are not there, or not by that name.
 ELSEWHERE = {

@@ -95,7 +95,7 @@ class MpiCommunicator(HostQueues, Communicator):
             self._call, self._checksum, self._round = outer
 
     def exchange(self, sends: Mapping[int, Array], recvs: Mapping[int, Array]) -> None:
-        blocked = self._blocked(tuple(sorted({*sends, *recvs} - {self._rank})))
+        blocked = self._next_round(tuple(sorted({*sends, *recvs} - {self._rank})))
         tag = (self._checksum + blocked.met * _STEP + blocked.round * _ROUND) % self._tags
         own = recvs.get(self._rank)
         requests = [
@@ -115,7 +115,7 @@ class MpiCommunicator(HostQueues, Communicator):
         if requests:
             self._wait(requests, blocked)
 
-    def _blocked(self, needs: tuple[int, ...]) -> Blocked:
+    def _next_round(self, needs: tuple[int, ...]) -> Blocked:
         """The next round of the collective that runs, in which messages go to and from these processes."""
         call = self._call or CollectiveCall("exchange", "", tuple(range(self._size)))
         if self._round == 0:
@@ -160,7 +160,7 @@ class MpiCommunicator(HostQueues, Communicator):
         if not all(map(np.all, (own, *told.values()))):
             return False
         request = self._native.start(members, operation, operand, out)
-        self._wait([request], self._blocked(others))
+        self._wait([request], self._next_round(others))
         return True
 
     def _remote_arrays(

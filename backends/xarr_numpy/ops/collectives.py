@@ -253,7 +253,7 @@ def recv(op: ops.Recv, signature: str, source: str, token: Any) -> tuple[Array, 
     """Arrays that were sent to this member, and a token; zeros if none sends to it."""
     if op.is_host_transfer:
         return take_infeed(op, signature, source, token)
-    results = [np.zeros(shape, dtype) for dtype, shape in _received(op)]
+    results = [np.zeros(shape, dtype) for dtype, shape in _types_of(op)]
     for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
         if pair[1] == current_communicator().rank:
             with _taking_part(op, signature, source, pair) as world:
@@ -262,14 +262,14 @@ def recv(op: ops.Recv, signature: str, source: str, token: Any) -> tuple[Array, 
     return (*results, TOKEN)
 
 
-def _received(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
+def _types_of(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
     return [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
 
 
 def take_infeed(op: ops.Recv | ops.Infeed, signature: str, source: str, token: Any) -> tuple[Array, ...]:
     """Arrays that the host fed, and a token."""
     with _taking_part(op, signature, source, (current_communicator().rank,)) as world:
-        return (*world.take_infeed(_received(op)), TOKEN)
+        return (*world.take_infeed(_types_of(op)), TOKEN)
 
 
 def put_outfeed(op: ops.Send | ops.Outfeed, signature: str, source: str, *operands: Any) -> Array:
