@@ -11,7 +11,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "backends")]
 
 from website.docstrings import to_rst  # noqa: E402
-from website.examples import example_to_rst, read_examples  # noqa: E402
+from website.examples import example_to_rst, find_example  # noqa: E402
 from website.operations import write_pages as write_operations  # noqa: E402
 from website.reference import write_pages as write_reference  # noqa: E402
 
@@ -70,8 +70,9 @@ def rewrite_docstring(
 ) -> None:
     """Make reStructuredText of a docstring, the function's example below it."""
     lines[:] = to_rst("\n".join(lines), _parameters(obj))
-    if name in read_examples():
-        lines += [".. rubric:: Example", "", *example_to_rst(read_examples()[name])]
+    example = find_example(name, obj)
+    if example is not None:
+        lines += [".. rubric:: Example", "", *example_to_rst(example)]
 
 
 def setup(app: Sphinx) -> None:

@@ -1,11 +1,13 @@
 """Examples of public functions: `docs/website/examples/*.md`, a heading for each function and its doctest below.
 
 A page of the reference shows them on the function's page; tests run them as those of every other page.  In the files of
-`xarr.lax` a second fence holds the same in NumPy's words.
+`xarr.lax` a second fence holds the same in NumPy's words.  A function of several names, such as `xarr.abs` and
+`xarr.absolute`, has one example.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 from functools import cache
 from pathlib import Path
@@ -23,6 +25,17 @@ def read_examples() -> dict[str, str]:
     )
 
 
+def find_example(name: str, value: object) -> str | None:
+    """The example of `value`, whose full name is `name`, or that of another name of the same object; None without."""
+    by_name = read_examples()
+    return by_name.get(name) or next((by_name[each] for each in by_name if _find(each) is value), None)
+
+
+def _find(name: str) -> object:
+    namespace, _, last = name.rpartition(".")
+    return getattr(importlib.import_module(namespace), last)
+
+
 def split_examples(text: str) -> list[tuple[str, str]]:
     """Full names and what stands below them; a name that comes twice is an error."""
     _, *parts = _HEADING.split(text)
@@ -34,14 +47,14 @@ def split_examples(text: str) -> list[tuple[str, str]]:
 
 
 def example_to_rst(markdown: str) -> list[str]:
-    """Fences as blocks of code, the lines between them as they are."""
+    """Fences as blocks of code, doctest's marks of blank lines as these; the lines between fences as they are."""
     result: list[str] = []
     for index, part in enumerate(re.split(r"^```\w*\n(.*?)^```$", markdown, flags=re.MULTILINE | re.DOTALL)):
         if index % 2:
             result += [
                 ".. code-block:: pycon",
                 "",
-                *(f"   {line}".rstrip() for line in part.splitlines()),
+                *(f"   {line}".rstrip() for line in part.replace("<BLANKLINE>", "").splitlines()),
                 "",
             ]
         elif part.strip():

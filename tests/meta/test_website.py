@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import xarr
 from tests.support.checkout import CHECKOUT
 from tests.support.sources import NAMESPACES, functions
 
@@ -17,6 +19,9 @@ from operation_rows import rows
 from website import examples, operations, reference
 from website.docstrings import escape, to_rst
 from website.writing import slug, write
+
+#: Namespaces each of whose public names has an example.
+COMPLETE = ("xarr", "xarr.linalg", "xarr.fft", "xarr.emath", "xarr.polynomial")
 
 
 def test_a_docstring_becomes_paragraphs_and_parameters() -> None:
@@ -86,6 +91,34 @@ def test_examples_are_found_by_name() -> None:
 def test_two_examples_of_one_function_are_refused() -> None:
     with pytest.raises(ValueError, match=r"two examples of xarr\.add"):
         examples.split_examples("## `xarr.add`\na\n## `xarr.add`\nb\n")
+
+
+def test_marks_of_blank_lines_are_not_shown() -> None:
+    fence = "```pycon\n>>> f()\na\n<BLANKLINE>\nb\n\n```"
+    assert examples.example_to_rst(fence)[2:] == ["   >>> f()", "   a", "", "   b", "", ""]
+
+
+def test_names_of_one_function_share_its_example() -> None:
+    shared = examples.find_example("xarr.absolute", xarr.absolute)
+    assert shared == examples.find_example("xarr.abs", xarr.abs) == examples.read_examples()["xarr.abs"]
+    assert examples.find_example("xarr.none", object()) is None
+
+
+def names_without_example(namespace: str) -> list[str]:
+    """The public names of a namespace that no example shows, by this or another name of the same object."""
+    values = {name: getattr(import_module(namespace), name) for name in reference.names_of(namespace)}
+    return [name for name, value in values.items() if not examples.find_example(f"{namespace}.{name}", value)]
+
+
+@pytest.mark.parametrize("namespace", COMPLETE)
+def test_every_public_name_has_an_example(namespace: str) -> None:
+    assert names_without_example(namespace) == []
+
+
+def test_a_name_without_example_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = {name: text for name, text in examples.read_examples().items() if name != "xarr.fft.ifft"}
+    monkeypatch.setattr(examples, "read_examples", lambda: shown)
+    assert names_without_example("xarr.fft") == ["ifft"]
 
 
 def test_examples_are_of_public_functions() -> None:
