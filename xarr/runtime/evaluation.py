@@ -6,6 +6,7 @@ Programs are kept by the structure of their graphs.  Arrays are `xarr.runtime.ha
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, Final
@@ -172,8 +173,8 @@ def results_of(
 
     types: those of all results; flags: those that its arguments hang on, whose checks came before its own.
     """
-    exposed = compiled.exposed_results
-    nodes = [data(types[k], values[k], device, exposed[k] or numbers.count(k) > 1) for k in numbers]
+    exposed, counts = compiled.exposed_results, Counter(numbers)
+    nodes = [data(types[k], values[k], device, exposed[k] or counts[k] > 1) for k in numbers]
     attach(nodes, flags)
     if compiled.checks is not None:
         attach_results(compiled.checks, numbers, nodes, values[len(types) :], device)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from keyword import iskeyword
 from typing import Any, Final
 
@@ -367,11 +367,14 @@ class _ReplayWriter:
 
     def _is_lent(self, index: int) -> bool:
         """Whether the program reads the caller's memory: where a copy takes longer than looking at the results."""
-        if not self.traced.owner.backend.is_on_host:
+        if self.call.sources[index] != "ndarray" or not self.traced.owner.backend.is_on_host:
             return False
-        is_static = static_types(self.traced.graph.result_types) is not None
         is_large = self.call.signature.types[index].nbytes > _LARGE
-        return self.call.sources[index] == "ndarray" and is_static and is_large
+        return is_large and self._has_static_results
+
+    @cached_property
+    def _has_static_results(self) -> bool:
+        return static_types(self.traced.graph.result_types) is not None
 
     def _nodes(self) -> list[tuple[int, int]]:
         """Which leaves are Arrays, and their numbers among the arrays."""

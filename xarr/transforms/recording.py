@@ -112,7 +112,8 @@ def _record(name: str, function: Callable[..., Any], signature: Signature, donat
     graph, captured = trace_to_graph.trace(body, types, signature.device, name, extra, True, owner)
     parameters, used = _drop_unused(graph, numbers)
     results = tuple(dict.fromkeys(graph.results))
-    result_numbers = tuple([results.index(node) for node in graph.results])
+    number_of = {node: number for number, node in enumerate(results)}
+    result_numbers = tuple([number_of[node] for node in graph.results])
     definitions = numbers.definitions([each.text for each in used])
     return Traced(
         *(signature, graph.derive({}, results, parameters, name), used, definitions, captured),

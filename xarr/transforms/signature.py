@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -91,7 +92,7 @@ class Signature:
     settings: tuple[tuple[str, Any], ...]
     device: Device | None
 
-    @property
+    @cached_property
     def types(self) -> tuple[LeafType, ...]:
         """Those of all leaves of traced arguments, in order."""
         return tuple([t for each in self.arguments if isinstance(each, TracedArgument) for t in each.types])

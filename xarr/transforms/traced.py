@@ -106,8 +106,8 @@ class Traced:
     @property
     def donated(self) -> tuple[int, ...]:
         """Which parameters of the graph the program may write over."""
-        arrays = self.arrays
-        return tuple([arrays.index(leaf) for leaf in self.donation.leaves if leaf in arrays])
+        numbers = {leaf: number for number, leaf in enumerate(self.arrays)}
+        return tuple([numbers[leaf] for leaf in self.donation.leaves if leaf in numbers])
 
     def compile(self) -> CompiledTrace:
         """The program; compiled when it is first wanted."""

@@ -69,3 +69,26 @@ def test_what_is_kept_takes_no_more_than_the_array(size: int, moves: bool) -> No
 def test_a_graph_without_updates_is_as_it_was() -> None:
     graph = graph_of(lambda x: xarr.sum(x * 2), "f64[9]")
     assert reads_before_updates(graph) is graph.nodes
+
+
+def test_reads_move_in_front_of_their_own_update() -> None:
+    """Each of several updates gets the reads of its array in front of it, in their order, and nothing else moves."""
+
+    def swaps(x: Any, y: Any, i: Any, j: Any) -> Any:
+        for _ in range(3):
+            x, y = swap(y, i, j), swap(x, j, i)
+        return x, y
+
+    graph = graph_of(swaps, "f64[9]", "f64[9]", "s64[]", "s64[]")
+    order = reads_before_updates(graph)
+    assert sorted(map(id, order)) == sorted(map(id, graph.nodes))
+    seen = set(graph.parameters)
+    updated: set[Node] = set()
+    for node in order:
+        assert seen.issuperset(node.operands)
+        seen.add(node)
+        if isinstance(node.op, ops.DynamicSlice):
+            assert node.operands[0] not in updated
+        if is_update(node):
+            updated.add(node.operands[0])
+    assert len(updated) == 12

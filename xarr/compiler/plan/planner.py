@@ -317,7 +317,7 @@ class _Planner:
             if step.makes_new:
                 free.update(step.outputs)
         free -= shared_buffers(self.steps, frozenset(results)).union(results)
-        viewed = self._ends_of_views()
+        viewed, views = self._ends_of_views(), self._views()
         steps, self.steps = self.steps, []
         for index, step in enumerate(steps):
             dead = {
@@ -325,7 +325,7 @@ class _Planner:
                 for k, number in enumerate(step.inputs)
                 if number in free
                 and self.end[number] == index
-                and not self._is_seen(number, viewed, step, index)
+                and not self._is_seen(number, viewed, views, step, index)
             }
             if isinstance(step, program_plan.LoopStep):
                 self.steps.append(self._with_own_state(step, dead))
@@ -336,18 +336,28 @@ class _Planner:
         if len(steps) < len(self.steps):
             self._count_again()
 
-    def _is_seen(self, number: int, viewed: dict[int, int], step: Step, index: int) -> bool:
+    def _is_seen(
+        self, number: int, viewed: dict[int, int], views: dict[int, list[int]], step: Step, index: int
+    ) -> bool:
         """Whether a view of a buffer is needed when a step writes over the buffer, or later."""
         end = viewed.get(number, -1)
         if end != index:
             return end > index
-        here = {number}
-        for view in range(number + 1, len(self.base)):
-            if self.is_view[view] and self.base[view] in here:
-                here.add(view)
+        stack = [number]
+        while stack:
+            for view in views.get(stack.pop(), ()):
                 if self.end[view] == index and not is_beside(step, view):
                     return True
+                stack.append(view)
         return False
+
+    def _views(self) -> dict[int, list[int]]:
+        """The views of each buffer that has some, without views of these."""
+        views: dict[int, list[int]] = {}
+        for number, base in enumerate(self.base):
+            if base is not None and self.is_view[number]:
+                views.setdefault(base, []).append(number)
+        return views
 
     def _ends_of_views(self) -> dict[int, int]:
         """For each buffer with views the last step that reads one of them, or a view of it."""

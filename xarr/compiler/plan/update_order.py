@@ -22,38 +22,37 @@ def reads_before_updates(graph: Graph) -> Sequence[Node]:
     updates = [node for node in nodes if is_update(node)]
     if not updates:
         return nodes
-    order = list(nodes)
     users: dict[Node, list[Node]] = {}
-    for node in order:
+    for node in nodes:
         for operand in dict.fromkeys(node.operands):
             users.setdefault(operand, []).append(node)
-    positions = {node: k for k, node in enumerate(order)}
+    # So far apart that all others fit in front of a node.  Updates never move.
+    distance = len(nodes) + 1
+    positions = {node: k * distance for k, node in enumerate(nodes)}
     for update in updates:
-        moved = _list_moved_reads(positions, update, users)
-        if moved:
-            index = positions[update]
-            order[index:] = [*moved, *(node for node in order[index:] if node not in moved)]
-            positions = {node: k for k, node in enumerate(order)}
-    return order
+        first = positions[update] - len(nodes)
+        for k, node in enumerate(_list_moved_reads(positions, update, users)):
+            positions[node] = first + k
+    return sorted(nodes, key=positions.__getitem__)
 
 
 def _list_moved_reads(
     positions: dict[Node, int], update: Node, users: dict[Node, list[Node]]
-) -> dict[Node, None]:
+) -> list[Node]:
     """The reads of the array of an update behind it, and what these need, in order; none if some of it has to stay."""
     index, array = positions[update], update.operands[0]
     reads = [node for node in _readers(array, users) if positions[node] > index]
     needed = _list_needed(reads, positions, update) if reads else set()
     if not needed:
-        return {}
+        return []
     own = [node for node in needed if not node.op.is_view]
     if not all(
         isinstance(node.type, TensorType) and is_quiet(node.op) and not is_update(node) for node in own
     ):
-        return {}
+        return []
     if sum(node.tensor_type.nbytes for node in own) > array.tensor_type.nbytes:
-        return {}
-    return dict.fromkeys(sorted(needed, key=positions.__getitem__))
+        return []
+    return sorted(needed, key=positions.__getitem__)
 
 
 def _readers(array: Node, users: dict[Node, list[Node]]) -> list[Node]:

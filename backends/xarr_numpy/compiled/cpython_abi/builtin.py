@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -24,8 +24,12 @@ _METH_FASTCALL: Final = 0x80
 _COUNTED: Final = sys.version_info < (3, 12)
 #: Bytes of an arena that lie on the stack.
 MAX_STACK_BYTES: Final = 2**14
+#: Arrays whose addresses lie on the stack.
+MAX_ARRAYS: Final = 2**11
 
 
+#: Arrays up to which an entry has lines for each, and no loop.
+_MOST_UNROLLED: Final = 16
 #: The functions of `phase_entries`.
 _ENTRIES: Final = ("entry", "entry.sealing")
 
@@ -101,18 +105,42 @@ def entry_text(count: int, results: int) -> str:
     )
 
 
-def _sealing(numbers: Iterable[int]) -> list[str]:
-    lines = []
-    for k in numbers:
-        lines += [
-            f"  %sealed.slot{k} = getelementptr ptr, ptr %arguments, i64 {k}",
-            f"  %sealed.array{k} = load ptr, ptr %sealed.slot{k}, align 8",
-            f"  %sealed.flagged{k} = getelementptr i8, ptr %sealed.array{k}, i64 {FLAGS}",
-            f"  %sealed.flags{k} = load i32, ptr %sealed.flagged{k}, align 4",
-            f"  %sealed.fixed{k} = and i32 %sealed.flags{k}, {~WRITEABLE}",
-            f"  store i32 %sealed.fixed{k}, ptr %sealed.flagged{k}, align 4",
-        ]
-    return lines
+def _sealing(numbers: range) -> list[str]:
+    """Lines that make the arrays of these numbers among the arguments read-only."""
+    if len(numbers) > _MOST_UNROLLED:
+        return _each("sealed", numbers, _sealing_one("%sealed.k", "sealed"))
+    return [line for k in numbers for line in _sealing_one(str(k), f"sealed{k}")]
+
+
+def _sealing_one(k: str, name: str) -> list[str]:
+    return [
+        f"  %{name}.slot = getelementptr ptr, ptr %arguments, i64 {k}",
+        f"  %{name}.array = load ptr, ptr %{name}.slot, align 8",
+        f"  %{name}.flagged = getelementptr i8, ptr %{name}.array, i64 {FLAGS}",
+        f"  %{name}.flags = load i32, ptr %{name}.flagged, align 4",
+        f"  %{name}.fixed = and i32 %{name}.flags, {~WRITEABLE}",
+        f"  store i32 %{name}.fixed, ptr %{name}.flagged, align 4",
+    ]
+
+
+def _each(name: str, numbers: range, body: Sequence[str], failed: str = "") -> list[str]:
+    """A loop over numbers, `%name.k` in turn; it ends early where the register `failed` of the body holds, at `no`."""
+    again = f"br i1 %{name}.more, label %{name}.loop, label %{name}.done"
+    test = [f"  br i1 {failed}, label %no, label %{name}.on", f"{name}.on:"] if failed else []
+    last = f"{name}.on" if failed else f"{name}.loop"
+    return [
+        f"  br label %{name}.begin",
+        f"{name}.begin:",
+        f"  br label %{name}.loop",
+        f"{name}.loop:",
+        f"  %{name}.k = phi i64 [ {numbers.start}, %{name}.begin ], [ %{name}.next, %{last} ]",
+        *body,
+        *test,
+        f"  %{name}.next = add i64 %{name}.k, 1",
+        f"  %{name}.more = icmp slt i64 %{name}.next, {numbers.stop}",
+        f"  {again}",
+        f"{name}.done:",
+    ]
 
 
 def _run_text(name: str, count: int) -> str:
@@ -147,6 +175,8 @@ def _collecting(count: int, size: int) -> list[str]:
         "  br i1 %fits, label %sort, label %no",
         "sort:",
     ]
+    if count > _MOST_UNROLLED:
+        return [*lines, *_collecting_in_loops(count)]
     alike = "true"
     for k in reversed(range(count)):
         lines += [
@@ -174,6 +204,39 @@ def _collecting(count: int, size: int) -> list[str]:
         ]
         usable = f"%usable{k}"
     return [*lines, f"  br i1 {usable}, label %run, label %no", "run:"]
+
+
+def _collecting_in_loops(count: int) -> list[str]:
+    """As `_collecting` behind the label `sort`: a loop over classes, then one over what only arrays have."""
+    classes = [
+        "  %sorted.slot = getelementptr ptr, ptr %arguments, i64 %sorted.k",
+        "  %sorted.array = load ptr, ptr %sorted.slot, align 8",
+        f"  %sorted.classed = getelementptr i8, ptr %sorted.array, i64 {CLASS}",
+        "  %sorted.class = load ptr, ptr %sorted.classed, align 8",
+        "  %sorted.other = icmp ne ptr %sorted.class, %last.class",
+    ]
+    addresses = [
+        "  %looked.slot = getelementptr ptr, ptr %arguments, i64 %looked.k",
+        "  %looked.array = load ptr, ptr %looked.slot, align 8",
+        f"  %looked.where = getelementptr i8, ptr %looked.array, i64 {DATA}",
+        "  %looked.data = load ptr, ptr %looked.where, align 8",
+        "  %looked.target = getelementptr ptr, ptr %buffers, i64 %looked.k",
+        "  store ptr %looked.data, ptr %looked.target, align 8",
+        f"  %looked.flagged = getelementptr i8, ptr %looked.array, i64 {FLAGS}",
+        "  %looked.flags = load i32, ptr %looked.flagged, align 4",
+        f"  %looked.needed = and i32 %looked.flags, {USABLE}",
+        f"  %looked.unfit = icmp ne i32 %looked.needed, {USABLE}",
+    ]
+    return [
+        f"  %last.slot = getelementptr ptr, ptr %arguments, i64 {count - 1}",
+        "  %last.array = load ptr, ptr %last.slot, align 8",
+        f"  %last.classed = getelementptr i8, ptr %last.array, i64 {CLASS}",
+        "  %last.class = load ptr, ptr %last.classed, align 8",
+        *_each("sorted", range(count), classes, "%sorted.other"),
+        *_each("looked", range(count), addresses, "%looked.unfit"),
+        "  br label %run",
+        "run:",
+    ]
 
 
 def plan_entry_text(name: str, operands: int, results: int, arena: int, failure: int) -> str:

@@ -232,9 +232,12 @@ class NativePlan(_Native):
 
     def _entry(self, code: plan_code.PlanCode) -> str:
         # Threads differ from process to process, and the class of arrays is that of the last result.
-        if not code.own or "share" in code.statics or not struct_offsets.works():
+        operands, results = len(code.inputs), len(code.own)
+        if not results or operands + results > builtin.MAX_ARRAYS or "share" in code.statics:
             return ""
-        return builtin.plan_entry_text("entry", len(code.inputs), len(code.own), code.arena, code.failure)
+        if not struct_offsets.works():
+            return ""
+        return builtin.plan_entry_text("entry", operands, results, code.arena, code.failure)
 
     def _direct(self) -> DirectCall:
         run = builtin.function(self._code.addresses["entry"], self._statics, self._fail, self._code)

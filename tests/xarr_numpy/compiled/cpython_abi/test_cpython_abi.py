@@ -135,6 +135,30 @@ def test_numpy_scalars_are_not_read_as_arrays() -> None:
 
 
 @reads_objects
+@pytest.mark.parametrize("count", [builtin._MOST_UNROLLED, builtin._MOST_UNROLLED + 1, 40])
+def test_entries_of_many_arrays_look_at_each(count: int) -> None:
+    """The phase writes how many arrays there are into the last one, whose address is the last of its table."""
+    text = (
+        "define void @phase(ptr %b, i64 %f, i64 %n) {\n"
+        f"  %slot = getelementptr ptr, ptr %b, i64 {count - 1}\n  %last = load ptr, ptr %slot\n"
+        f"  store i64 {count}, ptr %last\n  ret void\n}}"
+    )
+    code = llvm_jit.compile_module(text, ["phase"])
+    entry, sealing = builtin.phase_entries(code.addresses["phase"], 1, count, 2, code)
+    arrays = [np.zeros(4, np.int64) for _ in range(count)]
+    assert entry(*arrays) is True and arrays[-1][0] == count
+    for position in (0, 1, count // 2, count - 1):
+        for other in (np.zeros(8, np.int64)[::2], *([] if position == count - 1 else [np.float64(1.5)])):
+            fresh = [np.zeros(4, np.int64) for _ in range(count)]
+            fresh[position] = other
+            assert entry(*fresh) is False
+            assert not any(np.any(each) for each in fresh[1:] if isinstance(each, np.ndarray))
+    assert entry(*arrays[1:]) is False
+    assert sealing(*arrays) is True
+    assert [each.flags.writeable for each in arrays] == [True] * (count - 2) + [False] * 2
+
+
+@reads_objects
 def test_kernels_of_as_many_arrays_share_the_functions_that_call_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
