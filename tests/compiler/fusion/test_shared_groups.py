@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.support.graphs import add, graph, tensor
 from tests.support.line_counts import count_lines
 from xarr.compiler.fusion import stage
@@ -23,6 +24,7 @@ from xarr.compiler.plan.verifier import verify
 from xarr.ir import ops
 from xarr.ir.constants import constant
 from xarr.ir.graph import Graph, Node
+from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.schedule import SCHEDULE
 from xarr_numpy.processor import PROCESSOR
@@ -121,6 +123,57 @@ def test_a_group_that_reads_two_parts_at_any_distance_is_shared() -> None:
     assert programs(fuse(products, tensor(F64, 30))) == 1
 
 
+def rows(x: Node, index: int) -> Node:
+    return Node(
+        ops.Reshape((x.shape[1],)), (Node(ops.Slice((index, 0), (index + 1, x.shape[1]), (1, 1)), (x,)),)
+    )
+
+
+def total(x: Node, dimensions: tuple[int, ...] = (0,)) -> Node:
+    zero = constant(0.0, F64)
+    body = graph(lambda a, b: Node(ops.Add(), (a, b)), tensor(F64), tensor(F64))
+    return Node(ops.Reduce(dimensions, body), (x, zero))
+
+
+def test_reductions_of_different_rows_and_by_different_numbers_are_shared() -> None:
+    def sums(x: Node) -> tuple[Node, ...]:
+        spread = [Node(ops.BroadcastInDim((8,), ()), (constant(k + 0.5, F64),)) for k in range(4)]
+        return tuple([total(Node(ops.Multiply(), (rows(x, k), each))) for k, each in enumerate(spread)])
+
+    shared = fuse(sums, tensor(F64, 5, 8))
+    assert programs(shared) == 1
+    assert [node.operands[0].op.start_indices for node in groups(shared)] == [(k, 0) for k in range(4)]
+
+
+def test_whole_numbers_stay_in_reductions_of_which_they_may_be_bounds() -> None:
+    def sums(x: Node) -> tuple[Node, ...]:
+        results = []
+        for k in range(4):
+            bound = Node(ops.BroadcastInDim((8,), ()), (constant(k + 2, np.dtype(np.int64)),))
+            inside = Node(
+                ops.Compare("LT"), (Node(ops.Iota(TensorType((8,), np.dtype(np.int64)), 0), ()), bound)
+            )
+            none = Node(ops.BroadcastInDim((8,), ()), (constant(0.0, F64),))
+            results.append(total(Node(ops.Select(), (inside, x, none))))
+        return tuple(results)
+
+    assert programs(fuse(sums, tensor(F64, 8))) == 4
+
+
+def test_parts_stay_in_groups_with_a_reduction_inside_of_another() -> None:
+    """There the order depends on how large the operands are."""
+
+    def sums(x: Node) -> tuple[Node, ...]:
+        results = []
+        for k in range(4):
+            part = Node(ops.Slice((k, 0, 0), (k + 1, 6, 8), (1, 1, 1)), (x,))
+            least = total(Node(ops.Reshape((6, 8)), (part,)), (1,))
+            results.append(total(Node(ops.Multiply(), (least, least))))
+        return tuple(results)
+
+    assert programs(fuse(sums, tensor(F64, 5, 6, 8))) == 4
+
+
 # --- what is computed ----------------------------------------------------------------------------------------
 
 
@@ -170,6 +223,56 @@ def test_elements_of_any_type(dtype: str) -> None:
     got = xarr.jit(lambda x: [xarr.maximum(x[k], x[2 * k]) for k in range(20)])(x)
     for k, value in enumerate(got):
         np.testing.assert_array_equal(np.asarray(value), np.maximum(x[k], x[2 * k]), strict=True)
+
+
+def _draw_reductions(seed: int) -> tuple[Callable[..., Any], tuple[Any, Any]]:
+    """Reductions of parts of arrays, by numbers some of which change nothing, and what may be done with a result."""
+    random = np.random.default_rng(seed)
+    shape = [(90, 7, 33), (90, 300), (90, 1, 3), (90, 40, 2)][seed % 4]
+    dtype = ["f8", "f4", "f8", "f2"][seed // 4 % 4]
+    numbers = random.choice([0.5, 1.0, -1.0, 0.0, -0.0, 0.3, np.inf], 2 * LEAST + 8)
+    reduce = [xarr.sum, xarr.max, xarr.prod, xarr.mean][random.integers(4)]
+    axis = [None, -1, 0][random.integers(3)]
+    which, normalises = random.integers(4), bool(random.integers(2))
+
+    def step(x: Any, y: Any, k: int, before: Any) -> Any:
+        c = float(numbers[k])
+        a = x[k : k + 2] if which == 3 else x[k]
+        value = [a * y[k + 1], a * c + y[2 * k], xarr.maximum(a - c, 0.25), a * a * c][which] + before
+        result = reduce(value, axis=axis)
+        return (value - xarr.sum(value, axis=-1, keepdims=True)) * c if normalises else result * c
+
+    def program(x: Any, y: Any) -> Any:
+        results = [y[0, 0]]
+        for k in range(2 * LEAST + 8):  # each is a group, since it needs what the one before gives
+            results.append(step(x, y, k, xarr.min(results[-1]) * 0.25))
+        return results
+
+    operands = tuple(random.standard_normal(shape).astype(dtype) for _ in range(2))
+    return program, operands
+
+
+@pytest.mark.usefixtures("fused")
+@pytest.mark.parametrize("seed", range(0, 16, 2))
+@pytest.mark.implicit
+def test_shared_reductions_have_the_bits_of_their_own_programs(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, operands = _draw_reductions(seed)
+    got = [np.asarray(each) for each in xarr.jit(program)(*operands)]
+    own = _count_programs(program, operands)
+    monkeypatch.setattr(stage, "share_groups", lambda graph, min_groups: graph)
+    wanted = [np.asarray(each) for each in xarr.jit(program)(*operands)]
+    for one, other in zip(got, wanted, strict=True):
+        assert_same(one, other)
+    alone = _count_programs(program, operands)
+    assert own < alone or alone < LEAST
+
+
+def _count_programs(program: Callable[..., Any], operands: tuple[Any, Any]) -> int:
+    fused = xarr.jit(program).lower(*operands).stage("fused")
+    assert isinstance(fused, Graph)
+    return programs(fused)
 
 
 # --- what it is for ------------------------------------------------------------------------------------------

@@ -11,18 +11,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from xarr.compiler.fusion.accesses import rank
 from xarr.compiler.plan.native_steps import view_offset
+from xarr.dtypes import FLOAT
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter, rewritten
 from xarr.ir.op import Op
+from xarr.ir.ops.ciphers import PhiloxPair, ThreefryBits
 from xarr.ir.types import TensorType
 
 #: Ops that compute the same bits of a number whether loops hold it as a constant or read it.
 _TAKE_NUMBERS: Final = frozenset(
     {
         *(ops.Add, ops.Subtract, ops.Multiply, ops.Maximum, ops.Minimum, ops.Compare, ops.Select),
+        *(ops.And, ops.Or, ops.Xor, PhiloxPair, ThreefryBits),
         *(ops.BroadcastInDim, ops.Reshape),
     }
+)
+#: Those of which no bound of a loop is made, if the numbers are floats.
+_TAKE_FLOATS: Final = frozenset(
+    {ops.Add, ops.Subtract, ops.Multiply, ops.Maximum, ops.Minimum, ops.BroadcastInDim, ops.Reshape}
 )
 #: Ops beside which constants stay, and arrays are read as the group reads them: where loops begin, and in which order
 #: they accumulate, may depend on both.
@@ -78,14 +86,15 @@ class _Outline:
     def of(cls, fusion: ops.Fusion) -> _Outline:
         graph = fusion.computation
         accumulates = any(isinstance(node.op, _ACCUMULATING) for node in graph.nodes)
-        fixed = _fixed_constants(graph, accumulates)
+        reduces = accumulates and _reduces_its_domain(fusion)
+        fixed = _fixed_constants(graph, accumulates, reduces)
         parameters = set(graph.parameters)
         index: dict[Node, int] = {}
         sources: list[Node] = []
         numbers: list[Node] = []
         rows: list[Any] = []
         for node in graph.nodes:
-            if _is_part(node, parameters, accumulates):
+            if _is_part(node, parameters, accumulates and not reduces):
                 continue  # comes in as a source, where it is first used
             row: Any
             if node not in fixed and isinstance(node.op, ops.Constant):
@@ -109,26 +118,42 @@ class _Outline:
         return cls(fusion, (tuple(rows), results, fusion.domain, fusion.reduced), sources, numbers)
 
 
-def _is_part(node: Node, parameters: set[Node], accumulates: bool) -> bool:
-    """Whether a node is a part of a parameter whose elements lie side by side, so that a view of it is an address."""
+def _reduces_its_domain(fusion: ops.Fusion) -> bool:
+    """Whether a group accumulates in reductions of its own dimensions alone.
+
+    Their order is that of the dimensions: only of a reduction inside of another it depends on how large operands are.
+    """
+    return all(
+        isinstance(node.op, ops.Reduce) and rank(node.operands[0].shape) <= rank(fusion.domain)
+        for node in fusion.computation.nodes
+        if isinstance(node.op, _ACCUMULATING)
+    )
+
+
+def _is_part(node: Node, parameters: set[Node], single: bool) -> bool:
+    """Whether a node is a part of a parameter whose elements lie side by side, so that a view of it is an address.
+
+    single: that it must be a single element.
+    """
     if not isinstance(node.op, ops.Slice) or node.operands[0] not in parameters:
         return False
     size = node.tensor_type.size
-    if size == 0 or (accumulates and size != 1):
+    if size == 0 or (single and size != 1):
         return False
     return set(node.op.strides) <= {1} and view_offset(node) is not None
 
 
-def _fixed_constants(graph: Graph, accumulates: bool) -> set[Node]:
+def _fixed_constants(graph: Graph, accumulates: bool, reduces: bool) -> set[Node]:
     """The constants that are no arguments: arrays, and numbers of which computations may depend."""
     constants = {node for node in graph.nodes if isinstance(node.op, ops.Constant)}
-    if accumulates:
+    if accumulates and not reduces:
         return constants
-    fixed = {node for node in constants if node.shape}
+    takes = _TAKE_FLOATS if reduces else _TAKE_NUMBERS
+    fixed = {node for node in constants if node.shape or (reduces and node.dtype not in FLOAT)}
     fixed.update(node for node in graph.results if node in constants)
     for node in graph.nodes:
         # What moves a number may hand it on to anything.
-        if type(node.op) not in _TAKE_NUMBERS:
+        if type(node.op) not in takes:
             for operand in node.operands:
                 fixed.update(constants.intersection(_through_moves(operand)))
     return fixed

@@ -17,18 +17,18 @@ def shared_inputs(step: Step) -> Collection[int]:
     """The inputs of a step of which it may make a view or show them to others, or that it reads as several operands."""
     inputs = step.inputs
     if isinstance(step, program_plan.LoopStep):
-        own, repeated = {inputs[k] for k in step.body.donated}, _repeated(inputs)
+        own, repeated = {inputs[k] for k in step.body.donated}, _find_repeated(inputs)
         return [each for each in inputs if each not in own or each in repeated]
     if (
         step.makes_new
         or isinstance(step, program_plan.Copy)
         or (isinstance(step, program_plan.CheckStep) and not step.outputs)
     ):
-        return _repeated(inputs)
+        return _find_repeated(inputs)
     return inputs
 
 
-def _repeated(inputs: Collection[int]) -> set[int]:
+def _find_repeated(inputs: Collection[int]) -> set[int]:
     """The inputs that a step reads more than once."""
     if len(set(inputs)) == len(inputs):
         return set()

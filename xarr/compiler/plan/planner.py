@@ -317,7 +317,7 @@ class _Planner:
             if step.makes_new:
                 free.update(step.outputs)
         free -= shared_buffers(self.steps, frozenset(results)).union(results)
-        viewed, views = self._ends_of_views(), self._views()
+        viewed, views = self._ends_of_views(), self._list_views()
         steps, self.steps = self.steps, []
         for index, step in enumerate(steps):
             dead = {
@@ -351,7 +351,7 @@ class _Planner:
                 stack.append(view)
         return False
 
-    def _views(self) -> dict[int, list[int]]:
+    def _list_views(self) -> dict[int, list[int]]:
         """The views of each buffer that has some, without views of these."""
         views: dict[int, list[int]] = {}
         for number, base in enumerate(self.base):

@@ -36,9 +36,7 @@ def reads_before_updates(graph: Graph) -> Sequence[Node]:
     return sorted(nodes, key=positions.__getitem__)
 
 
-def _list_moved_reads(
-    positions: dict[Node, int], update: Node, users: dict[Node, list[Node]]
-) -> list[Node]:
+def _list_moved_reads(positions: dict[Node, int], update: Node, users: dict[Node, list[Node]]) -> list[Node]:
     """The reads of the array of an update behind it, and what these need, in order; none if some of it has to stay."""
     index, array = positions[update], update.operands[0]
     reads = [node for node in _readers(array, users) if positions[node] > index]

@@ -108,11 +108,11 @@ def entry_text(count: int, results: int) -> str:
 def _sealing(numbers: range) -> list[str]:
     """Lines that make the arrays of these numbers among the arguments read-only."""
     if len(numbers) > _MOST_UNROLLED:
-        return _each("sealed", numbers, _sealing_one("%sealed.k", "sealed"))
-    return [line for k in numbers for line in _sealing_one(str(k), f"sealed{k}")]
+        return _loop_over("sealed", numbers, _seal_one("%sealed.k", "sealed"))
+    return [line for k in numbers for line in _seal_one(str(k), f"sealed{k}")]
 
 
-def _sealing_one(k: str, name: str) -> list[str]:
+def _seal_one(k: str, name: str) -> list[str]:
     return [
         f"  %{name}.slot = getelementptr ptr, ptr %arguments, i64 {k}",
         f"  %{name}.array = load ptr, ptr %{name}.slot, align 8",
@@ -123,7 +123,7 @@ def _sealing_one(k: str, name: str) -> list[str]:
     ]
 
 
-def _each(name: str, numbers: range, body: Sequence[str], failed: str = "") -> list[str]:
+def _loop_over(name: str, numbers: range, body: Sequence[str], failed: str = "") -> list[str]:
     """A loop over numbers, `%name.k` in turn; it ends early where the register `failed` of the body holds, at `no`."""
     again = f"br i1 %{name}.more, label %{name}.loop, label %{name}.done"
     test = [f"  br i1 {failed}, label %no, label %{name}.on", f"{name}.on:"] if failed else []
@@ -176,7 +176,7 @@ def _collecting(count: int, size: int) -> list[str]:
         "sort:",
     ]
     if count > _MOST_UNROLLED:
-        return [*lines, *_collecting_in_loops(count)]
+        return [*lines, *_collect_in_loops(count)]
     alike = "true"
     for k in reversed(range(count)):
         lines += [
@@ -206,7 +206,7 @@ def _collecting(count: int, size: int) -> list[str]:
     return [*lines, f"  br i1 {usable}, label %run, label %no", "run:"]
 
 
-def _collecting_in_loops(count: int) -> list[str]:
+def _collect_in_loops(count: int) -> list[str]:
     """As `_collecting` behind the label `sort`: a loop over classes, then one over what only arrays have."""
     classes = [
         "  %sorted.slot = getelementptr ptr, ptr %arguments, i64 %sorted.k",
@@ -232,8 +232,8 @@ def _collecting_in_loops(count: int) -> list[str]:
         "  %last.array = load ptr, ptr %last.slot, align 8",
         f"  %last.classed = getelementptr i8, ptr %last.array, i64 {CLASS}",
         "  %last.class = load ptr, ptr %last.classed, align 8",
-        *_each("sorted", range(count), classes, "%sorted.other"),
-        *_each("looked", range(count), addresses, "%looked.unfit"),
+        *_loop_over("sorted", range(count), classes, "%sorted.other"),
+        *_loop_over("looked", range(count), addresses, "%looked.unfit"),
         "  br label %run",
         "run:",
     ]
