@@ -369,6 +369,18 @@ def test_infeed_and_outfeed(backend: str, jitted: bool) -> None:
             assert world.fetch() == ()
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_jitted_function_takes_and_gives_tokens(backend: str) -> None:
+    with xarr.use_backend(backend), use_communicator(SingleMember()) as world:
+        step = xarr.jit(lambda token, x: (lax.outfeed(token, x), x + 1))
+        token, x = lax.create_token(), xarr.asarray(0)
+        for number in range(3):
+            token, x = step(token, x)
+            assert str(token._node.type) == "!stablehlo.token"
+            assert [each.item() for each in world.fetch()] == [number]
+        assert int(x) == 3
+
+
 def test_transfers_with_the_host_by_channels() -> None:
     with use_communicator(SingleMember()) as world:
         token = lax.send([1.0, 2], None, 3, is_host_transfer=True)

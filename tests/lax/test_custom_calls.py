@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -179,3 +179,41 @@ def test_make_explicit_spells_a_call(calls: list[Any]) -> None:
     explicit = xarr.make_explicit(program, x)
     assert f"lax.custom_call({NAME!r}, x, result_types=" in str(explicit)
     assert_same(explicit(x), np.full((2, 3), 3, np.float32))
+
+
+def _in_a_loop(x: xarr.Array) -> Any:
+    return lax.fori_loop(0, 3, lambda _, x: _tell(x) * 2 + 1, x)
+
+
+def _in_a_branch(x: xarr.Array) -> Any:
+    return lax.cond(x[0] > 0, lambda x: _tell(x) + 1, lambda x: x, x)
+
+
+def _tell(x: xarr.Array) -> xarr.Array:
+    lax.custom_call(NAME, x, result_types=((0,), "float64"), has_side_effect=True)
+    return x
+
+
+@pytest.mark.parametrize("backend", ["numpy", "reference"])
+@pytest.mark.parametrize("size", [3, 5000])
+@pytest.mark.parametrize(
+    ("function", "count"), [(lambda x: _tell(x) + 1, 1), (_in_a_loop, 3), (_in_a_branch, 1)]
+)
+def test_effects_without_a_byte_of_results_are_not_left_out(
+    function: Callable[[xarr.Array], Any], count: int, size: int, backend: str
+) -> None:
+    told: list[float] = []
+
+    def keep(x: Any) -> Any:
+        told.append(x[0])
+        return np.empty(0)
+
+    lax.register_custom_call(NAME, keep)
+    try:
+        with xarr.use_backend(backend):
+            jitted = xarr.jit(function)
+            for _ in range(2):
+                assert_same(jitted(xarr.ones(size)), np.full(size, [2.0, 15.0][count == 3]))
+    finally:
+        lax.unregister_custom_call(NAME)
+    assert told == [1.0, 3.0, 7.0][:count] * 2

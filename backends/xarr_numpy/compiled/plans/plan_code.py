@@ -379,7 +379,8 @@ class _PlanWriter(FunctionCode):
         types = [frame.plan.buffers[number].type for number in (*step.inputs, *step.outputs)]
         if any(type.dynamic for type in types):
             raise NotNative(step, "has sizes that are known late")
-        if step.outputs and not any(frame.nbytes(number) for number in step.outputs):
+        has_bytes = any(frame.nbytes(number) for number in step.outputs)
+        if step.outputs and not has_bytes and not step.op.is_ordered:
             return
         inputs = [self._pointer(frame, number) for number in step.inputs]
         if isinstance(step, program_plan.View):
