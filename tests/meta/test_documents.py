@@ -4,6 +4,7 @@ import doctest
 import re
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,24 @@ LIBRARIES = {"beyond_one_machine.md": ("dask.array", "xarray")}
 DOCUMENTS = sorted([*CHECKOUT.glob("*.md"), *CHECKOUT.glob("docs/**/*.md")])
 
 
-def failures_in(text: str, name: str) -> str:
-    """The report of doctest about the Python fences of a Markdown page; empty if all examples hold."""
+def failures_in(text: str, name: str, start: int = 0) -> str:
+    """The report of doctest about the Python fences of a Markdown page; empty if all examples hold.
+
+    start: the number of lines of the page before `text`.
+    """
     source = "\n".join(_lines_of_python_fences(text)) + "\n"
-    test = doctest.DocTestParser().get_doctest(source, {}, name, name, 0)
+    test = doctest.DocTestParser().get_doctest(source, {}, name, name, start)
     report: list[str] = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     runner.run(test, out=report.append)
     return "".join(report)
+
+
+def failures_in_examples(text: str, name: str) -> str:
+    """The report about a page of which each part with a heading stands alone, as a page of the reference shows it."""
+    starts = [0, *(match.start() for match in re.finditer("^## ", text, re.MULTILINE)), len(text)]
+    parts = [(text.count("\n", 0, start), text[start:end]) for start, end in pairwise(starts)]
+    return "".join(failures_in(part, name, line) for line, part in parts)
 
 
 def _lines_of_python_fences(text: str) -> Iterator[str]:
@@ -50,7 +61,8 @@ def test_examples_of_document(path: Path, tmp_path: Path, monkeypatch: pytest.Mo
     if "dask.array" in LIBRARIES.get(path.name, ()):  # tasks run where the settings of the test hold
         monkeypatch.setitem(sys.modules["dask.config"].config, "scheduler", "synchronous")
     monkeypatch.chdir(tmp_path)
-    report = failures_in(path.read_text(encoding="utf-8"), path.name)
+    check = failures_in_examples if path.parent.name == "examples" else failures_in
+    report = check(path.read_text(encoding="utf-8"), path.name)
     assert not report, report
 
 
@@ -60,6 +72,12 @@ def test_right_example_passes_and_ends_with_its_fence() -> None:
 
 def test_wrong_example_is_reported_with_its_line() -> None:
     assert "line 4" in failures_in("# Page\n\n```pycon\n>>> 1 + 1\n3\n```\n", "page.md")
+
+
+def test_an_example_that_needs_another_one_is_reported_with_its_line() -> None:
+    one, two = ("## `a`\n\n```pycon\n>>> x = 1\n```\n", "## `b`\n\n```pycon\n>>> x\n1\n```\n")
+    assert failures_in(f"# Title\n\n{one}{two}", "page.md") == ""
+    assert "line 11" in failures_in_examples(f"# Title\n\n{one}{two}", "page.md")
 
 
 def test_examples_outside_python_fences_do_not_run() -> None:

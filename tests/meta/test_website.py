@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,7 @@ from website.docstrings import escape, to_rst
 from website.writing import slug, write
 
 #: Namespaces each of whose public names has an example.
-COMPLETE = ("xarr", "xarr.linalg", "xarr.fft", "xarr.emath", "xarr.polynomial")
+COMPLETE = ("xarr", "xarr.linalg", "xarr.fft", "xarr.emath", "xarr.polynomial", "xarr.lax")
 
 
 def test_a_docstring_becomes_paragraphs_and_parameters() -> None:
@@ -119,6 +120,24 @@ def test_a_name_without_example_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     shown = {name: text for name, text in examples.read_examples().items() if name != "xarr.fft.ifft"}
     monkeypatch.setattr(examples, "read_examples", lambda: shown)
     assert names_without_example("xarr.fft") == ["ifft"]
+
+
+def names_without_numpy(shown: Mapping[str, str]) -> list[str]:
+    """The functions of `xarr.lax` whose example says neither how NumPy says it nor that it cannot."""
+    words = ("In NumPy's words:", "NumPy has no word for it")
+    return [
+        name
+        for name, text in shown.items()
+        if name.startswith("xarr.lax.") and not any(each in text for each in words)
+    ]
+
+
+def test_examples_of_lax_stand_in_numpy_s_words_too() -> None:
+    assert names_without_numpy(examples.read_examples()) == []
+
+
+def test_an_example_of_lax_without_numpy_is_found() -> None:
+    assert names_without_numpy({"xarr.lax.add": ">>> 1", "xarr.add": ">>> 1"}) == ["xarr.lax.add"]
 
 
 def test_examples_are_of_public_functions() -> None:
