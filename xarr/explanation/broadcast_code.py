@@ -183,6 +183,114 @@ def _broadcast_operand(facts: BroadcastFacts, alignment: Alignment, operand: int
     return f"lax.broadcast_in_dim({name}, {alignment.result}, {alignment.dimensions[operand]})"
 
 
+# --- StableHLO ------------------------------------------------------------------------------------
+
+#: From functions of `xarr.lax` to StableHLO's ops of two operands that compute the same.
+_STABLEHLO = {
+    **{name: name for name in ("add", "atan2", "complex", "shift_right_arithmetic", "shift_right_logical")},
+    **{"sub": "subtract", "mul": "multiply", "max": "maximum", "min": "minimum", "shift_left": "shift_left"},
+    **{"div": "divide", "rem": "remainder", "pow": "power", "clamp": "clamp", "select": "select"},
+    **{f"bitwise_{name}": name for name in ("and", "or", "xor")},
+}
+_COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
+_WIDTHS = {"complex64": "complex<f32>", "complex128": "complex<f64>", "pred": "i1", "bool": "i1"}
+
+
+def stablehlo(facts: BroadcastFacts) -> str | None:
+    """The function in StableHLO, each broadcast an op of its own; float64 where no element type is known.
+
+    None where the operands are not aligned or must be promoted first.  What NumPy's op is several ops for stands as a
+    comment: `xarr.lower` prints these.
+    """
+    alignment, result = facts.alignment, facts.result
+    if alignment is None or result is None or not facts.same_dtype or facts.operator.template is not None:
+        return None
+    types = [_tensor_type(facts, i) for i in range(len(facts.operands))]
+    wide = [_tensor(alignment.result, element) for _, element in types]
+    names = [f"%{name}" if name.isidentifier() else f"%arg{i}" for i, name in enumerate(facts.names)]
+    lines: list[str] = []
+    arguments: list[str] = []
+    for i, (type, _) in enumerate(types):
+        if facts.shapes[i] == alignment.result:
+            arguments.append(names[i])
+            continue
+        arguments.append(f"%{len(lines)}")
+        dims = ", ".join(map(str, alignment.dimensions[i]))
+        text = f"stablehlo.broadcast_in_dim {names[i]}, dims = [{dims}] : ({type}) -> {wide[i]}"
+        lines.append(f"{arguments[-1]} = {text}")
+    element = "i1" if facts.operator.is_comparison else types[-1][1]
+    element = f"complex<{element}>" if facts.operator.name == "complex" else element
+    out = _tensor(alignment.result, element)
+    call = _stablehlo_call(facts, arguments, wide, out)
+    last = f"%{len(lines)}"
+    body = [*lines, f"{last} = {call}", f"return {last} : {out}"]
+    if call is None:
+        body = [
+            *lines,
+            f"// {facts.operator.name} is no single op: print(xarr.lower(f, a, b)) shows those it is made of",
+        ]
+    parameters = ", ".join(f"{name}: {type}" for name, (type, _) in zip(names, types, strict=True))
+    return "\n".join([f"func.func @main({parameters}) -> {out} {{", *(f"  {line}" for line in body), "}"])
+
+
+def _stablehlo_call(
+    facts: BroadcastFacts, arguments: Sequence[str], types: Sequence[str], out: str
+) -> str | None:
+    """The op on operands of the same shape; None if it is several ops."""
+    operator, listed = facts.operator, ", ".join(arguments)
+    if len(arguments) != operator.arity:
+        return None
+    element = _element_type(facts.operands[-1].dtype)
+    lax = operator.lax or _lax_of_type(operator.symbol, element)
+    if lax in _COMPARISONS:
+        order = (
+            "FLOAT"
+            if "f" in element
+            else "SIGNED"
+            if element.startswith("i") and element != "i1"
+            else "UNSIGNED"
+        )
+        return f"stablehlo.compare {lax.upper()}, {listed}, {order} : ({', '.join(types)}) -> {out}"
+    name = _STABLEHLO.get(lax or "")
+    if name is None:
+        return None
+    if name == "complex":
+        return f"stablehlo.complex {listed} : ({', '.join(types)}) -> {out}"
+    typed = ", ".join(types[:2]) if name == "select" else out
+    return f"stablehlo.{name} {listed} : {typed}"
+
+
+def _lax_of_type(symbol: str | None, element: str) -> str | None:
+    """The function for an operator of NumPy's that is one op for some element types."""
+    if symbol in ("/", "**") and "f" in element:
+        return "div" if symbol == "/" else "pow"
+    if symbol == ">>" and "f" not in element:
+        return "shift_right_logical" if element.startswith("u") else "shift_right_arithmetic"
+    return None
+
+
+def _tensor_type(facts: BroadcastFacts, operand: int) -> tuple[str, str]:
+    """The type of an operand, and its element type."""
+    is_condition = facts.operator.name == "where" and operand == 0
+    element = "i1" if is_condition else _element_type(facts.operands[operand].dtype)
+    return _tensor(facts.shapes[operand], element), element
+
+
+def _tensor(shape: Sequence[int], element: str) -> str:
+    return f"tensor<{'x'.join((*map(str, shape), element))}>"
+
+
+def _element_type(dtype: str | None) -> str:
+    """MLIR's name of an element type that XLA or NumPy names: `ui8` for u8, `i1` for pred, `f64` for None."""
+    name = (dtype or "f64").replace("float", "f").replace("uint", "u").replace("int", "i")
+    if name in _WIDTHS or name in ("c64", "c128"):
+        return _WIDTHS.get(name) or _WIDTHS[f"complex{name[1:]}"]
+    small = re.fullmatch(r"f(\d)_?(e.*)", name)
+    if small:
+        return f"f{small[1]}{small[2].upper()}"
+    return f"ui{name[1:]}" if name[0] == "u" else f"i{name[1:]}" if name[0] in "si" else name
+
+
 # --- what would work ------------------------------------------------------------------------------
 
 

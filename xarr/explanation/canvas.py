@@ -66,7 +66,9 @@ class Canvas:
         head = "m-7 -4l7 4l-7 4z" if across else "m-4 -7l4 7l4 -7z"
         tip = f"M{number(x + across)} {number(y + down)}"
         shaft = f"M{number(x)} {number(y)}l{number(across)} {number(down)}"
-        self.add(f'<path d="{shaft}" class="{style}"/><path d="{tip}{head}" class="{style}h"/>')
+        kind, space, more = style.partition(" ")
+        filled = f"{kind}h{space}{more}"
+        self.add(f'<path d="{shaft}" class="{style}"/><path d="{tip}{head}" class="{filled}"/>')
 
     def line(self, x: float, y: float, across: float, down: float, style: str) -> None:
         self.cover(x + across, y + down)

@@ -14,6 +14,7 @@ from xarr.explanation.broadcast_code import (
     new_axis_spelling,
     one_op,
     reuse,
+    stablehlo,
     steps,
     suggestions,
     warnings,
@@ -137,6 +138,8 @@ def _sections(facts: BroadcastFacts) -> list[str]:
         f"{i}. {one.name}: {one.text}\n   {_shapes(facts, one)}" for i, one in enumerate(steps(facts), 1)
     )
     codes = [("NumPy", numpy), ("XLA: every broadcast spelled out", explicit), ("Loop", loop_nest(facts))]
+    text = stablehlo(facts)
+    codes += [("StableHLO", text)] if text is not None else []
     return [
         sections([*codes, ("Step by step", in_order)]),
         f"<p>{escape(reuse(facts))}; {escape(memory(facts))}</p>",

@@ -29,6 +29,11 @@ MARGIN, CELL, GAP, BETWEEN = 20.0, 28.0, 18.0, 64.0
 LABEL = 28
 """Longer names are cut in the picture; the titles have them in full."""
 
+#: The class of what a picture shows from a step of the explanation on: new axes, stretched ones, the result.  Pictures
+#: show all; what surrounds them may hide what comes later, as the HTML does.
+_FROM_NEW, _FROM_STRETCH, _FROM_RESULT = " p2", " p3", " p4"
+_FROM = {"n": _FROM_NEW, "s": _FROM_STRETCH, "": ""}
+
 # Okabe and Ito's palette, distinct to colour-blind readers: operands in order, then the result.
 _COLOURS = ("#0072B2", "#D55E00", "#CC79A7", "#E69F00", "#56B4E9")
 _RESULT = "#009E73"
@@ -71,6 +76,11 @@ class _Picture:
     style: str
     number: int | None
     clashing: Dimensions = ()
+
+    @property
+    def phase(self) -> str:
+        """The class of what belongs to the whole array: a result is there in the last step."""
+        return _FROM_RESULT if self.number is None else ""
 
     def source(self, index: Sequence[int]) -> tuple[int, ...]:
         """The operand's element that is read at this index of the frame."""
@@ -216,7 +226,7 @@ def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -
         if i < len(pictures) - 1:
             sign = _sign(facts, i, call)
             middle = right + (BETWEEN - len(sign) * 22 * CHARACTER) / 2
-            canvas.text(middle, level, sign, "o", 22)
+            canvas.text(middle, level, sign, "o" + _FROM_RESULT * sign.endswith("="), 22)
             x = right + BETWEEN
         elif call and facts.alignment is None:
             canvas.text(right + 8, level, ")", "o", 22)
@@ -255,13 +265,15 @@ def _draw_picture(
     top: float,
 ) -> tuple[float, float]:
     """One array with its name and captions; returns its right and bottom edges."""
-    right = canvas.text(x, MARGIN + 10, cut_text(picture.operand.name, LABEL), "t", 13)
-    right = max(right, canvas.text(x, MARGIN + 26, cut_text(picture.operand.label, 2 * LABEL), "d"))
+    phase = picture.phase
+    right = canvas.text(x, MARGIN + 10, cut_text(picture.operand.name, LABEL), f"t{phase}", 13)
+    right = max(right, canvas.text(x, MARGIN + 26, cut_text(picture.operand.label, 2 * LABEL), f"d{phase}"))
     for i, (arrow, caption) in enumerate(captions):
         y = MARGIN + 42 + 16 * i
         if arrow:
-            canvas.arrow(x, y - 4, 22, 0, arrow)
-        right = max(right, canvas.text(x + (28 if arrow else 0), y, caption, "d"))
+            canvas.arrow(x, y - 4, 22, 0, arrow + _FROM[arrow])
+        style = f"d{phase or _FROM[arrow]}"
+        right = max(right, canvas.text(x + (28 if arrow else 0), y, caption, style))
     edge, bottom = _draw_grid(canvas, facts, picture, _grid(picture), x, top + 14)
     return max(right, edge), bottom
 
@@ -294,7 +306,15 @@ def _draw_grid(
     """The cells of an array; returns their right and bottom edges."""
     if 0 in picture.frame:
         word = "empty" if 0 in picture.operand.shape else "not read"
-        canvas.box(x, top, 76, CELL, "v", word, f"{cut_text(picture.operand.label, 2 * LABEL)}: {word}")
+        canvas.box(
+            x,
+            top,
+            76,
+            CELL,
+            f"v{picture.phase}",
+            word,
+            f"{cut_text(picture.operand.label, 2 * LABEL)}: {word}",
+        )
         return x + 76, top + CELL
     rank = len(picture.frame)
     left = x + _arrow_width(picture)
@@ -302,12 +322,13 @@ def _draw_grid(
     starts = []
     for panel in grid.panels:
         if panel is None:
-            canvas.text(left + grid.grid_width / 2 - 4, y + 8, "\N{VERTICAL ELLIPSIS}", "d")
+            style = _gap_style(picture, grid, rank - 3, 0, 0)
+            canvas.text(left + grid.grid_width / 2 - 4, y + 8, "\N{VERTICAL ELLIPSIS}", style)
             y += GAP
             continue
         if rank == 3:
             axes = "" if len(grid.panels) == 1 else f"[{panel},:,:]"
-            canvas.text(left, y + 8, axes, "d", 11)
+            canvas.text(left, y + 8, axes, _gap_style(picture, grid, None, panel, 0), 11)
             y += 13 if axes else 0
         starts.append(y)
         _draw_panel(canvas, facts, picture, grid, panel, left, y)
@@ -330,18 +351,27 @@ def _draw_panel(
     for row in grid.rows:
         x = left
         if row is None:
-            canvas.text(left + grid.width / 2 - 4, y + 13, "\N{VERTICAL ELLIPSIS}", "d")
+            style = _gap_style(picture, grid, rank - 2, panel, 0)
+            canvas.text(left + grid.width / 2 - 4, y + 13, "\N{VERTICAL ELLIPSIS}", style)
             y += GAP
             continue
         for column in grid.columns:
             if column is None:
-                canvas.text(x + 5, y + CELL / 2 + 3, "\N{HORIZONTAL ELLIPSIS}", "d")
+                style = _gap_style(picture, grid, rank - 1, panel, row)
+                canvas.text(x + 5, y + CELL / 2 + 3, "\N{HORIZONTAL ELLIPSIS}", style)
                 x += GAP
                 continue
             index = grid.index(rank, panel, row, column)
             _draw_cell(canvas, facts, picture, index, x, y, grid.width)
             x += grid.width
         y += CELL
+
+
+def _gap_style(picture: _Picture, grid: _Grid, axis: int | None, panel: int, row: int) -> str:
+    """The style of what stands for elements in this panel and row, left out along `axis` or, if None, all of them."""
+    stored = picture.is_stored(grid.index(len(picture.frame), panel, row, 0))
+    stretched = axis in picture.new or axis in picture.stretched
+    return f"d{picture.phase or _FROM_STRETCH * (stretched or not stored)}"
 
 
 def _draw_cell(
@@ -368,7 +398,7 @@ def _draw_cell(
         data = f' data-reads="{_sources(facts, index)}"'
     elif stored and facts.alignment is not None:
         data = f' data-cell="{picture.number}:{",".join(map(str, source))}"'
-    style = f"{'c' if stored else 'v'} {picture.style}"
+    style = f"{'c' if stored else 'v'} {picture.style}{picture.phase}{'' if stored else _FROM_STRETCH}"
     canvas.box(x, y, width, CELL, style, _cell_text(picture, index), title, data)
 
 
@@ -408,7 +438,8 @@ def _draw_arrows(canvas: Canvas, picture: _Picture, grid: _Grid, left: float, st
                 )
                 canvas.line(*(bar if axis != panels else (x, top, 0.0, bottom - top)), "k")
         elif axis in _marked_axes(picture) and across + down > 0:
-            canvas.arrow(x, y, across, down, "n" if axis in picture.new else "s")
+            arrow = "n" if axis in picture.new else "s"
+            canvas.arrow(x, y, across, down, arrow + _FROM[arrow])
 
 
 def _marked_axes(picture: _Picture) -> set[int]:
