@@ -126,5 +126,12 @@ def docs(session: nox.Session) -> None:
     session.run("python", "-m", "sphinx", "-n", "-W", "--keep-going", "docs", "build/docs")
 
 
+@nox.session(default=False)
+def play(session: nox.Session) -> None:
+    """The page in which one types two shapes, into build/play; Pyodide comes from npm or from XARR_PYODIDE."""
+    session.install(".")
+    session.run("python", "docs/play/assemble.py", *(session.posargs or ("build/play",)))
+
+
 if __name__ == "__main__":
     nox.main()

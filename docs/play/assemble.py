@@ -102,7 +102,7 @@ def write_examples(folder: Path) -> None:
     """Write the answers to the examples, which the page shows while Python loads, and the gallery without scripts."""
     page = load_page()
     known = page.answers()
-    data = {"examples": page.EXAMPLES, "answers": known}
+    data = {"examples": page.EXAMPLES, "more": page.MORE_EXAMPLES, "answers": known}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     (folder / "examples.json").write_text(text, encoding="utf-8")
     items = [

@@ -30,10 +30,11 @@ from xarr.explanation.broadcast_code import (
 from xarr.explanation.contraction import (
     ContractionExplanation,
     einsum,
+    explicit_ops as product_ops,
     loop_body,
+    problem_lines as product_problems,
     suggestions as product_fixes,
 )
-from xarr.explanation.contraction import explicit_ops as product_ops, problem_lines as product_problems
 from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
 from xarr.explanation.svg import render_svg
 from xarr.explanation.text import cell_text, how, no_suggestion, problem_lines
@@ -50,6 +51,16 @@ EXAMPLES = (
     ("f32[1024,1] < f32[512]", "with element types"),
     ("(2,3) @ (3,4)", "a product"),
     ("(4,) * (3,1) + (3,4)", "one operation after another"),
+)
+
+#: Those that are shown where NumPy is loaded.
+MORE_EXAMPLES = (
+    ("(4,5)[1:, None, [0, 2]]", "an index"),
+    ("sum((3,4), axis=1)", "a reduction"),
+    ("take((5,4), [0, 3], axis=0)", "a gather"),
+    ('window((6,6), 3, strides=2, padding="SAME")', "windows"),
+    ("f32[2,3]{0,1}", "a layout"),
+    ("dtype(int8, uint8)", "a promotion"),
 )
 
 State = dict[str, Any]
@@ -371,7 +382,12 @@ def _describe_sheet(shown: Any) -> Answer:
 
 def _describe_other(shown: Any, codes: list[tuple[str, str]]) -> Answer:
     return {
-        **{"kind": "other", "expression": cut_text(shown.headline, 200), "operands": [], "result": None},
+        **{
+            "kind": "other",
+            "expression": cut_text(shown.text().partition("\n")[0], 200),
+            "operands": [],
+            "result": None,
+        },
         **{
             "fits": bool(shown.fits),
             "svg": shown.svg(),

@@ -8,6 +8,7 @@ let state = { ...START };
 let view = { step: LAST_STEP, tab: "NumPy" };
 let reply = null;
 let known = {}; // answers that were computed when the page was assembled, by state
+let examples = { simple: [], more: [] };
 let worker = null;
 let asked = 0;
 
@@ -264,7 +265,7 @@ const showAxes = () => {
     $("dims-help").textContent = `To which axes of the result, 0 to ${dims.rank - 1}, those of ${dims.name} go.`;
   }
   $("cost").textContent = reply.cost.join("; ");
-  $("axes").hidden = rows.length === 0;
+  $("axes").hidden = rows.length === 0 && !dims;
 };
 
 const showCodes = () => {
@@ -309,10 +310,10 @@ const markExample = () => {
     .forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.expression === state.expression)));
 };
 
-const showExamples = (examples) => {
+const showExamples = (listed) => {
   fill(
     $("examples"),
-    examples.map(([expression, title]) => {
+    listed.map(([expression, title]) => {
       const each = button(expression, () => go({ ...START, expression }), { title });
       each.dataset.expression = expression;
       return each;
@@ -345,6 +346,7 @@ const hear = ({ data }) => {
   if (data.loaded) {
     document.documentElement.dataset.numpy = "loaded";
     known = {};
+    showExamples([...examples.simple, ...examples.more]);
     ask();
   }
 };
@@ -394,8 +396,9 @@ const begin = async () => {
   wire();
   startPython();
   const response = await fetch("examples.json");
-  const { examples, answers } = await response.json();
-  showExamples(examples);
+  const { answers, ...listed } = await response.json();
+  examples = { simple: listed.examples, more: listed.more };
+  showExamples(examples.simple);
   if (document.documentElement.dataset.numpy !== "loaded") known = answers;
   go(state);
 };

@@ -9,7 +9,7 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 # The suite is written to pass in both broadcasting modes and on each CPU backend.  Any other variable
 # would change what the tests see behind their back.
 ALLOWED_VARIABLES = (
-    *("XARR_BROADCASTING", "XARR_BACKEND", "XARR_FUSION", "XARR_KERNEL_CACHE"),
+    *("XARR_BROADCASTING", "XARR_BACKEND", "XARR_FUSION", "XARR_KERNEL_CACHE", "XARR_PYODIDE"),
     "XARR_NATIVE_CALLS",
 )
 

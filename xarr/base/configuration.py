@@ -21,11 +21,12 @@
 | traceback | XARR_TRACEBACK | short, full: whether errors leave out the frames within xarr | short |
 | verify_graphs | XARR_VERIFY_GRAPHS | True, False: check graphs and loop programs between stages | False |
 
-Three variables are read where they matter: XARR_CACHE_DIR names the directory of the kernel cache, XARR_NATIVE_CALLS
+Four variables are read where they matter: XARR_CACHE_DIR names the directory of the kernel cache, XARR_NATIVE_CALLS
 (auto, on, off) says whether compiled loops on the CPU read NumPy's array objects themselves, which is faster for
 small arrays; auto does on interpreters on which that was tested.  XARR_THREADS (auto, or a number) says how many
 threads the loops of one call share, from the first loop on that is shared; auto takes as many as there are processors,
-and one in the tasks of a Dask worker, which runs as many at once as it may use processors.
+and one in the tasks of a Dask worker, which runs as many at once as it may use processors.  XARR_PYODIDE names a
+folder for docs/play/assemble.py.
 
 Other variables whose names begin with XARR_ are most likely misspelled: UnknownVariableWarning says so at import.
 """
@@ -140,8 +141,8 @@ def _check(name: str, value: object) -> Any:
         raise ConfigError(f"config.{name}: {error}") from None
 
 
-#: Read by other parts of xarr.
-_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR", "XARR_NATIVE_CALLS", "XARR_THREADS")
+#: Read by other parts of xarr, and by the scripts of its documentation.
+_OTHER_VARIABLES: Final = ("XARR_CACHE_DIR", "XARR_NATIVE_CALLS", "XARR_THREADS", "XARR_PYODIDE")
 
 
 def _check_names() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from xarr.base.broadcasting import Shape
 from xarr.explanation.broadcast_facts import Operand
@@ -107,7 +108,7 @@ def _draw_cross(canvas: Canvas, grids: Sequence[CellGrid], result: CellGrid, top
 
 def _width_of(grid: CellGrid) -> float:
     return (
-        sum(18.0 if at is None else grid.width for at in fold(grid.shape[-1], grid.most))
+        fsum(18.0 if at is None else grid.width for at in fold(grid.shape[-1], grid.most))
         if grid.shape
         else 0.0
     )

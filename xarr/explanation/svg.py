@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import fsum
 from typing import Any, TypeAlias
 
 from xarr.base.broadcasting import Dimensions, Shape
@@ -47,7 +48,7 @@ STYLE = (
     ".xarr-b .v rect{fill-opacity:.06;stroke:#8a8a8a;stroke-dasharray:3 3}"
     ".xarr-b .x rect{fill:#fbd9d9;stroke:#c8102e;stroke-width:2.5}"
     ".xarr-b .m rect{fill:#fbd9d9;stroke:#c8102e;stroke-width:1.6;stroke-dasharray:4 3}"
-    ".xarr-b .lit rect{fill-opacity:.85;stroke-width:3}"
+    ".xarr-b .lit rect{fill-opacity:.7;stroke-width:3}"
     ".xarr-b .s{fill:none;stroke:#333;stroke-width:1.6}.xarr-b .sh{fill:#333}"
     ".xarr-b .n{fill:none;stroke:#7a4d9e;stroke-width:2;stroke-dasharray:2 3}.xarr-b .nh{fill:#7a4d9e}"
     ".xarr-b .k{fill:none;stroke:#c8102e;stroke-width:4}.xarr-b .g{fill:none;stroke:#8a8a8a;stroke-opacity:.5}"
@@ -55,7 +56,7 @@ STYLE = (
     + f".xarr-b .or rect{{fill:{_RESULT}}}"
     "@media(prefers-color-scheme:dark){.xarr-b .paper{fill:#16181d}.xarr-b text{fill:#ececec}"
     ".xarr-b .d,.xarr-b .v text{fill:#a9adb5}.xarr-b .w{fill:#ff9d5c}"
-    ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
+    ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .lit rect{stroke:#fff}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
     ".xarr-b .x rect,.xarr-b .m rect{fill:#571a20;stroke:#ff6b6b}.xarr-b .s{stroke:#ddd}.xarr-b .sh{fill:#ddd}"
     ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff6b6b}}"
 )
@@ -189,12 +190,12 @@ class _Grid:
 
     @property
     def grid_width(self) -> float:
-        return sum(GAP if column is None else self.width for column in self.columns)
+        return fsum(GAP if column is None else self.width for column in self.columns)
 
     @property
     def panel_height(self) -> float:
         """The height of one panel."""
-        return sum(GAP if row is None else CELL for row in self.rows)
+        return fsum(GAP if row is None else CELL for row in self.rows)
 
 
 def _grid(picture: _Picture) -> _Grid:

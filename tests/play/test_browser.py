@@ -1,0 +1,409 @@
+"""The page in a browser, from a server on this machine and without a network.
+
+Each check has a defect of the sources on which it fails.  Skipped where there is no browser, no Playwright, or no
+Pyodide: `XARR_PYODIDE=folder`, or npm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from tests.support.checkout import CHECKOUT
+from tests.support.contrast import LOW_CONTRAST
+from tests.support.play_site import assemble_site, open_browser, serve
+
+#: Until Python has loaded in the page, on a busy machine.
+PATIENCE: Final = 120_000
+EXAMPLES: Final = ("(5,1) - (5,)", "(3,4) + (3,)", "(2,3) @ (3,4)", "f32[1024,1] < f32[512]")
+
+
+class Defect(NamedTuple):
+    """A text of one of the page's files, and what stands there instead."""
+
+    file: str
+    old: str
+    new: str
+
+
+class Visit:
+    """Visits of the page, each in a window of its own; all of them are watched for errors and foreign requests."""
+
+    def __init__(self, browser: Any, address: str, defect: Defect | None = None, python: bool = True) -> None:
+        self.browser, self.address, self.defect, self.python = browser, address, defect, python
+        self.contexts: list[Any] = []
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self._ready: Any = None
+
+    def open(
+        self, fragment: str = "", width: int = 1280, scheme: str = "light", script: str = "", name: str = ""
+    ) -> Any:
+        context = self.browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context.set_default_timeout(15_000)
+        self.contexts.append(context)
+        if script:
+            context.add_init_script(script)
+        if self.defect is not None:
+            body = (CHECKOUT / "docs" / "play" / self.defect.file).read_text(encoding="utf-8")
+            assert self.defect.old in body, "the defect is of another version"
+            body = body.replace(self.defect.old, self.defect.new)
+            context.route(
+                f"**/{self.defect.file}", lambda route: route.fulfill(body=body, content_type=_type(route))
+            )
+        if not self.python:  # what examples show needs none, and is there sooner
+            context.route(
+                "**/python.js", lambda route: route.fulfill(body="", content_type="text/javascript")
+            )
+        page = context.new_page()
+        page.on(
+            "console", lambda message: self.errors.append(message.text) if message.type == "error" else None
+        )
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(self.address + (name or "index.html") + fragment)
+        if not name:
+            page.wait_for_selector("#answer:not([hidden]) svg")
+        return page
+
+    def with_python(self) -> Any:
+        """A window in which Python has loaded: the same for all checks of a visit."""
+        if self._ready is None:
+            self._ready = self.open()
+            self._ready.wait_for_selector("html[data-python=ready]", timeout=PATIENCE, state="attached")
+        return self._ready
+
+    def close(self) -> None:
+        for context in self.contexts:
+            context.close()
+
+
+def _type(route: Any) -> str:
+    ends = {"css": "text/css", "js": "text/javascript", "html": "text/html", "py": "text/plain"}
+    return ends[
+        route.request.url.partition("?")[0].rpartition(".")[2] if "." in route.request.url[-5:] else "html"
+    ]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with serve(assemble_site(tmp_path_factory.mktemp("play"))) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as browser:
+        yield browser
+
+
+@contextmanager
+def visiting(
+    browser: Any, address: str, defect: Defect | None = None, python: bool = True
+) -> Iterator[Visit]:
+    visit = Visit(browser, address, defect, python)
+    try:
+        yield visit
+    finally:
+        visit.close()
+
+
+@pytest.fixture(scope="module")
+def visits(browser: Any, address: str) -> Iterator[dict[bool, Visit]]:
+    """With Python, and without, by whether it loads."""
+    with visiting(browser, address) as whole, visiting(browser, address, python=False) as quick:
+        yield {True: whole, False: quick}
+
+
+# --- what the checks use ----------------------------------------------------------------------------
+
+
+def ask(page: Any, expression: str) -> None:
+    """Type an expression, and wait until the page has answered."""
+    page.fill("#expression", "")
+    page.locator("#expression").press_sequentially(expression)
+    page.wait_for_function(
+        "(text) => new URLSearchParams(location.hash.slice(1)).get('e') === text", arg=expression
+    )
+
+
+def wait_for_text(page: Any, selector: str, text: str) -> None:
+    """Wait a while for a text; an AssertionError if it does not come."""
+    element = page.locator(selector)
+    for _ in range(60):
+        if element.count() and text in element.first.inner_text():
+            return
+        page.wait_for_timeout(50)
+    shown = element.first.inner_text() if element.count() else "nothing"
+    raise AssertionError(f"wanted {text!r} in {selector}, got {shown!r}")
+
+
+def opacity(page: Any, selector: str) -> float:
+    """How much is seen of the first such element, after the transition."""
+    page.wait_for_timeout(500)
+    return float(page.eval_on_selector(selector, "element => getComputedStyle(element).opacity"))
+
+
+# --- checks -----------------------------------------------------------------------------------------
+
+
+def check_typing(visit: Visit) -> None:
+    page = visit.with_python()
+    ask(page, "(2,1) + (3,)")
+    wait_for_text(page, "#headline", "→ (2, 3)")
+    wait_for_text(page, "#table", "1 → 3")
+    ask(page, "(2,1) + (3,")
+    wait_for_text(page, "#problem", "cannot read the expression")
+    ask(page, "(2,1) + (3,)")
+    page.wait_for_selector("#problem", state="hidden")
+
+
+def check_hover(visit: Visit) -> None:
+    page = visit.open()
+    page.hover("[data-reads='0:1,0 1:2']")
+    wait_for_text(page, "#reads", "result[1,2] = a[1,0] - b[2]")
+    assert page.locator(".picture .lit").count() == 3
+    page.hover("[data-cell='0:1,0']")
+    wait_for_text(page, "#reads", "a[1,0] is read by 5")
+    assert page.locator(".picture .lit").count() == 6
+
+
+def check_tabs(visit: Visit) -> None:
+    page = visit.open()
+    for name, text in (
+        ("XLA", "lax.broadcast_in_dim"),
+        ("Loop", "for j in"),
+        ("StableHLO", "tensor<5x5xf64>"),
+    ):
+        page.click(f"role=tab[name={name}]")
+        wait_for_text(page, "#panel", text)
+        assert page.locator("role=tab[selected=true]").inner_text() == name
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#copy")
+    wait_for_text(page, "#copy", "Copied")
+    assert "tensor<5x5xf64>" in page.evaluate("navigator.clipboard.readText()")
+
+
+def check_stepper(visit: Visit) -> None:
+    page = visit.open("#e=(5,1) - (5,)&s=1")
+    ghost, result, arrow = ".picture g.v.o0", ".picture g.or", ".picture path.n"
+    wait_for_text(page, "#step", "each axis of an operand meets")
+    assert [opacity(page, each) for each in (ghost, result, arrow)] == [0, 0, 0]
+    page.click("#on")
+    wait_for_text(page, "#step", "b (1, 5)")
+    assert [opacity(page, each) for each in (ghost, result, arrow)] == [0, 0, 1]
+    page.click("text=stretch")
+    assert [opacity(page, each) for each in (ghost, result, arrow)] == [1, 0, 1]
+    page.click("#on")
+    assert [opacity(page, each) for each in (ghost, result, arrow)] == [1, 1, 1]
+    assert page.locator("#on").is_disabled()
+
+
+def check_alignments(visit: Visit) -> None:
+    page = visit.open()
+    page.click("#alignments button:has-text('b[:, None]')")
+    wait_for_text(page, "#headline", "→ (5, 1)")
+    assert page.locator("#alignments [aria-pressed=true]").inner_text().startswith("a - b[:, None]")
+    assert page.input_value("#dimensions") == "0"
+    page.click("#alignments button:has-text('rule')")
+    wait_for_text(page, "#headline", "→ (5, 5)")
+
+
+def check_fixes(visit: Visit) -> None:
+    page = visit.with_python()
+    ask(page, "(2,5) + (5,2)")
+    page.click("#fixes button:has-text('b.T')")
+    wait_for_text(page, "#headline", "→ (2, 5)")
+    ask(page, "(6,7) + (6,)")
+    page.click("#alignments button:has-text('b[:, None]')")
+    wait_for_text(page, "#headline", "→ (6, 7)")
+
+
+def check_dimensions(visit: Visit) -> None:
+    page = visit.with_python()
+    ask(page, "(2,2) + (2,)")
+    wait_for_text(page, "#headline", "(2,)")
+    page.fill("#dimensions", "7")
+    wait_for_text(page, "#notes", "[B3]")
+    page.fill("#dimensions", "0")
+    wait_for_text(page, "#headline", "b[:, None]")
+
+
+def check_link(visit: Visit) -> None:
+    page = visit.open()
+    page.click("#alignments button:has-text('b[:, None]')")
+    page.click("role=tab[name=Loop]")
+    page.click("text=new axes")
+    wait_for_text(page, "#headline", "→ (5, 1)")
+    other = visit.open(page.evaluate("location.hash"))
+    wait_for_text(other, "#headline", "→ (5, 1)")
+    assert other.locator(".picture").get_attribute("data-step") == "2"
+    assert other.locator("role=tab[selected=true]").inner_text() == "Loop"
+    other.evaluate("location.hash = '#e=(3,4) %2B (4,)'")
+    wait_for_text(other, "#headline", "→ (3, 4)")
+
+
+def check_keyboard(visit: Visit) -> None:
+    """All that can be clicked is reached by the keys, and what has the focus is seen to have it."""
+    page = visit.open()
+    page.focus("body")
+    reached: list[str] = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            "() => { const at = document.activeElement, text = at === document.body ? '' : at.textContent; "
+            "return [at.id || text.trim(), getComputedStyle(at).outlineStyle]; }"
+        )
+        if not name or name in reached:
+            break
+        reached.append(name)
+        assert outline == "solid", f"{name} shows no focus"
+    wanted = {"expression", "(3,4) + (3,)", "picture", "dimensions", "copy", "panel", "link", "numpy"}
+    assert wanted <= set(reached), f"{wanted - set(reached)} not reached"
+    page.focus("#picture")
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    wait_for_text(page, "#reads", "result[1,1] =")
+    page.focus("#stepper [aria-current]")
+    page.keyboard.press("ArrowLeft")
+    wait_for_text(page, "#step", "stretch")
+    page.focus("role=tab[selected=true]")
+    page.keyboard.press("ArrowRight")
+    wait_for_text(page, "#panel", "broadcast_in_dim")
+    page.focus("#examples button:nth-child(3)")
+    page.keyboard.press("Enter")
+    wait_for_text(page, "#headline", "does not fit")
+
+
+def check_contrast(visit: Visit) -> None:
+    for scheme in ("light", "dark"):
+        page = visit.open(scheme=scheme)
+        for expression in EXAMPLES:
+            page.click(f"#examples button[data-expression='{expression}']")
+            page.wait_for_timeout(300)
+            cell = page.locator(".picture [data-reads]").first
+            if cell.count():
+                cell.hover()
+            assert page.evaluate(LOW_CONTRAST) == [], f"{expression}, {scheme}"
+
+
+def check_schemes(visit: Visit) -> None:
+    """Whether the page and its picture are bright where the reader wants that, and dark where not."""
+    dark, light = (visit.open(scheme=scheme) for scheme in ("dark", "light"))
+    for page, is_dark in ((dark, True), (light, False)):
+        colors = page.evaluate(
+            "() => [getComputedStyle(document.body).backgroundColor, "
+            "getComputedStyle(document.querySelector('.picture svg .paper')).fill, "
+            "getComputedStyle(document.querySelector('.card')).backgroundColor]"
+        )
+        sums = [sum(map(int, color[4:-1].split(","))) for color in colors]
+        assert all((total < 150) is is_dark for total in sums), colors
+        assert colors[1] == colors[2], "the picture lies on a sheet of another colour"
+
+
+def check_narrow(visit: Visit) -> None:
+    page = visit.open(width=320)
+    for expression in (*EXAMPLES, "(4,) * (3,1) + (3,4)"):
+        page.click(f"#examples button[data-expression='{expression}']")
+        for name in ("StableHLO", "Text"):
+            if page.locator(f"role=tab[name={name}]").count():
+                page.click(f"role=tab[name={name}]")
+        page.wait_for_timeout(100)
+        width = page.evaluate(
+            "() => { scrollTo(9999, 0); return [document.documentElement.scrollWidth, scrollX]; }"
+        )
+        assert width == [320, 0], f"{expression} is {width} wide"
+
+
+def check_no_errors(visit: Visit) -> None:
+    page = visit.with_python()
+    page.reload()
+    for expression in EXAMPLES:
+        page.click(f"#examples button[data-expression='{expression}']")
+    page.wait_for_selector("html[data-python=ready]", timeout=PATIENCE, state="attached")
+    assert visit.errors == []
+    assert visit.requests and all(each.startswith(visit.address) for each in visit.requests), visit.requests
+
+
+def check_without_web_assembly(visit: Visit) -> None:
+    page = visit.open(script="delete globalThis.WebAssembly")
+    wait_for_text(page, "#status", "has no WebAssembly")
+    page.click("#examples button:nth-child(3)")
+    wait_for_text(page, "#headline", "does not fit")
+    page.click("#alignments button")
+    wait_for_text(page, "#headline", "→ (3, 4)")
+    assert page.locator("#expression").is_disabled()
+
+
+def check_without_numpy(visit: Visit) -> None:
+    page = visit.with_python()
+    page.click("#numpy")
+    for _ in range(100):
+        if "could not be loaded" in page.inner_text("#numpy-status"):
+            break
+        page.wait_for_timeout(100)
+    wait_for_text(page, "#numpy-status", "shapes go on working")
+    ask(page, "(9,1) + (2,)")
+    wait_for_text(page, "#headline", "→ (9, 2)")
+
+
+def check_gallery(visit: Visit) -> None:
+    page = visit.open(name="gallery.html", width=320, scheme="dark")
+    assert page.locator("svg").count() == 10
+    assert page.evaluate("document.documentElement.scrollWidth") == 320
+    assert page.evaluate(LOW_CONTRAST) == []
+
+
+class Check(NamedTuple):
+    """A check, the defect on which it fails, and whether Python has to load for it."""
+
+    function: Callable[[Visit], None]
+    defect: Defect
+    needs_python: bool = False
+
+
+CHECKS: Final = (
+    Check(check_typing, Defect("play.js", '$("expression").oninput', '$("expression").onreset'), True),
+    Check(check_hover, Defect("play.js", '?.classList.add("lit")', '?.classList.add("dim")')),
+    Check(check_tabs, Defect("play.js", "view.tab = name;", "")),
+    Check(
+        check_stepper, Defect("style.css", "{ opacity: 0; pointer-events", "{ opacity: .5; pointer-events")
+    ),
+    Check(check_alignments, Defect("play.js", "onclick: () => go(to)", "onclick: () => {}")),
+    Check(check_fixes, Defect("page.py", '"order": order', '"order": ""'), True),
+    Check(check_dimensions, Defect("play.js", 'dims: $("dimensions").value.trim()', 'dims: ""'), True),
+    Check(check_link, Defect("play.js", "s: view.step", 's: ""')),
+    Check(
+        check_keyboard, Defect("index.html", 'class="picture" tabindex="0"', 'class="picture" tabindex="-1"')
+    ),
+    Check(check_contrast, Defect("style.css", "--quiet: #555a63", "--quiet: #8a8f98")),
+    Check(check_schemes, Defect("style.css", "prefers-color-scheme: dark", "prefers-color-scheme: none")),
+    Check(check_narrow, Defect("style.css", ".picture { overflow-x: auto", ".picture { overflow-x: visible")),
+    Check(check_no_errors, Defect("index.html", "<main>", '<main><img src="missing.png" alt="">'), True),
+    Check(check_without_web_assembly, Defect("play.js", "withoutPython(", "console.log(")),
+    Check(check_without_numpy, Defect("play.js", "data.numpyFailed", "data.otherFailed"), True),
+    Check(check_gallery, Defect("style.css", ".scroll { overflow-x: auto", ".scroll { overflow-x: visible")),
+)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.function.__name__)
+def test_the_page(check: Check, visits: dict[bool, Visit]) -> None:
+    visit = visits[check.needs_python]
+    visit.errors.clear()
+    visit.requests.clear()
+    check.function(visit)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.function.__name__)
+def test_a_check_fails_on_its_defect(check: Check, browser: Any, address: str) -> None:
+    errors = (AssertionError, _timeout())
+    with visiting(browser, address, check.defect, check.needs_python) as visit, pytest.raises(errors):
+        check.function(visit)
+
+
+def _timeout() -> type[Exception]:
+    error: type[Exception] = pytest.importorskip("playwright.sync_api").TimeoutError
+    return error
