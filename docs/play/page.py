@@ -132,7 +132,7 @@ def _answer(state: State) -> Answer:
 
 
 def _explain(expression: str) -> Any:
-    """What is explained without NumPy, else what NumPy is needed for, where it is loaded."""
+    """Explain what needs no NumPy, and where it is loaded the rest too."""
     import sys
 
     if "numpy" not in sys.modules:
@@ -158,7 +158,7 @@ def _describe_broadcast(numpy_rule: BroadcastExplanation, state: State | None) -
     original = numpy_rule
     if state is not None and state["order"]:
         original = numpy_rule = _reorder(numpy_rule, _numbers(state["order"]))
-    shown = _place(numpy_rule, state["dims"]) if state is not None and state["dims"] else numpy_rule
+    shown = _align_by(numpy_rule, state["dims"]) if state is not None and state["dims"] else numpy_rule
     fixes, more = suggestions(shown) if shown.alignment is None else ((), "")
     choices = [] if state is None else list(_choices(original, shown, state))
     known = {choice["label"] for choice in choices}
@@ -190,7 +190,7 @@ def _describe_broadcast(numpy_rule: BroadcastExplanation, state: State | None) -
 
 
 def _reorder(explanation: BroadcastExplanation, order: tuple[int, ...]) -> BroadcastExplanation:
-    """The same op on the second operand with its axes in another order."""
+    """Explain the same op on the second operand with its axes in another order."""
     if len(explanation.operands) != 2:
         raise InputError("wanted two operands to take the axes of the second in another order")
     first, second = explanation.operands
@@ -203,8 +203,8 @@ def _reorder(explanation: BroadcastExplanation, order: tuple[int, ...]) -> Broad
     )
 
 
-def _place(explanation: BroadcastExplanation, dims: str) -> BroadcastExplanation:
-    """The same op on operands that are placed by dimensions instead of by NumPy's rule."""
+def _align_by(explanation: BroadcastExplanation, dims: str) -> BroadcastExplanation:
+    """Explain the same op on operands that are aligned by dimensions instead of by NumPy's rule."""
     if ";" not in dims:
         return explain_shapes(
             *explanation.shapes,
@@ -276,7 +276,7 @@ def _transposes(shown: BroadcastExplanation, state: State) -> Iterator[Answer]:
 
 
 def _dimensions(shown: BroadcastExplanation, state: State) -> Answer | None:
-    """What the field for `broadcast_dimensions` shows; None where there is nothing to say."""
+    """Describe the field for `broadcast_dimensions`; None where there is nothing to say."""
     lower = _lower(shown.shapes)
     if lower is None:
         return None
@@ -285,7 +285,7 @@ def _dimensions(shown: BroadcastExplanation, state: State) -> Answer | None:
 
 
 def _spell(step: OpExplanation) -> str:
-    """The op as it is written: with new axes where it is not NumPy's rule that places them."""
+    """The op as it is written: with new axes where it is not NumPy's rule that adds them."""
     if isinstance(step, ContractionExplanation):
         return step.expression
     if step.is_explicit and step.alignment is not None:

@@ -142,7 +142,7 @@ def wait_for_text(page: Any, selector: str, text: str) -> None:
 
 
 def opacity(page: Any, selector: str) -> float:
-    """How much is seen of the first such element, after the transition."""
+    """The opacity of the first such element, after the transition."""
     page.wait_for_timeout(500)
     return float(page.eval_on_selector(selector, "element => getComputedStyle(element).opacity"))
 

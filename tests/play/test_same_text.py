@@ -42,12 +42,12 @@ def _spell(shape: list[int], rng: random.Random) -> str:
 
 def differences(states: list[dict[str, Any]], answers: list[tuple[str | None, str]]) -> list[str]:
     """The expressions of which CPython says another text, or anything else otherwise."""
-    page, found = load_script("page"), []
+    page, differing = load_script("page"), []
     for state, (text, digest) in zip(states, answers, strict=True):
         reply = page.answer(json.dumps(state))
         if json.loads(reply).get("text") != text or hashlib.sha256(reply.encode()).hexdigest() != digest:
-            found.append(str(state["expression"]))
-    return found
+            differing.append(str(state["expression"]))
+    return differing
 
 
 def test_the_text_in_pyodide_is_that_of_cpython(tmp_path: Path) -> None:

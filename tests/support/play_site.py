@@ -33,7 +33,7 @@ def load_script(name: str) -> ModuleType:
 
 
 def archive_of_library(folder: Path) -> Path:
-    """What the wheel has of `xarr`, as it is installed for these tests."""
+    """An archive with what the wheel has of `xarr`, as it is installed for these tests."""
     source = Path(xarr.__file__).parent
     archive = folder / "xarr.whl"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -47,10 +47,10 @@ def find_pyodide(folder: Path) -> Path:
     """Pyodide's core; the tests are skipped where neither XARR_PYODIDE nor npm gives it."""
     script = load_script("assemble")
     try:
-        found: Path = script.fetch_pyodide(folder)
+        folder_of_core: Path = script.fetch_pyodide(folder)
     except script.PyodideMissingError as error:
         pytest.skip(str(error))
-    return found
+    return folder_of_core
 
 
 def assemble_site(folder: Path) -> Path:

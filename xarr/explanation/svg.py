@@ -56,7 +56,8 @@ STYLE = (
     + f".xarr-b .or rect{{fill:{_RESULT}}}"
     "@media(prefers-color-scheme:dark){.xarr-b .paper{fill:#16181d}.xarr-b text{fill:#ececec}"
     ".xarr-b .d,.xarr-b .v text{fill:#a9adb5}.xarr-b .w{fill:#ff9d5c}"
-    ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .lit rect{stroke:#fff}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
+    ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
+    ".xarr-b .lit rect{stroke:#fff}"
     ".xarr-b .x rect,.xarr-b .m rect{fill:#571a20;stroke:#ff6b6b}.xarr-b .s{stroke:#ddd}.xarr-b .sh{fill:#ddd}"
     ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff6b6b}}"
 )
