@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "backends")]
 
-from website.docstrings import to_rst  # noqa: E402
+from website.docstrings import annotations, to_rst  # noqa: E402
 from website.examples import example_to_rst, find_example  # noqa: E402
 from website.operations import write_pages as write_operations  # noqa: E402
 from website.reference import write_pages as write_reference  # noqa: E402
@@ -42,11 +42,11 @@ copybutton_prompt_text = r">>> |\.\.\. "
 copybutton_prompt_is_regexp = True
 
 
-def _parameters(obj: object) -> dict[str, inspect.Parameter]:
+def _signature(obj: object) -> inspect.Signature:
     try:
-        return dict(inspect.signature(obj).parameters)  # type: ignore[arg-type]
+        return inspect.signature(obj)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        return {}
+        return inspect.Signature()
 
 
 def shorten_defaults(
@@ -59,7 +59,7 @@ def shorten_defaults(
     returns: str | None,
 ) -> tuple[str | None, str | None]:
     """Show a default of many punctuation characters as `...`: Sphinx would read references in it."""
-    for parameter in _parameters(obj).values():
+    for parameter in _signature(obj).parameters.values():
         if isinstance(parameter.default, str) and ";" in parameter.default:
             signature = signature and signature.replace(repr(parameter.default), "...")
     return signature, returns
@@ -69,7 +69,7 @@ def rewrite_docstring(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Make reStructuredText of a docstring, the function's example below it."""
-    lines[:] = to_rst("\n".join(lines), _parameters(obj))
+    lines[:] = to_rst("\n".join(lines), *annotations(_signature(obj)))
     example = find_example(name, obj)
     if example is not None:
         lines += [".. rubric:: Example", "", *example_to_rst(example)]

@@ -8,15 +8,17 @@
 
     Returns an array of the operand's type.  Raises ShapeError.  Source: XLA's ReduceWindow.
 
-becomes a paragraph, a list of the parameters that are described, and paragraphs that begin with **Returns**,
-**Raises** and **Source**.  What has a meaning in reStructuredText and none in plain text is escaped.
+becomes a paragraph, a list of all parameters with their types and what is said of them, what is returned, and
+paragraphs that begin with **Raises** and **Source**.  What has a meaning in reStructuredText and none in plain text
+is escaped.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
-from inspect import cleandoc
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Signature, cleandoc, formatannotation
 from typing import Final
 
 _CODE: Final = re.compile(r"`([^`]+)`")
@@ -27,19 +29,70 @@ _PARAMETERS: Final = re.compile(r"(?:^|\n\s*|(?<=\.)\s+)((?:\*{0,2}[A-Za-z_]\w*(
 _SENTENCE: Final = re.compile(r"(?:^|(?<=[.;:)])\s+)(Returns|Raises|Source:)(?=\s)")
 
 
-def to_rst(docstring: str, parameters: Collection[str]) -> list[str]:
-    """The lines of reStructuredText of a docstring of a function that has these parameters."""
-    result: list[str] = []
+@dataclass
+class _Docstring:
+    """A docstring by its parts, each as lines of reStructuredText."""
+
+    text: list[str] = field(default_factory=list)
+    parameters: dict[str, str] = field(default_factory=dict)
+    sentences: dict[str, str] = field(default_factory=dict)
+
+
+def to_rst(docstring: str, parameters: Mapping[str, str], returns: str = "") -> list[str]:
+    """The lines of reStructuredText of a docstring.
+
+    parameters: the types of the function's parameters by name, as they are written in its signature, or "".
+    returns: the type of its result, or "".
+    """
+    parts = _Docstring()
     for block in _blocks(_without_sections(cleandoc(docstring))):
         if _is_list(block):
-            result += [*(f"* {escape(item)}" for item in re.split(r"(?:^|\n)\s*\* ", block)[1:]), ""]
+            parts.text += [*(f"* {escape(item)}" for item in re.split(r"(?:^|\n)\s*\* ", block)[1:]), ""]
         elif block.lstrip().startswith(">>>"):
-            result += [*cleandoc(block).splitlines(), ""]
+            parts.text += [*cleandoc(block).splitlines(), ""]
         elif _is_table(block):
-            result += ["::", "", *(f"   {line}" for line in block.splitlines()), ""]
+            parts.text += ["::", "", *(f"   {line}" for line in block.splitlines()), ""]
         else:
-            result += _paragraphs_and_parameters(block, parameters)
-    return result
+            _read_paragraph(block, parameters, parts)
+    return [*parts.text, *_fields(parts, parameters, returns), *_last_sentences(parts)]
+
+
+def annotations(signature: Signature) -> tuple[dict[str, str], str]:
+    """The types of the parameters, `self` left out, and of the result, as they are written; "" for none."""
+    parameters = {
+        name: annotation_text(each.annotation)
+        for name, each in signature.parameters.items()
+        if name not in ("self", "cls")
+    }
+    return parameters, annotation_text(signature.return_annotation)
+
+
+def annotation_text(annotation: object) -> str:
+    """A type as it is written in a signature, "" for none."""
+    if annotation is Signature.empty:
+        return ""
+    return annotation if isinstance(annotation, str) else formatannotation(annotation)
+
+
+def _fields(parts: _Docstring, parameters: Mapping[str, str], returns: str) -> Iterator[str]:
+    """All parameters, with what the signature and the docstring say of them, and the result."""
+    for name, annotation in parameters.items():
+        yield _field(f"param {name}", annotation, parts.parameters.get(name, ""))
+    said = parts.sentences.get("Returns", "")
+    if said or returns not in ("", "None"):
+        yield _field("returns", returns, said)
+    yield ""
+
+
+def _field(name: str, annotation: str, words: str) -> str:
+    code = f"``{annotation}``" if annotation else ""
+    return f":{name}: " + (f"{code}: {words}" if code and words else code or words)
+
+
+def _last_sentences(parts: _Docstring) -> Iterator[str]:
+    for head in ("Raises", "Source:"):
+        if head in parts.sentences:
+            yield from (f"**{head.rstrip(':')}** {parts.sentences[head]}", "")
 
 
 def _without_sections(text: str) -> str:
@@ -73,21 +126,24 @@ def _is_table(block: str) -> bool:
     return 2 * aligned > len(lines)
 
 
-def _paragraphs_and_parameters(block: str, parameters: Collection[str]) -> Iterator[str]:
+def _read_paragraph(block: str, parameters: Collection[str], parts: _Docstring) -> None:
+    """Add what a block says: running text, and after it the parameters that it describes."""
     matches = [
         each for each in _PARAMETERS.finditer(block) if set(re.findall(r"\w+", each[1])) <= set(parameters)
     ]
     start, names = 0, ""
-    for each in [*matches, None]:
-        yield from _paragraphs(block[start : each.start() if each else None], names)
-        if each:
-            start, names = each.end(), each[1]
+    for match in [*matches, None]:
+        _read_sentences(block[start : match.start() if match else None], re.findall(r"\w+", names), parts)
+        if match:
+            start, names = match.end(), match[1]
 
 
-def _paragraphs(text: str, names: str) -> Iterator[str]:
-    """Running text, as the description of the parameters `names` if there are any; three sentences begin paragraphs."""
+def _read_sentences(text: str, names: Collection[str], parts: _Docstring) -> None:
+    """Add running text, as what is said of the parameters `names` if there are any, and the sentences after it."""
     first, *others = _SENTENCE.split(" ".join(text.split()))
-    if first.strip():
-        yield from ([f"**{escape(names)}**", f"   {escape(first)}", ""] if names else [escape(first), ""])
+    if first.strip() and names:
+        parts.parameters.update(dict.fromkeys(names, escape(first)))
+    elif first.strip():
+        parts.text += [escape(first), ""]
     for head, rest in zip(others[::2], others[1::2], strict=True):
-        yield from (f"**{head.rstrip(':')}** {escape(rest)}", "")
+        parts.sentences[head] = " ".join(filter(None, (parts.sentences.get(head), escape(rest))))

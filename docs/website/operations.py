@@ -17,7 +17,7 @@ from operation_rows import Row, op_classes, rows
 
 from tests.support.completeness import entry, function, read_back, rule
 from tests.support.graphs import CASES
-from website.docstrings import to_rst
+from website.docstrings import annotation_text, to_rst
 from website.writing import slug, title, write
 from xarr.ir.op import Op
 
@@ -54,7 +54,7 @@ def _index_lines(operations: list[Row]) -> Iterator[str]:
 def _page_lines(row: Row) -> Iterator[str]:
     op = op_classes()[row.op]
     yield from title(row.operation, "=")
-    words = to_rst(op.__doc__ or "", [field.name for field in fields(op)])
+    words = to_rst(op.__doc__ or "", {})
     end = words.index("") + 1
     yield from (*words[:end], *_picture(op), *words[end:])
     yield from title("The function", "-")
@@ -67,7 +67,7 @@ def _page_lines(row: Row) -> Iterator[str]:
     yield from _code(_reference_source(op))
     if row.differences:
         yield from title("Beside XLA", "-")
-        yield from to_rst(row.differences, ())
+        yield from to_rst(row.differences, {})
 
 
 def _picture(op: type[Op]) -> Iterator[str]:
@@ -88,12 +88,8 @@ def _attributes(row: Row, op: type[Op]) -> Iterator[str]:
     if fields(op):
         yield from (".. list-table::", "   :header-rows: 1", "", "   * - attribute", "     - type")
         for field in fields(op):
-            yield from (f"   * - ``{field.name}``", f"     - ``{_type_text(field.type)}``")
+            yield from (f"   * - ``{field.name}``", f"     - ``{annotation_text(field.type)}``")
         yield ""
-
-
-def _type_text(type: object) -> str:
-    return type if isinstance(type, str) else inspect.formatannotation(type)
 
 
 def _graph(op: type[Op]) -> Iterator[str]:

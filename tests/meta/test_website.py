@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -13,12 +14,13 @@ import pytest
 import xarr
 from tests.support.checkout import CHECKOUT
 from tests.support.sources import NAMESPACES, functions
+from xarr import Array
 
 sys.path.insert(0, str(CHECKOUT / "docs"))
 
 from operation_rows import rows
 from website import examples, operations, reference
-from website.docstrings import escape, to_rst
+from website.docstrings import annotation_text, annotations, escape, to_rst
 from website.writing import slug, write
 
 #: Namespaces each of whose public names has an example.
@@ -41,25 +43,39 @@ def test_a_docstring_becomes_paragraphs_and_parameters() -> None:
     >>> 1 + 1
     2
     """
-    assert to_rst(docstring, ["x", "size", "mode"]) == [
+    parameters = {"x": "Array", "size": "", "mode": "str", "axis": "int | None", "more": ""}
+    assert to_rst(docstring, parameters, "Array") == [
         *(r"Sums of ``x`` over \*all\* windows\_.", ""),
-        *("**x, size**", "   arrays of any type, of one shape.", ""),
-        *("**mode**", '   "fill" or "clip". note: is no parameter.', ""),
-        *("**Returns** an array.", "", "**Raises** ShapeError.", "", "**Source** XLA.", ""),
         *(r"* C1: one\_", "* C2: two lines", ""),
         *(">>> 1 + 1", "2", ""),
+        ":param x: ``Array``: arrays of any type, of one shape.",
+        ":param size: arrays of any type, of one shape.",
+        ':param mode: ``str``: "fill" or "clip". note: is no parameter.',
+        ":param axis: ``int | None``",
+        ":param more: ",
+        ":returns: ``Array``: an array.",
+        *("", "**Raises** ShapeError.", "", "**Source** XLA.", ""),
     ]
 
 
 def test_lined_up_columns_stay_as_they_are() -> None:
-    assert to_rst("a    b\nc    d", ()) == ["::", "", "   a    b", "   c    d", ""]
+    assert to_rst("a    b\nc    d", {}) == ["::", "", "   a    b", "   c    d", "", ""]
 
 
 def test_numpy_s_sections_are_left_to_its_own_pages() -> None:
     docstring = (
         "f(x)\n\nDraw.\n\nParameters\n----------\nx : int\n    It.\n\nNotes\n-----\nLong.\n\nSource: NumPy."
     )
-    assert to_rst(docstring, ["x"]) == ["f(x)", "", "Draw.", "", "**Source** NumPy.", ""]
+    assert to_rst(docstring, {}) == ["f(x)", "", "Draw.", "", "", "**Source** NumPy.", ""]
+
+
+def test_types_stand_as_they_are_written() -> None:
+    class Box:
+        def put(self, x: Array, size: int | None = None, *others, axis: int = 0) -> Box: ...  # type: ignore[no-untyped-def]
+
+    wanted = {"x": "Array", "size": "int | None", "others": "", "axis": "int"}
+    assert annotations(inspect.signature(Box.put)) == (wanted, "Box")
+    assert (annotation_text(int), annotation_text(inspect.Signature.empty)) == ("int", "")
 
 
 @pytest.mark.parametrize(
