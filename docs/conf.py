@@ -69,7 +69,8 @@ def rewrite_docstring(
     app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
 ) -> None:
     """Make reStructuredText of a docstring, the function's example below it."""
-    lines[:] = to_rst("\n".join(lines), *annotations(_signature(obj)))
+    parameters, returns = annotations(_signature(obj))
+    lines[:] = to_rst("\n".join(lines), parameters, "" if what == "class" else returns)
     example = find_example(name, obj)
     if example is not None:
         lines += [".. rubric:: Example", "", *example_to_rst(example)]
