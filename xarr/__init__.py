@@ -144,6 +144,7 @@ if _typing.TYPE_CHECKING:
         Layout as Layout,
         Shape as Shape,
     )
+    from xarr.transforms.batching.vmap import vmap as vmap
     from xarr.transforms.callbacks import effects_barrier as effects_barrier, pure_callback as pure_callback
     from xarr.transforms.jit import eval_shape as eval_shape, jit as jit
     from xarr.transforms.lowering import (

@@ -66,7 +66,7 @@ def test_the_page_lists_what_is_left_out() -> None:
     ("path", "name", "words"),
     [
         ("", "grad", "which JAX has: derivatives are planned"),
-        ("", "vmap", r"vmap is planned; until then lax\.map"),
+        ("", "smap", r"axis_names=\{"),
         ("", "make_jaxpr", r"xarr\.lower\(f, \*args\) gives the graph"),
         ("lax", "pcast", "a mesh is given to shard_map"),
         ("lax.linalg", "schur", "JAX calls LAPACK"),

@@ -443,6 +443,7 @@ LATE_MODULES: Final = {
     "runtime.materialisation": ("block_until_ready", "evaluate"),
     "shapes": ("Layout", "Shape"),
     "stablehlo": (),
+    "transforms.batching.vmap": ("vmap",),
     "transforms.callbacks": ("effects_barrier", "pure_callback"),
     "transforms.jit": ("eval_shape", "jit"),
     "transforms.lowering": ("ShapeDtypeStruct", "lower"),

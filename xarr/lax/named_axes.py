@@ -38,10 +38,23 @@ from xarr.lax.collectives import (
 from xarr.lax.core import integer
 from xarr.lax.dynamic_slicing import dynamic_index_in_dim
 from xarr.lax.elementwise import convert_element_type, div, rem
-from xarr.lax.movement import expand_dims, squeeze
+from xarr.lax.mapped_axes import (
+    exchange,
+    index_along,
+    join_first,
+    own_part,
+    permute,
+    reduce_slices,
+    refuse_groups,
+    size_of,
+    slice_index,
+    split_names,
+    stack_slices,
+)
+from xarr.lax.movement import expand_dims, reshape, squeeze
 from xarr.lax.tracing import argument_nodes
 from xarr.runtime.handles import wrap
-from xarr.runtime.named_axes import current_mesh, current_names
+from xarr.runtime.named_axes import current_batch_axes, current_mesh, current_names
 from xarr.shapes import normalize_axis
 
 AxisName: TypeAlias = Hashable
@@ -54,12 +67,14 @@ IndexGroups: TypeAlias = Sequence[Sequence[int]] | None
 def _names(name: str, axis_name: AxisName) -> tuple[str, ...]:
     """The names of one axis or several, all of which the mesh in use has."""
     known = current_names()
+    mapped = [name for name, _ in current_batch_axes()]
     names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
     for each in names if known else names or (axis_name,):
         if each not in known:
-            shown = ", ".join(map(repr, known)) or "none here"
+            shown = ", ".join(map(repr, (*known, *mapped))) or "none here"
             raise ArgumentError(
-                f"{name}: wanted an axis with a name ({shown}), got {each!r}; shard_map and pmap give axes their names"
+                f"{name}: wanted an axis with a name ({shown}), got {each!r}; shard_map, pmap and vmap give "
+                "axes their names"
             )
     if len(set(names)) != len(names):
         raise ArgumentError(f"{name}: wanted each axis once, got {names!r}")
@@ -104,12 +119,17 @@ def _group_size(name: str, groups: ReplicaGroups) -> int:
 @names_errors
 def axis_size(axis_name: AxisName) -> int:
     """The number of members along an axis.  Source: jax.lax.axis_size."""
-    return _size(_names("axis_size", axis_name))
+    mapped, others = split_names(axis_name)
+    count = prod(map(size_of, mapped))
+    return count * _size(_names("axis_size", tuple(others))) if others or not mapped else count
 
 
 @names_errors
 def axis_index(axis_name: AxisName) -> Array:
     """The index of this member along an axis, an int32 scalar.  Source: jax.lax.axis_index."""
+    if split_names(axis_name)[0]:
+        names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
+        return index_along(names, _one_index, axis_size)
     names = _names("axis_index", axis_name)
     mesh, own = _mesh(), replica_id()
     count = prod([size for _, size in mesh.axes])
@@ -126,10 +146,32 @@ def axis_index(axis_name: AxisName) -> Array:
     return dynamic_index_in_dim(known, own, keepdims=False, allow_negative_indices=False)
 
 
+def _one_index(name: AxisName) -> Array:
+    return slice_index(name) if split_names(name)[0] else axis_index(name)
+
+
+def _stack(function: str, x: Any, axis_name: AxisName) -> Array:
+    """The values of all members along axes, of which some are those of vmap, stacked along a new first dimension."""
+    names = axis_name if isinstance(axis_name, tuple | list) else (axis_name,)
+    (node,) = argument_nodes(function, [x])
+    shape, stacked = node.shape, wrap(node)
+    for name in reversed(names):
+        is_mapped = bool(split_names(name)[0])
+        stacked = stack_slices(function, stacked, name) if is_mapped else all_gather(stacked, name)
+    return reshape(stacked, (axis_size(tuple(names)), *shape))
+
+
 # --- reductions -------------------------------------------------------------------------------------------------
 
 
 def _reduce(name: str, op: Op, x: Any, axis_name: AxisName, index_groups: IndexGroups) -> Any:
+    mapped, others = split_names(axis_name)
+    if mapped:
+        refuse_groups(name, index_groups)
+        x = tree.map(lambda leaf: reduce_slices(name, leaf, mapped, op), x)
+        if not others:
+            return x
+        axis_name = tuple(others)
     leaves, structure = tree.flatten(x)
     groups = _groups_along(name, axis_name, index_groups)
     nodes = argument_nodes(name, leaves)
@@ -152,10 +194,17 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: IndexGroups = None) 
     """
     leaves, structure = tree.flatten(x)
     if leaves and all(isinstance(leaf, bool | int | float | complex) for leaf in leaves):
-        count = _group_size("psum", _groups_along("psum", axis_name, axis_index_groups))
+        count = _member_count("psum", axis_name, axis_index_groups)
         return tree.unflatten(structure, [leaf * count for leaf in leaves])
     counted = [_countable(leaf) for leaf in leaves]
     return _reduce("psum", ops.Add(), tree.unflatten(structure, counted), axis_name, axis_index_groups)
+
+
+def _member_count(name: str, axis_name: AxisName, index_groups: IndexGroups) -> int:
+    if split_names(axis_name)[0]:
+        refuse_groups(name, index_groups)
+        return axis_size(axis_name)
+    return _group_size(name, _groups_along(name, axis_name, index_groups))
 
 
 def _countable(leaf: Any) -> Any:
@@ -169,7 +218,7 @@ def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: IndexGroups = None)
 
     Raises ArgumentError for an axis without a name.  Source: jax.lax.pmean.
     """
-    count = _group_size("pmean", _groups_along("pmean", axis_name, axis_index_groups))
+    count = _member_count("pmean", axis_name, axis_index_groups)
     totals = psum(x, axis_name, axis_index_groups=axis_index_groups)
     return tree.map(lambda total: total / count, totals)
 
@@ -209,6 +258,9 @@ def psum_scatter(
     Raises ArgumentError for an axis without a name, ShapeError for a size that is not divisible.
     Source: jax.lax.psum_scatter.
     """
+    if split_names(axis_name)[0]:
+        total = psum(x, axis_name, axis_index_groups=axis_index_groups)
+        return tree.map(lambda leaf: _own_part(leaf, axis_name, scatter_dimension, tiled), total)
     groups = _groups_along("psum_scatter", axis_name, axis_index_groups)
     count = _group_size("psum_scatter", groups)
 
@@ -225,6 +277,11 @@ def psum_scatter(
         return result if tiled else squeeze(result, (dim,))
 
     return tree.map(scatter, x)
+
+
+def _own_part(x: Array, axis_name: AxisName, dimension: int, tiled: bool) -> Array:
+    dim = _dimension("psum_scatter", "scatter_dimension", dimension, len(x.shape))
+    return own_part(x, dim, axis_size(axis_name), axis_index(axis_name), tiled, "psum_scatter")
 
 
 def _dimension(name: str, argument: str, dim: int, rank: int) -> int:
@@ -273,6 +330,9 @@ def all_gather(
     Source: jax.lax.all_gather, XLA's AllGather.
     """
     name = "all_gather"
+    if split_names(axis_name)[0]:
+        refuse_groups(name, axis_index_groups)
+        return tree.map(lambda leaf: _gather_mapped(leaf, axis_name, axis, tiled), x)
     groups, channel = _groups_for(name, axis_name, axis_index_groups, replica_groups, channel_id)
     leaves, structure = tree.flatten(x)
     nodes = argument_nodes(name, leaves)
@@ -289,6 +349,12 @@ def all_gather(
         for index, result in zip(indices, apply_to_leaves(op, own), strict=True):
             results[index] = result
     return tree.unflatten(structure, results)
+
+
+def _gather_mapped(x: Any, axis_name: AxisName, axis: int, tiled: bool) -> Array:
+    stacked = _stack("all_gather", x, axis_name)
+    dim = _dimension("all_gather", "axis", axis, len(stacked.shape) - tiled)
+    return join_first(stacked, dim, tiled)
 
 
 @names_errors
@@ -316,6 +382,9 @@ def all_to_all(
     Source: jax.lax.all_to_all, XLA's AllToAll.
     """
     name = "all_to_all"
+    if split_names(axis_name)[0]:
+        refuse_groups(name, axis_index_groups)
+        return tree.map(lambda leaf: _exchange_mapped(leaf, axis_name, split_axis, concat_axis, tiled), x)
     groups, channel = _groups_for(name, axis_name, axis_index_groups, replica_groups, channel_id)
     strategy = ops.AllToAll(0, 0, 1, groups, channel).strategy
     count = group_count(groups, strategy) or _group_size(name, groups)
@@ -335,6 +404,14 @@ def all_to_all(
         return _swap_axis(node, split, concat, count, groups, channel)
 
     return tree.map(exchange, x)
+
+
+def _exchange_mapped(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, tiled: bool) -> Array:
+    stacked = _stack("all_to_all", x, axis_name)
+    rank = len(stacked.shape) - 1
+    split = _dimension("all_to_all", "split_axis", split_axis, rank)
+    concat = _dimension("all_to_all", "concat_axis", concat_axis, rank)
+    return exchange(stacked, split, concat, axis_index(axis_name), tiled)
 
 
 def _swap_axis(node: Node, split: int, concat: int, count: int, groups: ReplicaGroups, channel: int) -> Array:
@@ -358,6 +435,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     Raises ArgumentError for an axis without a name, ShapeError [C1 to C4] for pairs in which a source or a target
     stands twice, ShapeError for an index that the axis has not.  Source: jax.lax.ppermute.
     """
+    if split_names(axis_name)[0]:
+        sent, own = id_rows("ppermute", "perm", perm), axis_index(axis_name)
+        return tree.map(lambda leaf: permute(_stack("ppermute", leaf, axis_name), own, sent), x)
     rows = _rows("ppermute", axis_name)
     pairs, size = id_rows("ppermute", "perm", perm), len(rows[0]) if rows else 0
     if any(not 0 <= index < size for pair in pairs for index in pair):
@@ -395,7 +475,13 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 
     Raises ShapeError for an index that the axis has not.  Source: jax.lax.pbroadcast.
     """
-    rows, index = _rows("pbroadcast", axis_name), integer("pbroadcast", "source", source)
+    index = integer("pbroadcast", "source", source)
+    if split_names(axis_name)[0]:
+        count = axis_size(axis_name)
+        if not 0 <= index < count:
+            raise ShapeError(f"pbroadcast: wanted an index along the axis, 0 to {count - 1}, got {index}")
+        return tree.map(lambda leaf: _stack("pbroadcast", leaf, axis_name)[index], x)
+    rows = _rows("pbroadcast", axis_name)
     if any(not 0 <= index < len(row) for row in rows):
         raise ShapeError(f"pbroadcast: wanted an index along the axis, 0 to {len(rows[0]) - 1}, got {index}")
     first = [(row[index], *row[:index], *row[index + 1 :]) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Final
@@ -13,6 +13,25 @@ from xarr.communication.process_groups import Mesh
 _mesh: Final[ContextVar[Mesh | None]] = ContextVar("mesh", default=None)
 #: Those of its axes that functions around are split along.
 _names: Final[ContextVar[tuple[str, ...]]] = ContextVar("names", default=())
+
+#: The axes that functions around are mapped over by vmap, with their sizes, the innermost last.
+_batch_axes: Final[ContextVar[tuple[tuple[Hashable, int], ...]]] = ContextVar("batch_axes", default=())
+
+
+def current_batch_axes() -> tuple[tuple[Hashable, int], ...]:
+    """The axes that functions around are mapped over, with their names and sizes, the innermost last."""
+    return _batch_axes.get()
+
+
+@contextmanager
+def bind_batch_axis(name: Hashable, size: int) -> Iterator[None]:
+    """Let an axis that a function is mapped over have a name in the block."""
+    token = _batch_axes.set((*_batch_axes.get(), (name, size)))
+    try:
+        with config():  # as in bind_axes
+            yield
+    finally:
+        _batch_axes.reset(token)
 
 
 def current_mesh() -> Mesh | None:

@@ -19,7 +19,7 @@ from xarr.ir.device import Device
 from xarr.ir.types import TensorType, Type
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, weak_kind
-from xarr.runtime.named_axes import current_mesh, current_names
+from xarr.runtime.named_axes import current_batch_axes, current_mesh, current_names
 from xarr.tree import Structure
 
 #: A Type for an array; bool, int, float or complex for a Python number.
@@ -32,6 +32,7 @@ REPLICA: Final = "replica"
 PARTS: Final = "parts"
 #: The named axes that a function is recorded for.
 AXES: Final = "the mesh of named axes"
+MAPPED: Final = "the axes of vmap"
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Signature:
         for name, setting in self.settings:
             before = known.get(name, setting)
             if setting != before and name != REPLICA:
-                what = name if name == AXES else f"config.{name}"
+                what = name if name in (AXES, MAPPED) else f"config.{name}"
                 texts.append(f"{what} was {before!r} and is {setting!r}")
         if self.device is not other.device:
             names = [each.name if each else "none" for each in (other.device, self.device)]
@@ -153,7 +154,8 @@ def settings(device: Device | None) -> tuple[tuple[str, Any], ...]:
     options = (device or backends.default_device()).backend.options
     world, mesh = current_communicator(), current_mesh()
     replica = [(REPLICA, (world.rank, world.size))] if world.size > 1 else []
-    axes = [] if mesh is None else [(AXES, (mesh, current_names()))]
+    axes: list[tuple[str, Any]] = [] if mesh is None else [(AXES, (mesh, current_names()))]
+    axes += [(MAPPED, current_batch_axes())] if current_batch_axes() else []
     return tuple([*replica, *axes, *[(name, getattr(config, name)) for name in (*options, *_SETTINGS)]])
 
 

@@ -1,6 +1,7 @@
 """All operations, one module per family."""
 
 from xarr.ir.ops import dynamic_rules as dynamic_rules
+from xarr.ir.ops.batch_axes import IndexAlongAxis as IndexAlongAxis, StackAlongAxis as StackAlongAxis
 from xarr.ir.ops.binary import *
 from xarr.ir.ops.collectives import (
     AllGather as AllGather,

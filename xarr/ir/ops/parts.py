@@ -32,7 +32,8 @@ class ManualComputation(Op):
     """The joined results of a computation of parts at each member of a mesh; one that is cut nowhere is any member's.
 
     `start(op, backend)` makes what runs it in a program of one process, a function of whole arrays on the host; in a
-    world of several members each takes its own parts, computes, and gets those of the others.
+    world of several members, of `world_size`, each takes its own parts, computes, and gets those of the others.
+    Programs are kept by their graphs, and are not the same there.
 
     * C0: the operands are arrays.
     * C1: each operand and each result has a split, of no more dimensions than it has itself.
@@ -47,6 +48,7 @@ class ManualComputation(Op):
     manual_axes: tuple[str, ...]
     computation: Graph
     start: Callable[[Any, Any], Callable[..., Any]]
+    world_size: int = 1
     name = "sdy.manual_computation"
     lax_name = "shard_map"
     is_internal = True

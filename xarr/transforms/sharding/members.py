@@ -57,7 +57,8 @@ def embed(
     if is_inside:
         results = _call_inside(graph, operands, mesh, before, after)
     else:
-        op = ops.ManualComputation(mesh, before, tuple(after), tuple(names), graph, Members)
+        size = current_communicator().size
+        op = ops.ManualComputation(mesh, before, tuple(after), tuple(names), graph, Members, size)
         results = results_of(op, operands, len(numbers))
     order = {pair: number for number, pair in enumerate(pairs)}
     return [results[order[pair]] for pair in zip(traced.result_numbers, splits[1], strict=True)]

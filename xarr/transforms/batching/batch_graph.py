@@ -1,0 +1,298 @@
+"""A graph for slices of arrays, made one for the arrays: its values get one more dimension, the first.
+
+Only what depends on a batched argument is batched.  Loops end when all slices have, and slices that have ended keep
+their values; of branches that slices choose by themselves both are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from xarr import lax
+from xarr.arrays.array import Array
+from xarr.communication.process_groups import AxisRef
+from xarr.errors import InputError, ShapeError
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node
+from xarr.ir.op import Op
+from xarr.ir.ops.custom_calls import CHECKED_INDICES
+from xarr.ir.ops.parts import count_parts
+from xarr.ir.types import TensorType, TupleType
+from xarr.lax.tracing import results_of
+from xarr.runtime.effects import add_ordered
+from xarr.runtime.handles import Handle, wrap
+from xarr.runtime.trace_to_graph import trace
+from xarr.transforms.batching.rules import broadcast, is_static, move_to_front, rule_of
+
+_INT32: Final = np.dtype(np.int32)
+
+
+class BatchedValue(NamedTuple):
+    """A value of the new graph: its node, whether it is batched, and, of several, each."""
+
+    node: Node | None
+    is_batched: bool = False
+    elements: tuple[BatchedValue, ...] | None = None
+
+    @property
+    def flags(self) -> list[bool]:
+        return [self.is_batched] if self.elements is None else [each.is_batched for each in self.elements]
+
+
+Values = Sequence[BatchedValue]
+
+
+class Batcher:
+    """The change of graphs for one mapped axis: its number of slices, its name, and the axes that replicas take."""
+
+    def __init__(self, size: int, axis_name: Hashable, spmd: tuple[str, ...] = ()) -> None:
+        self.size, self.axis_name, self.spmd = size, axis_name, spmd
+
+    # --- graphs -------------------------------------------------------------------------------------
+
+    def run(self, graph: Graph, values: Values) -> list[BatchedValue]:
+        """The results of a graph for such values of its parameters."""
+        known = dict(zip(graph.parameters, values, strict=True))
+        for node in graph.nodes:
+            known[node] = self._value(node, [known[operand] for operand in node.operands])
+        return [known[result] for result in graph.results]
+
+    def whole(self, value: BatchedValue) -> Node:
+        """A batched value, which others are repeated for."""
+        assert value.node is not None
+        return value.node if value.is_batched else broadcast(value.node, self.size)
+
+    def _graph(self, graph: Graph, flags: Sequence[bool], wanted: Sequence[bool]) -> tuple[Graph, list[bool]]:
+        """A computation for operands of which some are batched, and which results are; the `wanted` ones are."""
+        own: list[bool] = []
+
+        def body(*handles: Handle) -> list[Handle]:
+            values = [BatchedValue(each._node, flag) for each, flag in zip(handles, flags, strict=True)]
+            results = self.run(graph, values)
+            own.extend(flag for each in results for flag in each.flags)
+            return [wrap(node) for node in self._force(results, wanted)]
+
+        return self._record(body, graph, flags), own
+
+    def _force(self, results: Values, wanted: Sequence[bool]) -> list[Node]:
+        nodes = []
+        for value, flag in zip(results, wanted, strict=True):
+            assert value.node is not None
+            nodes.append(self.whole(value) if flag else value.node)
+        return nodes
+
+    def _record(self, body: Any, graph: Graph, flags: Sequence[bool]) -> Graph:
+        types = [
+            node.tensor_type.with_shape((self.size, *node.shape)) if flag else node.type
+            for node, flag in zip(graph.parameters, flags, strict=True)
+        ]
+        made, captured = trace(body, types, name=graph.name, effects=True)
+        assert not captured, "computations use their parameters alone"
+        return made
+
+    # --- nodes --------------------------------------------------------------------------------------
+
+    def _value(self, node: Node, operands: Values) -> BatchedValue:
+        op = node.op
+        if isinstance(op, ops.GetTupleElement) and operands[0].elements is not None:
+            return operands[0].elements[op.index]
+        if isinstance(op, ops.Tuple):
+            return BatchedValue(None, False, tuple(operands))
+        if isinstance(op, ops.StackAlongAxis | ops.IndexAlongAxis) and op.axis_name == self.axis_name:
+            return self._along_axis(op, operands)
+        if not any(each.is_batched or any(each.flags) for each in operands):
+            return self._same(node, operands)
+        if isinstance(op, ops.Call):
+            return _together(self.run(op.computation, operands))
+        if isinstance(op, ops.While):
+            return self._loop(node, op, operands)
+        if isinstance(op, ops.If | ops.Case):
+            return self._branch(node, op, operands)
+        return self._compute(node, operands)
+
+    def _same(self, node: Node, operands: Values) -> BatchedValue:
+        """A value that no slice has a part in, once for all."""
+        made = node.rebuilt(tuple([_node(each) for each in operands]))
+        made.traced = made.traced or (node.traced and not operands)
+        return _split(self._keep(made), False)
+
+    def _keep(self, node: Node) -> Node:
+        if node.op.is_ordered:
+            add_ordered(node)
+        return node
+
+    def _along_axis(self, op: Op, operands: Values) -> BatchedValue:
+        if isinstance(op, ops.IndexAlongAxis):
+            return BatchedValue(Node(ops.Iota(TensorType((self.size,), _INT32), 0)), True)
+        return BatchedValue(self.whole(operands[0]))
+
+    def _compute(self, node: Node, operands: Values) -> BatchedValue:
+        op, flags = node.op, [each.is_batched for each in operands]
+        nodes = [_node(each) for each in operands]
+        if isinstance(op, ops.OptimizationBarrier):
+            return _split(node.rebuilt(tuple(nodes)), False, flags)
+        if not is_static(node):
+            raise InputError(
+                f"vmap: wanted arrays of known sizes for {op.called}\nIt is called at {node.source}"
+            )
+        if isinstance(op, ops.StackAlongAxis):
+            made = move_to_front(node.rebuilt(tuple(nodes), op), 1)
+            made.traced = True
+            return BatchedValue(made, True)
+        if isinstance(op, ops.ManualComputation):
+            return self._parts(node, op, operands)
+        if isinstance(op, ops.CustomCall) and op.call_target_name == CHECKED_INDICES:
+            types = tuple([self._type(each) for each in op.result_types])
+            call = ops.CustomCall(op.call_target_name, types, op.attribute_items)
+            return BatchedValue(node.rebuilt((self.whole(operands[0]),), call), True)
+        rule = rule_of(op)
+        result = None if rule is None else rule(node, nodes, flags, self.size)
+        if result is not None:
+            return _split(self._keep(result), True)
+        parts = None if op.is_ordered else op.decompose(*node.operands)
+        if parts is not None:
+            parameters = tuple(dict.fromkeys(node.operands))
+            values = dict(zip(node.operands, operands, strict=True))
+            (whole,) = self.run(Graph(parameters, [parts]), [values[each] for each in parameters])
+            return whole
+        return self._slice_by_slice(node, operands)
+
+    def _type(self, type: Any) -> TensorType:
+        whole: TensorType = type.with_shape((self.size, *type.shape))
+        return whole
+
+    def _slice_by_slice(self, node: Node, operands: Values) -> BatchedValue:
+        """The results of an operation for each slice by itself, stacked."""
+        is_batched = [each.is_batched for each in operands]
+        slices = [wrap(self.whole(each)) for each in operands if each.is_batched]
+
+        def compute(own: list[Array]) -> list[Array]:
+            rest = iter(own)
+            nodes = [
+                next(rest)._node if flag else _node(each)
+                for flag, each in zip(is_batched, operands, strict=True)
+            ]
+            return results_of(node.op, nodes, len(node.op.results(node)))
+
+        values = [BatchedValue(each._node, True) for each in lax.map(compute, slices)]
+        return values[0] if not isinstance(node.type, TupleType) else BatchedValue(None, False, tuple(values))
+
+    # --- computations of parts ----------------------------------------------------------------------
+
+    def _parts(self, node: Node, op: ops.ManualComputation, operands: Values) -> BatchedValue:
+        """A computation of parts of slices: each member has its part of all of them, or of its slices."""
+        flags = [each.is_batched for each in operands]
+        axes = tuple([AxisRef(name) for name in self.spmd])
+        count = count_parts(op.mesh, axes)
+        if self.size % count:
+            raise ShapeError(f"vmap: wanted a number of slices that {count} replicas divide, got {self.size}")
+        inner = Batcher(self.size // count, self.axis_name)
+        graph, _ = inner._graph(op.computation, flags, [True] * len(op.out_splits))
+        changed = replace(
+            op,
+            in_splits=tuple(
+                [(axes, *split) if flag else split for flag, split in zip(flags, op.in_splits, strict=True)]
+            ),
+            out_splits=tuple([(axes, *split) for split in op.out_splits]),
+            manual_axes=(*op.manual_axes, *[name for name in self.spmd if name not in op.manual_axes]),
+            computation=graph,
+        )
+        made = node.rebuilt(tuple([_node(each) for each in operands]), changed)
+        return _split(self._keep(made), True)
+
+    # --- branches and loops -------------------------------------------------------------------------
+
+    def _branch(self, node: Node, op: ops.If | ops.Case, operands: Values) -> BatchedValue:
+        chosen, rest = operands[0], operands[1:]
+        if chosen.is_batched:
+            if op.is_ordered:
+                return self._slice_by_slice(node, operands)
+            return self._choose(op, chosen, rest)
+        flags = [each.is_batched for each in rest]
+        count = len(op.graphs[0].results)
+        batched = [self._graph(each, flags, [False] * count)[1] for each in op.graphs]
+        wanted = [any(each) for each in zip(*batched, strict=True)]
+        graphs = [self._graph(each, flags, wanted)[0] for each in op.graphs]
+        changed: Op = ops.If(*graphs) if isinstance(op, ops.If) else ops.Case(tuple(graphs))
+        made = node.rebuilt((_node(chosen), *[_node(each) for each in rest]), changed)
+        return _split(self._keep(made), False, wanted)
+
+    def _choose(self, op: ops.If | ops.Case, chosen: BatchedValue, rest: Values) -> BatchedValue:
+        """The results of all branches, of which each slice has that of its own."""
+        branches = [self.run(each, rest) for each in op.graphs]
+        index = self.whole(chosen)
+        results = list(branches[-1])
+        for number in reversed(range(len(branches) - 1)):
+            is_own = wrap(index) if isinstance(op, ops.If) else lax.eq(wrap(index), index.dtype.type(number))
+            results = [self._pick(is_own, *pair) for pair in zip(branches[number], results, strict=True)]
+        return _together(results)
+
+    def _pick(self, is_own: Array, one: BatchedValue, other: BatchedValue) -> BatchedValue:
+        if not one.is_batched and one.node is other.node:
+            return one
+        on_true, on_false = self.whole(one), self.whole(other)
+        wide = lax.broadcast_in_dim(is_own, on_true.shape, (0,))
+        return BatchedValue(lax.select(wide, wrap(on_true), wrap(on_false))._node, True)
+
+    def _loop(self, node: Node, op: ops.While, operands: Values) -> BatchedValue:
+        flags = [each.is_batched for each in operands]
+        while True:
+            _, after = self._graph(op.body, flags, [False] * len(flags))
+            grown = [old or new for old, new in zip(flags, after, strict=True)]
+            if grown == flags:
+                break
+            flags = grown
+        cond, is_chosen = self._graph(op.cond, flags, [False])
+        if is_chosen[0]:
+            return self._loop_by_slices(node, op, operands)
+        body, _ = self._graph(op.body, flags, flags)
+        made = node.rebuilt(tuple(self._force(operands, flags)), ops.While(cond, body, op.progress))
+        return _split(self._keep(made), False, flags)
+
+    def _loop_by_slices(self, node: Node, op: ops.While, operands: Values) -> BatchedValue:
+        """A loop that slices leave after different numbers of steps."""
+        if op.is_ordered:
+            return self._slice_by_slice(node, operands)
+        flags = [True] * len(operands)
+
+        def go_on(handles: Sequence[Handle]) -> BatchedValue:
+            return self.run(op.cond, [BatchedValue(each._node, True) for each in handles])[0]
+
+        def cond_of(*handles: Handle) -> list[Handle]:
+            return [lax.reduce_or(wrap(self.whole(go_on(handles))), (0,))]
+
+        def step(*handles: Handle) -> list[Handle]:
+            before = [BatchedValue(each._node, True) for each in handles]
+            is_on = wrap(self.whole(go_on(handles)))
+            after = self.run(op.body, before)
+            return [wrap(self.whole(self._pick(is_on, *pair))) for pair in zip(after, before, strict=True)]
+
+        cond, body = self._record(cond_of, op.cond, flags), self._record(step, op.body, flags)
+        made = node.rebuilt(tuple(map(self.whole, operands)), ops.While(cond, body, op.progress))
+        return _split(made, True)
+
+
+def _node(value: BatchedValue) -> Node:
+    """The node of a value, which for several is their tuple."""
+    if value.elements is None:
+        assert value.node is not None
+        return value.node
+    return Node(ops.Tuple(), tuple(map(_node, value.elements)))
+
+
+def _together(values: Values) -> BatchedValue:
+    return values[0] if len(values) == 1 else BatchedValue(None, False, tuple(values))
+
+
+def _split(node: Node, is_batched: bool, flags: Sequence[bool] | None = None) -> BatchedValue:
+    """The value of a node; of several results each, with flags of its own if they are given."""
+    if not isinstance(node.type, TupleType):
+        return BatchedValue(node, is_batched if flags is None else flags[0])
+    count = len(node.type.elements)
+    own = [is_batched] * count if flags is None else flags
+    elements = [Node(ops.GetTupleElement(number), (node,)) for number in range(count)]
+    return BatchedValue(None, False, tuple([BatchedValue(*pair) for pair in zip(elements, own, strict=True)]))
