@@ -23,9 +23,6 @@ from website import examples, operations, reference
 from website.docstrings import annotation_text, annotations, escape, to_rst
 from website.writing import slug, write
 
-#: Namespaces each of whose public names has an example.
-COMPLETE = ("xarr", "xarr.linalg", "xarr.fft", "xarr.emath", "xarr.polynomial", "xarr.lax")
-
 
 def test_a_docstring_becomes_paragraphs_and_parameters() -> None:
     docstring = """Sums of `x` over *all* windows_.
@@ -127,7 +124,7 @@ def names_without_example(namespace: str) -> list[str]:
     return [name for name, value in values.items() if not examples.find_example(f"{namespace}.{name}", value)]
 
 
-@pytest.mark.parametrize("namespace", COMPLETE)
+@pytest.mark.parametrize("namespace", reference.NAMESPACES)
 def test_every_public_name_has_an_example(namespace: str) -> None:
     assert names_without_example(namespace) == []
 
