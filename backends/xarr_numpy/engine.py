@@ -7,7 +7,7 @@ that a program gives the same bits each time.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from importlib import metadata
 from types import ModuleType
@@ -102,6 +102,19 @@ def kernel(program: Kernel, results: tuple[TensorType, ...]) -> CompiledKernel:
     from xarr_numpy.compiled.kernel import CompiledKernel
 
     return CompiledKernel(program, results)
+
+
+def expect_kernels(steps: Iterable[Step]) -> None:
+    """Let the kernels that a program launches next share machine code from the first on, where many are alike."""
+    programs = {
+        step.program: None
+        for step in steps
+        if isinstance(step, program_plan.Launch) and step.program is not None
+    }
+    if len(programs) >= PROCESSOR.min_alike_kernels:
+        from xarr_numpy.compiled.kernel import expect_kernels
+
+        expect_kernels(programs)
 
 
 def sequential(computation: Graph, steps: int) -> bool:

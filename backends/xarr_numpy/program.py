@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from textwrap import indent
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -39,6 +39,9 @@ from xarr_numpy.processor import PROCESSOR
 if TYPE_CHECKING:
     from xarr_numpy.compiled.kernel import CompiledKernel
     from xarr_numpy.compiled.plans.native_step import NativePlan
+
+#: Steps of which the kernels are prepared before the first of them is made.
+_LOOKED_AHEAD: Final = 1024
 
 
 @dataclass(frozen=True)
@@ -274,7 +277,9 @@ class Emitter:
     def run(self) -> NumpyProgram:
         arguments = self._parameters()
         dead = self._dead()
-        for step, gone in zip(self.plan.steps, dead, strict=True):
+        for index, (step, gone) in enumerate(zip(self.plan.steps, dead, strict=True)):
+            if index % _LOOKED_AHEAD == 0 and not self.lanes:
+                engine.expect_kernels(self.plan.steps[index : index + _LOOKED_AHEAD])
             self.emit(step)
             if gone and (names := [self._names[number] for number in gone if number in self._names]):
                 self.body.append((f"del {', '.join(names)}", None))

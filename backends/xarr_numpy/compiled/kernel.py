@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -27,10 +27,40 @@ Array = np.ndarray[Any, Any]
 _KEPT: Final = 1024
 
 
+class _Uses:
+    """How many kernels of a template there are, or are about to be."""
+
+    count = 0
+
+
 @lru_cache(_KEPT)
-def _uses(template: int) -> Iterator[int]:
-    """Counts the kernels of a template, of which this is the hash."""
-    return count(1)
+def _uses(template: int) -> _Uses:
+    """The kernels of a template, of which this is the hash."""
+    return _Uses()
+
+
+class _Draft:
+    """The text of a kernel before it is known whether it shares its machine code."""
+
+    def __init__(self, program: Kernel) -> None:
+        self.functions, self.names = emitter.functions_of(program, lambda phase: not costs.is_shared(phase))
+        #: Kernels that are alike; None if this one runs too long to read numbers from an array.
+        self.uses: _Uses | None = None
+        if sum(map(costs.work, program.phases)) <= PROCESSOR.max_shared_code_nanoseconds:
+            self.uses = _uses(hash(self.functions.template()))
+
+
+#: Of kernels that are about to be made.
+_drafts: Final[dict[Kernel, _Draft]] = {}
+
+
+def expect_kernels(programs: Iterable[Kernel]) -> None:
+    """Prepare kernels that are made next, so that those that are alike share machine code from the first on."""
+    _drafts.clear()
+    _drafts.update((program, _Draft(program)) for program in programs)
+    for uses, count in Counter([draft.uses for draft in _drafts.values() if draft.uses]).items():
+        if count >= PROCESSOR.min_alike_kernels:
+            uses.count = max(uses.count, count)
 
 
 @lru_cache(_KEPT)
@@ -47,10 +77,11 @@ class CompiledKernel:
 
     def __init__(self, program: Kernel, results: tuple[TensorType, ...]) -> None:
         self.program = program
-        functions, names = emitter.functions_of(self.program, lambda phase: not costs.is_shared(phase))
+        draft = _drafts.pop(program, None) or _Draft(program)
+        names = draft.names
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
-        self.text, self._code = self._compile(functions, names)
+        self.text, self._code = self._compile(draft)
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
@@ -78,15 +109,17 @@ class CompiledKernel:
         """Where the machine code comes from, and how long that took."""
         return self._code.origin
 
-    def _compile(self, functions: emitter.Functions, names: list[str]) -> tuple[str, llvm_jit.Code]:
+    def _compile(self, draft: _Draft) -> tuple[str, llvm_jit.Code]:
         """The text of its module, and its machine code."""
-        is_short = sum(map(costs.work, self.program.phases)) <= PROCESSOR.max_shared_code_nanoseconds
-        if is_short and next(_uses(hash(functions.template()))) >= PROCESSOR.min_alike_kernels:
-            text, numbers = functions.shared_module()
-            self._numbers = np.array(numbers, np.int64)
-            return text, _compile_shared(text, tuple(names))
-        text = functions.module()
-        return text, llvm_jit.compile_module(text, names)
+        uses = draft.uses
+        if uses is not None:
+            uses.count += 1
+            if uses.count >= PROCESSOR.min_alike_kernels:
+                text, numbers = draft.functions.shared_module()
+                self._numbers = np.array(numbers, np.int64)
+                return text, _compile_shared(text, tuple(draft.names))
+        text = draft.functions.module()
+        return text, llvm_jit.compile_module(text, draft.names)
 
     def _prepare(self, names: list[str]) -> None:
         phases = self.program.phases
