@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import xarr
+from xarr import backend
 from xarr.compiler import pipeline
 from xarr.compiler.collection import collection_paused
 from xarr.ir.graph import Graph
@@ -88,15 +89,19 @@ def test_a_child_process_collects_where_another_thread_held_it_back(is_inside: b
     assert gc.isenabled()
 
 
-@pytest.mark.parametrize(("steps", "collects"), [(3, True), (600, False)])
-def test_it_is_held_back_while_a_large_graph_becomes_a_program(
-    steps: int, collects: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("steps", "hot", "collects"), [(3, False, True), (3, True, False), (600, False, False)]
+)
+def test_it_is_held_back_while_a_program_is_made_that_is_large_or_runs_often(
+    steps: int, hot: bool, collects: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def chain(x: Any) -> Any:
         for k in range(steps):
             x = x * 0.5 + k
         return x
 
+    traced = xarr.jit(chain).lower("f64[8]").stage("traced")
+    assert isinstance(traced, Graph)
     enabled: list[bool] = []
     lower = pipeline.lower
 
@@ -105,6 +110,6 @@ def test_it_is_held_back_while_a_large_graph_becomes_a_program(
         return lower(*arguments, **others)
 
     monkeypatch.setattr(pipeline, "lower", look)
-    xarr.jit(chain).lower("f64[8]").stage("program")
+    pipeline.make_program(traced, backend.get("numpy"), hot)
     assert enabled == [collects]
     assert gc.isenabled()

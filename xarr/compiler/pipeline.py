@@ -31,7 +31,8 @@ STAGES: Final = ("traced", "simplified", "static", "decomposed", "fused")
 LAST: Final = STAGES[-1]
 #: The names of all stages, in order.
 STAGE_NAMES: Final = (*STAGES, "loops", "plan", "program")
-#: Nodes of a graph beside whose program the objects that the collector of garbage goes through are few.
+#: Nodes of a graph beside whose program the objects that the collector of garbage goes through are few.  A program
+#: that is to run often is made once, and in a process with many other objects one collection takes as long.
 _LARGE: Final = 1000
 
 
@@ -77,7 +78,7 @@ def make_program(
 
     donated: the parameters that it may write over.
     """
-    with collection_paused() if len(graph.nodes) >= _LARGE else nullcontext():
+    with collection_paused() if hot or len(graph.nodes) >= _LARGE else nullcontext():
         return _make_program(graph, backend, hot, donated)
 
 
