@@ -28,7 +28,7 @@ _KEPT: Final = 1024
 
 
 class _Uses:
-    """How many kernels of a template there are, or are about to be."""
+    """The number of kernels of a template that there are, or are about to be."""
 
     count = 0
 
