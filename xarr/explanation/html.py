@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from html import escape
 
+from xarr.base.broadcasting import ambiguous_alternatives
 from xarr.explanation.broadcast_code import (
     AlignmentStep,
     Suggestion,
@@ -33,13 +35,18 @@ _STYLE = (
     ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left!important;"
     "color:inherit;background:none}.xarr-e tr{background:none!important}"
     ".xarr-e .new{border:2px dashed #7a4d9e}.xarr-e .stretched{border:2px solid #333}"
-    "@media(max-width:400px){.xarr-e td,.xarr-e th{padding:2px 4px}}"
+    "@media(max-width:400px){.xarr-e td,.xarr-e th{padding:2px 4px;overflow-wrap:anywhere}.xarr-e{padding:12px 8px}}"
     ".xarr-e .clash{border:3px solid #c8102e;background:#fbd9d9;font-weight:700}"
     ".xarr-e .w{color:#a63d00;margin:6px 0}"
     ".xarr-e summary{cursor:pointer;font-weight:600}.xarr-e svg{display:block}"
     ".xarr-e button{font:inherit;color:inherit;background:none;border:1px solid #b9bcc2;padding:2px 10px;"
     "margin:0 4px 0 0;cursor:pointer}.xarr-e button[aria-pressed=true]{font-weight:700;border-width:2px;"
-    "border-color:#333}.xarr-e .copy{float:right}"
+    "border-color:#333}.xarr-e .copy{float:right}.xarr-e .steps{margin:8px 0;padding-left:24px}"
+    ".xarr-e[data-wired] .steps{list-style:none;padding:0}.xarr-e details details{margin:0}"
+    ".xarr-e svg g,.xarr-e svg path,.xarr-e svg text{transition:opacity .3s}"
+    ".xarr-e [data-step='1'] :is(.p2,.p3,.p4),.xarr-e [data-step='2'] :is(.p3,.p4),.xarr-e [data-step='3'] .p4"
+    "{opacity:0;pointer-events:none}"
+    "@media(prefers-reduced-motion:reduce){.xarr-e svg *{transition:none!important}}"
     "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}"
     ".xarr-e pre{background:#24272e}"
     ".xarr-e td,.xarr-e th{border-color:#555a63}.xarr-e .new{border-color:#c59be8}"
@@ -53,49 +60,107 @@ _STYLE = (
 _SCRIPT = """
 document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
   root.dataset.wired = '1';
-  const results = [...root.querySelectorAll('[data-reads]')];
-  const cells = new Map([...root.querySelectorAll('[data-cell]')].map(cell => [cell.dataset.cell, cell]));
-  const reads = result => result.dataset.reads.split(' ');
-  const light = (event, on) => {
-    const hit = event.target.closest('[data-reads],[data-cell]');
-    if (!hit) return;
-    hit.classList.toggle('lit', on);
-    if (hit.dataset.reads) reads(hit).forEach(key => cells.get(key)?.classList.toggle('lit', on));
-    else results.filter(r => reads(r).includes(hit.dataset.cell)).forEach(r => r.classList.toggle('lit', on));
-  };
-  root.addEventListener('mouseover', event => light(event, true));
-  root.addEventListener('mouseout', event => light(event, false));
-  root.querySelectorAll('.tabs').forEach(box => {
-    const parts = [...box.querySelectorAll('details')], bar = document.createElement('div');
-    const button = (text, act) => {
-      const made = document.createElement('button');
-      [made.type, made.textContent, made.onclick] = ['button', text, act];
-      return bar.appendChild(made);
+  root.querySelectorAll('svg').forEach(svg => {
+    const results = [...svg.querySelectorAll('[data-reads]')];
+    const cells = new Map([...svg.querySelectorAll('[data-cell]')].map(cell => [cell.dataset.cell, cell]));
+    const reads = result => result.dataset.reads.split(' ');
+    const light = (event, on) => {
+      const hit = event.target.closest('[data-reads],[data-cell]');
+      if (!hit) return;
+      hit.classList.toggle('lit', on);
+      if (hit.dataset.reads) reads(hit).forEach(key => cells.get(key)?.classList.toggle('lit', on));
+      else results.filter(r => reads(r).includes(hit.dataset.cell)).forEach(r => r.classList.toggle('lit', on));
     };
-    const show = part => parts.forEach((other, i) => {
-      other.hidden = other !== part;
-      tabs[i].setAttribute('aria-pressed', other === part);
+    svg.addEventListener('mouseover', event => light(event, true));
+    svg.addEventListener('mouseout', event => light(event, false));
+  });
+  const button = (bar, text, act) => {
+    const made = document.createElement('button');
+    [made.type, made.textContent, made.onclick] = ['button', text, act];
+    return bar.appendChild(made);
+  };
+  const choose = (parts, texts, before, act) => {
+    const bar = document.createElement('div');
+    const press = chosen => parts.forEach((part, i) => {
+      part.hidden = i !== chosen;
+      buttons[i].setAttribute('aria-pressed', i === chosen);
+      if (i === chosen) act?.(i);
     });
-    const tabs = parts.map(part => button(part.querySelector('summary').textContent, () => show(part)));
+    const buttons = parts.map((part, i) => button(bar, texts[i], () => press(i)));
+    before.before(bar);
+    return [bar, press];
+  };
+  root.querySelectorAll('.steps').forEach(list => {
+    const items = [...list.children], box = list.parentElement;
+    const texts = items.map((item, i) => `${i + 1} ${item.querySelector('strong').textContent}`);
+    choose(items, texts, list, i => { box.dataset.step = i + 1; })[1](items.length - 1);
+  });
+  const folds = box => [...box.children].filter(each => each.tagName === 'DETAILS');
+  const unfold = box => {
+    const parts = folds(box), heads = parts.map(part => part.querySelector('summary'));
+    heads.forEach(head => { head.hidden = true; });
+    parts.forEach(part => { part.open = true; });
+    const [bar, press] = choose(parts, heads.map(head => head.textContent), parts[0]);
+    press(0);
+    return [bar, parts];
+  };
+  root.querySelectorAll('.ways').forEach(unfold);
+  root.querySelectorAll('.tabs').forEach(box => {
+    const [bar, parts] = unfold(box);
     const open = () => parts.find(part => !part.hidden).querySelector('pre').textContent;
-    button('Copy', () => navigator.clipboard?.writeText(open())).className = 'copy';
-    parts.forEach(part => { part.querySelector('summary').hidden = true; });
-    box.prepend(bar);
-    show(parts[0]);
+    button(bar, 'Copy', () => navigator.clipboard?.writeText(open())).className = 'copy';
   });
 });
 """
 
+#: The most bytes of a fragment to which further alignments are added; what is left out stands in its table.
+_MOST = 30_000
+
 
 def render_html(facts: BroadcastFacts) -> str:
     """The fragment: no external resources; without scripts all but the hovering works."""
-    parts = [f"<p><code>{escape(headline(facts))}</code></p>", render_svg(facts, words=False), _table(facts)]
-    parts += [f'<p class="w">{escape(line)}</p>' for line in problem_lines(facts)]
+    parts = [f"<p><code>{escape(headline(facts))}</code></p>"]
     if facts.alignment is None:
-        parts.append(_fixes(facts))
-    else:
-        parts += [_warnings(facts), *_sections(facts)]
-    return wrap_fragment("\n".join(filter(None, parts)), is_live=facts.alignment is not None)
+        parts += [render_svg(facts, words=False), _table(facts)]
+        parts += [f'<p class="w">{escape(line)}</p>' for line in problem_lines(facts)]
+        return wrap_fragment("\n".join(filter(None, [*parts, _fixes(facts)])))
+    parts += [f'<p class="w">{escape(line)}</p>' for line in problem_lines(facts)]
+    return wrap_fragment("\n".join(filter(None, [*parts, _ways(facts), _warnings(facts)])), is_live=True)
+
+
+def _ways(facts: BroadcastFacts) -> str:
+    """Picture, table and code; of the other alignments that fit too, as far as there is space, to be switched to."""
+    alignment = facts.alignment
+    assert alignment is not None, "only aligned operands have alignments"
+    first = _view(facts)
+    others = () if facts.is_explicit or facts.problem is not None else ambiguous_alternatives(alignment)
+    ways, size = [], len(first) + len(_SCRIPT) + len(_STYLE)
+    for other in others:
+        placed = tuple(replace(operand, values=None) for operand in facts.operands)
+        way = replace(facts, operands=placed, outcome=other, is_explicit=True, result_values=None)
+        view = _view(way, has_style=False)
+        size += len(view)
+        if size > _MOST:
+            break
+        title = f"{new_axis_spelling(way)} \N{RIGHTWARDS ARROW} {other.result}"
+        ways.append(f"<details><summary>{escape(title)}</summary>{view}</details>")
+    if not ways:
+        return first
+    title = f"{facts.operator.apply(facts.terms)} \N{RIGHTWARDS ARROW} {alignment.result}"
+    first = f'<details open=""><summary>{escape(title)}</summary>{first}</details>'
+    return f'<div class="ways">{first}{"".join(ways)}</div>'
+
+
+def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
+    """One alignment: its picture, with its style if that stands nowhere before, step by step; its table and code."""
+    picture = render_svg(facts, words=False, has_style=has_style)
+    lines = [
+        f"<li><strong>{one.name}</strong>: {escape(one.text)}<br/><code>{escape(_shapes(facts, one))}</code></li>"
+        for one in steps(facts)
+    ]
+    return f'<div>{picture}<ol class="steps">{"".join(lines)}</ol></div>{_table(facts)}' + "".join(
+        _sections(facts)
+    )
 
 
 def wrap_fragment(body: str, is_live: bool = False) -> str:
@@ -133,15 +198,13 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     explicit = "\n".join(explicit_ops(facts))
     if single is not None:
         explicit += f"\n\n# in one op\n{single}"
-    numpy = "\n".join(dict.fromkeys((facts.operator.apply(facts.terms), new_axis_spelling(facts))))
-    in_order = "\n".join(
-        f"{i}. {one.name}: {one.text}\n   {_shapes(facts, one)}" for i, one in enumerate(steps(facts), 1)
-    )
+    implicit = [] if facts.is_explicit else [facts.operator.apply(facts.terms)]
+    numpy = "\n".join(dict.fromkeys((*implicit, new_axis_spelling(facts))))
     codes = [("NumPy", numpy), ("XLA: every broadcast spelled out", explicit), ("Loop", loop_nest(facts))]
     text = stablehlo(facts)
     codes += [("StableHLO", text)] if text is not None else []
     return [
-        sections([*codes, ("Step by step", in_order)]),
+        sections(codes),
         f"<p>{escape(reuse(facts))}; {escape(memory(facts))}</p>",
     ]
 

@@ -96,10 +96,11 @@ class _Picture:
         return any(index[axis] >= self.operand.shape[axis] for axis in self.clashing)
 
 
-def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
+def render_svg(facts: BroadcastFacts, words: bool = True, has_style: bool = True) -> str:
     """The picture as a self-contained SVG document, light or dark as the reader's system is.
 
-    Without `words` it leaves out what stands below the grids: table, code, warnings and fixes.
+    Without `words` it leaves out what stands below the grids: table, code, warnings and fixes; without `has_style` the
+    style, which another picture of the same page has then.
     """
     canvas = Canvas()
     pictures = _spread(facts) if facts.alignment is not None else _separate_pictures(facts)
@@ -113,7 +114,7 @@ def render_svg(facts: BroadcastFacts, words: bool = True) -> str:
     if facts.has_table:
         _draw_legend(canvas, pictures, y)
     label = "; ".join((headline(facts), *problem_lines(facts)))
-    return canvas.svg(" ".join(label.split()), STYLE)
+    return canvas.svg(" ".join(label.split()), STYLE if has_style else "")
 
 
 # --- what is drawn --------------------------------------------------------------------------------
