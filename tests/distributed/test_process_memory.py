@@ -6,11 +6,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.support.collectives import all_reduce, rank
+from tests.support.mpi import needs_mpi, run_script
+from xarr.communication.communicator import Array, current_communicator
 from xarr.distributed import process_memory
 from xarr.distributed.process_memory import RemoteArray, find_machines
 from xarr.errors import CommunicationError
@@ -110,3 +114,39 @@ def test_no_machine_is_known_where_the_kernel_does_not_copy(monkeypatch: pytest.
 def test_no_function_is_looked_for_on_other_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert process_memory._find_call("process_vm_readv") is None
+
+
+def _refuse(left: Array, right: Array) -> Array:
+    raise ZeroDivisionError("no sum today")
+
+
+@needs_mpi
+def test_an_exception_amid_a_reduction_ends_all() -> None:
+    done = run_script(3, Path(__file__), timeout=30)
+    text = done.stdout + done.stderr
+    assert done.returncode != 0
+    for part in (
+        "ZeroDivisionError: no sum today",
+        "Where the replicas were",
+        "replica 0: ",
+        "#2 all_reduce",
+    ):
+        assert part in text, text
+
+
+@needs_process_memory
+@needs_mpi
+def test_processes_of_a_machine_share_large_arrays() -> None:
+    done = run_script(2, Path(__file__), "shares")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+if __name__ == "__main__":
+    X = np.ones(200_000)
+    if sys.argv[1:] == ["shares"]:
+        for array in (X, X[:10]):
+            with current_communicator().share((0, 1), (array,)) as shared:
+                assert (shared is not None) == (array is X)
+    else:
+        all_reduce(X)
+        all_reduce(X, _refuse if rank() == 1 else np.add)

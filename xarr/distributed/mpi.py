@@ -40,6 +40,8 @@ from xarr.errors import CollectiveMismatchError, CommunicationError, DeadlockErr
 
 #: Bytes of one message: what MPI counts in 32 bits.
 _MOST_BYTES: Final = 2**30
+#: Bytes of an array below which messages are quicker than telling where it lies.
+_LEAST_SHARED: Final = 2**16
 #: Polls before a wait is told to the watch, and seconds after which it sleeps between polls.
 _QUICK_POLLS: Final = 100
 _SPINNING: Final = 0.05
@@ -128,7 +130,7 @@ class MpiCommunicator(HostQueues, Communicator):
     def share(
         self, members: Sequence[int], arrays: tuple[Array, ...]
     ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
-        if not self._share_memory(members):
+        if max(array.nbytes for array in arrays) < _LEAST_SHARED or not self._share_memory(members):
             yield None
             return
         own = np.array([array.ctypes.data for array in arrays], np.int64)
