@@ -74,3 +74,11 @@ def test_the_memory_of_a_joined_array_is_its_own() -> None:
     joined[...] = 0
     assert isinstance(sharded, ShardedArray)
     np.testing.assert_array_equal(np.asarray(sharded), WHOLE)
+
+
+def test_parts_by_number_and_waiting_for_them() -> None:
+    sharded = device_put(np.arange(4.0), NamedSharding(MESH, P("x")))
+    np.testing.assert_array_equal(sharded.addressable_data(1), sharded.addressable_shards[1].data)
+    assert sharded.block_until_ready() is sharded
+    with pytest.raises(IndexError):
+        sharded.addressable_data(99)

@@ -17,6 +17,7 @@ from xarr.distributed.meshes import ReplicaMesh
 from xarr.distributed.shardings import NamedSharding
 from xarr.errors import ArgumentError, InputError
 from xarr.ir.source import here
+from xarr.runtime.materialisation import evaluate
 
 HostArray = np.ndarray[Any, Any]
 
@@ -71,6 +72,15 @@ class ShardedArray(NoOperand):
     def part(self, rank: int) -> Array:
         """The part of a replica of this process."""
         return self._parts[rank]
+
+    def addressable_data(self, index: int) -> Array:
+        """The part number `index` of those that lie in this process."""
+        return self.addressable_shards[index].data
+
+    def block_until_ready(self) -> ShardedArray:
+        """Wait until the parts in this process are computed; raises what computing them raises."""
+        evaluate(*self._parts.values())
+        return self
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> HostArray:
         if copy is False:

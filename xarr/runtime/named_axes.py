@@ -25,8 +25,9 @@ def current_batch_axes() -> tuple[tuple[Hashable, int], ...]:
 
 @contextmanager
 def bind_batch_axis(name: Hashable, size: int) -> Iterator[None]:
-    """Let an axis that a function is mapped over have a name in the block."""
-    token = _batch_axes.set((*_batch_axes.get(), (name, size)))
+    """Let an axis that a function is mapped over have a name in the block, where others with it are hidden."""
+    others = [each for each in _batch_axes.get() if each[0] != name]
+    token = _batch_axes.set((*others, (name, size)))
     try:
         with config():  # as in bind_axes
             yield
@@ -48,15 +49,18 @@ def current_names() -> tuple[str, ...]:
 def bind_axes(mesh: Mesh, names: Iterable[str] | None = None) -> Iterator[None]:
     """Let axes of a mesh, all unless `names` says which, have their names in the block.
 
-    The members of the mesh are the replicas of the world.  Functions that are recorded, as by jit, are recorded for
-    these axes.
+    They hide axes of vmap with their names.  The members of the mesh are the replicas of the world.  Functions that
+    are recorded, as by jit, are recorded for these axes.
     """
     known = [name for name, _ in mesh.axes]
-    wanted = known if names is None else frozenset(names)
+    wanted = frozenset(known if names is None else names)
+    seen = tuple([(name, size) for name, size in _batch_axes.get() if name not in wanted])
     tokens = _mesh.set(mesh), _names.set(tuple([name for name in known if name in wanted]))
+    outer = _batch_axes.set(seen)
     try:
         with config():  # as if a setting had changed, by which repeated calls know that they are not the same
             yield
     finally:
+        _batch_axes.reset(outer)
         _mesh.reset(tokens[0])
         _names.reset(tokens[1])

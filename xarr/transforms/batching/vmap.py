@@ -15,7 +15,7 @@ from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
 from xarr.runtime.handles import weak_kind, wrap
-from xarr.runtime.named_axes import bind_batch_axis, current_batch_axes, current_names
+from xarr.runtime.named_axes import bind_batch_axis
 from xarr.shapes import normalize_axis
 from xarr.transforms.batching.batch_graph import BatchedValue, Batcher
 from xarr.transforms.batching.rules import move_to_front
@@ -127,11 +127,7 @@ def _node(value: BatchedValue) -> Node:
 
 def _bind(axis_name: Hashable | None, size: int) -> AbstractContextManager[None]:
     """Let the axis have its name in the block, if it has one."""
-    if axis_name is None:
-        return nullcontext()
-    if axis_name in current_names() or axis_name in [name for name, _ in current_batch_axes()]:
-        raise ArgumentError(f"vmap: wanted an axis_name that no function around has, got {axis_name!r}")
-    return bind_batch_axis(axis_name, size)
+    return nullcontext() if axis_name is None else bind_batch_axis(axis_name, size)
 
 
 def _spmd_axes(names: Any) -> tuple[str, ...]:
