@@ -144,6 +144,8 @@ def test_the_order_of_the_replicas() -> None:
     assert [int(np.asarray(shard.data)[0]) for shard in result.addressable_shards] == [11, 33, 0, 22]
     with pytest.raises(ValueRangeError, match="once in devices, got"):
         xarr.pmap(lambda x: x, devices=[2, 3])(X[:2])
+    with pytest.raises(ValueRangeError, match="at least one replica in devices"):
+        xarr.pmap(lambda x: x, devices=[])
 
 
 def test_the_number_of_slices_without_any() -> None:

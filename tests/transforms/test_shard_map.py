@@ -11,7 +11,7 @@ import pytest
 import xarr
 from xarr import lax
 from xarr.distributed import NamedSharding, PartitionSpec as P, ShardedArray, make_mesh, simulate
-from xarr.errors import ArgumentError, DeadlockError, InputError, NotANumberError, ShapeError
+from xarr.errors import ArgumentError, DeadlockError, InputError, NotANumberError, ShapeError, XarrError
 
 MESH = make_mesh((2, 2), ("x", "y"))
 A, B = np.arange(24.0).reshape(4, 6), np.arange(18.0).reshape(6, 3)
@@ -180,3 +180,25 @@ def test_nan_is_looked_for_at_each_replica() -> None:
             logs(np.array([1.0, -1.0]), 2.0)
     for name, array in wanted.items():
         np.testing.assert_array_equal(np.asarray(array), np.asarray(got[name]))
+
+
+def test_what_is_no_array_is_passed_as_it_is() -> None:
+    recorded: list[Any] = []
+
+    @xarr.shard_map(mesh=MESH, in_specs=(P("x"), None, {"a": None, "b": P()}), out_specs=P("x"))
+    def f(x: xarr.Array, how: str, rest: dict[str, Any]) -> xarr.Array:
+        recorded.append(how)
+        return getattr(lax, how)(x, "y") * rest["a"] + (rest["b"] is not None)
+
+    for _ in range(2):
+        np.testing.assert_array_equal(np.asarray(f(A, "psum", {"a": 2.0, "b": 1.0})), A * 4 + 1)
+        np.testing.assert_array_equal(xarr.jit(lambda x: f(x, "pmax", {"a": x[0, 1], "b": 1.0}))(A), A + 1)
+    assert recorded[:2] == ["psum", "pmax"] and recorded.count("psum") == 1
+    with pytest.raises(InputError, match="must be hashable"):
+        f(A, bytearray(b"x"), {"a": 2.0, "b": 1.0})
+
+
+def test_what_is_no_array_is_not_split() -> None:
+    f = xarr.shard_map(lambda x, how: x, mesh=MESH, in_specs=(P("x"), P("x")), out_specs=P("x"))
+    with pytest.raises(XarrError, match="an array of"):
+        f(A, object())

@@ -12,7 +12,7 @@ from xarr import tree
 from xarr.arrays.array import Array
 from xarr.distributed.meshes import ReplicaMesh, make_mesh
 from xarr.distributed.shardings import PartitionSpec
-from xarr.errors import ArgumentError, InputError, ShapeError, pluralize
+from xarr.errors import ArgumentError, InputError, ShapeError, ValueRangeError, pluralize
 from xarr.lax.movement import expand_dims, squeeze
 from xarr.runtime.named_axes import current_mesh
 from xarr.shapes import normalize_axis
@@ -69,6 +69,8 @@ def pmap(
         )
     if not callable(fun):
         raise InputError(f"pmap: wanted a function, got {fun!r}")
+    if devices is not None and not len(devices):
+        raise ValueRangeError("pmap: wanted at least one replica in devices, or None, got none")
     name = axis_name if axis_name is not None else _AXIS
     return PerSlice(fun, name, (in_axes, out_axes), static, devices, axis_size)
 

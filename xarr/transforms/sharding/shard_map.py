@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 
 from xarr import tree
 from xarr.base.configuration import current as config
+from xarr.base.pytrees import register_static
 from xarr.base.tracebacks import keep_text, shorten
 from xarr.calls.operands import as_array
 from xarr.communication.communicator import current_communicator
@@ -20,14 +22,14 @@ from xarr.distributed.shardings import NamedSharding, PartitionSpec
 from xarr.distributed.simulation import run_parts
 from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
 from xarr.ir.graph import parameter
-from xarr.runtime.handles import weak_kind, wrap
+from xarr.runtime.handles import Handle, weak_kind, wrap
 from xarr.runtime.materialisation import evaluate
 from xarr.runtime.named_axes import bind_axes, current_mesh, current_names
 from xarr.runtime.trace_stack import is_tracing, is_unrecorded
 from xarr.transforms.recording import operands_of, record
 from xarr.transforms.sharding.members import embed, split_of
 from xarr.transforms.sharding.varying_axes import varying_axes
-from xarr.transforms.signature import BoundCall, Signature, TracedArgument, call_of
+from xarr.transforms.signature import BoundCall, Signature, TracedArgument, call_of, exact
 from xarr.transforms.traced import Traced
 
 Function = Callable[..., Any]
@@ -50,7 +52,8 @@ def shard_map(
     f: takes and returns pytrees of arrays, the parts; in it the axes of the mesh have their names, for `lax.psum` and
         the like.  It is recorded once for the shapes of the parts, as under `jit`, and is one program for all replicas.
     in_specs: a PartitionSpec for each argument, or pytrees of them that are prefixes of the arguments; None is
-        PartitionSpec().  A dimension with an axis is split over it, an argument is whole where no axis is named.
+        PartitionSpec(), and for what is no array a value with a hash, for each of which `f` is recorded.  A dimension
+        with an axis is split over it, an argument is whole where no axis is named.
     out_specs: the same for results; where an axis is not named, the result must be the same along it.
     mesh: None stands for that of the function under shard_map around.
     axis_names: the axes that the function is split along, which are those that have names in it; without any all of
@@ -120,7 +123,7 @@ class ShardMapped:
 
     def lower(self, *args: Any) -> Any:
         """The graph that every replica runs, for such arguments."""
-        return self._record(self._parts(args)[0])[0].graph
+        return self._record(self._parts(self._fix(args))[0])[0].graph
 
     @property
     def _mesh(self) -> ReplicaMesh:
@@ -163,7 +166,24 @@ class ShardMapped:
             )
         return sharding
 
+    def _fix(self, args: tuple[Any, ...]) -> Any:
+        """The arguments, with what is no array, and has None for a specification, as a part of their structure."""
+        leaves, structure = tree.flatten(args)
+        if all(map(_is_array, leaves)):
+            return args
+        specs = _leaves_of(self._name, "in_specs", self._in_specs, args)
+        fixed = [
+            Fixed(exact(leaf), leaf) if spec is None and not _is_array(leaf) else leaf
+            for leaf, spec in zip(leaves, specs, strict=True)
+        ]
+        return tree.unflatten(structure, fixed)
+
+    def _call_parts(self, *args: Any) -> Any:
+        """The result for parts of arguments, of which some are fixed."""
+        return self._function(*tree.map(_value_of, args, is_leaf=lambda each: isinstance(each, Fixed)))
+
     def _call(self, args: tuple[Any, ...]) -> Any:
+        args = self._fix(args)
         if is_tracing():
             return self._embed(args)
         calls = self._parts(args)
@@ -209,7 +229,7 @@ class ShardMapped:
     def _run_unrecorded(self, traced: Traced, leaves: Sequence[Any]) -> Any:
         """The result of one replica operation by operation, each of which is checked, as of functions under jit."""
         with self._bind():
-            result = tree.map(as_array, self._function(*self._arguments(traced, leaves)))
+            result = tree.map(as_array, self._call_parts(*self._arguments(traced, leaves)))
         evaluate(*tree.leaves(result))
         return result
 
@@ -239,7 +259,7 @@ class ShardMapped:
         known = self._programs.pop(call.signature, None)
         if known is None:
             with self._bind():
-                traced = record(self._name, self._function, call.signature, frozenset())
+                traced = record(self._name, self._call_parts, call.signature, frozenset())
             known = traced, self._result_shardings(traced)
         # What uses an argument of an outer traced function holds within that function only.
         if any(node.traced for node in known[0].captured):
@@ -308,6 +328,11 @@ def specs_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpe
 
     Raises ArgumentError where it is none, and for what is no PartitionSpec.
     """
+    return [PartitionSpec() if spec is None else spec for spec in _leaves_of(name, what, specs, values)]
+
+
+def _leaves_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpec | None]:
+    """The same with None where that stands."""
     leaves, structure = tree.flatten(
         specs, is_leaf=lambda each: each is None or isinstance(each, PartitionSpec)
     )
@@ -319,11 +344,25 @@ def specs_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpe
     except InputError as error:
         raise ArgumentError(f"{name}: {what} is no prefix of the {_NOUNS[what]}: {error}") from None
     counts = [len(tree.flatten(part)[0]) for part in parts]
-    return [
-        PartitionSpec() if leaf is None else leaf
-        for leaf, count in zip(leaves, counts, strict=True)
-        for _ in range(count)
-    ]
+    return [leaf for leaf, count in zip(leaves, counts, strict=True) for _ in range(count)]
+
+
+@register_static
+@dataclass(frozen=True)
+class Fixed:
+    """An argument that is no array: a part of the structure of the arguments around it."""
+
+    exact: Any
+    value: Any = field(compare=False)
+
+
+def _value_of(leaf: Any) -> Any:
+    return leaf.value if isinstance(leaf, Fixed) else leaf
+
+
+def _is_array(leaf: Any) -> bool:
+    """Whether an argument is an array or a number."""
+    return weak_kind(leaf) is not None or isinstance(leaf, Handle) or hasattr(leaf, "__array__")
 
 
 _NOUNS: Final = {"in_specs": "arguments, a tuple", "out_specs": "results"}
