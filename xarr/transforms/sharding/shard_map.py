@@ -332,7 +332,7 @@ def specs_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpe
 
 
 def _leaves_of(name: str, what: str, specs: Any, values: Any) -> list[PartitionSpec | None]:
-    """The same with None where that stands."""
+    """The specification of each leaf as it stands there, None included."""
     leaves, structure = tree.flatten(
         specs, is_leaf=lambda each: each is None or isinstance(each, PartitionSpec)
     )
