@@ -395,11 +395,15 @@ const begin = async () => {
   $("expression").value = state.expression;
   wire();
   startPython();
-  const response = await fetch("examples.json");
-  const { answers, ...listed } = await response.json();
-  examples = { simple: listed.examples, more: listed.more };
-  showExamples(examples.simple);
-  if (document.documentElement.dataset.numpy !== "loaded") known = answers;
+  try {
+    const response = await fetch("examples.json");
+    const { answers, ...listed } = await response.json();
+    examples = { simple: listed.examples, more: listed.more };
+    known = answers;
+    showExamples(examples.simple);
+  } catch {
+    $("status").textContent = "The examples could not be loaded.";
+  }
   go(state);
 };
 

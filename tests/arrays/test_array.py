@@ -17,6 +17,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
+from xarr.base import host_arrays
 from xarr.errors import BackendError, BroadcastError, DTypeError, InputError, ShapeError, ValueRangeError
 
 pytestmark = pytest.mark.implicit
@@ -580,3 +581,20 @@ def test_an_in_place_operation_that_does_not_fit_names_its_own_operator(
     with pytest.raises((DTypeError, ShapeError)) as caught:
         operation(xarr.asarray([[1, 2], [3, 4]]), xarr.asarray(other))
     assert str(caught.value).endswith(f"; write {fix} instead")
+
+
+def test_lists_of_ints_are_int64_where_numpys_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under WebAssembly, where NumPy's lists of ints, as its indices, have 32 bits."""
+    read = host_arrays._by_numpy
+
+    def read_narrowly(value: object) -> Any:
+        array = read(value)
+        return array.astype(np.int32) if isinstance(value, list) and array.dtype == np.int64 else array
+
+    monkeypatch.setattr(host_arrays, "_by_numpy", read_narrowly)
+    assert host_arrays.host_array([1, 2]).dtype == np.int32
+    monkeypatch.setattr(host_arrays, "_DEFAULTS", host_arrays.kinds_of_lists(np.dtype(np.int32)))
+    assert host_arrays.host_array([[1], [2]]).dtype == np.int64
+    assert host_arrays.host_array([np.int32(1)]).dtype == np.int32
+    assert host_arrays.host_array([True]).dtype == np.bool_
+    assert host_arrays.host_array([1.5]).dtype == np.float64

@@ -166,7 +166,16 @@ def _default_for(value: complex) -> np.dtype[Any]:
     return np.dtype(np.uint64) if beyond else default
 
 
-_DEFAULTS = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
+def kinds_of_lists(ints: np.dtype[Any]) -> dict[np.dtype[Any], type[Any]]:
+    """The kinds of Python numbers in lists, by NumPy's element types, where xarr's default may be another.
+
+    ints: NumPy's type of a list of ints, that of indices: of 32 bits on some machines, such as WebAssembly's.
+    """
+    kinds: dict[np.dtype[Any], type[Any]] = {np.dtype(np.float64): float, np.dtype(np.complex128): complex}
+    return kinds if ints == np.int64 else {**kinds, ints: int}
+
+
+_DEFAULTS = kinds_of_lists(np.dtype(np.intp))
 
 
 def _default_typed(array: HostArray, wanted: np.dtype[Any] | None, value: Any) -> HostArray:

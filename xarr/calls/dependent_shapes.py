@@ -24,7 +24,7 @@ def indices_where(name: str, what: str, mask: Array, size: int | None) -> tuple[
     """
     if size is None:
         host = look_at(name, what, mask, "give size=, the largest number that is possible")
-        return put(np.flatnonzero(host), mask._node.device), None
+        return put(np.flatnonzero(host).astype(INT64, copy=False), mask._node.device), None
     (wanted,) = check_sizes(size, name="size")
     length = mask.shape[0]
     count = lax.reduce_sum(lax.convert_element_type(mask, INT64), (0,))

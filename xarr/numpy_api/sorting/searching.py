@@ -75,7 +75,7 @@ def nonzero(
             f"nonzero(x, size=n) gives n indices, and xarr.where(x, y, z) chooses element by element{location}"
         )
     indices = np.nonzero(to_host(mask))
-    return tuple([put(each, mask._node.device) for each in indices])
+    return tuple([put(each.astype(np.int64, copy=False), mask._node.device) for each in indices])
 
 
 def _some_nonzero(mask: Array, size: int, fill_value: ArrayLike | None) -> tuple[Array, ...]:
