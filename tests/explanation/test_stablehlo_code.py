@@ -22,6 +22,7 @@ NAMES: Final = {
 }
 
 
+@pytest.mark.implicit
 @pytest.mark.parametrize("element", ["f64", "f32", "s32", "u8", "bf16"])
 @pytest.mark.parametrize(
     "op", ["+", "-", "*", "/", "**", "&", ">>", "<<", "<", ">=", "==", "!=", "maximum", "where"]

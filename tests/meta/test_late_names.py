@@ -1,6 +1,7 @@
 """What `xarr` imports when it is first asked for."""
 
 import importlib
+import os
 import pickle
 import subprocess
 import sys
@@ -113,7 +114,10 @@ def test_importing_xarr_loads_no_late_module():
 
 
 def _run(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    on_numpy = {**os.environ, "XARR_BACKEND": "numpy"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=on_numpy, capture_output=True, text=True, timeout=120
+    )
 
 
 def test_importing_xarr_loads_neither_numpy_nor_arrays() -> None:
