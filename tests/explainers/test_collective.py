@@ -44,12 +44,21 @@ def test_a_small_one_of_many_replicas_doubles() -> None:
         ("all_to_all", 12, 1, {16}),
         ("collective_broadcast", 3, 1, {64}),
         ("collective_permute", 4, 1, {64}),
+        ("send", 4, 1, {64}),
+        ("recv", 4, 1, {64}),
     ],
 )
 def test_other_collectives(name: str, messages: int, rounds: int, nbytes: set[int]) -> None:
     explained = explain_collective(name, "f32[4,4]", 4)
     assert (len(explained.messages), explained.rounds) == (messages, rounds)
     assert {each.nbytes for each in explained.messages} == nbytes
+
+
+@pytest.mark.parametrize("name", ["send", "recv"])
+def test_an_array_that_is_sent_goes_in_one_round(name: str) -> None:
+    explained = explain_collective(name, "f32[8]", 4, pairs=[(0, 2), (3, 1)])
+    assert [(each.round, each.source, each.target) for each in explained.messages] == [(1, 0, 2), (1, 3, 1)]
+    assert f"{name} of f32[8] at 4 replicas, 32 bytes each" in explained.text()
 
 
 def test_the_pairs_of_a_permutation() -> None:

@@ -165,9 +165,10 @@ def explain_collective(
 
     Example: `print(explain_collective("all_reduce", "f32[1024]", 4))`.
 
-    name: `all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `collective_broadcast` or `collective_permute`.
+    name: `all_reduce`, `all_gather`, `reduce_scatter`, `all_to_all`, `collective_broadcast` or `collective_permute`;
+        `send` or `recv` for a pair of these.
     operand: an array, or its type such as "f32[2,3]"; for `reduce_scatter` and `all_to_all` its first dimension is
-        split.  pairs: (source, target) of `collective_permute`; each to the next without.
+        split.  pairs: (source, target) of `collective_permute`, `send` and `recv`; each to the next without.
     link: of which latency and bandwidth are known, `xarr.distributed.Link`; what messages within one machine take
         without.
 
@@ -242,6 +243,10 @@ class _Recorder(Communicator):
             if target != self._rank and array.nbytes
         ]
 
+    def send_all(self, array: Array, pairs: Pairs) -> None:
+        """Send an array to the target of each pair of which this replica is the source."""
+        self.exchange({target: array for source, target in pairs if source == self._rank}, {})
+
 
 def _fold_nothing(rows: Sequence[Array], out: Array) -> None:
     """The fold of replicas that hold no values."""
@@ -251,7 +256,7 @@ def _rows_of(operand: Array, members: Sequence[int]) -> Array:
     return operand.reshape(len(members), -1)
 
 
-_COLLECTIVES: Final[dict[str, Callable[[Communicator, tuple[int, ...], Array, Pairs], Any]]] = {
+_COLLECTIVES: Final[dict[str, Callable[[_Recorder, tuple[int, ...], Array, Pairs], Any]]] = {
     "all_reduce": lambda own, members, x, _: algorithms.all_reduce(own, members, [x], [_fold_nothing]),
     "all_gather": lambda own, members, x, _: algorithms.all_gather(own, members, x),
     "reduce_scatter": lambda own, members, x, _: algorithms.reduce_scatter(
@@ -260,6 +265,8 @@ _COLLECTIVES: Final[dict[str, Callable[[Communicator, tuple[int, ...], Array, Pa
     "all_to_all": lambda own, members, x, _: algorithms.all_to_all(own, members, _rows_of(x, members)),
     "collective_broadcast": lambda own, members, x, _: algorithms.broadcast(own, members, x),
     "collective_permute": lambda own, _, x, pairs: algorithms.permute(own, x, pairs),
+    "send": lambda own, _, x, pairs: own.send_all(x, pairs),
+    "recv": lambda own, _, x, pairs: own.send_all(x, pairs),
 }
 
 
