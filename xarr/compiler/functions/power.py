@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from xarr.compiler.functions.arithmetic import power as integer_power
+from xarr.compiler.functions.constant_powers import constant_power, exponent_of, whole_power
 from xarr.compiler.functions.exponential import TAIL
 from xarr.compiler.functions.floating_point import (
     DOUBLE,
@@ -156,7 +157,13 @@ def cbrt(x: Value) -> Value:
 
 def any_power(x: Value, y: Value) -> Value:
     """x to the power y, of floats or of integers."""
-    return (power if x.dtype.kind == "f" else integer_power)(x, y)
+    general = (power if x.dtype.kind == "f" else integer_power)(x, y)
+    exponent = exponent_of(y)
+    if exponent is None:
+        return general
+    if x.dtype.kind == "f":
+        return constant_power(x, exponent, general)
+    return whole_power(x, int(exponent)) if exponent > 0 else general
 
 
 #: By the op, in float32 and float64.
