@@ -165,12 +165,13 @@ def _quotient(number: float, divisor: float) -> float:
 
 
 def _rem(ranges: Ranges, value: Value) -> Range:
-    (low, high), (divisor, same) = map(ranges.of, value.operands)
-    if divisor != same or divisor < 1 or low < 0:
+    """Not beyond the dividend, and smaller than the divisor, where the dividend is not negative."""
+    (low, high), (least, greatest) = map(ranges.of, value.operands)
+    if low < 0:
         return _ANY
-    if high == inf:
-        return 0, divisor - 1
-    return (low % divisor, high % divisor) if high - low + low % divisor < divisor else (0, divisor - 1)
+    if least == greatest > 0 and high < inf and high - low + low % least < least:
+        return low % least, high % least
+    return 0, min(high, max(abs(least), abs(greatest)) - 1)
 
 
 def _convert(ranges: Ranges, value: Value) -> Range:

@@ -14,9 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.compiler.functions.rounding import float16_of_float64
+from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, constant_of, in_order
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen import slow_paths
+from xarr_numpy.compiled.codegen.integer_division import divides_in_lanes, write_division
 
 #: What is said of each function: it raises nothing, and may use the widest registers.
 ATTRIBUTES: Final = 'nounwind "prefer-vector-width"="512"'
@@ -147,6 +149,8 @@ class Block:
         self._prefix = prefix
         #: Bools that are known, though what they are computed from varies; shared with inner blocks.
         self._settled: set[Value] = set()
+        #: What is known of integers.
+        self.ranges = Ranges({})
         self._varying: dict[Value, bool] = {}
         self._spread: dict[Value, str] = {}
         #: Addresses by what they are computed from: a pointer, and registers with their factors.
@@ -158,7 +162,7 @@ class Block:
         block = Block(self.width, self._leaf_varies, prefix)
         block.names, block._spread = dict(self.names), dict(self._spread)
         block.addresses = dict(self.addresses)
-        block._settled = self._settled
+        block._settled, block.ranges = self._settled, self.ranges
         return block
 
     # --- what a loop emitter calls -------------------------------------------------------------------
@@ -259,6 +263,10 @@ class Block:
         if op not in table or len(value.operands) != 2:
             raise TypeError(f"no instruction for {op} of {dtype}; give the names of arguments and loads")
         x, y = value.operands
+        if width > 1 and divides_in_lanes(value):
+            return write_division(
+                self, value, self.operand(x, width), self.operand(y, width), self.ranges.of(x)
+            )
         interval = _interval(x, y) if width == 1 and dtype == BOOL and op == "and" else None
         if interval is not None and interval[0] in self.names:
             # Of a comparison that is settled no operand has a register.

@@ -161,6 +161,7 @@ class Registers(CodeLines):
         #: Numbers of iterations, offsets and strides, which the text has placeholders for.
         self.numbers: list[int] = []
         super().__init__(Block(self.width, self.vectors.__contains__, prefix="b."))
+        self.block.ranges = self._ranges
 
     def entry(self) -> None:
         kernel = self.kernel
