@@ -7,19 +7,21 @@ it is accumulated once at the end.  What other iterations compute is what they c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 
+from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, Value, Values, constant_of, in_order
 
 #: A condition, and whether it holds where iterations are wanted.
 Literal: TypeAlias = tuple[Value, bool]
 
-_NEGATED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+#: For each comparison the one that holds where it does not.
+COMPARED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:
@@ -31,7 +33,7 @@ def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: in
     does_more = loop.body or loop.carries or loop.prefixes or loop.search or loop.condition
     if does_more or not isinstance(loop.extent, int) or loop.extent < min_iterations:
         return results
-    conditions = _Conditions(loop, loop.extent, frozenset((loop.index, *apart)))
+    conditions = Conditions(loop, loop.extent, frozenset((loop.index, *apart)))
     terms = [term for each in loop.accumulators if (term := conditions.term_of(each)) is not None]
     if len(terms) < len(results) or not terms:
         return results
@@ -44,11 +46,11 @@ def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: in
 
 
 def _accumulate_rest(
-    loop: Loop, number: int, term: _Term, settled: Iterable[Literal], conditions: _Conditions
+    loop: Loop, number: int, term: _Term, settled: Iterable[Literal], conditions: Conditions
 ) -> tuple[Value, ...]:
     """The result of an accumulator, and of what it gets where the settled conditions do not hold."""
     accumulator = loop.accumulators[number]
-    loop.accumulators[number] = replace(accumulator, terms=(_settle(term.value, settled),))
+    loop.accumulators[number] = replace(accumulator, terms=(settle(term.value, settled),))
     (total,) = accumulator.results
     if term.rest is accumulator.identities[0]:
         return (total,)
@@ -66,7 +68,7 @@ class _Term:
     literals: tuple[Literal, ...]
 
 
-class _Conditions:
+class Conditions:
     """The conditions of a loop's index: comparisons with what no iteration changes."""
 
     def __init__(self, loop: Loop, extent: int, varying: frozenset[Value]) -> None:
@@ -100,7 +102,7 @@ class _Conditions:
         if value.op == "select":
             predicate, on_true, on_false = value.operands
             for rest, other, truth in ((on_false, on_true, True), (on_true, on_false, False)):
-                if self._is_fixed(rest):
+                if self.is_fixed(rest):
                     inner = self._split(other, rests_on)
                     more = inner[1] if inner is not None and inner[0] is rest else []
                     return rest, [*_literals(predicate, truth), *more]
@@ -109,7 +111,7 @@ class _Conditions:
             return self.values.constant(rests_on, BOOL), [*_literals(value, not rests_on)]
         return None
 
-    def _is_fixed(self, value: Value) -> bool:
+    def is_fixed(self, value: Value) -> bool:
         return self.varying.isdisjoint(in_order(value))
 
     # --- the iterations that are left ------------------------------------------------------------------------
@@ -144,11 +146,11 @@ class _Conditions:
         """
         comparison, truth = literal
         left, right = comparison.operands
-        op = comparison.op if truth else _NEGATED[comparison.op]
-        if self._is_fixed(left):
+        op = comparison.op if truth else COMPARED[comparison.op]
+        if self.is_fixed(left):
             left, right, op = right, left, MIRRORED[op]
-        number = self._linear(left)
-        if number is None or number[0] not in (1, -1) or not self._is_fixed(right):
+        number = self.linear(left)
+        if number is None or number[0] not in (1, -1) or not self.is_fixed(right):
             return
         factor, start = number
         ends = (start - 1, start + self.extent) if factor == 1 else (start - self.extent, start + 1)
@@ -163,7 +165,7 @@ class _Conditions:
         if op in ("lt", "le", "eq"):
             yield False, at if op == "lt" else at + 1
 
-    def _linear(self, value: Value) -> tuple[int, int] | None:
+    def linear(self, value: Value) -> tuple[int, int] | None:
         """The factor of the index and what is added to it, if no iteration leaves the integers of the type."""
         pair: tuple[int, int] | None = None
         if value is self.index:
@@ -173,7 +175,7 @@ class _Conditions:
         if value.op == "constant":
             return 0, int(constant_of(value))
         if value.op in ("convert", "neg", "add", "sub", "mul"):
-            parts = [self._linear(operand) for operand in value.operands]
+            parts = [self.linear(operand) for operand in value.operands]
             pair = (
                 _linear_of(value.op, [part for part in parts if part is not None])
                 if None not in parts
@@ -209,14 +211,29 @@ def _literals(predicate: Value, truth: bool) -> Iterator[Literal]:
     elif predicate.op == ("and" if truth else "or"):
         for operand in predicate.operands:
             yield from _literals(operand, truth)
-    elif predicate.op in _NEGATED and predicate.operands[0].dtype.kind in "iu":
+    elif predicate.op in COMPARED and predicate.operands[0].dtype.kind in "iu":
         yield predicate, truth
 
 
-def _settle(root: Value, literals: Iterable[Literal]) -> Value:
+def settle(root: Value, literals: Iterable[Literal]) -> Value:
     """A value where the literals are what they are."""
+    return _with_truths(root, dict(literals))
+
+
+def simplify(root: Value, ranges: Ranges) -> Value:
+    """A value without the choices that ranges of integers settle."""
+    truths = {}
+    for value in in_order(root):
+        low, high = ranges.of(value) if value.dtype == BOOL and value.operands else (0, 1)
+        if low == high:
+            truths[value] = bool(low)
+    return _with_truths(root, truths)
+
+
+def _with_truths(root: Value, truths: Mapping[Value, bool]) -> Value:
+    """A value where conditions have these truths."""
     values = root.values
-    known = {condition: values.constant(truth, BOOL) for condition, truth in literals}
+    known = {condition: values.constant(truth, BOOL) for condition, truth in truths.items()}
     for value in in_order(root):
         if value not in known:
             operands = [known[operand] for operand in value.operands]

@@ -24,7 +24,7 @@ _ROUNDERS: Final = {"double": 1.5 * 2**52, "float": 1.5 * 2**23}
 _GREATEST: Final = {"i": 2.0**63 - 2.0**10, "u": 2.0**64 - 2.0**11}
 
 
-class Lines(Protocol):
+class LaneWriter(Protocol):
     """What writes instructions; `Block` does."""
 
     width: int
@@ -47,7 +47,7 @@ def divides_in_lanes(value: Value) -> bool:
     return value.dtype.itemsize == 8 and number & (number - 1) != 0
 
 
-def write_division(lines: Lines, value: Value, x: str, y: str, range_of_x: Range) -> str:
+def write_division(lines: LaneWriter, value: Value, x: str, y: str, range_of_x: Range) -> str:
     """The register with the quotients or remainders of the lanes of `x` and `y`, the first of which lie in a range."""
     bits = 8 * value.dtype.itemsize
     least, greatest = _within(range_of_x, value.dtype)
@@ -66,7 +66,7 @@ def _within(range_: Range, dtype: DType) -> Range:
 class _Lanes:
     """Instructions on vectors of integers and floats."""
 
-    def __init__(self, lines: Lines, dtype: DType) -> None:
+    def __init__(self, lines: LaneWriter, dtype: DType) -> None:
         self.lines = lines
         self.bits = 8 * dtype.itemsize
         self.sign = "s" if dtype.kind == "i" else "u"
@@ -114,7 +114,7 @@ def _hex(number: float) -> str:
 class _Short(_Lanes):
     """Of dividends with few bits, in floats alone."""
 
-    def __init__(self, lines: Lines, dtype: DType, is_positive: bool) -> None:
+    def __init__(self, lines: LaneWriter, dtype: DType, is_positive: bool) -> None:
         super().__init__(lines, dtype)
         self.is_positive = is_positive
         #: Between integers of 64 bits, of which few are used, and floats, instructions know signs.

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
 
 from xarr.base.frozen_dataclasses import record
-from xarr.compiler.loop_ir.loops import Kernel, Loop, copied_buffers
+from xarr.compiler.loop_ir.changed_parts import change_in_place
+from xarr.compiler.loop_ir.loops import Buffer, Kernel, Loop, copied_buffers
 from xarr.compiler.plan.arena import Arena, aligned_size
 from xarr.compiler.plan.program_plan import Step
 from xarr.compiler.while_loops.native_loops import NativeLoop
@@ -137,6 +138,8 @@ class FunctionCode:
         self._fixed: set[str] = set()
         self._constants: dict[int, str] = {}
         self._kernels: dict[Kernel, list[tuple[str, Loop]]] = {}
+        #: Kernels as they are where results lie in the memory of operands, by these.
+        self._in_place: dict[tuple[Kernel, tuple[tuple[Buffer, Buffer], ...]], Kernel] = {}
         #: The lines of the functions of phases, how many of them are to be copied to where they are called, and how
         #: many loops are around what is being written.
         self._lengths: dict[str, int] = {}
@@ -288,12 +291,13 @@ class FunctionCode:
             else:
                 pointers.append(self.at(start))
                 start += aligned_size(buffer.nbytes)
+        kernel = self._kernel_in_place(kernel, pointers)
         if kernel not in self._kernels:
             first = len(self.functions.templates)
             names = self.functions.add(
                 kernel,
                 f"k{len(self._kernels)}.",
-                is_whole=lambda phase: not costs.is_shared(phase),
+                is_whole=_is_whole,
                 is_inner=True,
             )
             templates = self.functions.templates[first:]
@@ -308,6 +312,20 @@ class FunctionCode:
             copied = copied_buffers(phase)
             if copied is None or addresses[copied[0]] != addresses[copied[1]]:
                 self.phase(name, phase, table)
+
+    def _kernel_in_place(self, kernel: Kernel, pointers: Sequence[str]) -> Kernel:
+        """The kernel where some of its results lie in the memory of operands."""
+        addresses = dict(zip((*kernel.inputs, *kernel.outputs), pointers, strict=False))
+        pairs = [
+            (result, operand)
+            for result in kernel.outputs
+            for operand in kernel.inputs
+            if addresses[result] == addresses[operand]
+        ]
+        key = kernel, tuple(pairs)
+        if pairs and key not in self._in_place:
+            self._in_place[key] = change_in_place(kernel, dict(pairs), _is_whole)
+        return self._in_place.get(key, kernel)
 
     def table(self, pointers: Sequence[str]) -> str:
         """The address of a table of addresses."""
@@ -367,3 +385,8 @@ class FunctionCode:
         self.jump(part)
         self.begin(done)
         self.cost += shared.work
+
+
+def _is_whole(phase: Loop) -> bool:
+    """Whether one caller runs a phase for all iterations."""
+    return not costs.is_shared(phase)

@@ -16,9 +16,10 @@ from xarr_numpy.processor import PROCESSOR
 TOTALS: Final = 8
 #: What is part of another instruction, or computed before the loop.
 _FREE: Final = frozenset({"constant", "index", "argument", "result", "bitcast", "load"})
-#: Instructions that take as long as so many others; division of integers is not one, unless it is by a constant.
+#: Instructions that take as long as so many others; division of integers is not one in lanes, nor by a constant.
 _SLOW: Final = {"div": 8, "rem": 1000, "sqrt": 8, "rarely": 2, "convert": 2}
 _INTEGERS: Final = {"div": 30, "rem": 30}
+_IN_LANES: Final = 8
 _BY_A_CONSTANT: Final = 4
 
 
@@ -69,13 +70,16 @@ def operations(values: Iterable[Value], in_lanes: bool) -> float:
     for value in values:
         if value.op not in _FREE:
             size = max(each.dtype.itemsize for each in (value, *value.operands))
-            time += _weight(value) * (PROCESSOR.lane_byte_time * size if in_lanes else PROCESSOR.scalar_time)
+            time += _weight(value, in_lanes) * (
+                PROCESSOR.lane_byte_time * size if in_lanes else PROCESSOR.scalar_time
+            )
     return time
 
 
-def _weight(value: Value) -> int:
+def _weight(value: Value, in_lanes: bool) -> int:
     if value.dtype.kind in "iu" and value.op in _INTEGERS:
-        return _BY_A_CONSTANT if value.operands[1].op == "constant" else _INTEGERS[value.op]
+        otherwise = _IN_LANES if in_lanes else _INTEGERS[value.op]
+        return _BY_A_CONSTANT if value.operands[1].op == "constant" else otherwise
     return _SLOW.get(value.op, 1)
 
 
