@@ -46,6 +46,8 @@ X = xarr.asarray(count_up((5,)))
         (0, 3, "2 * i"),
         (0, 9, "xarr.minimum(i, 4)"),
         (0, 9, "xarr.clip(i - 2, 0, 4)"),
+        (-7, 9, "i % 5"),
+        (-7, 9, "xarr.maximum(i * i * i, 0) % 5"),
         (np.int8(0), np.int8(6 - 1), "i"),
     ],
 )
@@ -75,6 +77,9 @@ def test_values_are_certain_where_the_host_has_them(opaque: Any, device: str) ->
         (-6, 0, "i"),
         (0, 3, "i * i + 2"),
         (0, 2, "i * 2**62 + i * 2**62"),
+        (0, 3, "i % 5 + 3"),
+        (0, 7, "xarr.maximum(i, 2)"),
+        (-8, 0, "xarr.minimum(i, 4)"),
     ],
 )
 def test_what_is_out_of_bounds_is_found(low: int, high: int, text: str) -> None:
@@ -93,9 +98,34 @@ def test_ends_that_are_values_are_checked() -> None:
 
 
 def test_what_is_right_but_not_certain_is_checked() -> None:
-    function = total(0, 9, "i % 5")
+    function = total(0, 9, "xarr.where(i > 4, i - 5, i)")
     assert is_checked(function, X)
     assert function(X).item() == xarr.jit(function)(X).item() == 15 + 10
+
+
+@pytest.mark.parametrize(
+    ("text", "is_certain"),
+    [
+        ("xarr.clip(i, 0, 4)", True),
+        ("xarr.clip(7 - i, -5, 4)", True),
+        ("i % 5", True),
+        ("(i - 3) % 4", True),
+        ("i % xarr.asarray([2, 3, 5])", True),
+        ("xarr.minimum(i, 4)", False),
+        ("xarr.maximum(i, 0)", False),
+        ("i % -6", False),
+        ("i % i", False),
+        ("xarr.clip(i, 0, i)", False),
+        ("xarr.where((i % 5 != 0) & ((i % 5 < 0) == (i < 0)), i % 5 + 5, i % 5)", False),
+    ],
+)
+def test_of_any_numbers(text: str, is_certain: bool) -> None:
+    numbers = np.array([-(2**63), 2**63 - 1, 3])
+    function = lambda x, i: x[evaluate(text, i)]  # noqa: E731
+    assert is_checked(function, X, xarr.asarray(numbers)) != is_certain
+    if is_certain:
+        wanted = count_up((5,))[np.asarray(evaluate(text, xarr.asarray(numbers)))]
+        assert_same(xarr.jit(function)(X, xarr.asarray(numbers)), wanted)
 
 
 def test_loops_in_loops() -> None:

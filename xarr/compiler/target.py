@@ -102,7 +102,7 @@ class Target:
     max_group_members: int = 120
     max_siblings: int = 32
     #: Iterations of a reduction from which it pays to run only those that a condition of the index wants.
-    min_bounded_iterations: int = 64
+    min_bounded_iterations: int = 16
     #: Arrays and numbers that a group is given, where operations of more than two operands make them many.
     max_group_inputs: int = 2**16
     #: Indices at which one operation of a group is computed for a point of its domain, at most: a step of a cellular

@@ -170,6 +170,58 @@ def _meets_all_windows(op: ops.ReduceWindow, node: Node) -> bool:
     )
 
 
+def _of_any_two(combine: Callable[[Range, Range], Range]) -> Rule:
+    """Of what is known of one operand too: of the other that it is a number of its type."""
+
+    def rule(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+        if node.dtype not in INTEGER or operands == [None, None]:
+            return None
+        limits = info(node.dtype)
+        x, y = ((int(limits.min), int(limits.max)) if each is None else each for each in operands)
+        return combine(x, y)
+
+    return rule
+
+
+def _range_of_choice(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+    """One or the other; a remainder that gets the sign of its divisor lies between 0 and that."""
+    _, x, y = operands
+    remainder = _floored(node)
+    if remainder is not None:
+        divisor = range_of(remainder.operands[1])
+        if divisor is not None and divisor[0] > 0:
+            return 0, divisor[1] - 1
+    return None if x is None or y is None else (min(x[0], y[0]), max(x[1], y[1]))
+
+
+def _floored(node: Node) -> Node | None:
+    """The remainder, to which a choice adds its divisor where one of the two is negative; None for other choices."""
+    wrong, added, rest = node.operands
+    if not (
+        isinstance(rest.op, ops.Remainder) and isinstance(added.op, ops.Add) and isinstance(wrong.op, ops.And)
+    ):
+        return None
+    divisor = rest.operands[1]
+    some, differ = wrong.operands
+    signs = [_negative_of(each) for each in differ.operands] if _compares(differ, "NE") else []
+    is_some = _compares(some, "NE") and some.operands[0] is rest and _is_zero(some.operands[1])
+    is_floored = added.operands == (rest, divisor) and is_some and signs == [rest, divisor]
+    return rest if is_floored else None
+
+
+def _compares(node: Node, direction: str) -> bool:
+    return isinstance(node.op, ops.Compare) and node.op.direction == direction
+
+
+def _negative_of(node: Node) -> Node | None:
+    """The number of which a node says whether it is negative."""
+    return node.operands[0] if _compares(node, "LT") and _is_zero(node.operands[1]) else None
+
+
+def _is_zero(node: Node) -> bool:
+    return range_of(node) == (0, 0)
+
+
 def _clamp(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
     low, _, high = operands
     if low is None or high is None:
@@ -189,10 +241,10 @@ _RULES: Final[dict[type[Op], Rule]] = {
     ops.Add: _of_both(lambda x, y: (x[0] + y[0], x[1] + y[1])),
     ops.Subtract: _of_both(lambda x, y: (x[0] - y[1], x[1] - y[0])),
     ops.Multiply: _of_both(_product),
-    ops.Minimum: _of_both(lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),
-    ops.Maximum: _of_both(lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),
+    ops.Minimum: _of_any_two(lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),
+    ops.Maximum: _of_any_two(lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),
     ops.Remainder: _of_both(_remainder),
-    ops.Select: _of_both(lambda x, y: (min(x[0], y[0]), max(x[1], y[1]))),
+    ops.Select: _range_of_choice,
     ops.Clamp: _clamp,
     ops.Concatenate: _of_any,
     ops.Pad: _of_any,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
@@ -86,7 +87,7 @@ def _fuse(
 
     machine = schedule()
     if min_work <= 1:
-        graph = compare_short_rows(graph, machine.target)
+        graph = repeat_positions(compare_short_rows(graph, machine.target))
     grouped = form_groups(graph, machine, lambda domain, cost: prod(domain) * cost >= min_work, over)
     return share_groups(grouped, machine.target.min_alike_groups)
 

@@ -225,7 +225,6 @@ def _inside(loop: Loop) -> frozenset[Value]:
 
 def _bounded(loop: Loop, inner: Loop | None, here: Sequence[_Placed], known: Sequence[Literal]) -> Loop:
     """A loop with its bounds, around the loop `inner`, or whose stores know that conditions hold."""
-    values = loop.index.values
     if inner is None:
         body: list[Loop | Store] = [
             part if isinstance(part, Loop) else replace(part, value=settle(part.value, known))
@@ -268,7 +267,7 @@ def _once_if(condition: Value, body: list[Loop | Store]) -> Loop:
 
 
 def _multiples(literal: Literal, loop: Loop, conditions: Conditions) -> _Multiples | None:
-    """The multiples that an index is to be, by a condition such as `index % p == 0`, whichever way signs are treated."""
+    """The multiples that an index is to be, by a condition such as `index % p == 0`, in whichever rule of signs."""
     comparison, truth = literal
     if comparison.op != ("eq" if truth else "ne") or comparison.operands[0].dtype != INT64:
         return None

@@ -20,6 +20,7 @@ from xarr_numpy.compiled.codegen.instructions import (
     numbers_of,
     register_type,
 )
+from xarr_numpy.compiled.codegen.lane_lines import LaneLine, lane_line, load_of_line
 from xarr_numpy.compiled.codegen.lane_tests import LaneTest, integer_bits, lane_test
 from xarr_numpy.processor import PROCESSOR
 
@@ -374,7 +375,9 @@ class Registers(CodeLines):
         if stride == 0:
             lanes = self._gather(buffer, self._spread_pointer(address), mask)
         elif stride is None:
-            lanes = self._gather(buffer, address, mask)
+            line = self._line_of(offset)
+            along = line and self._load_along(buffer, offset, line, address, mask)
+            lanes = along or self._gather(buffer, address, mask)
         elif stride == 1:
             lanes = self._load_lanes(buffer.dtype, address, mask)
         elif stride > 1:
@@ -387,6 +390,55 @@ class Registers(CodeLines):
                 kind, self._load_lanes(buffer.dtype, address, turned), numbers_of(buffer.dtype)
             )
         return self._truth(lanes, width) if buffer.dtype == BOOL else lanes
+
+    def _line_of(self, offset: Affine) -> tuple[Value, LaneLine] | None:
+        """The one index in an offset that varies from lane to lane, if it does so by one."""
+        varying = [(value, factor) for value, factor in offset.terms if self.block.varies(value)]
+        (value, factor), *others = varying
+        line = None if others or factor != 1 else lane_line(value, self.base, self.block.varies)
+        return None if line is None else (value, line)
+
+    def _load_along(
+        self, buffer: Buffer, offset: Affine, line: tuple[Value, LaneLine], addresses: str, mask: str | None
+    ) -> str | None:
+        """Lanes that lie side by side, unless the first or the last is clamped; None where these are no numbers."""
+        if numbers_of(buffer.dtype) != 1:
+            return None
+        index, (root, step, lows, highs) = line
+        others = Affine(tuple(term for term in offset.terms if term[0] is not index), offset.constant)
+        first = self._at_first_lane(root)
+        add = "llvm.sadd.sat.i64" if step == 1 else "llvm.ssub.sat.i64"
+        last = self.block.call(add, "i64", ["i64", "i64"], [f"i64 {first}", f"i64 {self.width - 1}"])
+        least, greatest = (first, last) if step == 1 else (last, first)
+        self.compute([each for each in (*lows, *highs) if isinstance(each, Value)])
+        inside = "true"
+        for number, test, limits in ((least, "sge", lows), (greatest, "sle", highs)):
+            for limit in limits:
+                bound = self.block.operand(limit, 1) if isinstance(limit, Value) else str(limit)
+                holds = self.block.line(f"icmp {test} i64 {number}, {bound}")
+                inside = self.block.line(f"and i1 {inside}, {holds}")
+        kind = memory_type(buffer.dtype)
+        base, _ = self._address(buffer, others)
+        near = self.block.line(f"getelementptr {kind}, ptr {base}, i64 {least}")
+        name, text, declarations = load_of_line(
+            memory_type(buffer.dtype, self.width), self.width, alignment(buffer.dtype), step
+        )
+        self.helpers[name] = text
+        self.declarations |= declarations
+        lanes = f"<{self.width} x i1>"
+        every = mask or "splat (i1 true)"
+        arguments = f"i1 {inside}, ptr {near}, <{self.width} x ptr> {addresses}, {lanes} {every}"
+        return self.block.line(f"call {memory_type(buffer.dtype, self.width)} @{name}({arguments})")
+
+    def _at_first_lane(self, value: Value) -> str:
+        """What a value on a line is in the first lane."""
+        if value in self.base:
+            return self.base[value]
+        if not self.block.varies(value):
+            self.compute([value])
+            return self.block.operand(value, 1)
+        x, *others = [self._at_first_lane(each) for each in value.operands]
+        return self.block.line(f"sub i64 0, {x}" if not others else f"{value.op} i64 {x}, {others[0]}")
 
     def _truth(self, register: str, width: int) -> str:
         kind = memory_type(BOOL, width)
