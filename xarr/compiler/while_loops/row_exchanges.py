@@ -1,0 +1,112 @@
+"""Rows that a loop exchanges, `a[where(r == k, p, where(r == p, k, r))]`, as updates of these rows.
+
+A gather makes the whole array anew in each step; updates of rows change the one that the loop carries.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from xarr.ir import ops
+from xarr.ir.constants import constant
+from xarr.ir.graph import Graph, Node, rewritten
+
+#: Rows that are moved, at most.
+_MOST_ROWS: Final = 4
+
+
+class _Move(NamedTuple):
+    """A row that another one is copied to, by the scalars of their numbers."""
+
+    target: Node
+    source: Node
+
+
+def exchange_rows(graph: Graph) -> Graph:
+    """The graph in which gathers that leave all rows but a few where they are update these; the same if none does."""
+    return rewritten(graph, _update_rows) if ops.Gather in graph.op_classes else graph
+
+
+def _update_rows(node: Node, operands: tuple[Node, ...]) -> Node | None:
+    if not isinstance(node.op, ops.Gather) or not _takes_rows(node):
+        return None
+    array, index = operands
+    moves = _moves(index)
+    if not moves:
+        return None
+    rows = [_row(array, move.source) for move in moves]
+    result = array
+    # The first condition that holds decides: its row is written last.
+    for move, row in zip(reversed(moves), reversed(rows), strict=True):
+        kept = _row(result, move.target)
+        result = _with_row(result, _choose(move.target, row, kept), move.target)
+    return result
+
+
+def _takes_rows(node: Node) -> bool:
+    """Whether a gather takes as many whole rows as its operand has."""
+    op = node.op
+    assert isinstance(op, ops.Gather)
+    array, index = node.operands
+    whole = array.shape[1:]
+    if not array.shape or array.shape != node.shape or 0 in array.shape or index.shape[:1] != array.shape[:1]:
+        return False
+    takes = op.collapsed_slice_dims == op.start_index_map == (0,) and op.slice_sizes == (1, *whole)
+    return takes and op.offset_dims == tuple(range(1, len(array.shape))) and not op.operand_batching_dims
+
+
+def _moves(index: Node) -> list[_Move]:
+    """The rows that are other ones, of which the first that applies counts; empty where it may be all."""
+    moves: list[_Move] = []
+    while isinstance(index.op, ops.Reshape):
+        (index,) = index.operands
+    while isinstance(index.op, ops.Select) and len(moves) < _MOST_ROWS:
+        condition, chosen, rest = index.operands
+        target, source = _row_of(condition), _everywhere(chosen)
+        if target is None or source is None or len(index.shape) != 1:
+            return []
+        moves.append(_Move(target, source))
+        index = rest
+    return moves if isinstance(index.op, ops.Iota) and len(index.shape) == 1 else []
+
+
+def _row_of(condition: Node) -> Node | None:
+    """The number that positions are compared with."""
+    if not isinstance(condition.op, ops.Compare) or condition.op.direction != "EQ":
+        return None
+    for position, number in (condition.operands, condition.operands[::-1]):
+        if isinstance(position.op, ops.Iota):
+            return _everywhere(number)
+    return None
+
+
+def _everywhere(node: Node) -> Node | None:
+    """The scalar that an array repeats."""
+    is_repeated = isinstance(node.op, ops.BroadcastInDim) and node.operands[0].shape == ()
+    return node.operands[0] if is_repeated else None
+
+
+def _starts(array: Node, number: Node) -> tuple[Node, ...]:
+    zero = constant(0, number.dtype)
+    return (number, *(zero for _ in array.shape[1:]))
+
+
+def _row(array: Node, number: Node) -> Node:
+    return Node(ops.DynamicSlice((1, *array.shape[1:])), (array, *_starts(array, number)))
+
+
+def _with_row(array: Node, row: Node, number: Node) -> Node:
+    return Node(ops.DynamicUpdateSlice(), (array, row, *_starts(array, number)))
+
+
+def _choose(number: Node, row: Node, kept: Node) -> Node:
+    """The row that is written to a number, or what is there if the array has no row of that number."""
+    array_rows = kept.operands[0].shape[0]
+    is_row = Node(
+        ops.And(),
+        (
+            Node(ops.Compare("GE"), (number, constant(0, number.dtype))),
+            Node(ops.Compare("LT"), (number, constant(array_rows, number.dtype))),
+        ),
+    )
+    return Node(ops.Select(), (Node(ops.BroadcastInDim(row.shape, ()), (is_row,)), row, kept))
