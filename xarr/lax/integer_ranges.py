@@ -186,7 +186,7 @@ def _of_any_two(combine: Callable[[Range, Range], Range]) -> Rule:
 def _range_of_choice(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
     """One or the other; a remainder that gets the sign of its divisor lies between 0 and that."""
     _, x, y = operands
-    remainder = _floored(node)
+    remainder = _floored_remainder(node)
     if remainder is not None:
         divisor = range_of(remainder.operands[1])
         if divisor is not None and divisor[0] > 0:
@@ -194,7 +194,7 @@ def _range_of_choice(op: Op, node: Node, operands: list[Range | None]) -> Range 
     return None if x is None or y is None else (min(x[0], y[0]), max(x[1], y[1]))
 
 
-def _floored(node: Node) -> Node | None:
+def _floored_remainder(node: Node) -> Node | None:
     """The remainder, to which a choice adds its divisor where one of the two is negative; None for other choices."""
     wrong, added, rest = node.operands
     if not (

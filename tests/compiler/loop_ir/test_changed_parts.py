@@ -117,8 +117,8 @@ EXACT: dict[str, tuple[Callable[[Any, Any, Any], Any], bool]] = {
     "subtracted 0": (lambda where, old, new: old - xarr.where(where, new, 0.0), True),
     "maximum": (lambda where, old, new: xarr.maximum(old, xarr.where(where, new, -xarr.inf)), True),
     "minimum": (lambda where, old, new: xarr.minimum(xarr.where(where, new, xarr.inf), old), True),
-    "subtracted mask": (lambda where, old, new: old - xarr.where(where, True, False).astype("float64"), True),
-    "added mask": (lambda where, old, new: old + where.astype(old.dtype), False),
+    "subtracted mask": (lambda where, old, new: old - (where & (new < 9)).astype("float64"), True),
+    "added mask": (lambda where, old, new: old + (where & (new < 9)).astype("float64"), False),
 }
 
 

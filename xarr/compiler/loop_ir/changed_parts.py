@@ -58,7 +58,7 @@ def _leave_out(phase: Loop, written_over: Mapping[Buffer, Buffer], is_whole: boo
     changes = [_conditions_of_change(store, written_over.get(store.buffer)) for store in stores]
     common = [each for each in changes[0] or () if all(each in (other or ()) for other in changes)]
     levels = chain if is_whole or len(chain) == 1 else chain[1:]
-    settled = [found for each in common if (found := _place(each, levels)) is not None]
+    settled = [placed for each in common if (placed := _assign_to_loop(each, levels)) is not None]
     if not settled or (not is_whole and all(each.loop is phase and each.bounds for each in settled)):
         return phase
     is_whole = is_whole or len(chain) == 1
@@ -66,14 +66,14 @@ def _leave_out(phase: Loop, written_over: Mapping[Buffer, Buffer], is_whole: boo
     known = [each.literal for each in settled if each.multiples is None]
     for loop in reversed(chain):
         here = [each for each in settled if each.loop is loop]
-        inner = _bounded(
-            replace(loop, runs=loop.runs & ~Runs.THREADS) if is_whole else loop, inner, here, known
+        inner = _bound_loop(
+            replace(loop, runs=loop.runs & Runs.LANES) if is_whole else loop, inner, here, known
         )
     assert inner is not None, "a chain has loops"
     if not is_whole:
         return inner
     outer = index_value(phase.index.values, "once")
-    return Loop(outer, 1, phase.runs & Runs.THREADS, [inner], label=phase.label)
+    return Loop(outer, 1, phase.runs & ~Runs.LANES, [inner], label=phase.label)
 
 
 def _chain(phase: Loop) -> list[Loop]:
@@ -193,12 +193,12 @@ class _Placed:
     multiples: _Multiples | None = None
 
 
-def _place(literal: Literal, levels: Sequence[Loop]) -> _Placed | None:
+def _assign_to_loop(literal: Literal, levels: Sequence[Loop]) -> _Placed | None:
     """Where a condition leaves iterations out: the outermost loop in which it does not change, or that it bounds."""
     if any(each.op == "load" and each.attribute.buffer.role != "in" for each in in_order(literal[0])):
         return None
     for loop in levels:
-        inside = _inside(loop)
+        inside = _varying_values(loop)
         if inside.isdisjoint(in_order(literal[0])):
             return _Placed(literal, loop)
         assert isinstance(loop.extent, int), "only loops of a known number of iterations are bounded"
@@ -212,8 +212,8 @@ def _place(literal: Literal, levels: Sequence[Loop]) -> _Placed | None:
     return None
 
 
-def _inside(loop: Loop) -> frozenset[Value]:
-    """What changes while a loop runs."""
+def _varying_values(loop: Loop) -> frozenset[Value]:
+    """The values that change while a loop runs."""
     inside: set[Value] = set()
     for each in loop.walk():
         inside.add(each.index)
@@ -223,8 +223,8 @@ def _inside(loop: Loop) -> frozenset[Value]:
     return frozenset(inside)
 
 
-def _bounded(loop: Loop, inner: Loop | None, here: Sequence[_Placed], known: Sequence[Literal]) -> Loop:
-    """A loop with its bounds, around the loop `inner`, or whose stores know that conditions hold."""
+def _bound_loop(loop: Loop, inner: Loop | None, here: Sequence[_Placed], known: Sequence[Literal]) -> Loop:
+    """Bound a loop, around the loop `inner`, or one whose stores know that conditions hold."""
     if inner is None:
         body: list[Loop | Store] = [
             part if isinstance(part, Loop) else replace(part, value=settle(part.value, known))
@@ -232,7 +232,7 @@ def _bounded(loop: Loop, inner: Loop | None, here: Sequence[_Placed], known: Seq
         ]
     else:
         body = [inner if _holds_stores(part) else part for part in loop.body]
-    conditions = Conditions(loop, loop.max_iterations, _inside(loop))
+    conditions = Conditions(loop, loop.max_iterations, _varying_values(loop))
     first, extent = conditions.bounds([each.literal for each in here if each.bounds])
     result = replace(loop, body=body, first=first, extent=extent)
     strides = [each for each in here if each.multiples is not None]

@@ -62,7 +62,7 @@ def _moves(index: Node) -> list[_Move]:
         (index,) = index.operands
     while isinstance(index.op, ops.Select) and len(moves) < _MOST_ROWS:
         condition, chosen, rest = index.operands
-        target, source = _row_of(condition), _everywhere(chosen)
+        target, source = _row_of(condition), _repeated_scalar(chosen)
         if target is None or source is None or len(index.shape) != 1:
             return []
         moves.append(_Move(target, source))
@@ -76,11 +76,11 @@ def _row_of(condition: Node) -> Node | None:
         return None
     for position, number in (condition.operands, condition.operands[::-1]):
         if isinstance(position.op, ops.Iota):
-            return _everywhere(number)
+            return _repeated_scalar(number)
     return None
 
 
-def _everywhere(node: Node) -> Node | None:
+def _repeated_scalar(node: Node) -> Node | None:
     """The scalar that an array repeats."""
     is_repeated = isinstance(node.op, ops.BroadcastInDim) and node.operands[0].shape == ()
     return node.operands[0] if is_repeated else None

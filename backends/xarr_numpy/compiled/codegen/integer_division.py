@@ -25,7 +25,7 @@ _GREATEST: Final = {"i": 2.0**63 - 2.0**10, "u": 2.0**64 - 2.0**11}
 
 
 class LaneWriter(Protocol):
-    """What writes instructions; `Block` does."""
+    """A writer of instructions, as `Block`."""
 
     width: int
 
@@ -50,7 +50,7 @@ def divides_in_lanes(value: Value) -> bool:
 def write_division(lines: LaneWriter, value: Value, x: str, y: str, range_of_x: Range) -> str:
     """The register with the quotients or remainders of the lanes of `x` and `y`, the first of which lie in a range."""
     bits = 8 * value.dtype.itemsize
-    least, greatest = _within(range_of_x, value.dtype)
+    least, greatest = _clip_range(range_of_x, value.dtype)
     if bits == 64 and not (least >= -_FEW_BITS and greatest <= _FEW_BITS):
         return (_Long if value.dtype.kind == "i" else _LongUnsigned)(lines, value.dtype).divide(
             value.op, x, y
@@ -58,7 +58,7 @@ def write_division(lines: LaneWriter, value: Value, x: str, y: str, range_of_x: 
     return _Short(lines, value.dtype, least >= 0).divide(value.op, x, y)
 
 
-def _within(range_: Range, dtype: DType) -> Range:
+def _clip_range(range_: Range, dtype: DType) -> Range:
     info = np.iinfo(dtype)
     return max(range_[0], int(info.min)), min(range_[1], int(info.max))
 

@@ -42,7 +42,7 @@ def lane_line(index: Value, lanes: Container[Value], varies: Callable[[Value], b
             return LaneLine(index, step, tuple(lows), tuple(highs))
         if index.op != "select" or index.dtype != INT64:
             return None
-        clamped = _clamped(index, varies)
+        clamped = _clamp_of(index, varies)
         if clamped is None:
             return None
         index, is_low, limit = clamped
@@ -67,7 +67,7 @@ def _step(value: Value, lanes: Container[Value], varies: Callable[[Value], bool]
     )
 
 
-def _clamped(index: Value, varies: Callable[[Value], bool]) -> tuple[Value, bool, Value | int] | None:
+def _clamp_of(index: Value, varies: Callable[[Value], bool]) -> tuple[Value, bool, Value | int] | None:
     """What a select clamps, whether from below, and the limit up to which it stays the same."""
     predicate, on_true, on_false = index.operands
     if predicate.op not in ("lt", "le", "gt", "ge"):
@@ -101,11 +101,11 @@ def load_of_line(kind: str, width: int, alignment: int, step: int) -> tuple[str,
     name = f"line.{suffix}.{'up' if step == 1 else 'down'}"
     order = ", ".join(f"i32 {lane}" for lane in reversed(range(width)))
 
-    def turned(vector: str, register: str) -> str:
+    def turn_lanes(vector: str, register: str) -> str:
         return f"shufflevector {vector} {register}, {vector} poison, <{width} x i32> <{order}>"
 
-    turn_mask = f"  %wanted = {turned(lanes, '%mask')}\n" if step == -1 else ""
-    turn = f"  %turned = {turned(kind, '%side')}\n" if step == -1 else ""
+    turn_mask = f"  %wanted = {turn_lanes(lanes, '%mask')}\n" if step == -1 else ""
+    turn = f"  %turned = {turn_lanes(kind, '%side')}\n" if step == -1 else ""
     mask, result = ("%wanted", "%turned") if step == -1 else ("%mask", "%side")
     first = f"ptr %near, i32 {alignment}, {lanes} {mask}, {kind} zeroinitializer"
     text = f"""\

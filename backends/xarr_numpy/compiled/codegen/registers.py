@@ -406,7 +406,7 @@ class Registers(CodeLines):
             return None
         index, (root, step, lows, highs) = line
         others = Affine(tuple(term for term in offset.terms if term[0] is not index), offset.constant)
-        first = self._at_first_lane(root)
+        first = self._value_at_first_lane(root)
         add = "llvm.sadd.sat.i64" if step == 1 else "llvm.ssub.sat.i64"
         last = self.block.call(add, "i64", ["i64", "i64"], [f"i64 {first}", f"i64 {self.width - 1}"])
         least, greatest = (first, last) if step == 1 else (last, first)
@@ -430,14 +430,14 @@ class Registers(CodeLines):
         arguments = f"i1 {inside}, ptr {near}, <{self.width} x ptr> {addresses}, {lanes} {every}"
         return self.block.line(f"call {memory_type(buffer.dtype, self.width)} @{name}({arguments})")
 
-    def _at_first_lane(self, value: Value) -> str:
+    def _value_at_first_lane(self, value: Value) -> str:
         """What a value on a line is in the first lane."""
         if value in self.base:
             return self.base[value]
         if not self.block.varies(value):
             self.compute([value])
             return self.block.operand(value, 1)
-        x, *others = [self._at_first_lane(each) for each in value.operands]
+        x, *others = [self._value_at_first_lane(each) for each in value.operands]
         return self.block.line(f"sub i64 0, {x}" if not others else f"{value.op} i64 {x}, {others[0]}")
 
     def _truth(self, register: str, width: int) -> str:

@@ -65,7 +65,7 @@ def all_four(x: xarr.Array, y: Any) -> tuple[xarr.Array, ...]:
     return lax.div(x, y), lax.rem(x, y), x // y, x % y
 
 
-def wanted(x: HostArray, y: HostArray) -> list[HostArray]:
+def exact_results(x: HostArray, y: HostArray) -> list[HostArray]:
     """By Python's integers, and of divisors 0 and -1 by XLA's rules and NumPy's."""
     info = np.iinfo(x.dtype)
     columns: list[list[int]] = [[], [], [], []]
@@ -85,7 +85,7 @@ def test_divisors_of_their_own(dtype: str) -> None:
     numbers = draws(dtype, 4000)
     x, y = np.concatenate([pairs, numbers.reshape(-1, 2)]).T
     x, y = np.ascontiguousarray(x), np.ascontiguousarray(y)
-    for got, expected in zip(in_compiled_loops(all_four, x, y), wanted(x, y), strict=True):
+    for got, expected in zip(in_compiled_loops(all_four, x, y), exact_results(x, y), strict=True):
         assert_same(got, expected)
 
 
@@ -99,7 +99,7 @@ def test_one_divisor(dtype: str, kind: str) -> None:
             results = in_compiled_loops(lambda x, y=divisor: all_four(x, y), x)
         else:
             results = in_compiled_loops(all_four, x, divisor)
-        for got, expected in zip(results, wanted(x, divisor), strict=True):
+        for got, expected in zip(results, exact_results(x, divisor), strict=True):
             assert_same(got, expected)
 
 
@@ -115,7 +115,7 @@ def test_positions_whose_range_is_known(step: int) -> None:
 
     for divisor in (np.int64(1), np.int64(-7), np.int64(2**50 + 1)):
         results = in_compiled_loops(function, np.asarray(divisor))
-        for got, expected in zip(results, wanted(numbers, divisor), strict=True):
+        for got, expected in zip(results, exact_results(numbers, divisor), strict=True):
             assert_same(got, expected)
 
 
