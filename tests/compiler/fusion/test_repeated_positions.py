@@ -16,7 +16,7 @@ from xarr.ir.graph import Graph
 N = 40
 
 
-def traced(function: Any, *types: str) -> Graph:
+def trace(function: Any, *types: str) -> Graph:
     graph: Graph = xarr.lower(function, *types).stage("decomposed")
     return graph
 
@@ -31,7 +31,7 @@ def two_users(x: Any, k: Any) -> Any:
 
 
 def test_each_user_has_its_own() -> None:
-    graph = traced(two_users, "f64[40]", "s64[]")
+    graph = trace(two_users, "f64[40]", "s64[]")
     assert subtractions(graph) == 1
     repeated = repeat_positions(graph)
     assert subtractions(repeated) == 2
@@ -48,7 +48,7 @@ def test_each_user_has_its_own() -> None:
     ids=["no positions", "a result", "one user"],
 )
 def test_other_graphs_stay(function: Any) -> None:
-    graph = traced(function, "f64[40]", "s64[]")
+    graph = trace(function, "f64[40]", "s64[]")
     assert repeat_positions(graph) is graph
 
 

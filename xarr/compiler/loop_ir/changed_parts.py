@@ -17,7 +17,7 @@ from typing import Final
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loop_bounds import COMPARED, Conditions, Literal, settle, simplify
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Runs, Store, index_value, offset_of
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 
 #: The second operand with which an operation changes no first one, of floats and of integers.
@@ -66,14 +66,12 @@ def _leave_out(phase: Loop, written_over: Mapping[Buffer, Buffer], is_whole: boo
     known = [each.literal for each in settled if each.multiples is None]
     for loop in reversed(chain):
         here = [each for each in settled if each.loop is loop]
-        inner = _bound_loop(
-            replace(loop, runs=loop.runs & Runs.LANES) if is_whole else loop, inner, here, known
-        )
+        inner = _bound_loop(replace(loop, runs=loop.inner_runs) if is_whole else loop, inner, here, known)
     assert inner is not None, "a chain has loops"
     if not is_whole:
         return inner
     outer = index_value(phase.index.values, "once")
-    return Loop(outer, 1, phase.runs & ~Runs.LANES, [inner], label=phase.label)
+    return Loop(outer, 1, phase.runs & ~phase.inner_runs, [inner], label=phase.label)
 
 
 def _chain(phase: Loop) -> list[Loop]:

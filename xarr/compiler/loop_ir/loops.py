@@ -274,6 +274,11 @@ class Loop:
         return Runs.LANES in self.runs
 
     @property
+    def inner_runs(self) -> Runs:
+        """Who runs its iterations where other loops are around it."""
+        return self.runs & Runs.LANES
+
+    @property
     def limits(self) -> list[Value]:
         """The first iteration and the extent, as far as they are computed."""
         return [each for each in (self.first, self.extent) if isinstance(each, Value)]

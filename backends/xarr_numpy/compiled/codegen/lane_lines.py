@@ -68,7 +68,7 @@ def _step(value: Value, lanes: Container[Value], varies: Callable[[Value], bool]
 
 
 def _clamp_of(index: Value, varies: Callable[[Value], bool]) -> tuple[Value, bool, Value | int] | None:
-    """What a select clamps, whether from below, and the limit up to which it stays the same."""
+    """The number that a select clamps, whether from below, and the limit up to which it stays the same."""
     predicate, on_true, on_false = index.operands
     if predicate.op not in ("lt", "le", "gt", "ge"):
         return None
@@ -101,20 +101,20 @@ def load_of_line(kind: str, width: int, alignment: int, step: int) -> tuple[str,
     name = f"line.{suffix}.{'up' if step == 1 else 'down'}"
     order = ", ".join(f"i32 {lane}" for lane in reversed(range(width)))
 
-    def turn_lanes(vector: str, register: str) -> str:
+    def reverse_lanes(vector: str, register: str) -> str:
         return f"shufflevector {vector} {register}, {vector} poison, <{width} x i32> <{order}>"
 
-    turn_mask = f"  %wanted = {turn_lanes(lanes, '%mask')}\n" if step == -1 else ""
-    turn = f"  %turned = {turn_lanes(kind, '%side')}\n" if step == -1 else ""
-    mask, result = ("%wanted", "%turned") if step == -1 else ("%mask", "%side")
+    reverse_mask = f"  %wanted = {reverse_lanes(lanes, '%mask')}\n" if step == -1 else ""
+    reverse = f"  %reversed = {reverse_lanes(kind, '%side')}\n" if step == -1 else ""
+    mask, result = ("%wanted", "%reversed") if step == -1 else ("%mask", "%side")
     first = f"ptr %near, i32 {alignment}, {lanes} {mask}, {kind} zeroinitializer"
     text = f"""\
 define internal {kind} @{name}(i1 %inside, ptr %near, <{width} x ptr> %each, {lanes} %mask) alwaysinline nounwind {{
 entry:
   br i1 %inside, label %together, label %apart
 together:
-{turn_mask}  %side = call {kind} @{load}({first})
-{turn}  br label %done
+{reverse_mask}  %side = call {kind} @{load}({first})
+{reverse}  br label %done
 apart:
   %one = call {kind} @{gather}(<{width} x ptr> %each, i32 {alignment}, {lanes} %mask, {kind} zeroinitializer)
   br label %done

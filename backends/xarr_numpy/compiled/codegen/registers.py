@@ -8,11 +8,10 @@ from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr.dtypes import real_part_of
+from xarr_numpy.compiled.codegen.gathers import Gathers
 from xarr_numpy.compiled.codegen.instructions import (
     Block,
-    CodeLines,
     alignment,
-    element_type,
     intrinsic_suffix,
     mask_of,
     mask_type,
@@ -141,7 +140,7 @@ def _ranges_of_indices(phase: Loop) -> Ranges:
     return ranges
 
 
-class Registers(CodeLines):
+class Registers(Gathers):
     """The lines of a function of one phase, its registers, and how elements get into them and out."""
 
     def __init__(self, kernel: Kernel, phase: Loop, name: str) -> None:
@@ -373,11 +372,11 @@ class Registers(CodeLines):
         address, stride = self._address(buffer, offset, farthest)
         width, kind = self.width, memory_type(buffer.dtype, self.width)
         if stride == 0:
-            lanes = self._gather(buffer, self._spread_pointer(address), mask)
+            lanes = self.gather(buffer, self.spread_pointer(address), mask)
         elif stride is None:
             line = self._line_of(offset)
             along = line and self._load_along(buffer, offset, line, address, mask)
-            lanes = along or self._gather(buffer, address, mask)
+            lanes = along or self.gather(buffer, address, mask)
         elif stride == 1:
             lanes = self._load_lanes(buffer.dtype, address, mask)
         elif stride > 1:
@@ -385,8 +384,8 @@ class Registers(CodeLines):
         else:
             step = memory_type(buffer.dtype)
             address = self.block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
-            turned = None if mask is None else self._reverse_lanes(f"<{width} x i1>", mask)
-            lanes = self._reverse_lanes(
+            turned = None if mask is None else self.reverse_lanes(f"<{width} x i1>", mask)
+            lanes = self.reverse_lanes(
                 kind, self._load_lanes(buffer.dtype, address, turned), numbers_of(buffer.dtype)
             )
         return self._truth(lanes, width) if buffer.dtype == BOOL else lanes
@@ -431,7 +430,7 @@ class Registers(CodeLines):
         return self.block.line(f"call {memory_type(buffer.dtype, self.width)} @{name}({arguments})")
 
     def _value_at_first_lane(self, value: Value) -> str:
-        """What a value on a line is in the first lane."""
+        """The number of a value on a line in the first lane."""
         if value in self.base:
             return self.base[value]
         if not self.block.varies(value):
@@ -539,64 +538,6 @@ class Registers(CodeLines):
             merged_lanes, filled = f"{kind} {merged}", stop
         return merged
 
-    def _gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
-        if buffer.dtype.kind != "c":
-            return self._gather_numbers(buffer.dtype, addresses, mask)
-        part, width = real_part_of(buffer.dtype), self.width
-        if part.itemsize == 4:  # both parts at once
-            numbers = self._gather_numbers(INT64, addresses, mask, part.itemsize)
-            return self.block.line(f"bitcast <{width} x i64> {numbers} to {memory_type(buffer.dtype, width)}")
-        kind = f"<{width} x ptr>"
-        if mask is None:
-            return self._load_each(buffer.dtype, addresses)
-        behind = self.block.line(f"getelementptr {memory_type(part)}, {kind} {addresses}, i64 1")
-        real, imag = (self._gather_numbers(part, each, mask) for each in (addresses, behind))
-        lanes = [source for lane in range(width) for source in (lane, width + lane)]
-        return self.block.shuffle(f"{register_type(part, width)} {real}", imag, lanes)
-
-    def _load_each(self, dtype: DType, addresses: str) -> str:
-        """Lanes that fill a register of their own, put together by halves."""
-        kind, pointers = memory_type(dtype), f"<{self.width} x ptr>"
-        vectors = []
-        for lane in range(self.width):
-            address = self.block.line(f"extractelement {pointers} {addresses}, i64 {lane}")
-            vectors.append(self.block.line(f"load {kind}, ptr {address}, align {alignment(dtype)}"))
-        while len(vectors) > 1:
-            size = 2 * numbers_of(dtype) * self.width // len(vectors)
-            kind = f"<{size // 2} x {element_type(real_part_of(dtype))}>"
-            pairs = zip(vectors[::2], vectors[1::2], strict=True)
-            vectors = [self.block.shuffle(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
-        return vectors[0]
-
-    def _gather_numbers(self, dtype: DType, addresses: str, mask: str | None, align: int = 0) -> str:
-        width = self.width
-        kind, lanes, pointers = memory_type(dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
-        name = f"llvm.masked.gather.{intrinsic_suffix(kind)}.v{width}p0"
-        every = mask or "splat (i1 true)"
-        return self.block.call(
-            name,
-            kind,
-            [pointers, "i32", lanes, kind],
-            [
-                f"{pointers} {addresses}",
-                f"i32 {align or dtype.itemsize}",
-                f"{lanes} {every}",
-                f"{kind} zeroinitializer",
-            ],
-        )
-
-    def _spread_pointer(self, address: str) -> str:
-        kind = f"<{self.width} x ptr>"
-        first = self.block.line(f"insertelement {kind} poison, ptr {address}, i64 0")
-        return self.block.line(
-            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
-        )
-
-    def _reverse_lanes(self, kind: str, register: str, size: int = 1) -> str:
-        """The lanes from the last to the first, each of so many numbers."""
-        lanes = [lane * size + k for lane in reversed(range(self.width)) for k in range(size)]
-        return self.block.shuffle(f"{kind} {register}", "poison", lanes)
-
     def store(self, store: Store) -> None:
         buffer, block = store.buffer, self.block
         self.compute([store.value, *self._vector_roots(value for value, _ in store.offset.terms)])
@@ -613,8 +554,8 @@ class Registers(CodeLines):
         if stride == -1:
             step = memory_type(buffer.dtype)
             address = block.line(f"getelementptr {step}, ptr {address}, i64 {1 - width}")
-            register = self._reverse_lanes(kind, register, numbers_of(buffer.dtype))
-            mask = None if mask is None else self._reverse_lanes(f"<{width} x i1>", mask)
+            register = self.reverse_lanes(kind, register, numbers_of(buffer.dtype))
+            mask = None if mask is None else self.reverse_lanes(f"<{width} x i1>", mask)
         if vector and mask is not None and self.first_few and stride == 1:
             self._store_few(buffer.dtype, register, address)
         elif vector and mask is not None:

@@ -1,0 +1,80 @@
+"""Loads of lanes that lie anywhere: gathers, of complex numbers part by part or both parts at once."""
+
+from __future__ import annotations
+
+from xarr.compiler.loop_ir.loops import Buffer
+from xarr.compiler.loop_ir.scalars import INT64, DType
+from xarr.dtypes import real_part_of
+from xarr_numpy.compiled.codegen.instructions import (
+    CodeLines,
+    alignment,
+    element_type,
+    intrinsic_suffix,
+    memory_type,
+    numbers_of,
+    register_type,
+)
+
+
+class Gathers(CodeLines):
+    """The lines of a function, with loads of lanes by their addresses; `width` lanes fill a register."""
+
+    width: int
+
+    def spread_pointer(self, address: str) -> str:
+        kind = f"<{self.width} x ptr>"
+        first = self.block.line(f"insertelement {kind} poison, ptr {address}, i64 0")
+        return self.block.line(
+            f"shufflevector {kind} {first}, {kind} poison, <{self.width} x i32> zeroinitializer"
+        )
+
+    def gather(self, buffer: Buffer, addresses: str, mask: str | None) -> str:
+        if buffer.dtype.kind != "c":
+            return self.gather_numbers(buffer.dtype, addresses, mask)
+        part, width = real_part_of(buffer.dtype), self.width
+        if part.itemsize == 4:  # both parts at once
+            numbers = self.gather_numbers(INT64, addresses, mask, part.itemsize)
+            return self.block.line(f"bitcast <{width} x i64> {numbers} to {memory_type(buffer.dtype, width)}")
+        kind = f"<{width} x ptr>"
+        if mask is None:
+            return self.load_each(buffer.dtype, addresses)
+        behind = self.block.line(f"getelementptr {memory_type(part)}, {kind} {addresses}, i64 1")
+        real, imag = (self.gather_numbers(part, each, mask) for each in (addresses, behind))
+        lanes = [source for lane in range(width) for source in (lane, width + lane)]
+        return self.block.shuffle(f"{register_type(part, width)} {real}", imag, lanes)
+
+    def load_each(self, dtype: DType, addresses: str) -> str:
+        """Lanes that fill a register of their own, put together by halves."""
+        kind, pointers = memory_type(dtype), f"<{self.width} x ptr>"
+        vectors = []
+        for lane in range(self.width):
+            address = self.block.line(f"extractelement {pointers} {addresses}, i64 {lane}")
+            vectors.append(self.block.line(f"load {kind}, ptr {address}, align {alignment(dtype)}"))
+        while len(vectors) > 1:
+            size = 2 * numbers_of(dtype) * self.width // len(vectors)
+            kind = f"<{size // 2} x {element_type(real_part_of(dtype))}>"
+            pairs = zip(vectors[::2], vectors[1::2], strict=True)
+            vectors = [self.block.shuffle(f"{kind} {x}", y, list(range(size))) for x, y in pairs]
+        return vectors[0]
+
+    def gather_numbers(self, dtype: DType, addresses: str, mask: str | None, align: int = 0) -> str:
+        width = self.width
+        kind, lanes, pointers = memory_type(dtype, width), f"<{width} x i1>", f"<{width} x ptr>"
+        name = f"llvm.masked.gather.{intrinsic_suffix(kind)}.v{width}p0"
+        every = mask or "splat (i1 true)"
+        return self.block.call(
+            name,
+            kind,
+            [pointers, "i32", lanes, kind],
+            [
+                f"{pointers} {addresses}",
+                f"i32 {align or dtype.itemsize}",
+                f"{lanes} {every}",
+                f"{kind} zeroinitializer",
+            ],
+        )
+
+    def reverse_lanes(self, kind: str, register: str, size: int = 1) -> str:
+        """The lanes from the last to the first, each of so many numbers."""
+        lanes = [lane * size + k for lane in reversed(range(self.width)) for k in range(size)]
+        return self.block.shuffle(f"{kind} {register}", "poison", lanes)
