@@ -95,6 +95,16 @@ def test_numbers_that_all_groups_have_stay_constants() -> None:
     assert all(len(node.operands) == 1 for node in groups(shared))
 
 
+def test_divisors_are_arguments_where_they_are_floats() -> None:
+    def quotients(dtype: Any) -> Callable[[Node], tuple[Node, ...]]:
+        return lambda x: tuple(
+            [Node(ops.Divide(), (element(x, k), constant(k + 2, np.dtype(dtype)))) for k in range(4)]
+        )
+
+    assert programs(fuse(quotients(np.float64), tensor(F64, 10))) == 1
+    assert programs(fuse(quotients(np.int64), tensor(np.dtype(np.int64), 10))) == 4
+
+
 def test_an_exponent_stays_a_constant() -> None:
     def powers(x: Node) -> tuple[Node, ...]:
         return tuple([Node(ops.Power(), (element(x, k), constant(k, F64))) for k in range(4)])
@@ -240,7 +250,9 @@ def _draw_reductions(seed: int) -> tuple[Callable[..., Any], tuple[Any, Any]]:
         a = x[k : k + 2] if which == 3 else x[k]
         value = [a * y[k + 1], a * c + y[2 * k], xarr.maximum(a - c, 0.25), a * a * c][which] + before
         result = reduce(value, axis=axis)
-        return (value - xarr.sum(value, axis=-1, keepdims=True)) * c if normalises else result * c
+        return (
+            (value - xarr.sum(value, axis=-1, keepdims=True)) * c if normalises else result * c / (k + 0.75)
+        )
 
     def program(x: Any, y: Any) -> Any:
         results = [y[0, 0]]

@@ -153,10 +153,15 @@ def _fixed_constants(graph: Graph, accumulates: bool, reduces: bool) -> set[Node
     fixed.update(node for node in graph.results if node in constants)
     for node in graph.nodes:
         # What moves a number may hand it on to anything.
-        if type(node.op) not in takes:
+        if type(node.op) not in takes and not _divides_floats(node):
             for operand in node.operands:
                 fixed.update(constants.intersection(_through_moves(operand)))
     return fixed
+
+
+def _divides_floats(node: Node) -> bool:
+    """Whether a node is a quotient of floats: the same by a constant and by a number that is read."""
+    return type(node.op) is ops.Divide and node.dtype in FLOAT
 
 
 def _through_moves(node: Node) -> Iterable[Node]:
