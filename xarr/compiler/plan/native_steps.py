@@ -35,7 +35,7 @@ def view_offset(node: Node) -> int | None:
     if isinstance(op, ops.Transpose):
         moved = [axis for axis in op.permutation if operand.shape[axis] != 1]
         return 0 if all(x < y for x, y in pairwise(moved)) else None
-    if isinstance(op, ops.Slice) and _lies_together(operand.shape, node.shape, op.strides):
+    if isinstance(op, ops.Slice) and lies_together(operand.shape, node.shape, op.strides):
         offset, stride = 0, node.dtype.itemsize
         for size, start in zip(reversed(operand.shape), reversed(op.start_indices), strict=True):
             offset += start * stride
@@ -44,7 +44,7 @@ def view_offset(node: Node) -> int | None:
     return None
 
 
-def _lies_together(whole: Ints, part: Ints, strides: Ints) -> bool:
+def lies_together(whole: Ints, part: Ints, strides: Ints) -> bool:
     """Whether a part of an array lies side by side: one index, then a range, then whole dimensions."""
     axes = [axis for axis, size in enumerate(part) if size != 1]
     if any(strides[axis] != 1 for axis in axes):

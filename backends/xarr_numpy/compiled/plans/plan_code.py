@@ -45,6 +45,7 @@ from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import lapack, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
+from xarr_numpy.compiled.plans.row_views import is_row_view, write_row_view
 from xarr_numpy.compiled.threads import costs
 from xarr_numpy.processor import PROCESSOR, Processor
 
@@ -385,9 +386,11 @@ class _PlanWriter(FunctionCode):
         inputs = [self._pointer(frame, number) for number in step.inputs]
         if isinstance(step, program_plan.View):
             self._view(frame, step, inputs[0])
-            return
-        with self.scope():
-            self._run(frame, step, index, inputs)
+        elif self.depth and is_row_view(frame.plan, step, frame.pointers):
+            frame.pointers[step.outputs[0]] = write_row_view(self, step, inputs)
+        else:
+            with self.scope():
+                self._run(frame, step, index, inputs)
 
     def _run(self, frame: _Frame, step: Step, index: int, inputs: Sequence[str]) -> None:
         """Run a step that computes something, or copies."""
