@@ -105,7 +105,7 @@ def conditions(steps: int) -> Program:
 def reductions(steps: int) -> Program:
     def normalise(x: Any) -> Any:
         for _ in range(steps):
-            x = x / xarr.sum(x * x, axis=1, keepdims=True)
+            x = x / xarr.broadcast_to(xarr.sum(x * x, axis=1, keepdims=True), x.shape)
         return x
 
     return normalise, (xarr.ones((8, 8)),)
