@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.support.mpi import needs_mpi, run_script
 from xarr import lax
 from xarr.compiler.pipeline import lower
 from xarr.distributed import PartitionSpec as P, ReplicaMesh, device_put, make_mesh, simulate
@@ -361,3 +363,35 @@ def test_what_nothing_needs_runs_only_where_members_meet() -> None:
     assert ops.ManualComputation not in graph.op_classes
     np.testing.assert_array_equal(xarr.jit(f)(A), A)
     assert lower(graph, xarr.backend.get("numpy")) and len(ran) == 4
+
+
+_SCRIPT = """
+import numpy as np
+import xarr
+from xarr import lax
+from xarr.distributed import NamedSharding, PartitionSpec as P, device_put, make_mesh
+
+mesh = make_mesh((2, 2), ("x", "y"))
+a = np.arange(16.0).reshape(4, 4)
+total = xarr.shard_map(lambda part: lax.psum(part, "x"), mesh=mesh, in_specs=P("x", "y"), out_specs=P(None, "y"))
+inner = lambda part: xarr.shard_map(lambda p: lax.psum(p, "y"), in_specs=P(None, "y"), out_specs=P())(part)
+rows = xarr.shard_map(inner, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})
+columns = a[:2] + a[2:]
+np.testing.assert_array_equal(xarr.jit(lambda x: total(x * 2) + 1)(a), columns * 2 + 1)
+parts = xarr.jit(total)(device_put(a, NamedSharding(mesh, P("x", "y"))))
+np.testing.assert_array_equal(np.asarray(parts), columns)
+np.testing.assert_array_equal(xarr.jit(rows)(a), a[:, :2] + a[:, 2:])
+np.testing.assert_array_equal(xarr.vmap(total)(np.stack([a, a + 1])), np.stack([columns, columns + 2]))
+share = xarr.jit(xarr.pmap(lambda x: x / lax.psum(x, "i"), "i"))
+np.testing.assert_array_equal(share(np.arange(1.0, 5)), np.arange(1.0, 5) / 10)
+print("done")
+"""
+
+
+@needs_mpi
+def test_the_same_under_mpi(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT, encoding="utf-8")
+    done = run_script(4, script)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["done"] * 4

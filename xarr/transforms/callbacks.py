@@ -62,7 +62,7 @@ def pure_callback(
         shapes and element types of `result_shape_dtypes`.  It depends on its arguments alone: a call whose result
         is not read is not made.
     result_shape_dtypes: a pytree of what has `shape` and `dtype`, such as ShapeDtypeStruct.
-    vmap_method, vectorized: accepted for JAX's sake; they concern vmap.
+    vmap_method, vectorized: accepted for JAX's sake; under vmap it is called for each slice by itself.
 
     Raises InputError for other `result_shape_dtypes`; EvaluationError, when it runs, for results that are not as
     declared.  Source: jax.pure_callback.
