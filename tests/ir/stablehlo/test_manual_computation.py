@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jax._src.interpreters import mlir
+from jaxlib.mlir import ir
 
+import xarr
 from tests.compare import assert_same
-from xarr import stablehlo
-from xarr.distributed import simulate
+from xarr import lax, stablehlo
+from xarr.distributed import PartitionSpec as P, make_mesh, simulate
 from xarr.errors import CommunicationError, ParseError
 
 #: A function of a part, how operand and results are cut: float32[8,8] over a mesh of two by two, i and j.
@@ -129,3 +132,25 @@ def test_other_texts_are_refused(old: str, new: str, message: str) -> None:
     assert old in _TEXT
     with pytest.raises(ParseError, match=message):
         stablehlo.parse(_TEXT.replace(old, new))
+
+
+def _print_product() -> str:
+    mesh = make_mesh((2, 2), ("x", "y"), devices=[3, 1, 0, 2])
+
+    @xarr.shard_map(mesh=mesh, in_specs=(P("x", "y"), P("y")), out_specs=(P("x"), P(None, "y")))
+    def product(a: xarr.Array, b: xarr.Array) -> Any:
+        return lax.psum(a @ b, "y") + lax.axis_index("x"), b
+
+    return str(xarr.jit(product).lower(np.ones((4, 6)), np.ones((6, 3))).stage("traced"))
+
+
+def test_what_xarr_prints_is_as_mlir_prints_it_and_runs() -> None:
+    text = _print_product()
+    with mlir.make_ir_context(), ir.Location.unknown():
+        module = ir.Module.parse(text)
+        assert str(module).rstrip() == text
+        assert module.operation.verify()
+    a, b = np.arange(24.0).reshape(4, 6), np.arange(18.0).reshape(6, 3)
+    for product, columns in simulate(4, lambda: stablehlo.run(text, a, b)):
+        assert_same(product, a @ b + np.array([0, 0, 1, 1])[:, None])
+        assert_same(columns, np.concatenate([b[:3], b[3:]], 1))

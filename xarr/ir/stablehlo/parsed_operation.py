@@ -186,8 +186,10 @@ class Site:
         # A computation inside must not do it again, though it may depend on no argument.
         node.traced = True
 
-    def mesh(self, name: str) -> Mesh:
-        """The mesh of that name in the module."""
+    def mesh(self, name: str | Mesh) -> Mesh:
+        """The mesh of that name in the module, or that stands there itself."""
+        if isinstance(name, Mesh):
+            return name
         meshes = self._builder.source.meshes
         if name not in meshes:
             self.fail(f"there is no mesh @{name}")

@@ -1,7 +1,8 @@
 """Shardy's `manual_computation`: a computation of the parts that each member of a mesh has.
 
 Here a member has whole arrays: it takes its own parts of them, computes, and joins what all members give.  Exports of
-JAX's shard_map are such modules, of one replica with a partition for each member of the mesh.
+JAX's shard_map are such modules, of one replica with a partition for each member of the mesh; in those that xarr prints
+members are replicas.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from xarr.communication.process_groups import AxisRef
 from xarr.errors import ShapeError
 from xarr.ir import ops
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
+from xarr.ir.ops.collectives import Collective
 from xarr.ir.ops.parts import Split
 from xarr.ir.parts import join_parts, own_number, take_part
 from xarr.ir.stablehlo.distributed.mesh_syntax import Sharding
@@ -24,13 +26,14 @@ def manual_computation(site: Site) -> tuple[Node, ...]:
     (graph,), captured = site.capturing(0)
     mine = _shardings(site, "in_shardings", len(site.operands))
     theirs = _shardings(site, "out_shardings", len(graph.results))
-    parts = [_take_part(site, *pair) for pair in zip(site.operands, mine, strict=True)]
+    is_partition = not any(map(_names_replicas, graph.walk()))
+    parts = [_take_part(site, *pair, is_partition) for pair in zip(site.operands, mine, strict=True)]
     node = Node(ops.Call(graph), (*parts, *captured))
     if node.op.is_ordered:
         site.keep_ordered(node)
     count = len(graph.results)
     results = [node] if count == 1 else [Node(ops.GetTupleElement(k), (node,)) for k in range(count)]
-    return tuple([_join_parts(site, *pair) for pair in zip(results, theirs, strict=True)])
+    return tuple([_join_parts(site, *pair, is_partition) for pair in zip(results, theirs, strict=True)])
 
 
 def _shardings(site: Site, name: str, count: int) -> Sequence[Sharding]:
@@ -47,21 +50,29 @@ def _manual_split(site: Site, sharding: Sharding) -> Split:
     return tuple([tuple([axis for axis in axes if axis.name in names]) for axes in sharding.dimensions])
 
 
-def _take_part(site: Site, whole: Node, sharding: Sharding) -> Node:
+def _names_replicas(graph: Graph) -> bool:
+    """Whether a graph has operations that replicas, and not partitions, take part in."""
+    return any(
+        isinstance(node.op, ops.ReplicaId) or (isinstance(node.op, Collective) and node.op.channel_id <= 0)
+        for node in graph.nodes
+    )
+
+
+def _take_part(site: Site, whole: Node, sharding: Sharding, is_partition: bool) -> Node:
     """This member's part of an array."""
     try:
-        own = own_number(is_partition=True)
+        own = own_number(is_partition)
         return take_part(whole, site.mesh(sharding.mesh), _manual_split(site, sharding), own)
     except ShapeError as error:
         site.fail(str(error).replace("wanted", "expected", 1))
 
 
-def _join_parts(site: Site, part: Node, sharding: Sharding) -> Node:
+def _join_parts(site: Site, part: Node, sharding: Sharding, is_partition: bool) -> Node:
     """The whole array of which this member has a part."""
     if not isinstance(part.type, TensorType):
         site.fail(f"expected arrays as results, got {part.type}")
     split = _manual_split(site, sharding)
-    whole, collectives = join_parts(part, site.mesh(sharding.mesh), split, is_partition=True)
+    whole, collectives = join_parts(part, site.mesh(sharding.mesh), split, is_partition)
     for each in collectives:
         site.keep_ordered(each)
     return whole

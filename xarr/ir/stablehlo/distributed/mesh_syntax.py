@@ -95,18 +95,18 @@ def read_part(lexer: Lexer) -> tuple[int, int]:
 class Sharding:
     """The parts of an array over a mesh: for each dimension the axes along which its parts lie, the first outermost."""
 
-    mesh: str
+    mesh: str | Mesh
     dimensions: tuple[tuple[AxisRef, ...], ...]
 
 
 def read_shardings(lexer: Lexer) -> tuple[Sharding, ...]:
-    """`[<@mesh, [{"x"}, {}]>, …]`, one for each operand or result."""
+    """`[<@mesh, [{"x"}, {}]>, …]`, one for each operand or result; for `@mesh` may stand `mesh<["x"=2]>`."""
     return _read_list(lexer, "the shardings", _sharding)
 
 
 def _sharding(lexer: Lexer) -> Sharding:
     lexer.expect("<", "before the mesh of a sharding")
-    mesh = lexer.symbol()
+    mesh = read_sdy_mesh(lexer) if lexer.accept("mesh") else lexer.symbol()
     lexer.expect(",", "after the mesh of a sharding")
     dimensions = _read_list(lexer, "the dimensions of a sharding", read_axes)
     while lexer.accept(","):  # replicated={"y"}: the values are the same along these
