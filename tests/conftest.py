@@ -213,6 +213,17 @@ def fused(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
+def python_methods(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """For tests of the methods of Array in Python, which others may have replaced by now."""
+    native = importlib.import_module("xarr.arrays.native_methods")
+    monkeypatch.setattr(importlib.import_module("xarr.ir.source"), "_calls_left", 0)
+    were_replaced = native.uninstall()
+    yield
+    if were_replaced:
+        native.install()
+
+
+@pytest.fixture
 def unfused() -> Iterator[None]:
     """For tests of single operations or of their text: no fused loops, whichever engine the run is about."""
     with importlib.import_module("xarr.base.configuration").current(fusion="off"):

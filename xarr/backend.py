@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
@@ -76,6 +77,49 @@ class EagerFunction:
     call: Callable[..., Any]
     is_view: bool
     ufunc: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
+class ArrayClass:
+    """The class of Arrays, for a backend that makes methods of it which need no Python.
+
+    * `cls`, `methods` - the class, and its methods by name, which do all that others leave to them,
+    * `obstacles` - the table in which a row says that Arrays are to be computed with by `methods` alone,
+    * `context` - a context in which NumPy does not warn; None if there is none,
+    * `locate`, `count` - give the location of the user's line for a frame, and count elements that it reads,
+    * `index_step`, `copied_bytes` - of parts: what stands for an index, and bytes up to which they are copied,
+    * `host_methods` - by the names of methods functions of NumPy's that do the same for arrays of element types with
+      these codes, of which the first arguments are so many, unless they raise one of `refusals`,
+    * `hold`, `release` - count a call as a reader of a node, and no more.
+    """
+
+    cls: type[Any]
+    methods: Mapping[str, Callable[..., Any]]
+    obstacles: dict[int, None]
+    context: Context | None
+    locate: Callable[..., Any]
+    count: Callable[..., Any]
+    index_step: object
+    copied_bytes: int
+    host_methods: Mapping[str, tuple[Callable[..., Any], str, int]]
+    refusals: tuple[type[Exception], ...]
+    hold: Callable[..., Any]
+    release: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class ArrayMethods:
+    """Methods by name that may stand in place of those of an `ArrayClass`.
+
+    forget_counts: counts the elements that lines have read from 0 again; host_call: makes of a function of NumPy's, of
+    codes of element types and of how many of the first arguments may be arrays one of arguments in a tuple and in a
+    dict, which gives an Array, or None where it is not sure.  It is called by a function that the user's program
+    called, or that a method did.
+    """
+
+    methods: Mapping[str, Callable[..., Any]]
+    forget_counts: Callable[[], None]
+    host_call: Callable[[Callable[..., Any], str, int], Callable[..., Any]]
 
 
 def mark_failed(error: BaseException, node: Node) -> None:
@@ -237,6 +281,10 @@ class AbstractBackend(ABC):
 
         None, for which a backend need do nothing, leaves the op recorded until a value is needed.
         """
+        return None
+
+    def array_methods(self, array_class: ArrayClass) -> ArrayMethods | None:
+        """Methods for small arrays of a backend that `computes_small_ops`, quicker than those given; None for none."""
         return None
 
     def claim(self, buffer: Any) -> bool:

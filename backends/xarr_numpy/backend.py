@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from xarr.backend import NUMPY_LIMITS, AbstractBackend, DirectCall, EagerFunction, Limits, Program, read_only
+from xarr.backend import (
+    NUMPY_LIMITS,
+    AbstractBackend,
+    ArrayClass,
+    ArrayMethods,
+    DirectCall,
+    EagerFunction,
+    Limits,
+    Program,
+    read_only,
+)
 from xarr.base.host.memory import claim
 from xarr.base.progress import ProgressCallback
 from xarr.compiler.plan.planner import PLANNED, plan_for
@@ -73,6 +83,9 @@ class NumpyBackend(AbstractBackend):
         self, op: Op, types: Sequence[TensorType] | None, program: Callable[[], Program]
     ) -> EagerFunction | None:
         return eager_functions.eager_function(op, types, program)
+
+    def array_methods(self, array_class: ArrayClass) -> ArrayMethods | None:
+        return engine.array_methods(array_class)
 
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
         return claim(buffer)

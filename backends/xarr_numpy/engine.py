@@ -13,6 +13,7 @@ from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from xarr.backend import ArrayClass, ArrayMethods
 from xarr.base.configuration import current as config
 from xarr.compiler.fusion import stage
 from xarr.compiler.plan import native_steps, program_plan
@@ -94,6 +95,18 @@ def schedule() -> Schedule:
     from xarr_numpy.compiled.schedule import SCHEDULE
 
     return SCHEDULE
+
+
+def array_methods(array_class: ArrayClass) -> ArrayMethods | None:
+    """Methods for small arrays in machine code; None without the compiler, or where objects may not be read."""
+    if not available():
+        return None
+    from xarr_numpy.compiled.small_arrays import methods
+
+    if methods.obstacle(array_class) is not None:
+        return None
+    made = methods.NativeMethods(array_class)
+    return ArrayMethods(made.methods, made.forget_counts, made.host_call)
 
 
 @lru_cache(KEPT)

@@ -554,7 +554,7 @@ OPERATORS = [
         ],
     ],
 )
-def test_an_operator_has_its_name_in_help_and_tracebacks(name: str) -> None:
+def test_an_operator_has_its_name_in_help_and_tracebacks(name: str, python_methods: None) -> None:
     method = getattr(xarr.Array, name)
     assert (method.__name__, method.__qualname__, method.__module__) == (
         name,

@@ -11,13 +11,14 @@ import pytest
 
 import xarr
 from xarr.errors import ElementLoopWarning
-from xarr.indexing import element_loops
+from xarr.indexing import element_loops, small_parts
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def few(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> Iterator[None]:
     """A limit that a test reaches soon, and tables of its own."""
     monkeypatch.setattr(element_loops, "LIMIT", 30)
+    monkeypatch.setattr(small_parts, "LIMIT", 30)
     element_loops.forget()
     yield
     element_loops.forget()

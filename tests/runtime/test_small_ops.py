@@ -574,7 +574,7 @@ def test_errors_name_the_line_that_made_an_array() -> None:
         xarr.jit(lambda a: y.fill(0) or a)(x)
 
 
-def test_a_thousand_writes_and_reads_keep_no_memory() -> None:
+def test_a_thousand_writes_and_reads_keep_no_memory(python_methods: None) -> None:
     x = xarr.asarray(np.zeros(2000))
 
     def sweep() -> None:
@@ -595,6 +595,6 @@ def test_the_functions_kept_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(small_ops, "_FUNCTIONS_KEPT", 8)
     x = xarr.asarray(np.arange(40.0))
     for size in range(2, 30):
-        assert (x[:size].reshape(1, size) + 1).shape == (1, size)
+        assert xarr.lax.sin(x[:size]).shape == (size,)
     table = small_ops.small_ops()
     assert table is not None and len(table) <= 8

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xarr import indexing
-from xarr.arrays import numpy_protocols
+from xarr.arrays import native_methods, numpy_protocols
 from xarr.arrays.at import At
 from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.number_methods import NumberMethods
@@ -39,7 +39,7 @@ from xarr.dtypes import COMPLEX, PREDICATE, canonical
 from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
 from xarr.indexing.at_once import read_at_once, write_at_once
 from xarr.indexing.element_loops import count, count_element
-from xarr.indexing.small_parts import elements, read_small, write_small
+from xarr.indexing.small_parts import elements, read_small, reshape_small, turn_small, write_small
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, apply, convert_step
@@ -410,8 +410,8 @@ class Array(
         if modulo is not None:
             raise InputError("pow: xarr arrays take no third argument; write pow(x, y) % modulo")
         if type(other) is int and other == 2 and not obstacles:
-            square = OPERATORS["*"].combine(self, self, sys._getframe(1))  # which bools have none of
-            if square is not None:
+            square = OPERATORS["*"].combine(self, self, sys._getframe(1))
+            if square is not None and square.dtype != PREDICATE:  # the square of bools is a number
                 return square
         return raise_to_power(self, other) if is_operand(other) else NotImplemented
 
@@ -474,6 +474,8 @@ class Array(
     @property
     def T(self) -> Array:
         """The dimensions in reverse order.  Source: NumPy and Array API, `T`."""
+        if not obstacles and (turned := turn_small(self, sys._getframe(1))) is not None:
+            return turned
         return manipulation.transpose(self)
 
     @property
@@ -484,6 +486,11 @@ class Array(
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
         """The elements under another shape; one size may be -1."""
+        if not obstacles and order == "C" and copy is None:
+            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
+            reshaped = reshape_small(self, sizes, sys._getframe(1))
+            if reshaped is not None:
+                return reshaped
         return manipulation.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
     def transpose(self, *axes: Any) -> Array:
@@ -575,3 +582,4 @@ def _product(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 handles.bind(Array)
 ufuncs.bind(methods)
+native_methods.install_when_busy()

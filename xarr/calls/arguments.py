@@ -13,6 +13,7 @@ from xarr.backend import AbstractBackend
 from xarr.base.host_arrays import scalar
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.base.typing import Array
+from xarr.calls.host_functions import host_function
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands
 from xarr.calls.remembered_calls import remembering
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
@@ -269,10 +270,12 @@ def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]
     """
 
     name = name_in_errors(function)
-    remembered = remembering(function)
+    remembered, host = remembering(function), host_function(function)
 
     @wraps(function)
     def arranging(*args: P.args, **kwargs: P.kwargs) -> R:
+        if host is not None and (value := host.run(args, kwargs)) is not None:
+            return value  # type: ignore[no-any-return]
         try:
             return remembered(args, kwargs)
         except (XarrError, TypeError, ValueError) as error:

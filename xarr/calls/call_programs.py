@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.base.configuration import current as config
+from xarr.calls.small_values import small_value
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
@@ -25,6 +26,8 @@ from xarr.runtime.pending import StandIn, graph_of
 from xarr.runtime.small_ops import is_small_op, pending_value, small_ops
 from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 
+#: Bytes of a constant whose value is kept beside the program that records it.
+_MOST_KEPT_BYTES: Final = 2**12
 Location = tuple[CodeType, int] | None
 #: What `CallProgram.run` gives where the function itself is to be called.
 MISSED: Final[Any] = object()
@@ -73,19 +76,30 @@ class Computed(Result):
 
 
 class Recorded(Result):
-    """A value made of constants alone, which stays recorded."""
+    """A value made of constants alone, which stays recorded.
 
-    __slots__ = ("order",)
+    value: what it is computed to, for ops that are computed at once; None for one that is not small, or not known.
+    """
+
+    __slots__ = ("is_new", "order", "value")
 
     def __init__(self, order: list[Node]) -> None:
-        self.order = order
+        self.order, self.is_new = order, True
+        self.value: Any = None
 
     def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
         new: dict[Node, Node] = {}
         for node in self.order:
             operands = tuple([new[operand] for operand in node.operands])
             new[node] = Node(node.op, operands, node.type, location or (), node.device)
-        return wrap(new[self.order[-1]])
+        array = wrap(new[self.order[-1]])
+        if self.value is not None:
+            array._value, array._device = self.value, None
+        elif self.is_new:
+            self.is_new = False
+            if new[self.order[-1]].type.nbytes <= _MOST_KEPT_BYTES and small_value(array) is not None:
+                self.value = array._value if array._device is None else None
+        return array
 
 
 class PartOf(Result):

@@ -17,6 +17,7 @@ from xarr.base.configuration import current as config
 from xarr.base.host_arrays import host_array, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
+from xarr.calls.host_functions import HostFunction, host_ufunc
 from xarr.calls.operands import (
     DType,
     align,
@@ -70,6 +71,7 @@ from xarr.runtime.small_ops import (
 from xarr.runtime.trace_stack import recording
 
 Rule = Callable[[str, DType], DType]
+_NO_OPTIONS: Final[dict[str, Any]] = {}
 UnaryFunction = UnaryUFunc["Array"]
 BinaryFunction = BinaryUFunc["Array"]
 
@@ -329,12 +331,16 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
     plans = _Plans(name, op, rule or _RULES[op.accepts])
     ufuncs: dict[str, Any] = {}
+    host: HostFunction | None = None
 
     def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        nonlocal host
         if options or out is not None:
             return with_options(ufunc, (x,), out, options)
         if type(x) is handles._array_class and not obstacles:
-            array = apply_ufunc(ufuncs, x, frame_of(1))
+            array = None if host is None else host.run((x,), _NO_OPTIONS)
+            if array is None:
+                array = apply_ufunc(ufuncs, x, frame_of(1))
             if array is not None:
                 return array
         try:
@@ -353,6 +359,8 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
             result = _apply_one(op, plan, node, source)
             if plan.ufunc is not None and not any(plan.steps) and has_plain_elements(plan.dtype):
                 ufuncs[plan.dtype.char] = plan.ufunc
+                if plan.dtype == np.float64 and host is None:
+                    host = host_ufunc(plan.ufunc, 1)
             return result
         except XarrError as error:
             shorten(error, name)
@@ -369,12 +377,16 @@ def binary(
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
     plans = _Plans(name, op, rule or _RULES[op.accepts])
     ufuncs: dict[str, Any] = {}
+    host: HostFunction | None = None
 
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
+        nonlocal host
         if options or out is not None:
             return with_options(ufunc, (x1, x2), out, options)
         if ufuncs and not obstacles:
-            array = apply_ufunc_of_two(ufuncs, x1, x2, frame_of(1))
+            array = None if host is None else host.run((x1, x2), _NO_OPTIONS)
+            if array is None:
+                array = apply_ufunc_of_two(ufuncs, x1, x2, frame_of(1))
             if array is not None:
                 return array
         try:
@@ -408,6 +420,8 @@ def binary(
             result = _apply_two(op, plan, (x1, x2), first, second, source)
             if plan.ufunc is not None and not _converts(plan) and has_plain_elements(plan.dtype):
                 ufuncs[plan.dtype.char] = plan.ufunc
+                if plan.dtype == np.float64 and host is None:
+                    host = host_ufunc(plan.ufunc, 2)
             return result
         except XarrError as error:
             shorten(error, name)

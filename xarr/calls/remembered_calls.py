@@ -35,9 +35,11 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, learn
+from xarr.calls.host_functions import host_function
 from xarr.calls.operands import observers
 from xarr.calls.small_values import small_value
 from xarr.errors import XarrError
+from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
@@ -119,125 +121,75 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
     """The function of `args` and `kwargs` that does what `function(*args, **kwargs)` does, and remembers it."""
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        short: tuple[Any, ...] | None = None
-        if not obstacles:
-            arrays: list[Handle] = []
-            values: list[Any] = []
-            short = _short_key(function, args, kwargs, arrays, values)
-            entry = None if short is None else _by_values.get(short)
-            if entry is not None and entry[0] is _config["_global"] and entry[1] is _overrides():
-                result = MISSED if entry[2] is None else entry[2].run_values(arrays, values)
-                return function(*args, **kwargs) if result is MISSED else result
-        known = remembered_calls()
+        state, known = _known
+        if recording or observers or state[0] is not _config["_global"] or state[1] is not _overrides():
+            known = remembered_calls()
         if known is None:
             return function(*args, **kwargs)
-        return call_known(known, short, args, kwargs)
-
-    def call_known(
-        known: RememberedCalls, short: tuple[Any, ...] | None, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> R:
         parts: list[Any] = [function]
         arrays: list[Handle] = []
-        nodes: list[Node] = []
-        for value in (*args, *kwargs.values()):
-            if not _describe(value, parts, arrays, nodes):
+        values: list[Any] = []
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            if not _describe(value, parts, arrays, values):
                 return function(*args, **kwargs)
-        if not nodes:
-            parts.append(backends.default_device())
+        device = _device_of_values(arrays, values)
+        nodes: list[Node] | None = None
+        if device is None:
+            nodes = [array._node for array in arrays]
+            for node in nodes:
+                parts += (node.type, node.device)
+        parts.append(device if nodes is None or nodes else backends.default_device())
         if kwargs:
             parts.append(tuple(kwargs))
         key = tuple(parts)
         program = known.get(key)
         if program is None and key not in known:
             program = _first_program(known, key, function, args, kwargs)
-        if short is not None and key in known:
-            if len(_by_values) >= _MOST_COUNTED:
-                _by_values.clear()
-            _by_values[short] = *config.state(), program
-        result = MISSED if program is None else program.run(arrays, nodes)
+        if program is None:
+            return function(*args, **kwargs)
+        result = program.run_values(arrays, values) if nodes is None else program.run(arrays, nodes)
         return function(*args, **kwargs) if result is MISSED else result
 
     return call
 
 
-#: By short keys, for which no node is made: the settings by identity, and the program, None for a call that has none.
-_by_values: Final[dict[tuple[Any, ...], tuple[object, object, CallProgram | None]]] = {}
+def _device_of_values(arrays: list[Handle], values: list[Any]) -> Device | None:
+    """The device on which all of these Arrays have small values; None if they have not, and for no Array."""
+    if obstacles:
+        return None
+    device: Device | None = None
+    for array, value in zip(arrays, values, strict=True):
+        if value is None:
+            return None
+        own = array._device
+        if own is not device and (own is None or device is not None):
+            return None
+        device = own
+    return device
+
+
 _config: Final = config.__dict__
 _overrides: Final = config._overrides.get
-#: What stands in short keys for a small value that is a Python number.
+#: What stands in keys for a small value that is a Python number.
 _NUMBERS: Final = {float: "f8", int: "i8", bool: "b1"}
 
 
-def _short_key(
-    function: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    arrays: list[Handle],
-    values: list[Any],
-) -> tuple[Any, ...] | None:
-    """A key for arguments whose Arrays all have small values on one device; these, and the Arrays, are listed."""
-    array_class = handles.array_class()
-    parts: list[Any] = [function]
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if type(value) is array_class:
-            own = value._value
-            if type(own) is np.ndarray:
-                parts += (own.dtype.char, own.shape)
-                arrays.append(value)
-                values.append(own)
-            elif not _add_value(value, parts, arrays, values):
-                return None
-        elif not _add_argument(value, parts, arrays, values):
-            return None
-    if kwargs:
-        parts.append(tuple(kwargs))
-    if not arrays:
-        return None
-    device = arrays[0]._device
-    for array in arrays:
-        if array._device is not device:
-            return None
-    parts.append(device)
-    return None if device is None else tuple(parts)
+def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
+    """Add to a key what tells `value` from other arguments, and list its Arrays; whether that is possible.
 
-
-def _add_value(array: Handle, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
-    """Add an Array to a short key; False for one without a small value."""
-    own = small_value(array)
-    if own is None:
-        return False
-    if type(own) is np.ndarray:
-        parts += (own.dtype.char, own.shape)
-    else:
-        parts.append(_NUMBERS.get(type(own)) or f"{own.dtype.char}0")
-    arrays.append(array)
-    values.append(own)
-    return True
-
-
-def _add_argument(value: Any, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
-    """Add an argument that is no Array to a short key; False for what no key tells apart."""
+    Of an Array with a small value that is its type; of others their nodes tell it, for which None stands among values.
+    """
     kind = type(value)
-    if kind is not list and kind is not tuple:
-        return _describe(value, parts, [], [])
-    if len(value) > _LONGEST or len(parts) > _MOST_PARTS:  # also of a list that holds itself
-        return False
-    parts += (kind, len(value))
-    for item in value:
-        add = _add_value if type(item) is handles.array_class() else _add_argument
-        if not add(item, parts, arrays, values):
-            return False
-    return True
-
-
-def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[Node]) -> bool:
-    """Add to a key what tells `value` from other arguments, and its Arrays; whether that is possible."""
-    kind = type(value)
-    if kind is handles.array_class():
-        node = value._node
-        parts += (node.type, node.device)
+    if kind is handles._array_class:
+        own = value._value
+        if own is None:
+            own = small_value(value)
+        if type(own) is np.ndarray:
+            parts += (own.dtype.char, own.shape)
+        else:
+            parts.append(None if own is None else _NUMBERS.get(type(own)) or f"{own.dtype.char}0")
         arrays.append(value)
-        nodes.append(node)
+        values.append(own)
     elif kind in _PLAIN:
         parts += (kind, value)
     elif kind is float or kind is complex:
@@ -248,7 +200,7 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], nodes: list[No
             return False
         parts += (kind, len(value))
         for item in value:
-            if not _describe(item, parts, arrays, nodes):
+            if not _describe(item, parts, arrays, values):
                 return False
     elif isinstance(value, type | np.dtype) or (kind is FunctionType and is_ufunc(value)):
         parts += (kind, value)
@@ -280,10 +232,12 @@ def is_ufunc(function: Callable[..., Any]) -> bool:
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:
     """`function` for users, as `names_errors` gives it, with its calls on small arrays remembered."""
     name = name_in_errors(function)
-    remembered = remembering(function)
+    remembered, host = remembering(function), host_function(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if host is not None and (value := host.run(args, kwargs)) is not None:
+            return value  # type: ignore[no-any-return]
         try:
             return remembered(args, kwargs)
         except XarrError as error:

@@ -61,16 +61,20 @@ def small_value(array: Handle) -> Any:
     if type(type_) is not TensorType or not type_.is_plain:
         return None
     value, device = node.value, node.device
-    if value is None:
+    is_constant = value is None
+    if is_constant:
         value = _pending_value(node)
-        device = node.device
+        # Constants have values only beside others, on their device; one that has been computed with is none.
+        if node.value is None and device is backends.default_device():
+            device = None
+        is_constant = node.value is None
     elif device is None or not device.backend.computes_small_ops:
         return None
     if type(value) is not ndarray:
         return None
     held = value if value.ndim else plain_value(value[()])
     # From here to the last line nothing is called: another thread may write to the Array, or give it away.
-    if array._shown is node and (node.value is value or node.value is None is device):
+    if array._shown is node and (node.value is value or (is_constant and node.value is None is device)):
         array._device = device
         array._value = held
         return held

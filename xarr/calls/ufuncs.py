@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 
 from xarr.base.tracebacks import mark_boundary, shorten
 from xarr.base.typing import Array
+from xarr.calls.host_functions import host_function, run_method
 from xarr.calls.remembered_calls import is_ufunc as is_ufunc, remembering
 from xarr.errors import XarrError, register_function
 from xarr.lax.core import ArrayLike
@@ -98,6 +99,9 @@ def _names_ufunc(method: Callable[Concatenate[UFunc, P], T]) -> Callable[Concate
 
     @wraps(method)
     def call(function: UFunc, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        value = run_method(method.__name__, (function, *args), kwargs)
+        if value is not None:
+            return value  # type: ignore[no-any-return]
         try:
             return remembered((function, *args), kwargs)
         except XarrError as error:
@@ -311,12 +315,14 @@ def gufunc(
     """
 
     def decorate(function: Callable[[ArrayLike, ArrayLike], Array]) -> Product:
-        remembered = remembering(function)
+        remembered, host = remembering(function), host_function(function)
 
         def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
             try:
                 if options or out is not None:
                     return _methods.call_on_cores(call, (x1, x2), out, options)
+                if host is not None and (value := host.run((x1, x2), {})) is not None:
+                    return value
                 return remembered((x1, x2), {})
             except XarrError as error:
                 shorten(error, call.__name__)
@@ -331,11 +337,13 @@ def gufunc(
 
 
 def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
-    remembered = remembering(function)
+    remembered, host = remembering(function), host_function(function)
 
     def call(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(call, (x,), out, options)  # type: ignore[arg-type]
+        if host is not None and (value := host.run((x,), {})) is not None:
+            return value
         try:
             return remembered((x,), {})
         except XarrError as error:

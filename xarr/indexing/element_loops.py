@@ -6,6 +6,7 @@ instruction that asks; the line is looked up once, when it is to be named.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any, Final
 
@@ -66,8 +67,14 @@ def _count_first(key: int, code: CodeType) -> int:
     return 0
 
 
+#: What else counts, and is to count from 0 again.
+others_forget: Final[list[Callable[[], None]]] = []
+
+
 def forget() -> None:
     """Count from 0 again, and warn again of lines that were warned of."""
+    for forget_counts in others_forget:
+        forget_counts()
     counts.clear()
     _codes.clear()
     _warned.clear()

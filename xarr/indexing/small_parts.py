@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
+from xarr import backend as backends
 from xarr.base import python_build
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
@@ -24,7 +25,7 @@ from xarr.ir.source import location_of, user_files
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
-from xarr.runtime.view_tracking import INDEX, mark
+from xarr.runtime.view_tracking import INDEX, RESHAPE, TRANSPOSE, PartStep, mark
 
 HostArray = np.ndarray[Any, Any]
 
@@ -109,6 +110,11 @@ def _end(end: Any) -> Any:
     return int(value) if type(value) is int or type(value) in _NUMPY_INTS else _UNKNOWN
 
 
+def _holds_array(index: Any) -> bool:
+    kind = handles._array_class
+    return type(index) is kind or (type(index) is tuple and kind in map(type, index))
+
+
 def _arrays_of(items: Any) -> list[HostArray]:
     if type(items) is ndarray:
         return [items]
@@ -138,7 +144,9 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
     except _REFUSALS:
         return None
     if type(value) is ndarray:
-        return _read_part(array, index, buffer, value, frame)
+        if _holds_array(index):  # of which NumPy makes a copy
+            return wrap_value(value.copy(), device, frame)
+        return _read_part(array, INDEX, index, buffer, value, frame)
     # Counted here, as `count` does.
     code, instruction = frame.f_code, frame.f_lasti
     key = id(code) + instruction
@@ -160,9 +168,9 @@ _new: Final = object.__new__
 
 
 def _read_part(
-    array: Array, index: Any, buffer: HostArray, value: HostArray, frame: FrameType
+    array: Array, step: PartStep, argument: Any, buffer: HostArray, value: HostArray, frame: FrameType
 ) -> Array | None:
-    """`value`, the part at an index of `buffer`, as a copy where that is small."""
+    """`value`, the part of `buffer` that a step makes, as a copy where that is small."""
     assert array._device is not None
     if value.nbytes <= MAX_COPIED and value.flags.c_contiguous:
         value = value.copy()
@@ -172,7 +180,31 @@ def _read_part(
         array._shown.exposed = True
         if array._value is not buffer:  # given just now to a call in another thread, which may write to it
             return None
-    return mark(array, wrap_value(value, array._device, frame), INDEX, index)
+    return mark(array, wrap_value(value, array._device, frame), step, argument)
+
+
+def turn_small(array: Array, frame: FrameType) -> Array | None:
+    """array.T, for the user's line in `frame`, a part as in NumPy; None where that is not sure."""
+    buffer = array._value
+    if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
+        return None
+    if array._device is None:
+        return None
+    return _read_part(array, TRANSPOSE, range(buffer.ndim)[::-1], buffer, buffer.T, frame)
+
+
+def reshape_small(array: Array, shape: tuple[Any, ...], frame: FrameType) -> Array | None:
+    """array.reshape(shape) of ints, as `turn_small`."""
+    buffer = array._value
+    if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
+        return None
+    if array._device is None or {*map(type, shape)} - {int}:
+        return None
+    try:
+        value = buffer.reshape(shape)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return _read_part(array, RESHAPE, (value.shape, "C"), buffer, value, frame) if value.ndim else None
 
 
 def _read_items(
@@ -216,8 +248,14 @@ def write_small(array: Array, index: Any, value: Any, frame: FrameType) -> bool:
         buffer = small_value(array)
         if type(buffer) is not ndarray:
             return False
-    if (array._shown is not None and not _forget_node(array)) or getattr(array, "_part", None) is not None:
+    if getattr(array, "_part", None) is not None:
         return False
+    if array._shown is not None:
+        if not _forget_node(array):
+            return False
+        buffer = array._value
+        if type(buffer) is not ndarray:
+            return False
     device = array._device
     items = index if type(index) is int else small_items(index)
     if items is None or device is None:
@@ -281,7 +319,16 @@ def _make_writeable(buffer: HostArray) -> bool:
 def _forget_node(array: Array) -> bool:
     """Let an Array hold its value alone, if nothing but the node has seen it; whether it does."""
     node = array._shown
-    if node is None or array._value is None or type(node.op) is not Data:
+    if node is None or array._value is None:
+        return False
+    if (
+        node.value is None and array._device is None and not node.traced
+    ):  # of constants, whose value others may use
+        array._value, array._device = np.array(array._value), node.device or backends.default_device()
+        array._location = node._location or None
+        array._shown = array._share = None
+        return True
+    if type(node.op) is not Data:
         return False
     if node.exposed or node.handles != 1 or node.value is None:
         return False

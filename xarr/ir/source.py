@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Final, TypeAlias
 
@@ -252,10 +253,36 @@ def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
     file = code.co_filename
     if file in _own or file.startswith(PACKAGE):
         return _find_outside(frame)
+    if _calls_left and _count_call():
+        return code, frame.f_lasti
     if len(user_files) >= _MOST_FILES:
         user_files.clear()
     user_files.add(file)
     return code, frame.f_lasti
+
+
+#: Calls until many values have been made, and what is called then.
+_calls_left = 0
+_when_many: Callable[[], object] | None = None
+
+
+def call_when_many(calls: int, function: Callable[[], object]) -> None:
+    """Call `function` when so many values have been located by `location_of`: until then files of users are unknown."""
+    global _calls_left, _when_many
+    _calls_left, _when_many = calls, function
+    user_files.clear()
+
+
+def _count_call() -> bool:
+    """Count a value; False for the last one, for which the function is called."""
+    global _calls_left
+    _calls_left -= 1
+    if _calls_left > 0:
+        return True
+    _calls_left = 0
+    if _when_many is not None:
+        _when_many()
+    return False
 
 
 def user_frame() -> FrameType | None:

@@ -8,6 +8,7 @@ from xarr import lax
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import adjoint
+from xarr.calls.host_functions import tries_host
 from xarr.errors import ValueRangeError
 from xarr.lax import linalg as lapack
 from xarr.lax.core import ArrayLike, flag
@@ -45,7 +46,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-@names_errors
+@tries_host
 def cholesky(a: ArrayLike, /, *, upper: bool = False) -> Array:
     """The lower triangular L with L L* = a, or with `upper` L*, for Hermitian positive definite matrices.
 

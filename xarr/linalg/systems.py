@@ -10,6 +10,7 @@ from xarr import lax
 from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert
+from xarr.calls.host_functions import tries_host
 from xarr.dtypes import COMPLEX
 from xarr.errors import MatrixShapeError
 from xarr.lax import linalg as lapack
@@ -25,7 +26,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-@names_errors
+@tries_host
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The x with a x = b, for square matrices a.
 
@@ -54,7 +55,7 @@ def regular(a: Array, b: Array) -> Array:
     return check_all("Singular matrix", lax.bitwise_not(singular), x)[0]
 
 
-@names_errors
+@tries_host
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices.
 

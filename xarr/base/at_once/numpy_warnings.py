@@ -7,7 +7,7 @@ one context variable of NumPy 2, which is set here at once; where there is none 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from typing import Any, Final
 
@@ -55,11 +55,17 @@ def quiet_caller(variable: object) -> Callable[..., Any]:
     A context is entered by one thread at a time: RuntimeError for a call while another one runs, which `call_quietly`
     makes instead.  Entering it takes a third of the time of `quiet` and `loud`.
     """
+    context = quiet_context(variable)
+    return call_quietly if context is None else context.run
+
+
+def quiet_context(variable: object) -> Context | None:
+    """A new context in which NumPy does not warn; None if NumPy has no context variable for it."""
     if not isinstance(variable, ContextVar):
-        return call_quietly
+        return None
     context = copy_context()
     context.run(quiet)
-    return context.run
+    return context
 
 
 def call_quietly(function: Callable[..., Any], *operands: Any) -> Any:

@@ -17,6 +17,7 @@ from xarr.base.tracebacks import names_errors
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill, truth
 from xarr.calls.concrete_values import is_known, look_at
+from xarr.calls.host_functions import tries_host
 from xarr.calls.operands import as_array, common_dtype, promote_operands
 from xarr.calls.remembered_calls import remembering
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, INTEGER, default_float, promote
@@ -41,7 +42,7 @@ Range = Sequence[Any] | None
 # --- values -------------------------------------------------------------------------------------------
 
 
-@names_errors
+@tries_host
 def bincount(
     x: ArrayLike, /, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None
 ) -> Array:

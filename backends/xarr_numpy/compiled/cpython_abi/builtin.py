@@ -34,7 +34,9 @@ _MOST_UNROLLED: Final = 16
 _ENTRIES: Final = ("entry", "entry.sealing")
 
 
-class _MethodDef(ctypes.Structure):
+class MethodDef(ctypes.Structure):
+    """The definition of a C function that Python calls."""
+
     _fields_ = (
         ("ml_name", ctypes.c_char_p),
         ("ml_meth", ctypes.c_void_p),
@@ -53,7 +55,7 @@ def function(address: int, *owners: object) -> Callable[..., Any]:
 
     A function looks at its definition for the last time before it lets go of its `self`.
     """
-    definition = _MethodDef(b"entry", address, _METH_FASTCALL, None)
+    definition = MethodDef(b"entry", address, _METH_FASTCALL, None)
     builtin: Callable[..., Any] = _new(ctypes.addressof(definition), (*owners, definition), None)
     return builtin
 

@@ -1,0 +1,543 @@
+"""LLVM IR of what all methods share: fields of Arrays and of NumPy's arrays, results, and the user's line.
+
+Names in capital letters after `$` are filled in by `text`; `@state` holds the objects that the frontend gave.
+
+Sources: CPython, Include/object.h and Doc/c-api; NumPy, numpy/_core/include/numpy/ndarraytypes.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from string import Template
+from typing import Final
+
+from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS
+
+#: The words of `@state`, by what they hold; behind them the Python methods.
+STATE: Final = (
+    *("array", "ndarray", "obstacles", "context", "locate", "count", "index_step", "copy"),
+    *("float64", "int64", "bool", "complex128", "float32", "complex64", "float16"),
+    *(
+        "int32",
+        "int16",
+        "int8",
+        "uint64",
+        "uint32",
+        "uint16",
+        "uint8",
+        "classes",
+        "numpybool",
+        "numpyfloat",
+        "numpyint",
+    ),
+    *("refusals", "hold", "release"),
+)
+#: Lines that are remembered, a power of two, and the words of each: its code, the offset, its tuple, the elements read.
+LINES: Final = 4096
+LINE_WORDS: Final = 4
+#: Elements of one line that are counted at once.
+COUNTED_AT_ONCE: Final = 25
+#: Kinds of elements by number, as `@kind_of` gives them; 0 for all others.
+KINDS: Final = {name: number for number, name in enumerate(STATE[8 : STATE.index("classes")], start=1)}
+#: Kinds whose single elements are NumPy's own scalars, and not Python's numbers; they are the last.
+SCALAR_KINDS: Final = tuple(KINDS)[3:]
+
+#: Bytes from the start of a NumPy array to its fields.
+_RANK, _SIZES, _STRIDES, _BASE, _DESCR = DATA + 8, DATA + 16, DATA + 24, DATA + 32, DATA + 40
+#: Bytes from the start of a slice to its start; stop and step follow.
+SLICE: Final = DATA
+
+
+def offsets(fields: Mapping[str, int]) -> dict[str, str]:
+    """Numbers that stand for names in capital letters: offsets of fields, of those of Array as given."""
+    own = {f"AT{name.upper()}": at for name, at in fields.items()}
+    numbers = {
+        **own,
+        **{"CLASS": CLASS, "DATA": DATA, "FLAGS": FLAGS, "RANK": _RANK, "SIZES": _SIZES, "STRIDES": _STRIDES},
+        **{"BASE": _BASE, "DESCR": _DESCR, "SLICE": SLICE, "LASTLINE": LINES - 1, "LINES": LINES},
+        **{"KINDCOUNT": len(KINDS), "SCALARCOUNT": len(SCALAR_KINDS), "FIRSTSCALAR": KINDS[SCALAR_KINDS[0]]},
+        **{
+            "LINEWORDS": LINE_WORDS,
+            "COUNTED": COUNTED_AT_ONCE,
+            "TUPLE": tuple.__basicsize__,
+            "EXACT": 2**53,
+            "LEAST": -(2**63),
+        },
+        **{name.upper(): 8 * index for index, name in enumerate(STATE)},
+    }
+    return {name: str(number) for name, number in numbers.items()}
+
+
+def text(template: str, fields: Mapping[str, int], **more: str) -> str:
+    """LLVM IR with the names in capital letters filled in."""
+    return Template(template).substitute(offsets(fields), **more)
+
+
+DECLARATIONS: Final = """
+@state = internal global [$WORDS x ptr] zeroinitializer
+@lines = internal global [$LINES x [$LINEWORDS x i64]] zeroinitializer
+@_Py_NoneStruct = external global i8
+@_Py_TrueStruct = external global i8
+@_Py_FalseStruct = external global i8
+@PyFloat_Type = external global i8
+@PyLong_Type = external global i8
+@PyBool_Type = external global i8
+@PyTuple_Type = external global i8
+@PySlice_Type = external global i8
+@_Py_EllipsisObject = external global i8
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+declare i64 @PyDict_Size(ptr)
+declare ptr @PyEval_GetFrame()
+declare ptr @PyFrame_GetCode(ptr)
+declare i32 @PyFrame_GetLasti(ptr)
+declare ptr @PyFrame_GetBack(ptr)
+declare ptr @PyObject_VectorcallDict(ptr, ptr, i64, ptr)
+declare ptr @PyNumber_Index(ptr)
+declare ptr @PyList_New(i64)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyList_AsTuple(ptr)
+declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
+declare i32 @PyErr_ExceptionMatches(ptr)
+declare i32 @PyObject_SetAttrString(ptr, ptr, ptr)
+@exposed = internal constant [8 x i8] c"exposed\\00"
+@PyUnicode_Type = external global i8
+@PyList_Type = external global i8
+declare ptr @PyType_GenericAlloc(ptr, i64)
+declare i32 @PyContext_Enter(ptr)
+declare i32 @PyContext_Exit(ptr)
+declare ptr @PyFloat_FromDouble(double)
+declare double @PyFloat_AsDouble(ptr)
+declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
+declare i32 @PyObject_IsTrue(ptr)
+declare ptr @PyObject_GetItem(ptr, ptr)
+declare i32 @PyObject_SetItem(ptr, ptr, ptr)
+declare ptr @PyObject_RichCompare(ptr, ptr, i32)
+declare ptr @PyNumber_Add(ptr, ptr)
+declare ptr @PyNumber_Subtract(ptr, ptr)
+declare ptr @PyNumber_Multiply(ptr, ptr)
+declare ptr @PyNumber_TrueDivide(ptr, ptr)
+declare ptr @PyNumber_FloorDivide(ptr, ptr)
+declare ptr @PyNumber_Remainder(ptr, ptr)
+declare ptr @PyNumber_And(ptr, ptr)
+declare ptr @PyNumber_Or(ptr, ptr)
+declare ptr @PyNumber_Xor(ptr, ptr)
+declare ptr @PyNumber_Lshift(ptr, ptr)
+declare ptr @PyNumber_Rshift(ptr, ptr)
+declare ptr @PyNumber_Negative(ptr)
+declare ptr @PyNumber_Absolute(ptr)
+declare void @PyErr_Clear()
+declare ptr @PyErr_Occurred()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare ptr @PyWeakref_NewRef(ptr, ptr)
+declare ptr @PyTuple_Pack(i64, ...)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare {i64, i1} @llvm.sadd.with.overflow.i64(i64, i64)
+declare {i64, i1} @llvm.ssub.with.overflow.i64(i64, i64)
+declare {i64, i1} @llvm.smul.with.overflow.i64(i64, i64)
+declare double @llvm.fabs.f64(double)
+
+define ptr @set_up(ptr %table) {
+  call void @llvm.memcpy.p0.p0.i64(ptr @state, ptr %table, i64 $STATEBYTES, i1 false)
+  ret ptr @lines
+}
+"""
+
+FIELDS: Final = """
+define internal ptr @word(ptr %object, i64 %offset) alwaysinline {
+  %slot = getelementptr i8, ptr %object, i64 %offset
+  %word = load ptr, ptr %slot, align 8
+  ret ptr %word
+}
+define internal ptr @state_word(i64 %offset) alwaysinline {
+  %word = call ptr @word(ptr @state, i64 %offset)
+  ret ptr %word
+}
+define internal ptr @class_of(ptr %object) alwaysinline {
+  %class = call ptr @word(ptr %object, i64 $CLASS)
+  ret ptr %class
+}
+define internal i1 @is_array(ptr %object) alwaysinline {
+  %class = call ptr @class_of(ptr %object)
+  %wanted = call ptr @state_word(i64 $ARRAY)
+  %alike = icmp eq ptr %class, %wanted
+  ret i1 %alike
+}
+define internal i1 @is_ndarray(ptr %object) alwaysinline {
+  %class = call ptr @class_of(ptr %object)
+  %wanted = call ptr @state_word(i64 $NDARRAY)
+  %alike = icmp eq ptr %class, %wanted
+  ret i1 %alike
+}
+define internal i1 @is_of(ptr %object, ptr %wanted) alwaysinline {
+  %class = call ptr @class_of(ptr %object)
+  %alike = icmp eq ptr %class, %wanted
+  ret i1 %alike
+}
+define internal i1 @is_free() alwaysinline {
+  %obstacles = call ptr @state_word(i64 $OBSTACLES)
+  %count = call i64 @PyDict_Size(ptr %obstacles)
+  %free = icmp eq i64 %count, 0
+  ret i1 %free
+}
+; Whether a field of an Array holds an object: neither unset nor None.
+define internal i1 @is_there(ptr %object) alwaysinline {
+  %set = icmp ne ptr %object, null
+  %some = icmp ne ptr %object, @_Py_NoneStruct
+  %there = and i1 %set, %some
+  ret i1 %there
+}
+; The small value of an Array that has one and whose device is known; null else.
+define internal ptr @value_of(ptr %object) alwaysinline {
+  %device = call ptr @word(ptr %object, i64 $AT_DEVICE)
+  %known = call i1 @is_there(ptr %device)
+  br i1 %known, label %look, label %no
+look:
+  %value = call ptr @word(ptr %object, i64 $AT_VALUE)
+  ret ptr %value
+no:
+  ret ptr null
+}
+define internal i1 @is_part(ptr %array) alwaysinline {
+  %part = call ptr @word(ptr %array, i64 $AT_PART)
+  %is = call i1 @is_there(ptr %part)
+  ret i1 %is
+}
+define internal i64 @rank(ptr %array) alwaysinline {
+  %slot = getelementptr i8, ptr %array, i64 $RANK
+  %rank = load i32, ptr %slot, align 4
+  %wide = sext i32 %rank to i64
+  ret i64 %wide
+}
+define internal i32 @flags(ptr %array) alwaysinline {
+  %slot = getelementptr i8, ptr %array, i64 $FLAGS
+  %flags = load i32, ptr %slot, align 4
+  ret i32 %flags
+}
+define internal i64 @size(ptr %array) {
+entry:
+  %rank = call i64 @rank(ptr %array)
+  %sizes = call ptr @word(ptr %array, i64 $SIZES)
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
+  %product = phi i64 [ 1, %entry ], [ %product.next, %more ]
+  %is = icmp slt i64 %k, %rank
+  br i1 %is, label %more, label %end
+more:
+  %slot = getelementptr i64, ptr %sizes, i64 %k
+  %size = load i64, ptr %slot, align 8
+  %product.next = mul i64 %product, %size
+  %k.next = add i64 %k, 1
+  br label %next
+end:
+  ret i64 %product
+}
+define internal i1 @is_same_shape(ptr %left, ptr %right) {
+entry:
+  %rank = call i64 @rank(ptr %left)
+  %other = call i64 @rank(ptr %right)
+  %lefts = call ptr @word(ptr %left, i64 $SIZES)
+  %rights = call ptr @word(ptr %right, i64 $SIZES)
+  %alike = icmp eq i64 %rank, %other
+  br i1 %alike, label %next, label %no
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %go ]
+  %is = icmp slt i64 %k, %rank
+  br i1 %is, label %more, label %yes
+more:
+  %slot = getelementptr i64, ptr %lefts, i64 %k
+  %other.slot = getelementptr i64, ptr %rights, i64 %k
+  %size = load i64, ptr %slot, align 8
+  %other.size = load i64, ptr %other.slot, align 8
+  %same = icmp eq i64 %size, %other.size
+  br i1 %same, label %go, label %no
+go:
+  %k.next = add i64 %k, 1
+  br label %next
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+; The number of the kind of elements that a NumPy array has.
+define internal i64 @kind_of(ptr %array) {
+entry:
+  %descr = call ptr @word(ptr %array, i64 $DESCR)
+  %first = getelementptr i8, ptr @state, i64 $FLOAT64
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %number, %more ]
+  %slot = getelementptr ptr, ptr %first, i64 %k
+  %known = load ptr, ptr %slot, align 8
+  %number = add i64 %k, 1
+  %is = icmp eq ptr %known, %descr
+  br i1 %is, label %yes, label %more
+more:
+  %left = icmp slt i64 %number, $KINDCOUNT
+  br i1 %left, label %next, label %no
+yes:
+  ret i64 %number
+no:
+  ret i64 0
+}
+; The number of the kind of a scalar of NumPy's of a type that Python has not; 0 for all else.
+define internal i64 @scalar_kind(ptr %object) {
+entry:
+  %class = call ptr @class_of(ptr %object)
+  %classes = call ptr @state_word(i64 $CLASSES)
+  br label %next
+next:
+  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
+  %at = mul i64 %k, 8
+  %offset = add i64 %at, $TUPLE
+  %known = call ptr @word(ptr %classes, i64 %offset)
+  %is = icmp eq ptr %known, %class
+  br i1 %is, label %yes, label %more
+more:
+  %k.next = add i64 %k, 1
+  %left = icmp slt i64 %k.next, $SCALARCOUNT
+  br i1 %left, label %next, label %no
+yes:
+  %number = add i64 %k, $FIRSTSCALAR
+  ret i64 %number
+no:
+  ret i64 0
+}
+define internal i1 @is_scalar(ptr %object) alwaysinline {
+  %kind = call i64 @scalar_kind(ptr %object)
+  %is = icmp ne i64 %kind, 0
+  ret i1 %is
+}
+; An int of Python's; least for one that is as small, or does not fit.
+define internal i64 @integer(ptr %object) {
+  %over = alloca i32, align 4
+  store i32 0, ptr %over, align 4
+  %number = call i64 @PyLong_AsLongLongAndOverflow(ptr %object, ptr %over)
+  %beyond = load i32, ptr %over, align 4
+  %fits = icmp eq i32 %beyond, 0
+  %result = select i1 %fits, i64 %number, i64 $LEAST
+  ret i64 %result
+}
+; Whether floats hold an int.
+define internal i1 @is_exact(i64 %number) alwaysinline {
+  %above = icmp sge i64 %number, -$EXACT
+  %below = icmp sle i64 %number, $EXACT
+  %exact = and i1 %above, %below
+  ret i1 %exact
+}
+define internal ptr @counted(ptr %object) alwaysinline {
+  call void @Py_IncRef(ptr %object)
+  ret ptr %object
+}
+define internal ptr @truth(i1 %is) {
+  %answer = select i1 %is, ptr @_Py_TrueStruct, ptr @_Py_FalseStruct
+  call void @Py_IncRef(ptr %answer)
+  ret ptr %answer
+}
+define internal void @drop(ptr %object) {
+  %is = icmp ne ptr %object, null
+  br i1 %is, label %yes, label %no
+yes:
+  call void @Py_DecRef(ptr %object)
+  ret void
+no:
+  ret void
+}
+; Put an object, whose reference is taken over, into a field; the old one is returned, null for none.
+define internal ptr @exchange(ptr %object, i64 %offset, ptr %new) alwaysinline {
+  %slot = getelementptr i8, ptr %object, i64 %offset
+  %old = load ptr, ptr %slot, align 8
+  store ptr %new, ptr %slot, align 8
+  ret ptr %old
+}
+"""
+
+RESULTS: Final = """
+; The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
+define internal ptr @known_line(ptr %frame, i64 %elements) {
+  %code = call ptr @PyFrame_GetCode(ptr %frame)
+  call void @Py_DecRef(ptr %code)
+  %offset.narrow = call i32 @PyFrame_GetLasti(ptr %frame)
+  %offset = sext i32 %offset.narrow to i64
+  %address = ptrtoint ptr %code to i64
+  %line = call ptr @line_of(i64 %address, i64 %offset)
+  %offset.slot = getelementptr i64, ptr %line, i64 1
+  %tuple.slot = getelementptr i64, ptr %line, i64 2
+  %count.slot = getelementptr i64, ptr %line, i64 3
+  %known.code = load i64, ptr %line, align 8
+  %known.offset = load i64, ptr %offset.slot, align 8
+  %same.code = icmp eq i64 %known.code, %address
+  %same.offset = icmp eq i64 %known.offset, %offset
+  %known = and i1 %same.code, %same.offset
+  br i1 %known, label %hit, label %miss
+hit:
+  %tuple = load ptr, ptr %tuple.slot, align 8
+  call void @Py_IncRef(ptr %tuple)
+  %before = load i64, ptr %count.slot, align 8
+  %count = add i64 %before, %elements
+  store i64 %count, ptr %count.slot, align 8
+  ret ptr %tuple
+miss:
+  ret ptr null
+}
+define internal ptr @line_of(i64 %address, i64 %offset) alwaysinline {
+  %high = lshr i64 %address, 4
+  %low = lshr i64 %offset, 1
+  %sum = add i64 %high, %low
+  %index = and i64 %sum, $LASTLINE
+  %line = getelementptr [$LINEWORDS x i64], ptr @lines, i64 %index
+  ret ptr %line
+}
+; The user's line that is running, which reads or writes so many elements, as a new reference; null for an error.
+define internal ptr @locate(i64 %elements) {
+entry:
+  %frame = call ptr @PyEval_GetFrame()
+  %is.none = icmp eq ptr %frame, null
+  br i1 %is.none, label %none, label %some
+none:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+some:
+  %tuple = call ptr @known_line(ptr %frame, i64 %elements)
+  %known = icmp ne ptr %tuple, null
+  br i1 %known, label %hit, label %miss
+hit:
+  %counts = icmp ne i64 %elements, 0
+  br i1 %counts, label %look, label %done
+done:
+  ret ptr %tuple
+look:
+  %code.object = call ptr @PyTuple_GetItem(ptr %tuple, i64 0)
+  %offset.object = call ptr @PyTuple_GetItem(ptr %tuple, i64 1)
+  %code = ptrtoint ptr %code.object to i64
+  %offset = call i64 @integer(ptr %offset.object)
+  %line = call ptr @line_of(i64 %code, i64 %offset)
+  %count.slot = getelementptr i64, ptr %line, i64 3
+  %count = load i64, ptr %count.slot, align 8
+  %many = icmp sge i64 %count, $COUNTED
+  br i1 %many, label %say, label %done
+say:
+  store i64 0, ptr %count.slot, align 8
+  %number = call ptr @PyLong_FromLongLong(i64 %count)
+  %teller = call ptr @state_word(i64 $COUNT)
+  %said = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %teller, ptr %frame, ptr %number, ptr null)
+  call void @drop(ptr %number)
+  %failed = icmp eq ptr %said, null
+  br i1 %failed, label %raise, label %quiet
+raise:
+  call void @Py_DecRef(ptr %tuple)
+  ret ptr null
+quiet:
+  call void @Py_DecRef(ptr %said)
+  ret ptr %tuple
+miss:
+  %made = call ptr @learn_line(ptr %frame)
+  ret ptr %made
+}
+; The user's line in a frame or in one that called it, asked of Python and remembered; null for an error.
+define internal ptr @learn_line(ptr %frame) {
+  %finder = call ptr @state_word(i64 $LOCATE)
+  %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %finder, ptr %frame, ptr null)
+  %lacks = icmp eq ptr %made, null
+  br i1 %lacks, label %lost, label %look
+lost:
+  ret ptr null
+look:
+  %is.tuple = call i1 @is_of(ptr %made, ptr @PyTuple_Type)
+  br i1 %is.tuple, label %keep, label %other
+keep:
+  %own = call ptr @PyTuple_GetItem(ptr %made, i64 0)
+  %at = call ptr @PyTuple_GetItem(ptr %made, i64 1)
+  %address = ptrtoint ptr %own to i64
+  %offset = call i64 @integer(ptr %at)
+  %line = call ptr @line_of(i64 %address, i64 %offset)
+  %offset.slot = getelementptr i64, ptr %line, i64 1
+  %tuple.slot = getelementptr i64, ptr %line, i64 2
+  %count.slot = getelementptr i64, ptr %line, i64 3
+  %old = load ptr, ptr %tuple.slot, align 8
+  call void @Py_IncRef(ptr %made)
+  store i64 %address, ptr %line, align 8
+  store i64 %offset, ptr %offset.slot, align 8
+  store ptr %made, ptr %tuple.slot, align 8
+  store i64 0, ptr %count.slot, align 8
+  call void @drop(ptr %old)
+  ret ptr %made
+other:
+  ret ptr %made
+}
+; As `locate`, from a frame of this package that was called by the user's, or by one more such frame.
+define internal ptr @locate_above() {
+entry:
+  %frame = call ptr @PyEval_GetFrame()
+  %is.none = icmp eq ptr %frame, null
+  br i1 %is.none, label %none, label %some
+none:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+some:
+  %first = call ptr @PyFrame_GetBack(ptr %frame)
+  %no.first = icmp eq ptr %first, null
+  br i1 %no.first, label %ask, label %look.first
+look.first:
+  %near = call ptr @known_line(ptr %first, i64 0)
+  %is.near = icmp ne ptr %near, null
+  br i1 %is.near, label %give.near, label %further
+give.near:
+  call void @Py_DecRef(ptr %first)
+  ret ptr %near
+further:
+  %second = call ptr @PyFrame_GetBack(ptr %first)
+  call void @Py_DecRef(ptr %first)
+  %no.second = icmp eq ptr %second, null
+  br i1 %no.second, label %ask, label %look.second
+look.second:
+  %far = call ptr @known_line(ptr %second, i64 0)
+  call void @Py_DecRef(ptr %second)
+  %is.far = icmp ne ptr %far, null
+  br i1 %is.far, label %give.far, label %ask
+give.far:
+  ret ptr %far
+ask:
+  %made = call ptr @learn_line(ptr %frame)
+  ret ptr %made
+}
+; As `wrap`, for a line that is taken over too.
+define internal ptr @wrap_at(ptr %value, ptr %device, ptr %line) {
+  %unknown = icmp eq ptr %line, null
+  br i1 %unknown, label %no, label %go
+go:
+  %class = call ptr @state_word(i64 $ARRAY)
+  %array = call ptr @PyType_GenericAlloc(ptr %class, i64 0)
+  %lacks = icmp eq ptr %array, null
+  br i1 %lacks, label %no, label %fill
+fill:
+  %none = call ptr @counted(ptr @_Py_NoneStruct)
+  %a = call ptr @exchange(ptr %array, i64 $AT_SHOWN, ptr %none)
+  %b = call ptr @exchange(ptr %array, i64 $AT_VALUE, ptr %value)
+  %c = call ptr @exchange(ptr %array, i64 $AT_DEVICE, ptr %device)
+  %d = call ptr @exchange(ptr %array, i64 $AT_LOCATION, ptr %line)
+  ret ptr %array
+no:
+  call void @drop(ptr %line)
+  call void @Py_DecRef(ptr %value)
+  call void @Py_DecRef(ptr %device)
+  ret ptr null
+}
+; A new Array with a value on a device, references to which are taken over, made by a line; null for an error.
+define internal ptr @wrap(ptr %value, ptr %device, i64 %elements) {
+  %line = call ptr @locate(i64 %elements)
+  %array = call ptr @wrap_at(ptr %value, ptr %device, ptr %line)
+  ret ptr %array
+}
+"""

@@ -1,0 +1,554 @@
+"""LLVM IR of elements and parts of small arrays: `x[3]`, `x[i, j]`, `x[1:, 0]`, read and written.
+
+Indices are ints of Python's, Arrays of one int, slices between ints, None and `...`; others are left to Python.  The
+rules are those of `xarr.indexing.small_parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from xarr_numpy.compiled.small_arrays.objects import KINDS, SCALAR_KINDS, text
+
+#: The int of an index item into %int and that it is one; of Arrays that hold an int too.
+_INDICES: Final = """
+define internal i64 @index_of(ptr %item) {
+  %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
+  br i1 %is.int, label %read, label %ask
+ask:
+  %is.array = call i1 @is_array(ptr %item)
+  br i1 %is.array, label %open, label %no
+open:
+  %own = call ptr @word(ptr %item, i64 $AT_VALUE)
+  %set = icmp ne ptr %own, null
+  br i1 %set, label %look, label %no
+look:
+  %inner = call i1 @is_of(ptr %own, ptr @PyLong_Type)
+  br i1 %inner, label %read, label %convert
+read:
+  %int = phi ptr [ %item, %0 ], [ %own, %look ]
+  %number = call i64 @integer(ptr %int)
+  ret i64 %number
+convert:
+  %kind = call i64 @scalar_kind(ptr %own)
+  %whole = icmp sge i64 %kind, $FIRSTINT
+  br i1 %whole, label %call, label %no
+call:
+  %made = call ptr @PyNumber_Index(ptr %own)
+  %lacks = icmp eq ptr %made, null
+  br i1 %lacks, label %clear, label %take
+take:
+  %converted = call i64 @integer(ptr %made)
+  call void @Py_DecRef(ptr %made)
+  ret i64 %converted
+clear:
+  call void @PyErr_Clear()
+  br label %no
+no:
+  ret i64 $LEAST
+}
+; The bytes from one dimension's start to the index in it; least for one that is none, or out of bounds.
+define internal i64 @step_to(ptr %array, i64 %axis, ptr %item) {
+  %index = call i64 @index_of(ptr %item)
+  %sizes = call ptr @word(ptr %array, i64 $SIZES)
+  %size.slot = getelementptr i64, ptr %sizes, i64 %axis
+  %size = load i64, ptr %size.slot, align 8
+  %is.back = icmp slt i64 %index, 0
+  %added = select i1 %is.back, i64 %size, i64 0
+  %own = add i64 %index, %added
+  %inside = icmp ult i64 %own, %size
+  br i1 %inside, label %yes, label %no
+yes:
+  %strides = call ptr @word(ptr %array, i64 $STRIDES)
+  %stride.slot = getelementptr i64, ptr %strides, i64 %axis
+  %stride = load i64, ptr %stride.slot, align 8
+  %bytes = mul i64 %own, %stride
+  ret i64 %bytes
+no:
+  ret i64 $LEAST
+}
+; Where one element lies; null for an index that means anything else.
+define internal ptr @element(ptr %array, ptr %index) {
+entry:
+  %rank = call i64 @rank(ptr %array)
+  %data = call ptr @word(ptr %array, i64 $DATA)
+  %flags = call i32 @flags(ptr %array)
+  %aligned = and i32 %flags, 256
+  %odd = icmp eq i32 %aligned, 0
+  br i1 %odd, label %no, label %look
+look:
+  %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
+  br i1 %is.tuple, label %tuple, label %single
+single:
+  %is.row = icmp eq i64 %rank, 1
+  br i1 %is.row, label %one, label %no
+one:
+  %step = call i64 @step_to(ptr %array, i64 0, ptr %index)
+  %bad = icmp eq i64 %step, $LEAST
+  %at = getelementptr i8, ptr %data, i64 %step
+  br i1 %bad, label %no, label %give
+give:
+  ret ptr %at
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %index)
+  %full = icmp eq i64 %count, %rank
+  br i1 %full, label %next, label %no
+next:
+  %k = phi i64 [ 0, %tuple ], [ %k.next, %go ]
+  %here = phi ptr [ %data, %tuple ], [ %there, %go ]
+  %is = icmp slt i64 %k, %rank
+  br i1 %is, label %more, label %end
+more:
+  %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
+  %stride = call i64 @step_to(ptr %array, i64 %k, ptr %item)
+  %out = icmp eq i64 %stride, $LEAST
+  br i1 %out, label %no, label %go
+go:
+  %there = getelementptr i8, ptr %here, i64 %stride
+  %k.next = add i64 %k, 1
+  br label %next
+end:
+  ret ptr %here
+no:
+  ret ptr null
+}
+; The dimensions that an item adds to a part, -1 for an int; 2 for one that is left to Python.
+define internal i64 @dimensions_of(ptr %item) {
+  %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
+  br i1 %is.int, label %less, label %a
+less:
+  ret i64 -1
+a:
+  %is.none = icmp eq ptr %item, @_Py_NoneStruct
+  br i1 %is.none, label %one, label %b
+one:
+  ret i64 1
+b:
+  %is.rest = icmp eq ptr %item, @_Py_EllipsisObject
+  br i1 %is.rest, label %none, label %c
+none:
+  ret i64 0
+c:
+  %is.slice = call i1 @is_of(ptr %item, ptr @PySlice_Type)
+  br i1 %is.slice, label %slice, label %no
+slice:
+  %start.slot = getelementptr i8, ptr %item, i64 $SLICE
+  %stop.slot = getelementptr ptr, ptr %start.slot, i64 1
+  %step.slot = getelementptr ptr, ptr %start.slot, i64 2
+  %start = load ptr, ptr %start.slot, align 8
+  %stop = load ptr, ptr %stop.slot, align 8
+  %step = load ptr, ptr %step.slot, align 8
+  %start.fine = call i1 @is_end(ptr %start)
+  %stop.fine = call i1 @is_end(ptr %stop)
+  %step.fine = call i1 @is_end(ptr %step)
+  %two = and i1 %start.fine, %stop.fine
+  %three = and i1 %two, %step.fine
+  br i1 %three, label %none, label %no
+no:
+  ret i64 2
+}
+define internal i1 @is_end(ptr %end) {
+  %is.none = icmp eq ptr %end, @_Py_NoneStruct
+  %is.int = call i1 @is_of(ptr %end, ptr @PyLong_Type)
+  %fine = or i1 %is.none, %is.int
+  ret i1 %fine
+}
+; The rank of the part of an array at an index; -1 for an index that is left to Python.
+define internal i64 @rank_of_part(ptr %array, ptr %index) {
+entry:
+  %rank = call i64 @rank(ptr %array)
+  %is.tuple = call i1 @is_of(ptr %index, ptr @PyTuple_Type)
+  br i1 %is.tuple, label %tuple, label %single
+single:
+  %one = call i64 @dimensions_of(ptr %index)
+  %is.none = icmp eq i64 %one, 1
+  %unknown = icmp eq i64 %one, 2
+  %bad = or i1 %is.none, %unknown
+  %single.rank = add i64 %rank, %one
+  %single.result = select i1 %bad, i64 -1, i64 %single.rank
+  ret i64 %single.result
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %index)
+  br label %next
+next:
+  %k = phi i64 [ 0, %tuple ], [ %k.next, %go ]
+  %sum = phi i64 [ %rank, %tuple ], [ %sum.next, %go ]
+  %is = icmp slt i64 %k, %count
+  br i1 %is, label %more, label %end
+more:
+  %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
+  %dimensions = call i64 @dimensions_of(ptr %item)
+  %odd = icmp eq i64 %dimensions, 2
+  br i1 %odd, label %no, label %go
+go:
+  %sum.next = add i64 %sum, %dimensions
+  %k.next = add i64 %k, 1
+  br label %next
+end:
+  ret i64 %sum
+no:
+  ret i64 -1
+}
+define internal i64 @bytes_of(i64 %kind) {
+  switch i64 %kind, label %other [ $SIZES_OF_KINDS ]
+two:
+  ret i64 2
+eight:
+  ret i64 8
+one:
+  ret i64 1
+sixteen:
+  ret i64 16
+four:
+  ret i64 4
+other:
+  ret i64 -1
+}
+"""
+
+_READING: Final = """
+; An element as a Python number, a new reference; null, without an error, for types that are left to Python.
+define internal ptr @number_at(ptr %at, i64 %kind) {
+  switch i64 %kind, label %no [ i64 1, label %double  i64 2, label %int  i64 3, label %bool ]
+double:
+  %float = load double, ptr %at, align 8
+  %number = call ptr @PyFloat_FromDouble(double %float)
+  ret ptr %number
+int:
+  %long = load i64, ptr %at, align 8
+  %whole = call ptr @PyLong_FromLongLong(i64 %long)
+  ret ptr %whole
+bool:
+  %byte = load i8, ptr %at, align 1
+  %is = icmp ne i8 %byte, 0
+  %truth = call ptr @truth(i1 %is)
+  ret ptr %truth
+no:
+  ret ptr null
+}
+define ptr @method.__getitem__(ptr %self, ptr %index) {
+  %is.array = call i1 @is_array(ptr %self)
+  %is.free = call i1 @is_free()
+  %usual = and i1 %is.array, %is.free
+  br i1 %usual, label %look, label %slow
+look:
+  %buffer = call ptr @value_of(ptr %self)
+  %set = icmp ne ptr %buffer, null
+  br i1 %set, label %ask, label %slow
+ask:
+  %is.ndarray = call i1 @is_ndarray(ptr %buffer)
+  br i1 %is.ndarray, label %open, label %slow
+open:
+  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
+  %kind = call i64 @kind_of(ptr %buffer)
+  %at = call ptr @element(ptr %buffer, ptr %index)
+  %is.element = icmp ne ptr %at, null
+  br i1 %is.element, label %element, label %part
+element:
+  %plain = call ptr @number_at(ptr %at, i64 %kind)
+  %other = icmp eq ptr %plain, null
+  br i1 %other, label %scalar, label %give
+; By NumPy's own scalar, at an index that it knows.
+scalar:
+  %of.array = call i1 @is_array(ptr %index)
+  %of.known = icmp ne i64 %kind, 0
+  br i1 %of.known, label %open.index, label %slow
+open.index:
+  br i1 %of.array, label %unwrap, label %read.scalar
+unwrap:
+  %inner = call ptr @word(ptr %index, i64 $AT_VALUE)
+  br label %read.scalar
+read.scalar:
+  %own.index = phi ptr [ %index, %open.index ], [ %inner, %unwrap ]
+  %made.scalar = call ptr @PyObject_GetItem(ptr %buffer, ptr %own.index)
+  %no.scalar = icmp eq ptr %made.scalar, null
+  br i1 %no.scalar, label %clear, label %ask.scalar
+ask.scalar:
+  %is.scalar = call i1 @is_scalar(ptr %made.scalar)
+  br i1 %is.scalar, label %give, label %drop.scalar
+drop.scalar:
+  call void @Py_DecRef(ptr %made.scalar)
+  br label %slow
+give:
+  %number = phi ptr [ %plain, %element ], [ %made.scalar, %ask.scalar ]
+  call void @Py_IncRef(ptr %device)
+  %result = call ptr @wrap(ptr %number, ptr %device, i64 1)
+  ret ptr %result
+part:
+  %rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
+  %is.array.part = icmp sgt i64 %rank, 0
+  %itemsize = call i64 @bytes_of(i64 %kind)
+  %is.known = icmp sgt i64 %itemsize, 0
+  %both = and i1 %is.array.part, %is.known
+  br i1 %both, label %whole, label %slow
+whole:
+  %is.part = call i1 @is_part(ptr %self)
+  br i1 %is.part, label %slow, label %read
+read:
+  %view = call ptr @PyObject_GetItem(ptr %buffer, ptr %index)
+  %lacks = icmp eq ptr %view, null
+  br i1 %lacks, label %clear, label %measure
+clear:
+  call void @PyErr_Clear()
+  br label %slow
+measure:
+  %is.view = call i1 @is_ndarray(ptr %view)
+  br i1 %is.view, label %choose, label %leave
+choose:
+  %size = call i64 @size(ptr %view)
+  %bytes = mul i64 %size, %itemsize
+  %is.small = icmp sle i64 %bytes, $COPIED
+  %flags = call i32 @flags(ptr %view)
+  %row.major = and i32 %flags, 1
+  %lies.close = icmp ne i32 %row.major, 0
+  %copied = and i1 %is.small, %lies.close
+  br i1 %copied, label %copy, label %keep
+copy:
+  %name = call ptr @state_word(i64 $COPY)
+  %arguments = alloca ptr, align 8
+  store ptr %view, ptr %arguments, align 8
+  %own = call ptr @PyObject_VectorcallMethod(ptr %name, ptr %arguments, i64 1, ptr null)
+  call void @Py_DecRef(ptr %view)
+  %no.memory = icmp eq ptr %own, null
+  br i1 %no.memory, label %clear, label %mark
+keep:
+  %shown = call ptr @word(ptr %self, i64 $AT_SHOWN)
+  %has.node = call i1 @is_there(ptr %shown)
+  br i1 %has.node, label %expose, label %mark
+; The node's memory is seen by a view from now on, unless another thread has just given it away.
+expose:
+  %exposed = call i32 @PyObject_SetAttrString(ptr %shown, ptr @exposed, ptr @_Py_TrueStruct)
+  %now = call ptr @word(ptr %self, i64 $AT_VALUE)
+  %still = icmp eq ptr %now, %buffer
+  %set.it = icmp eq i32 %exposed, 0
+  %both.so = and i1 %still, %set.it
+  br i1 %both.so, label %mark, label %leave
+mark:
+  %value = phi ptr [ %own, %copy ], [ %view, %keep ], [ %view, %expose ]
+  %reference = call ptr @PyWeakref_NewRef(ptr %self, ptr null)
+  %no.reference = icmp eq ptr %reference, null
+  br i1 %no.reference, label %raise, label %pack
+pack:
+  %step = call ptr @state_word(i64 $INDEX_STEP)
+  %made = call ptr (i64, ...) @PyTuple_Pack(i64 4, ptr %reference, ptr %step, ptr %index, ptr @_Py_NoneStruct)
+  call void @drop(ptr %reference)
+  %failed = icmp eq ptr %made, null
+  br i1 %failed, label %raise, label %wrap
+raise:
+  call void @Py_DecRef(ptr %value)
+  ret ptr null
+wrap:
+  call void @Py_IncRef(ptr %device)
+  %array = call ptr @wrap(ptr %value, ptr %device, i64 0)
+  %unmade = icmp eq ptr %array, null
+  br i1 %unmade, label %forget, label %note
+forget:
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
+note:
+  %before = call ptr @exchange(ptr %array, i64 $AT_PART, ptr %made)
+  ret ptr %array
+leave:
+  call void @Py_DecRef(ptr %view)
+  br label %slow
+slow:
+  %method = call ptr @state_word(i64 $READ)
+  %by.python = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %index, ptr null)
+  ret ptr %by.python
+}
+"""
+
+_WRITING: Final = """
+; Whether a value is one of this kind of element, or a number that it takes as the op would.
+define internal i1 @is_taken(ptr %value, i64 %kind) {
+  %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
+  br i1 %is.float, label %float, label %a
+float:
+  %is.double = icmp eq i64 %kind, 1
+  ret i1 %is.double
+a:
+  %is.int = call i1 @is_of(ptr %value, ptr @PyLong_Type)
+  br i1 %is.int, label %int, label %b
+int:
+  %number = call i64 @integer(ptr %value)
+  %exact = call i1 @is_exact(i64 %number)
+  %of.double = icmp eq i64 %kind, 1
+  %of.int = icmp eq i64 %kind, 2
+  %either = or i1 %of.double, %of.int
+  %fits = and i1 %either, %exact
+  ret i1 %fits
+b:
+  %is.bool = call i1 @is_of(ptr %value, ptr @PyBool_Type)
+  %of.bool = icmp eq i64 %kind, 3
+  %both = and i1 %is.bool, %of.bool
+  ret i1 %both
+}
+
+define internal void @store(ptr %value, i64 %kind, ptr %at) {
+  switch i64 %kind, label %bool [ i64 1, label %double  i64 2, label %int ]
+double:
+  %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
+  br i1 %is.float, label %float, label %whole
+float:
+  %number = call double @PyFloat_AsDouble(ptr %value)
+  store double %number, ptr %at, align 8
+  ret void
+whole:
+  %long = call i64 @integer(ptr %value)
+  %converted = sitofp i64 %long to double
+  store double %converted, ptr %at, align 8
+  ret void
+int:
+  %own = call i64 @integer(ptr %value)
+  store i64 %own, ptr %at, align 8
+  ret void
+bool:
+  %is = icmp eq ptr %value, @_Py_TrueStruct
+  %byte = zext i1 %is to i8
+  store i8 %byte, ptr %at, align 1
+  ret void
+}
+define ptr @method.__setitem__(ptr %self, ptr %arguments, i64 %count) {
+  %is.two = icmp eq i64 %count, 2
+  br i1 %is.two, label %begin, label %slow
+begin:
+  %index = load ptr, ptr %arguments, align 8
+  %second = getelementptr ptr, ptr %arguments, i64 1
+  %given = load ptr, ptr %second, align 8
+  %is.array = call i1 @is_array(ptr %self)
+  %is.free = call i1 @is_free()
+  %usual = and i1 %is.array, %is.free
+  br i1 %usual, label %look, label %slow
+look:
+  %buffer = call ptr @value_of(ptr %self)
+  %set = icmp ne ptr %buffer, null
+  br i1 %set, label %ask, label %slow
+ask:
+  %is.ndarray = call i1 @is_ndarray(ptr %buffer)
+  br i1 %is.ndarray, label %open, label %slow
+open:
+  %kind = call i64 @kind_of(ptr %buffer)
+  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
+  %own = call ptr @word(ptr %given, i64 $CLASS)
+  %class = call ptr @state_word(i64 $ARRAY)
+  %of.array = icmp eq ptr %own, %class
+  br i1 %of.array, label %unwrap, label %fit
+unwrap:
+  %their.device = call ptr @word(ptr %given, i64 $AT_DEVICE)
+  %same = icmp eq ptr %their.device, %device
+  %held = call ptr @word(ptr %given, i64 $AT_VALUE)
+  %has = icmp ne ptr %held, null
+  %fine = and i1 %same, %has
+  br i1 %fine, label %fit, label %slow
+fit:
+  %value = phi ptr [ %given, %open ], [ %held, %unwrap ]
+  %at = call ptr @element(ptr %buffer, ptr %index)
+  %is.element = icmp ne ptr %at, null
+  br i1 %is.element, label %element, label %part
+element:
+  %taken = call i1 @is_taken(ptr %value, i64 %kind)
+  br i1 %taken, label %find, label %slow
+part:
+  %rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
+  %is.part.index = icmp sgt i64 %rank, 0
+  br i1 %is.part.index, label %compare, label %slow
+compare:
+  %is.array.value = call i1 @is_ndarray(ptr %value)
+  br i1 %is.array.value, label %types, label %number
+types:
+  %from = call ptr @word(ptr %value, i64 $DESCR)
+  %to = call ptr @word(ptr %buffer, i64 $DESCR)
+  %alike = icmp eq ptr %from, %to
+  %their.rank = call i64 @rank(ptr %value)
+  %lower = icmp sle i64 %their.rank, %rank
+  %both = and i1 %alike, %lower
+  br i1 %both, label %find, label %slow
+number:
+  %fits = call i1 @is_taken(ptr %value, i64 %kind)
+  br i1 %fits, label %find, label %slow
+find:
+  %elements = zext i1 %is.element to i64
+  call void @Py_IncRef(ptr %value)
+  %line = call ptr @locate(i64 %elements)
+  %failed = icmp eq ptr %line, null
+  br i1 %failed, label %raise, label %prove
+raise:
+  call void @Py_DecRef(ptr %value)
+  ret ptr null
+; From here to the write no Python runs: the Array alone refers to memory that it may write to.
+prove:
+  %shown = call ptr @word(ptr %self, i64 $AT_SHOWN)
+  %has.node = call i1 @is_there(ptr %shown)
+  %is.part = call i1 @is_part(ptr %self)
+  %seen = or i1 %has.node, %is.part
+  %now = call ptr @word(ptr %self, i64 $AT_VALUE)
+  %changed = icmp ne ptr %now, %buffer
+  %bad = or i1 %seen, %changed
+  br i1 %bad, label %leave, label %count.references
+count.references:
+  %references = load i32, ptr %buffer, align 4
+  %alone = icmp eq i32 %references, 1
+  %base = call ptr @word(ptr %buffer, i64 $BASE)
+  %based = icmp eq ptr %base, null
+  %flags = call i32 @flags(ptr %buffer)
+  %writeable = and i32 %flags, 1024
+  %open.to.writes = icmp ne i32 %writeable, 0
+  %first = and i1 %alone, %based
+  %all = and i1 %first, %open.to.writes
+  br i1 %all, label %write, label %leave
+write:
+  br i1 %is.element, label %write.element, label %write.part
+write.element:
+  call void @store(ptr %value, i64 %kind, ptr %at)
+  br label %done
+write.part:
+  %status = call i32 @PyObject_SetItem(ptr %buffer, ptr %index, ptr %value)
+  %refused = icmp ne i32 %status, 0
+  br i1 %refused, label %clear, label %done
+clear:
+  call void @PyErr_Clear()
+  br label %leave
+done:
+  %before = call ptr @exchange(ptr %self, i64 $AT_LOCATION, ptr %line)
+  call void @drop(ptr %before)
+  call void @Py_DecRef(ptr %value)
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+leave:
+  call void @Py_DecRef(ptr %line)
+  call void @Py_DecRef(ptr %value)
+  br label %slow
+slow:
+  %method = call ptr @state_word(i64 $WRITE)
+  %stack = alloca [3 x ptr], align 8
+  store ptr %self, ptr %stack, align 8
+  %stack1 = getelementptr ptr, ptr %stack, i64 1
+  %given.bytes = mul i64 %count, 8
+  %few = icmp sle i64 %count, 2
+  br i1 %few, label %forward, label %refuse
+forward:
+  call void @llvm.memcpy.p0.p0.i64(ptr %stack1, ptr %arguments, i64 %given.bytes, i1 false)
+  %total = add i64 %count, 1
+  %by.python = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 %total, ptr null)
+  ret ptr %by.python
+refuse:
+  %by.error = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 1, ptr null)
+  ret ptr %by.error
+}
+"""
+
+
+def subscript_text(fields: Mapping[str, int], read: int, write: int, copied: int) -> str:
+    """The methods `__getitem__` and `__setitem__`, whose Python methods are at these words of the state.
+
+    copied: bytes of a contiguous part up to which it is copied.
+    """
+    names = {1: "one", 2: "two", 4: "four", 8: "eight", 16: "sixteen"}
+    sizes = [f"i64 {number}, label %{names[np.dtype(kind).itemsize]}" for kind, number in KINDS.items()]
+    words = {"READ": str(8 * read), "WRITE": str(8 * write), "COPIED": str(copied)}
+    words["FIRSTINT"] = str(min(KINDS[kind] for kind in SCALAR_KINDS if np.dtype(kind).kind in "iu"))
+    words["SIZES_OF_KINDS"] = "  ".join(sizes)
+    return text(_INDICES + _READING + _WRITING, fields, **words)

@@ -1,0 +1,148 @@
+"""LLVM IR of operators of one small value, of squares, and of what stands for a Python number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from xarr_numpy.compiled.small_arrays.objects import text
+
+_SIGNS: Final = """
+define ptr @method.$METHOD(ptr %self, ptr %unused) {
+  %is.array = call i1 @is_array(ptr %self)
+  %is.free = call i1 @is_free()
+  %usual = and i1 %is.array, %is.free
+  br i1 %usual, label %look, label %slow
+look:
+  %own = call ptr @value_of(ptr %self)
+  %set = icmp ne ptr %own, null
+  br i1 %set, label %ask, label %slow
+ask:
+  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
+  %is.float = call i1 @is_of(ptr %own, ptr @PyFloat_Type)
+  br i1 %is.float, label %float, label %other
+float:
+  %double = call double @PyFloat_AsDouble(ptr %own)
+  %changed = $DOUBLE
+  %number = call ptr @PyFloat_FromDouble(double %changed)
+  br label %wrap
+other:
+  %is.ndarray = call i1 @is_ndarray(ptr %own)
+  br i1 %is.ndarray, label %array, label %slow
+array:
+  %kind = call i64 @kind_of(ptr %own)
+  %doubles = icmp eq i64 %kind, 1
+  br i1 %doubles, label %call, label %slow
+call:
+  call void @Py_IncRef(ptr %own)
+  %made = call ptr @$CALL(ptr %own)
+  call void @Py_DecRef(ptr %own)
+  %lacks = icmp eq ptr %made, null
+  br i1 %lacks, label %clear, label %wrap
+clear:
+  call void @PyErr_Clear()
+  br label %slow
+wrap:
+  %value = phi ptr [ %number, %float ], [ %made, %call ]
+  call void @Py_IncRef(ptr %device)
+  %result = call ptr @wrap(ptr %value, ptr %device, i64 0)
+  ret ptr %result
+slow:
+  %method = call ptr @state_word(i64 $FALLBACK)
+  %by.python = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr null)
+  ret ptr %by.python
+}
+"""
+
+#: x ** 2, which is x * x; all other powers are left to Python.
+_POWER: Final = """
+define ptr @method.$METHOD(ptr %self, ptr %arguments, i64 %count) {
+  %is.one = icmp eq i64 %count, 1
+  br i1 %is.one, label %begin, label %slow
+begin:
+  %exponent = load ptr, ptr %arguments, align 8
+  %is.int = call i1 @is_of(ptr %exponent, ptr @PyLong_Type)
+  br i1 %is.int, label %read, label %slow
+read:
+  %number = call i64 @integer(ptr %exponent)
+  %is.two = icmp eq i64 %number, 2
+  %is.array = call i1 @is_array(ptr %self)
+  %is.free = call i1 @is_free()
+  %some = and i1 %is.two, %is.array
+  %usual = and i1 %some, %is.free
+  br i1 %usual, label %look, label %slow
+look:
+  %own = call ptr @value_of(ptr %self)
+  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
+  call void @Py_IncRef(ptr %device)
+  %value = call ptr @compute.mul(ptr %own, ptr %own, i1 false)
+  %unsure = icmp eq ptr %value, null
+  br i1 %unsure, label %leave, label %wrap
+wrap:
+  %result = call ptr @wrap(ptr %value, ptr %device, i64 0)
+  ret ptr %result
+leave:
+  call void @drop(ptr %device)
+  br label %slow
+slow:
+  %method = call ptr @state_word(i64 $FALLBACK)
+  %stack = alloca [4 x ptr], align 8
+  store ptr %self, ptr %stack, align 8
+  %rest = getelementptr ptr, ptr %stack, i64 1
+  %few = icmp sle i64 %count, 3
+  %own.count = select i1 %few, i64 %count, i64 3
+  %bytes = mul i64 %own.count, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %arguments, i64 %bytes, i1 false)
+  %total = add i64 %own.count, 1
+  %by.python = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 %total, ptr null)
+  ret ptr %by.python
+}
+"""
+
+#: The value itself where it is a Python number of the class that is asked for.
+_NUMBER: Final = """
+define ptr @method.$METHOD(ptr %self, ptr %unused) {
+  %is.array = call i1 @is_array(ptr %self)
+  %is.free = call i1 @is_free()
+  %usual = and i1 %is.array, %is.free
+  br i1 %usual, label %look, label %slow
+look:
+  %own = call ptr @word(ptr %self, i64 $AT_VALUE)
+  %set = icmp ne ptr %own, null
+  br i1 %set, label %ask, label %slow
+ask:
+  %is = call i1 @is_of(ptr %own, ptr @$WANTED)
+  br i1 %is, label %give, label %slow
+give:
+  call void @Py_IncRef(ptr %own)
+  ret ptr %own
+slow:
+  %method = call ptr @state_word(i64 $FALLBACK)
+  %by.python = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr null)
+  ret ptr %by.python
+}
+"""
+
+#: By the method: lines of `_SIGNS`, and the C function for arrays.
+_SIGN_METHODS: Final = {
+    "__neg__": ("fneg double %double", "PyNumber_Negative"),
+    "__abs__": ("call double @llvm.fabs.f64(double %double)", "PyNumber_Absolute"),
+}
+_NUMBER_METHODS: Final = {
+    "__bool__": "PyBool_Type",
+    "__float__": "PyFloat_Type",
+    "__int__": "PyLong_Type",
+    "__index__": "PyLong_Type",
+}
+METHODS: Final = (*_SIGN_METHODS, "__pow__", *_NUMBER_METHODS)
+
+
+def method_text(method: str, fallback: int, fields: Mapping[str, int]) -> str:
+    """The function of one of METHODS, whose Python method is at a word of state."""
+    more = {"METHOD": method, "FALLBACK": str(8 * fallback)}
+    if method in _SIGN_METHODS:
+        double, call = _SIGN_METHODS[method]
+        return text(_SIGNS, fields, DOUBLE=double, CALL=call, **more)
+    if method == "__pow__":
+        return text(_POWER, fields, **more)
+    return text(_NUMBER, fields, WANTED=_NUMBER_METHODS[method], **more)

@@ -1,0 +1,326 @@
+"""Methods of machine code: the same values, types, errors and warnings as of the methods in Python and recorded ops."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.calls.test_small_values import DTYPES, METHODS, outcome, same, values
+from tests.compare import assert_same
+from tests.support import fuzz
+from xarr.arrays import native_methods
+from xarr.base.at_once.obstacles import Obstacle
+from xarr.calls.small_values import small_value
+from xarr.errors import ElementLoopWarning, IndexingError, PartUpdateWarning, XarrError
+from xarr.indexing import element_loops
+
+pytestmark = [
+    pytest.mark.usefixtures("on_numpy", "native"),
+    pytest.mark.implicit,
+    pytest.mark.skipif(
+        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
+    ),
+]
+
+SHAPES: Final = [(3,), (1,), (0,), (2, 3), (3, 1), (2, 0, 3), (2, 1, 3)]
+NUMBERS: Final = [0, 1, -1, 3, 255, 2**24 + 1, 2**53 + 1, 2**64, -(2**63), True]
+FLOATS: Final = [0.0, -0.0, 1.5, np.inf, -np.inf, float("nan"), 1e308, 1e39]
+Draw = Callable[[np.random.Generator], Any]
+
+
+@pytest.fixture
+def native(python_methods: None) -> Iterator[None]:
+    """The methods of machine code stand in place of those in Python."""
+    if not native_methods.install():
+        pytest.skip("no machine code for methods here")
+    yield
+    native_methods.uninstall()
+
+
+def pick(rng: np.random.Generator, items: list[Any]) -> Any:
+    return items[rng.integers(len(items))]
+
+
+def draw_array(
+    rng: np.random.Generator, dtypes: list[Any], shape: tuple[int, ...] | None = None
+) -> xarr.Array:
+    """An Array with a value, in some order in memory, of special values too."""
+    dtype = pick(rng, dtypes)
+    shape = pick(rng, SHAPES) if shape is None else shape
+    special = values(dtype)
+    host = special[rng.integers(len(special), size=shape)].astype(dtype)
+    if rng.random() < 0.3:
+        host = np.asfortranarray(host)
+    elif rng.random() < 0.2 and host.ndim:
+        host = np.repeat(host, 2, 0)[::2]
+    array = xarr.asarray(host).evaluate()
+    small_value(array)
+    return array
+
+
+def draw_operand(rng: np.random.Generator) -> Any:
+    kind = rng.random()
+    if kind < 0.2:
+        return pick(rng, NUMBERS)
+    if kind < 0.35:
+        return pick(rng, FLOATS)
+    if kind < 0.6:
+        return draw_array(rng, DTYPES, ())
+    return draw_array(rng, DTYPES)
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(8, 400))
+def test_operators_give_what_ops_give(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    compared = 0
+    for _ in range(400):
+        left, right = draw_operand(rng), draw_operand(rng)
+        if isinstance(left, xarr.Array) or isinstance(right, xarr.Array):
+            same(pick(rng, [*METHODS.values()]), left, right, (left, right))
+            compared += 1
+    assert compared > 100
+
+
+UNARY: Final = [operator.neg, operator.abs, lambda x: x**2, lambda x: x**-1, lambda x: pow(x, 0.5)]
+
+
+@pytest.mark.parametrize("function", [*UNARY, bool, float, int, operator.index], ids=repr)
+def test_functions_of_one_value_give_what_ops_give(function: Callable[[Any], Any]) -> None:
+    rng = np.random.default_rng(1)
+    for dtype in DTYPES:
+        for shape in ((), (3,), (2, 3)):
+            array = draw_array(rng, [dtype], shape)
+            same(lambda x, _: function(x), array, None, (dtype, shape))
+
+
+STATEMENTS: Final = [
+    operator.iadd,
+    operator.isub,
+    operator.imul,
+    operator.itruediv,
+    operator.iand,
+    operator.irshift,
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS, ids=repr)
+def test_statements_change_this_array_alone(statement: Callable[[Any, Any], Any]) -> None:
+    rng = np.random.default_rng(2)
+
+    def run(array: xarr.Array, other: Any) -> Any:
+        own = array.copy()
+        result = statement(own, other)
+        assert result is own
+        return own
+
+    for _ in range(200):
+        array, other = draw_array(rng, DTYPES), draw_operand(rng)
+        before = np.array(array)
+        same(run, array, other, (array, other))
+        assert_same(np.asarray(array), before)
+
+
+def draw_index(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    def item(size: int) -> Any:
+        number = int(rng.integers(-size - 1, size + 1)) if size else 0
+        ends = [None if rng.random() < 0.4 else int(rng.integers(-4, 5)) for _ in range(2)]
+        step = pick(rng, [None, 1, 2, -1])
+        return pick(
+            rng,
+            [
+                number,
+                number,
+                slice(*ends, step),
+                slice(None),
+                None,
+                ...,
+                xarr.asarray(number).evaluate(),
+                [0],
+            ],
+        )
+
+    count = int(rng.integers(1, len(shape) + 2))
+    items = tuple([item(shape[k] if k < len(shape) else 2) for k in range(count)])
+    return items[0] if count == 1 and rng.random() < 0.7 else items
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(8, 400))
+def test_reading_gives_what_numpy_reads_or_the_same_error(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(300):
+        array = draw_array(rng, DTYPES)
+        index = draw_index(rng, array.shape)
+        same(lambda x, i: x[i], array, index, (array, index))
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(8, 400))
+def test_writing_gives_what_is_written_otherwise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def write(array: xarr.Array, arguments: Any) -> Any:
+        index, value = arguments
+        own, seen = array * 1 if array.dtype != bool else array & array, array
+        before = np.array(seen)
+        own[index] = value
+        own[index] = value
+        assert_same(np.asarray(seen), before)
+        return own
+
+    for _ in range(300):
+        array = draw_array(rng, DTYPES)
+        index = draw_index(rng, array.shape)
+        value = draw_operand(rng)
+        if rng.random() < 0.5:
+            value = draw_array(rng, [array.dtype], ())
+        same(write, array, (index, value), (array, index, value))
+
+
+def test_what_machine_code_computes_makes_no_call_of_python() -> None:
+    """The other tests compare nothing if all is left to Python."""
+    x = xarr.asarray([1.0, 2.0, 3.0]).evaluate() * 1
+    s, i = x[0], xarr.asarray([0, 1]).evaluate()[1]
+    called: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and "numpy" not in frame.f_code.co_filename:
+            called.append(frame.f_code.co_qualname)
+
+    def compute() -> list[Any]:
+        made = [s + s, x + x, 1.0 - x, x[i], x[1:], -x, abs(s), s < 2.0, x**2, i % 2, x.sum(), x.max(axis=0)]
+        x[1], x[i], x[1:] = 5.0, s, 7.0
+        number = s * 1.0
+        number += 1.0
+        return [*made, bool(s > 1.0), float(number), int(i)]
+
+    compute()
+    sys.setprofile(note)
+    try:
+        made = compute()
+    finally:
+        sys.setprofile(None)
+    assert called == [compute.__qualname__]
+    assert x.tolist() == [1.0, 7.0, 7.0] and made[-3:] == [False, 2.0, 1]
+
+
+def test_an_obstacle_leaves_all_to_python() -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    obstacle = Obstacle()
+    y = x + 1
+    with xarr.config(small_arrays="lazy"):
+        assert not (x + 1).is_evaluated and not x.sum().is_evaluated
+    del obstacle
+    assert y.tolist() == [2.0, 3.0]
+
+
+def test_arrays_that_share_a_value_are_written_to_apart() -> None:
+    x = xarr.asarray(np.arange(300.0)).evaluate() + 1
+    copy, view, host = x.copy(), x[100:], np.asarray(x)
+    x[100] = -1.0
+    x[200:] = 0.0
+    assert copy[100] == view[0] == host[100] == 101.0 and copy[250] == view[150] == host[250] == 251.0
+    assert x[100] == -1.0 and x[250] == 0.0
+
+
+def test_writing_to_a_part_warns() -> None:
+    x = xarr.asarray(np.arange(6.0).reshape(2, 3)).evaluate() * 1
+    row = x[0]
+    with pytest.warns(PartUpdateWarning, match=r"x\[0\]"):
+        row[1] = 5.0
+    assert x[0, 1] == 1.0 and row[1] == 5.0
+    x[1] += 1.0
+    assert x[1].tolist() == [4.0, 5.0, 6.0]
+
+
+def test_errors_are_those_of_the_methods_in_python() -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    with pytest.raises(IndexingError, match="index 2 is out of bounds"):
+        x[2]
+    with pytest.raises(IndexingError, match="index -3 is out of bounds"):
+        x[-3] = 1.0
+    with pytest.raises(XarrError, match="does not broadcast"):
+        x + xarr.asarray([1.0, 2.0, 3.0])
+    with pytest.raises(TypeError):
+        x.__setitem__(0)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        x.sum(axes=0)
+    with pytest.raises(xarr.errors.AxisError):
+        x.sum(axis=1)
+
+
+def test_results_know_the_line_that_made_them() -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    for _ in range(3):
+        y, s = x + 1.0, x[1]
+        total = x.sum()
+    for each, written in ((y, "x + 1.0"), (s, "x[1]"), (total, "x.sum()")):
+        assert written in each._node.source.text()
+
+
+def test_elements_of_a_line_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(element_loops, "LIMIT", 200)
+    element_loops.forget()
+    x = xarr.asarray(np.zeros(3)).evaluate() * 1
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(150):
+            x[1]
+        assert not caught
+        for _ in range(250):
+            x[1] = 2.0
+    assert [each.category for each in caught] == [ElementLoopWarning]
+    element_loops.forget()
+
+
+def test_a_warning_that_is_an_error_leaves_the_array_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(element_loops, "LIMIT", 50)
+    element_loops.forget()
+    x = xarr.asarray(np.zeros(1)).evaluate() * 1
+    written = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ElementLoopWarning):
+            for k in range(200):
+                x[0] = k + 1.0
+                written = k + 1
+    assert x.tolist() == [written]
+    element_loops.forget()
+
+
+def test_help_and_signatures_are_those_of_the_methods_in_python() -> None:
+    for name, method in native_methods._replaced.items():
+        own = getattr(xarr.Array, name)
+        assert own is not method and own.__name__ == name
+        assert own.__doc__ == (method.__doc__ and inspect.cleandoc(method.__doc__))
+    assert str(inspect.signature(xarr.Array.__add__)) == "(self, other, /)"
+    assert [*inspect.signature(xarr.Array.sum).parameters] == [
+        "self",
+        "axis",
+        "dtype",
+        "out",
+        "rest",
+        "options",
+    ]
+
+
+def test_methods_are_put_back() -> None:
+    made = xarr.Array.__dict__["__add__"]
+    assert native_methods.install() and native_methods.uninstall()
+    assert xarr.Array.__dict__["__add__"] is not made and inspect.isfunction(xarr.Array.__add__)
+    assert not native_methods.uninstall()
+    assert native_methods.install() and xarr.Array.__dict__["__add__"] is made
+
+
+def test_a_subclass_and_what_stands_for_a_number_are_left_to_python() -> None:
+    total = xarr.jit(lambda x, n: x[0] + n * x)(xarr.asarray([1.0, 2.0]), 3)
+    assert total.tolist() == [4.0, 7.0]
+    assert outcome(operator.add, xarr.asarray([1.0]), "text") is TypeError

@@ -1,0 +1,367 @@
+"""NumPy's own functions for small arrays: the bits, element types, shapes and errors of what is recorded otherwise."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.calls.test_small_values import values
+from tests.compare import assert_same
+from tests.support import fuzz
+from xarr.arrays import native_methods
+from xarr.base.at_once.obstacles import Obstacle
+from xarr.calls import host_functions
+from xarr.calls.host_functions import ROWS, HostFunction
+from xarr.calls.small_values import small_value
+from xarr.errors import InputError, ShapeError
+
+pytestmark = [
+    pytest.mark.usefixtures("on_numpy"),
+    pytest.mark.implicit,
+    pytest.mark.skipif(
+        os.environ.get("XARR_FUSION") == "compiled", reason="then nothing is computed at once"
+    ),
+]
+
+Generator = np.random.Generator
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+SHAPES: Final = [(3,), (1,), (0,), (2, 3), (3, 1), (4, 4), (2, 0, 3), (2, 1, 3), (17,), (8, 9)]
+ALIKE: Final = [(3,), (2, 3), (4, 4), (17,), (0,), (1, 1)]
+SIZES: Final = [1, 2, 3, 4, 7, 8, 16, 23, 33]
+
+
+@pytest.fixture(params=["python", "machine code"])
+def run_by(request: pytest.FixtureRequest, python_methods: None) -> Iterator[str]:
+    """Who calls NumPy's functions."""
+    if request.param == "machine code" and not native_methods.install():
+        pytest.skip("no machine code for calls here")
+    yield request.param
+    native_methods.uninstall()
+
+
+def pick(rng: Generator, items: Any) -> Any:
+    return items[rng.integers(len(items))]
+
+
+def array(
+    rng: Generator, chars: str = "dl?", shape: tuple[int, ...] | None = None, usual: bool = False
+) -> xarr.Array:
+    dtype = np.dtype(pick(rng, chars))
+    shape = pick(rng, SHAPES) if shape is None else shape
+    if usual or rng.random() < 0.5:
+        host = (rng.normal(size=shape) * 4).astype(dtype)
+    else:
+        special = values(dtype)
+        host = special[rng.integers(len(special), size=shape)].astype(dtype)
+    if rng.random() < 0.3:
+        host = np.asfortranarray(host)
+    elif rng.random() < 0.2 and host.ndim:
+        host = np.repeat(host, 2, 0)[::2]
+    return xarr.asarray(host).evaluate()
+
+
+def operand(rng: Generator, shape: tuple[int, ...]) -> Any:
+    kind = rng.random()
+    if kind < 0.5:
+        return array(rng, shape=shape)
+    if kind < 0.7:
+        return array(rng, shape=())
+    return array(rng) if kind < 0.8 else pick(rng, [0, 1.5, -1, True, float("nan"), 0.0, -0.0])
+
+
+def draw_reduction(rng: Generator) -> Arguments:
+    axis = () if rng.random() < 0.5 else (pick(rng, [None, 0, -1, 1, (0, 1), 2]),)
+    options: dict[str, Any] = {"keepdims": True} if rng.random() < 0.2 else {}
+    return (array(rng), *axis), options
+
+
+def draw_extreme(rng: Generator) -> Arguments:
+    args, options = draw_reduction(rng)
+    return args, options | ({"initial": pick(rng, [0, 1.5, -0.0, True])} if rng.random() < 0.2 else {})
+
+
+def draw_axis(rng: Generator) -> Arguments:
+    return (array(rng), *([pick(rng, [None, 0, -1, 1])] if rng.random() < 0.5 else [])), {}
+
+
+def draw_one(rng: Generator) -> Arguments:
+    return (array(rng, shape=()) if rng.random() < 0.1 else array(rng),), {}
+
+
+def draw_two(rng: Generator) -> Arguments:
+    shape = pick(rng, ALIKE)
+    return (array(rng, shape=shape), operand(rng, shape)), {}
+
+
+def draw_product(rng: Generator) -> Arguments:
+    m, k, n = (pick(rng, SIZES) for _ in range(3))
+    shapes = pick(rng, [(m, k), (k,)]), pick(rng, [(k, n), (k,)])
+    operands = [array(rng, "d", shape[::-1]).T.evaluate() for shape in shapes]
+    return (tuple(operands), {}) if rng.random() < 0.8 else draw_two(rng)
+
+
+def draw_list(rng: Generator) -> Arguments:
+    shape = pick(rng, ALIKE)
+    several = [array(rng, shape=shape) for _ in range(rng.integers(1, 4))]
+    axis = (pick(rng, [0, -1, 1, None]),) if rng.random() < 0.4 else ()
+    return (pick(rng, [list, tuple])(several), *axis), {}
+
+
+def draw_choice(rng: Generator) -> Arguments:
+    shape = pick(rng, ALIKE)
+    return (array(rng, "?", shape), operand(rng, shape), operand(rng, shape)), {}
+
+
+def draw_system(rng: Generator) -> Arguments:
+    n, batch = pick(rng, [1, 2, 3, 5, 12, 24]), pick(rng, [(), (2,)])
+    a = array(rng, "d", (*batch, n, n), usual=True)
+    return (a, array(rng, "d", pick(rng, [(*batch, n), (*batch, n, 2), (n,)]), usual=True)), {}
+
+
+def draw_counts(rng: Generator) -> Arguments:
+    x = xarr.abs(array(rng, "l", pick(rng, [(5,), (0,), (17,)]), usual=True)).evaluate()
+    weights = [array(rng, "dl", pick(rng, [x.shape, (5,)]))] if rng.random() < 0.5 else []
+    return (x, *weights), {"minlength": 5} if rng.random() < 0.3 else {}
+
+
+def draw_search(rng: Generator) -> Arguments:
+    row = xarr.sort(array(rng, "dl", pick(rng, [(5,), (0,), (17,)]))).evaluate()
+    return (row, array(rng, "dl")), {"side": "right"} if rng.random() < 0.5 else {}
+
+
+def draw_indices(rng: Generator) -> Arguments:
+    axis = (pick(rng, [None, 0, 1, -1]),) if rng.random() < 0.6 else ()
+    return (array(rng), array(rng, "l", usual=True), *axis), {}
+
+
+def draw_with(*numbers: Any) -> Callable[[Generator], Arguments]:
+    return lambda rng: ((array(rng), *([pick(rng, numbers)] if rng.random() < 0.7 else [])), {})
+
+
+#: By the function's name what its arguments are.
+DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
+    **dict.fromkeys(("any", "all", "mean", "median", "prod"), draw_reduction),
+    **dict.fromkeys(("sum", "max", "min"), draw_extreme),
+    **dict.fromkeys(("argmax", "argmin", "cumsum", "cumprod", "sort", "argsort"), draw_axis),
+    **dict.fromkeys(("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs"), draw_one),
+    **dict.fromkeys(("nonzero", "flatnonzero", "count_nonzero", "trace", "tril", "triu"), draw_one),
+    **dict.fromkeys(("matmul", "dot", "inner"), draw_product),
+    **dict.fromkeys(("outer", "vdot"), draw_two),
+    **dict.fromkeys(("concatenate", "stack"), draw_list),
+    **dict.fromkeys(("hstack", "vstack"), lambda rng: (draw_list(rng)[0][:1], {})),
+    "cross": lambda rng: ((array(rng, shape=(2, 3)), array(rng, shape=(3,))), {}),
+    "where": draw_choice,
+    "roll": draw_with(1, -2, 0, (1, 1)),
+    "diff": draw_with(1, 2),
+    "pad": draw_with(1, (1, 2)),
+    "bincount": draw_counts,
+    "searchsorted": draw_search,
+    "take": draw_indices,
+    "linalg.solve": draw_system,
+    **dict.fromkeys(("linalg.inv", "linalg.cholesky"), lambda rng: (draw_system(rng)[0][:1], {})),
+}
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    result: Any = xarr
+    for part in name.split("."):
+        result = getattr(result, part)
+    return result  # type: ignore[no-any-return]
+
+
+def hosts(value: Any) -> list[np.ndarray[Any, Any]]:
+    return [np.asarray(each) for each in (value if isinstance(value, tuple) else (value,))]
+
+
+def compute_recorded(function: Callable[..., Any], args: Any, kwargs: Any) -> list[np.ndarray[Any, Any]]:
+    obstacle = Obstacle()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return hosts(function(*args, **kwargs))
+    finally:
+        del obstacle
+
+
+def test_every_row_has_arguments() -> None:
+    assert DRAWS.keys() == ROWS.keys()
+
+
+@pytest.mark.parametrize("seed", fuzz.seeds(3, 100))
+@pytest.mark.parametrize("name", DRAWS)
+def test_numpys_functions_give_the_bits_of_recorded_ones(name: str, seed: int, run_by: str) -> None:
+    rng = np.random.default_rng(seed)
+    host, function = HostFunction(*ROWS[name]), function_of(name)
+    computed = 0
+    for _ in range(40):
+        args, kwargs = DRAWS[name](rng)
+        for each in (*args, *(args[0] if isinstance(args[0], list | tuple) else ())):
+            if isinstance(each, xarr.Array):
+                small_value(each)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            got = _call(host, args, kwargs)
+        if got is None:
+            continue
+        computed += 1
+        wanted = compute_recorded(function, args, kwargs)
+        for own, other in zip(hosts(got), wanted, strict=True):
+            assert own.dtype == other.dtype and own.shape == other.shape, (args, kwargs)
+            assert_same(own, other)
+    assert computed, "nothing was compared"
+
+
+def _call(host: HostFunction, args: Any, kwargs: Any) -> Any:
+    # `run` looks for the user two frames above.
+    return host.run(args, kwargs)
+
+
+@pytest.mark.parametrize(("method", "name"), host_functions._UFUNC_METHODS)
+def test_methods_of_ufuncs_give_the_bits_of_recorded_ones(method: str, name: str, run_by: str) -> None:
+    rng = np.random.default_rng(3)
+    row = host_functions._UFUNC_METHODS[method, name]
+    host = HostFunction(*row)
+    computed = 0
+    for _ in range(100):
+        x = array(rng, row[1], (17,) if rng.random() < 0.5 else None)
+        indices = (
+            np.unique(rng.integers(x.shape[0] + 1, size=4)) if rng.random() < 0.7 else rng.integers(-2, 3, 3)
+        )
+        args: tuple[Any, ...] = (x, xarr.asarray(indices).evaluate())[: row[2]]
+        if rng.random() < 0.5:
+            args = (*args, pick(rng, [0, -1, 1]))
+        for each in args[: row[2]]:
+            small_value(each)
+        got = _call(host, args, {})
+        if got is not None:
+            computed += 1
+            (wanted,) = compute_recorded(getattr(getattr(xarr, name), method), args, {})
+            assert np.asarray(got).dtype == wanted.dtype
+            assert_same(np.asarray(got), wanted)
+    assert computed
+
+
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "maximum", "minimum"])
+def test_updates_at_indices_give_the_bits_of_recorded_ones(name: str, run_by: str) -> None:
+    rng = np.random.default_rng(4)
+    computed = 0
+    for _ in range(100):
+        start = array(rng, "dl", pick(rng, [(5,), (4, 3), (0,)]))
+        indices = array(rng, "l", pick(rng, [(7,), (2, 2), (0,)]), usual=True)
+        b = array(rng, "dl", pick(rng, [indices.shape, (1,), (3,)]))
+        fast, slow = start.copy(), start.copy()
+        if host_functions.update_at(name, fast, indices, b):
+            computed += 1
+            obstacle = Obstacle()
+            getattr(xarr, name).at(slow, indices, b)
+            del obstacle
+            assert_same(np.asarray(fast), np.asarray(slow))
+        else:
+            assert_same(np.asarray(fast), np.asarray(start))
+    assert computed
+
+
+def test_an_update_changes_its_array_alone(run_by: str) -> None:
+    x = xarr.asarray([1, 2, 3]).evaluate() * 1
+    y, part, i = x.copy(), x[1:], xarr.asarray([0, 0, 2]).evaluate() * 1
+    xarr.add.at(x, i, i)
+    assert x.tolist() == [1, 2, 5] and y.tolist() == [1, 2, 3]
+    with pytest.warns(xarr.errors.PartUpdateWarning):
+        xarr.add.at(part, i[:2], i[:2])
+    with pytest.raises(IndexError):
+        np.asarray(xarr.add.at(x, i + 3, i) or x)
+
+
+def test_arrays_by_name_count_as_by_position(run_by: str) -> None:
+    x, weights = xarr.asarray([0, 2, 2]).evaluate() * 1, xarr.asarray([1.0, 2.0, 4.0]).evaluate() * 1
+    assert xarr.bincount(x, weights=weights, minlength=4).tolist() == [1.0, 0.0, 6.0, 0.0]
+    assert host_functions._by_position(["x", "weights"], (x,), {"minlength": 1, "weights": weights}) == (
+        (x, weights),
+        {"minlength": 1},
+    )
+    assert host_functions._by_position(["a", "b"], (), {"b": 1}) == ((), {"b": 1})
+
+
+def test_nodes_of_long_arrays_are_held_while_numpy_reads_them(run_by: str) -> None:
+    x = xarr.asarray(np.arange(900.0).reshape(30, 30)).evaluate()
+    before = x._node.handles
+    assert float(xarr.sum(x)) == float(x.sum()) == 899.0 * 450
+    assert xarr.matmul(x, x).shape == (30, 30) and (x @ x).shape == (30, 30)
+    with pytest.raises(xarr.errors.AxisError):
+        xarr.sum(x, axis=5)
+    assert x._node.handles == before
+
+
+def test_a_difference_would_be_noticed() -> None:
+    """The comparison above fails for NumPy's unstable sort of indices, and for -0.0 that sums keep."""
+    x = xarr.asarray([-0.0, 1.0]).evaluate()
+    (wanted,) = compute_recorded(xarr.cumsum, (x,), {})
+    with pytest.raises(AssertionError):
+        assert_same(np.cumsum(np.asarray(x)), wanted)
+
+
+def test_functions_are_run_by_numpy(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> None:
+    called: list[str] = []
+
+    def maker(call: Any, chars: str, most: int) -> Callable[..., Any]:
+        return lambda args, kwargs: called.append(getattr(call, "__name__", "")) or None
+
+    host_functions.run_by(maker)
+    try:
+        x = xarr.asarray([[2.0, 1.0], [0.0, 3.0]]).evaluate()
+        for function in (xarr.sum, xarr.matmul, xarr.where, xarr.stack, xarr.bincount, xarr.linalg.solve):
+            before = len(called)
+            with pytest.raises((xarr.errors.XarrError, TypeError)):
+                function(x, "text", x) if function is xarr.where else function(x, "text")
+            assert len(called) > before, function
+    finally:
+        host_functions.run_by(None)
+
+
+def test_an_out_is_not_written_to_by_numpy(run_by: str) -> None:
+    x = xarr.asarray(np.arange(6.0).reshape(2, 3)).evaluate() * 1
+    out = xarr.asarray(np.zeros(3)).evaluate() * 1
+    shared = out.copy()
+    assert xarr.sum(x, 0, None, out) is out and out.tolist() == [3.0, 5.0, 7.0]
+    assert x.sum(0, None, out) is out and x.max(axis=0, out=out) is out
+    assert shared.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(InputError, match="part of x"):
+        xarr.sum(x, 0, None, x[0])
+
+
+def test_errors_are_those_of_the_functions(run_by: str) -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    with pytest.raises(xarr.errors.AxisError, match=r"^sum: "):
+        xarr.sum(x, axis=3)
+    with pytest.raises(ShapeError, match="does not multiply"):
+        xarr.matmul(x, xarr.asarray([1.0, 2.0, 3.0]))
+    with pytest.raises(IndexError, match=r"^take: index 5 is out of bounds"):
+        np.asarray(xarr.take(x, xarr.asarray([5]).evaluate()))
+    with pytest.raises(ShapeError, match=r"^stack: "):
+        xarr.stack([x, x[:1]])
+
+
+def test_results_are_small_and_lie_in_order(run_by: str) -> None:
+    row = xarr.asarray(np.arange(400.0)).evaluate() * 1
+    assert not xarr.outer(row, row).is_evaluated
+    many = xarr.asarray(np.array([10**9])).evaluate()
+    assert recorded_shape(lambda: xarr.bincount(many % 7)) == (7,)
+    turned = xarr.asarray(np.arange(6.0).reshape(2, 3)).evaluate().T
+    assert np.asarray(xarr.where(turned > 1, turned, turned)).flags.c_contiguous
+
+
+def recorded_shape(call: Callable[[], xarr.Array]) -> tuple[int, ...]:
+    return call().shape
+
+
+def test_results_know_the_line_of_the_call(run_by: str) -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    for _ in range(3):
+        total, product = xarr.sum(x), x @ x
+    assert "xarr.sum(x)" in total._node.source.text() and "x @ x" in product._node.source.text()

@@ -1,0 +1,89 @@
+"""The machine code of methods for small arrays: where it may be made, what it reads, and which of it is there.
+
+What the methods compute is compared in `tests/arrays/test_native_methods.py`, calls of NumPy's functions in
+`tests/calls/test_host_functions.py`.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+from xarr.runtime.handles import Handle
+
+pytest.importorskip("llvmlite")
+
+from xarr_numpy.compiled.cpython_abi import struct_offsets
+from xarr_numpy.compiled.small_arrays import (
+    host_calls,
+    host_operands,
+    methods,
+    objects,
+    operators,
+    subscripts,
+    unary,
+)
+
+USUAL: Any = SimpleNamespace(context=object())
+
+
+def test_objects_are_as_expected_where_arrays_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(struct_offsets, "obstacle", lambda: None)
+    assert methods.obstacle(USUAL) is None
+    assert "warnings" in (methods.obstacle(SimpleNamespace(context=None)) or "")  # type: ignore[arg-type]
+    monkeypatch.setattr(methods.sys, "byteorder", "big")
+    assert "little-endian" in (methods.obstacle(USUAL) or "")
+
+
+def test_another_layout_is_an_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(struct_offsets, "obstacle", lambda: None)
+    for name, wrong in (
+        ("SLICE", objects.SLICE + 8),
+        ("_RANK", objects._RANK + 4),
+        ("_BASE", objects._DESCR),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(objects, name, wrong)
+            assert methods.obstacle(USUAL) == "objects have another layout", name
+    monkeypatch.setattr(struct_offsets, "obstacle", lambda: "off")
+    assert methods.obstacle(USUAL) == "off"
+
+
+def test_fields_are_looked_for_in_a_sample() -> None:
+    offsets = methods.field_offsets(xarr.Array)
+    assert offsets.keys() == {*methods.FIELDS}
+    assert len({*offsets.values()}) == len(offsets) and max(offsets.values()) < xarr.Array.__basicsize__
+    assert methods.field_offsets(Handle).keys() == offsets.keys()
+
+
+def test_kinds_of_elements_are_told_apart_by_bits() -> None:
+    assert host_calls.kind_mask("d") == 1 << objects.KINDS["float64"]
+    assert host_calls.kind_mask("dl?") == sum(
+        1 << objects.KINDS[kind] for kind in ("float64", "int64", "bool")
+    )
+    assert [*objects.KINDS][:3] == ["float64", "int64", "bool"]
+    for kind in objects.SCALAR_KINDS:
+        assert type(np.zeros(1, kind)[0]) is np.dtype(kind).type and np.dtype(kind).isbuiltin
+
+
+def test_every_operator_has_its_methods() -> None:
+    names = methods.names()
+    assert len({*names}) == len(names)
+    for operator in operators.OPERATORS:
+        assert f"__{operator.name}__" in names
+        assert (f"__i{operator.name}__" in names) == (operator.number is None)
+    assert {*unary.METHODS, "__getitem__", "__setitem__"} <= {*names}
+
+
+def test_the_text_has_no_name_that_was_not_filled_in() -> None:
+    fields = dict.fromkeys(methods.FIELDS, 16)
+    text = methods.module_text(["__add__", "__getitem__", "__setitem__"], {"sum": ("dl", 1)}, fields, 64)
+    assert "$" not in text and "define ptr @method.sum(" in text
+    assert "$" not in subscripts.subscript_text(fields, 1, 2, 64)
+    assert "@host.operand(" in host_operands.OPERANDS and "@host.operand(" in host_calls.call_text(fields)
+    with pytest.raises(KeyError):
+        objects.text("$UNKNOWN", fields)
