@@ -41,7 +41,7 @@ PUBLIC = sorted(
         name
         for module in MODULES
         for name, value in vars(module).items()
-        if callable(value) and not name.startswith("_") and vars(xarr).get(name) is value
+        if callable(value) and not name.startswith("_") and getattr(xarr, name, None) is value
     }
 )
 
