@@ -4,6 +4,7 @@ import gc
 import importlib
 import importlib.util
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -46,6 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    with_address = [item.nodeid for item in items if re.search(r"\b0x[0-9a-f]{8,}", item.nodeid)]
+    if with_address:
+        raise pytest.UsageError(
+            f"the name of a test holds an address, another in each process: {with_address[0]}"
+        )
     for item in items:
         if item.get_closest_marker("gpu") and config.getoption("--cuda") != "gpu":
             item.add_marker(pytest.mark.skip(reason="needs a GPU, and --cuda=gpu: nox -s gpu"))

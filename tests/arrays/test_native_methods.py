@@ -91,10 +91,20 @@ def test_operators_give_what_ops_give(seed: int) -> None:
     assert compared > 100
 
 
-UNARY: Final = [operator.neg, operator.abs, lambda x: x**2, lambda x: x**-1, lambda x: pow(x, 0.5)]
+UNARY: Final = {
+    "neg": operator.neg,
+    "abs": operator.abs,
+    "square": lambda x: x**2,
+    "inverse": lambda x: x**-1,
+    "root": lambda x: pow(x, 0.5),
+    "bool": bool,
+    "float": float,
+    "int": int,
+    "index": operator.index,
+}
 
 
-@pytest.mark.parametrize("function", [*UNARY, bool, float, int, operator.index], ids=repr)
+@pytest.mark.parametrize("function", UNARY.values(), ids=UNARY)
 def test_functions_of_one_value_give_what_ops_give(function: Callable[[Any], Any]) -> None:
     rng = np.random.default_rng(1)
     for dtype in DTYPES:
@@ -113,7 +123,7 @@ STATEMENTS: Final = [
 ]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=repr)
+@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda statement: str(statement.__name__))
 def test_statements_change_this_array_alone(statement: Callable[[Any, Any], Any]) -> None:
     rng = np.random.default_rng(2)
 

@@ -97,6 +97,9 @@ OTHERS = {
         "ONE": "a mark",
         "INNER": "axes of inner reductions are counted from here on",
     },
+    "compiler/fusion/repeated_positions.py": dict.fromkeys(
+        ("_MOST_OPERATIONS", "_MOST_USERS"), "work that is done again, in operations"
+    ),
     "compiler/limits.py": {"MAX_OPERATIONS": "days on any machine: a mistake of the program"},
     "compiler/loop_ir/computed_indices.py": {"_LARGEST": "what int64 counts"},
     "compiler/loop_ir/index_ranges.py": {"_EITHER": "both truth values"},
@@ -119,10 +122,15 @@ OTHERS = {
     "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
+    "compiler/while_loops/row_exchanges.py": {"_MOST_ROWS": "updates that one is written as"},
+    "compiled/codegen/integer_division.py": {"_FEW_BITS": "what float64 holds"},
+    "compiled/codegen/lane_lines.py": {"_DEEPEST": "how much of a program is looked through"},
     "compiled/codegen/lane_tests.py": {"_MAX_OFFSET": "what int64 counts"},
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},
-    "compiled/threads/costs.py": dict.fromkeys(("TOTALS", "_BY_A_CONSTANT"), "operations for operations"),
+    "compiled/threads/costs.py": dict.fromkeys(
+        ("TOTALS", "_BY_A_CONSTANT", "_IN_LANES"), "operations for operations"
+    ),
     "compiled/kernel.py": {"_KEPT": "modules that are kept"},
     "compiled/loops/loop_kernel.py": {
         **dict.fromkeys(("SHORT_SECONDS", "LONG_SECONDS"), "how long people wait for Ctrl-C"),
@@ -132,6 +140,22 @@ OTHERS = {
     "compiled/plans/lapack.py": {"_NAN": "the bits of no number"},
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
+    "compiled/small_arrays/host_calls.py": {
+        **dict.fromkeys(
+            ("_MOST_BYTES", "_MOST_COMBINED"), "what counts as small, as `config.small_arrays` says"
+        ),
+        **dict.fromkeys(("_MOST_ARGUMENTS", "_MOST_ITEMS"), "what a call reads at most"),
+        **dict.fromkeys(("_MIN_SHARED",), "elements from which NumPy lets other threads run"),
+        **dict.fromkeys(("_WORDS",), "the form of a record"),
+    },
+    "compiled/small_arrays/methods.py": {
+        "(_METH_FASTCALL, _METH_KEYWORDS, _METH_NOARGS, _METH_O)": "flags of CPython"
+    },
+    "compiled/small_arrays/objects.py": {
+        **dict.fromkeys(("LINES", "LINE_WORDS"), "the form of a record"),
+        "COUNTED_AT_ONCE": "elements between two looks",
+    },
+    "compiled/small_arrays/operators.py": {"_MOST_PAIRS": "what counts as small"},
     "compiled/threads/phases.py": {"ELEMENTS": "nanoseconds as `workers` counts them"},
     "compiled/threads/work_sharing.py": {
         **dict.fromkeys(("_OPEN", "_CALLER_SLEEPS"), "bits of a word"),

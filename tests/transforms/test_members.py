@@ -394,4 +394,4 @@ def test_the_same_under_mpi(tmp_path: Path) -> None:
     script.write_text(_SCRIPT, encoding="utf-8")
     done = run_script(4, script)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["done"] * 4
+    assert done.stdout.count("done") == 4
