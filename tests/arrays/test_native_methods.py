@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ from xarr.base.at_once.obstacles import Obstacle
 from xarr.calls.small_values import small_value
 from xarr.errors import ElementLoopWarning, IndexingError, PartUpdateWarning, XarrError
 from xarr.indexing import element_loops
+from xarr.runtime import handles
 
 pytestmark = [
     pytest.mark.usefixtures("on_numpy", "native"),
@@ -220,6 +222,93 @@ def test_what_machine_code_computes_makes_no_call_of_python() -> None:
         sys.setprofile(None)
     assert called == [compute.__qualname__]
     assert x.tolist() == [1.0, 7.0, 7.0] and made[-3:] == [False, 2.0, 1]
+
+
+@contextmanager
+def on_call(function: Any, act: Callable[[], object]) -> Iterator[list[str]]:
+    """Act once as a function in Python is entered, as another thread or Ctrl-C may; gives the name of one entered."""
+    entered: list[str] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is function.__code__ and not entered:
+            entered.append(frame.f_code.co_name)
+            act()
+
+    sys.setprofile(note)
+    try:
+        yield entered
+    finally:
+        sys.setprofile(None)
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def shared_array() -> xarr.Array:
+    """An Array with a node, of so many elements that NumPy lets other threads run while it reads them."""
+    x = (xarr.asarray(np.arange(900.0).reshape(30, 30)) + 1).evaluate()
+    assert x._node.handles == 1
+    return x
+
+
+def test_an_index_that_changes_the_array_reads_what_there_was() -> None:
+    x = xarr.asarray(np.full((40, 40), 2.0, np.float32)).evaluate() * 1
+    i, others = xarr.asarray(np.int32(3)).evaluate(), []
+    small_value(i)
+
+    def change() -> None:
+        x.__iadd__(1)
+        others.extend([np.full((40, 40), 9.0, np.float32) for _ in range(8)])
+
+    with on_call(native_methods._replaced["__index__"], change) as entered:
+        element = x[i, 3]
+    assert entered and others and float(element) == 2.0 and float(x[i, 3]) == 3.0
+
+
+def test_an_array_changed_while_the_line_is_looked_for_is_written_to_as_it_is_then() -> None:
+    x = xarr.asarray(np.zeros(40)).evaluate() * 1
+    first, addresses = id(x._value), []
+
+    def change() -> None:
+        for _ in range(4):
+            x.__iadd__(1)
+            addresses.append(id(x._value))
+
+    with on_call(native_methods._locate, change) as entered:
+        x[3] = 7.0
+    assert entered and first not in addresses
+    assert x[3] == 7.0 and x[4] == 4.0
+
+
+def test_an_interrupt_of_a_call_that_begins_to_read_a_node_is_raised_and_nothing_released() -> None:
+    x = shared_array()
+    with on_call(native_methods._hold, interrupt), pytest.raises(KeyboardInterrupt):
+        x.sum()
+    assert x._node.handles == 1
+    copy = x.copy()
+    with on_call(native_methods._hold, interrupt), pytest.raises(KeyboardInterrupt):
+        xarr.matmul(x, x)
+    changed = xarr.jit(lambda a: a.at[0, 0].set(-7.0), donate_argnums=0)(x)
+    assert copy[0, 0] == 1.0 and changed[0, 0] == -7.0
+
+
+@pytest.mark.parametrize("axis", [0, 5])
+def test_an_interrupt_of_a_call_that_has_read_a_node_is_raised(axis: int) -> None:
+    """Also where NumPy refused, which is left to Python else."""
+    x = shared_array()
+    with on_call(handles.release, interrupt), pytest.raises(KeyboardInterrupt):
+        x.sum(axis=axis)
+    assert x._node.handles == 2  # too many readers only keep memory from being donated
+
+
+def test_a_list_that_is_emptied_while_it_is_read_is_read_as_it_was() -> None:
+    numbers = xarr.asarray([1.0, 2.0, 3.0]).evaluate() * 1
+    parts = [shared_array().reshape(-1), numbers, numbers]
+    assert parts[0]._node.handles == 1
+    with on_call(native_methods._hold, parts.clear) as entered:
+        joined = xarr.concatenate(parts)
+    assert entered and not parts and joined.size == 906
 
 
 def test_an_obstacle_leaves_all_to_python() -> None:

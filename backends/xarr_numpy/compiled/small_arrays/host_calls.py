@@ -192,8 +192,13 @@ by.tuple:
 called:
   %made = phi ptr [ %made.by.dict, %by.dict ], [ %made.by.tuple, %by.tuple ]
   %exited = call i32 @PyContext_Exit(ptr %context)
-  call void @host.settle(ptr %facts)
+  %unsettled = call i1 @host.settle(ptr %facts)
   call void @host.drop(ptr %stack, i64 %count)
+  br i1 %unsettled, label %lose, label %judge.made
+lose:
+  call void @drop(ptr %made)
+  br label %leave
+judge.made:
   %lacks = icmp eq ptr %made, null
   br i1 %lacks, label %ask, label %convert
 convert:
@@ -212,38 +217,33 @@ clear:
   br label %leave
 refused:
   call void @PyErr_Clear()
-  call void @host.settle(ptr %facts)
+  %refused.settled = call i1 @host.settle(ptr %facts)
   call void @host.drop(ptr %stack, i64 %count)
   br label %leave
 leave:
   call void @Py_DecRef(ptr %device)
   ret ptr null
 give.up:
-  call void @host.settle(ptr %facts)
+  %given.up.settled = call i1 @host.settle(ptr %facts)
   call void @host.drop(ptr %stack, i64 %k)
   br label %no
 no:
   ret ptr null
 }
-; Release what is held, if anything is; an error that is set stays.
-define internal void @host.settle(ptr %facts) {
+; Release what is held, if anything is; an error that is set stays, unless releasing raises one: true, and that is set.
+define internal i1 @host.settle(ptr %facts) {
   %count.slot = getelementptr i64, ptr %facts, i64 6
   %count = load i64, ptr %count.slot, align 8
   %any = icmp ne i64 %count, 0
   br i1 %any, label %yes, label %no
 yes:
-  %type = alloca ptr, align 8
-  %error = alloca ptr, align 8
-  %trace = alloca ptr, align 8
-  call void @PyErr_Fetch(ptr %type, ptr %error, ptr %trace)
-  call void @host.release(ptr %facts)
-  %t = load ptr, ptr %type, align 8
-  %e = load ptr, ptr %error, align 8
-  %b = load ptr, ptr %trace, align 8
-  call void @PyErr_Restore(ptr %t, ptr %e, ptr %b)
-  ret void
+  %error = alloca [3 x ptr], align 8
+  call void @error.take(ptr %error)
+  %raised = call i1 @host.release(ptr %facts, ptr %error)
+  call void @error.put(ptr %error)
+  ret i1 %raised
 no:
-  ret void
+  ret i1 false
 }
 define internal void @host.drop(ptr %stack, i64 %count) {
 entry:

@@ -98,7 +98,8 @@ same:
 no:
   ret ptr null
 }
-; Count a call as a reader of the node of an Array whose value it reads; false if that has just been given away.
+; Count a call as a reader of the node of an Array whose value it reads; false, with an error if that was raised, where
+; it is none: the value has just been given away.
 define internal i1 @host.hold(ptr %array, ptr %value, ptr %node, ptr %facts) {
   %count.slot = getelementptr i64, ptr %facts, i64 6
   %count = load i64, ptr %count.slot, align 8
@@ -107,8 +108,16 @@ define internal i1 @host.hold(ptr %array, ptr %value, ptr %node, ptr %facts) {
 go:
   call void @Py_IncRef(ptr %node)
   %function = call ptr @state_word(i64 $HOLD)
+  call void @Py_IncRef(ptr %value)
   %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
-  call void @drop(ptr %done)
+  %failed = icmp eq ptr %done, null
+  br i1 %failed, label %raise, label %note
+raise:
+  call void @Py_DecRef(ptr %value)
+  call void @Py_DecRef(ptr %node)
+  ret i1 false
+note:
+  call void @Py_DecRef(ptr %done)
   %index = add i64 %count, 7
   %slot = getelementptr ptr, ptr %facts, i64 %index
   store ptr %node, ptr %slot, align 8
@@ -116,19 +125,21 @@ go:
   store i64 %count.next, ptr %count.slot, align 8
   %now = call ptr @word(ptr %array, i64 $AT_VALUE)
   %still = icmp eq ptr %now, %value
+  call void @Py_DecRef(ptr %value)
   ret i1 %still
 no:
   ret i1 false
 }
-; Count it no more.
-define internal void @host.release(ptr %facts) {
+; Count it no more: true if that raised errors, of which the last one is put in place of that in `error`.
+define internal i1 @host.release(ptr %facts, ptr %error) {
 entry:
   %count.slot = getelementptr i64, ptr %facts, i64 6
   %count = load i64, ptr %count.slot, align 8
   %function = call ptr @state_word(i64 $RELEASE)
   br label %next
 next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
+  %k = phi i64 [ 0, %entry ], [ %k.next, %go ]
+  %raised = phi i1 [ false, %entry ], [ %raised.next, %go ]
   %is = icmp slt i64 %k, %count
   br i1 %is, label %more, label %end
 more:
@@ -136,12 +147,45 @@ more:
   %slot = getelementptr ptr, ptr %facts, i64 %index
   %node = load ptr, ptr %slot, align 8
   %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
-  call void @drop(ptr %done)
+  %failed = icmp eq ptr %done, null
+  br i1 %failed, label %keep, label %fine
+fine:
+  call void @Py_DecRef(ptr %done)
+  br label %go
+keep:
+  call void @error.drop(ptr %error)
+  call void @error.take(ptr %error)
+  br label %go
+go:
+  %raised.next = phi i1 [ %raised, %fine ], [ true, %keep ]
   call void @Py_DecRef(ptr %node)
   %k.next = add i64 %k, 1
   br label %next
 end:
   store i64 0, ptr %count.slot, align 8
+  ret i1 %raised
+}
+; The error that is set, nulls for none, into three words, which leaves none set; set from there; dropped there.
+define internal void @error.take(ptr %error) {
+  %value = getelementptr ptr, ptr %error, i64 1
+  %trace = getelementptr ptr, ptr %error, i64 2
+  call void @PyErr_Fetch(ptr %error, ptr %value, ptr %trace)
+  ret void
+}
+define internal void @error.put(ptr %error) {
+  %type = call ptr @word(ptr %error, i64 0)
+  %value = call ptr @word(ptr %error, i64 8)
+  %trace = call ptr @word(ptr %error, i64 16)
+  call void @PyErr_Restore(ptr %type, ptr %value, ptr %trace)
+  ret void
+}
+define internal void @error.drop(ptr %error) {
+  %type = call ptr @word(ptr %error, i64 0)
+  %value = call ptr @word(ptr %error, i64 8)
+  %trace = call ptr @word(ptr %error, i64 16)
+  call void @drop(ptr %type)
+  call void @drop(ptr %value)
+  call void @drop(ptr %trace)
   ret void
 }
 define internal void @host.differ(ptr %facts) alwaysinline {
@@ -177,32 +221,31 @@ items:
   br i1 %is.list, label %of.list, label %of.tuple
 of.list:
   %list.count = call i64 @PyList_Size(ptr %item)
-  br label %make
+  %is.short = icmp sle i64 %list.count, $MOSTITEMS
+  br i1 %is.short, label %copy, label %no
+; Python runs while nodes are held, and may change the list.
+copy:
+  %copied = call ptr @PyList_AsTuple(ptr %item)
+  %not.copied = icmp eq ptr %copied, null
+  br i1 %not.copied, label %no, label %make
 of.tuple:
-  %tuple.count = call i64 @PyTuple_Size(ptr %item)
+  call void @Py_IncRef(ptr %item)
   br label %make
 make:
-  %count = phi i64 [ %list.count, %of.list ], [ %tuple.count, %of.tuple ]
+  %source = phi ptr [ %copied, %copy ], [ %item, %of.tuple ]
+  %count = call i64 @PyTuple_Size(ptr %source)
   %short = icmp sle i64 %count, $MOSTITEMS
-  br i1 %short, label %new, label %no
+  br i1 %short, label %new, label %lose
 new:
   %made = call ptr @PyList_New(i64 %count)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %no, label %next
+  br i1 %lacks, label %lose, label %next
 next:
   %k = phi i64 [ 0, %new ], [ %k.next, %put ]
   %is = icmp slt i64 %k, %count
   br i1 %is, label %more, label %end
 more:
-  br i1 %is.list, label %from.list, label %from.tuple
-from.list:
-  %listed = call ptr @PyList_GetItem(ptr %item, i64 %k)
-  br label %convert
-from.tuple:
-  %packed = call ptr @PyTuple_GetItem(ptr %item, i64 %k)
-  br label %convert
-convert:
-  %each = phi ptr [ %listed, %from.list ], [ %packed, %from.tuple ]
+  %each = call ptr @PyTuple_GetItem(ptr %source, i64 %k)
   %own = call ptr @host.leaf(ptr %each, i64 %mask, ptr %facts)
   %bad = icmp eq ptr %own, null
   br i1 %bad, label %drop, label %put
@@ -211,6 +254,7 @@ put:
   %k.next = add i64 %k, 1
   br label %next
 end:
+  call void @Py_DecRef(ptr %source)
   br i1 %is.list, label %give, label %tuple
 give:
   ret ptr %made
@@ -220,6 +264,9 @@ tuple:
   ret ptr %as.tuple
 drop:
   call void @Py_DecRef(ptr %made)
+  br label %lose
+lose:
+  call void @Py_DecRef(ptr %source)
   br label %no
 no:
   ret ptr null

@@ -250,7 +250,10 @@ open:
 element:
   %plain = call ptr @number_at(ptr %at, i64 %kind)
   %other = icmp eq ptr %plain, null
-  br i1 %other, label %scalar, label %give
+  br i1 %other, label %scalar, label %python
+python:
+  call void @Py_IncRef(ptr %device)
+  br label %give
 ; By NumPy's own scalar, at an index that it knows.
 scalar:
   %of.array = call i1 @is_array(ptr %index)
@@ -263,18 +266,22 @@ unwrap:
   br label %read.scalar
 read.scalar:
   %own.index = phi ptr [ %index, %open.index ], [ %inner, %unwrap ]
+; Arrays in the index are asked for their ints in Python, which may give what is read here away.
+  call void @Py_IncRef(ptr %device)
+  call void @Py_IncRef(ptr %buffer)
+  call void @Py_IncRef(ptr %own.index)
   %made.scalar = call ptr @PyObject_GetItem(ptr %buffer, ptr %own.index)
+  call void @Py_DecRef(ptr %own.index)
   %no.scalar = icmp eq ptr %made.scalar, null
   br i1 %no.scalar, label %clear, label %ask.scalar
 ask.scalar:
   %is.scalar = call i1 @is_scalar(ptr %made.scalar)
-  br i1 %is.scalar, label %give, label %drop.scalar
-drop.scalar:
-  call void @Py_DecRef(ptr %made.scalar)
-  br label %slow
+  br i1 %is.scalar, label %take.scalar, label %leave
+take.scalar:
+  call void @Py_DecRef(ptr %buffer)
+  br label %give
 give:
-  %number = phi ptr [ %plain, %element ], [ %made.scalar, %ask.scalar ]
-  call void @Py_IncRef(ptr %device)
+  %number = phi ptr [ %plain, %python ], [ %made.scalar, %take.scalar ]
   %result = call ptr @wrap(ptr %number, ptr %device, i64 1)
   ret ptr %result
 part:
@@ -288,10 +295,14 @@ whole:
   %is.part = call i1 @is_part(ptr %self)
   br i1 %is.part, label %slow, label %read
 read:
+  call void @Py_IncRef(ptr %device)
+  call void @Py_IncRef(ptr %buffer)
   %view = call ptr @PyObject_GetItem(ptr %buffer, ptr %index)
   %lacks = icmp eq ptr %view, null
   br i1 %lacks, label %clear, label %measure
 clear:
+  call void @Py_DecRef(ptr %buffer)
+  call void @Py_DecRef(ptr %device)
   call void @PyErr_Clear()
   br label %slow
 measure:
@@ -328,6 +339,7 @@ expose:
   br i1 %both.so, label %mark, label %leave
 mark:
   %value = phi ptr [ %own, %copy ], [ %view, %keep ], [ %view, %expose ]
+  call void @Py_DecRef(ptr %buffer)
   %reference = call ptr @PyWeakref_NewRef(ptr %self, ptr null)
   %no.reference = icmp eq ptr %reference, null
   br i1 %no.reference, label %raise, label %pack
@@ -339,9 +351,9 @@ pack:
   br i1 %failed, label %raise, label %wrap
 raise:
   call void @Py_DecRef(ptr %value)
+  call void @Py_DecRef(ptr %device)
   ret ptr null
 wrap:
-  call void @Py_IncRef(ptr %device)
   %array = call ptr @wrap(ptr %value, ptr %device, i64 0)
   %unmade = icmp eq ptr %array, null
   br i1 %unmade, label %forget, label %note
@@ -352,7 +364,10 @@ note:
   %before = call ptr @exchange(ptr %array, i64 $AT_PART, ptr %made)
   ret ptr %array
 leave:
-  call void @Py_DecRef(ptr %view)
+  %unused = phi ptr [ %made.scalar, %ask.scalar ], [ %view, %measure ], [ %view, %expose ]
+  call void @Py_DecRef(ptr %unused)
+  call void @Py_DecRef(ptr %buffer)
+  call void @Py_DecRef(ptr %device)
   br label %slow
 slow:
   %method = call ptr @state_word(i64 $READ)
@@ -472,11 +487,14 @@ number:
 find:
   %elements = zext i1 %is.element to i64
   call void @Py_IncRef(ptr %value)
+; Held, the buffer's address is that of no other one that Python, as it looks for the line, gives the Array.
+  call void @Py_IncRef(ptr %buffer)
   %line = call ptr @locate(i64 %elements)
   %failed = icmp eq ptr %line, null
   br i1 %failed, label %raise, label %prove
 raise:
   call void @Py_DecRef(ptr %value)
+  call void @Py_DecRef(ptr %buffer)
   ret ptr null
 ; From here to the write no Python runs: the Array alone refers to memory that it may write to.
 prove:
@@ -487,6 +505,7 @@ prove:
   %now = call ptr @word(ptr %self, i64 $AT_VALUE)
   %changed = icmp ne ptr %now, %buffer
   %bad = or i1 %seen, %changed
+  call void @Py_DecRef(ptr %buffer)
   br i1 %bad, label %leave, label %count.references
 count.references:
   %references = load i32, ptr %buffer, align 4
@@ -504,8 +523,11 @@ write:
 write.element:
   call void @store(ptr %value, i64 %kind, ptr %at)
   br label %done
+; NumPy lets other threads run while it writes many elements.
 write.part:
+  call void @Py_IncRef(ptr %buffer)
   %status = call i32 @PyObject_SetItem(ptr %buffer, ptr %index, ptr %value)
+  call void @Py_DecRef(ptr %buffer)
   %refused = icmp ne i32 %status, 0
   br i1 %refused, label %clear, label %done
 clear:
