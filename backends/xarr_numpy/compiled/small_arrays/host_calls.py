@@ -324,7 +324,7 @@ begin:
   %total = add i64 %given, 1
   %positional = add i64 %count, 1
   %short = icmp sle i64 %total, $MOSTSTACK
-  br i1 %short, label %fill, label %refuse
+  br i1 %short, label %fill, label %many
 fill:
   store ptr %self, ptr %stack, align 8
   %rest = getelementptr ptr, ptr %stack, i64 1
@@ -354,10 +354,11 @@ slow:
   %method = call ptr @state_word(i64 %fallback)
   %by.python = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 %positional, ptr %names)
   ret ptr %by.python
-refuse:
+many:
   %python.method = call ptr @state_word(i64 %fallback)
-  %by.error = call ptr @PyObject_Vectorcall(ptr %python.method, ptr %stack, i64 0, ptr null)
-  ret ptr %by.error
+  %by.all = call ptr @call_python(
+    ptr %python.method, ptr %self, ptr %arguments, i64 %given, i64 %count, ptr %names)
+  ret ptr %by.all
 }
 """
 

@@ -138,6 +138,8 @@ declare void @PyErr_Restore(ptr, ptr, ptr)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 declare ptr @PyWeakref_NewRef(ptr, ptr)
 declare ptr @PyTuple_Pack(i64, ...)
+declare ptr @PyTuple_New(i64)
+declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare i64 @PyTuple_Size(ptr)
 declare ptr @PyTuple_GetItem(ptr, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
@@ -363,6 +365,37 @@ define internal ptr @exchange(ptr %object, i64 %offset, ptr %new) alwaysinline {
 """
 
 RESULTS: Final = """
+; A method in Python for an object and however many arguments: so many by position, and those that `names` has.
+define internal ptr @call_python(ptr %method, ptr %self, ptr %arguments, i64 %count, i64 %positional, ptr %names) {
+entry:
+  %all = add i64 %count, 1
+  %stack = call ptr @PyTuple_New(i64 %all)
+  %lacks = icmp eq ptr %stack, null
+  br i1 %lacks, label %no, label %begin
+begin:
+  call void @Py_IncRef(ptr %self)
+  %first = call i32 @PyTuple_SetItem(ptr %stack, i64 0, ptr %self)
+  br label %next
+next:
+  %k = phi i64 [ 0, %begin ], [ %k.next, %more ]
+  %is = icmp slt i64 %k, %count
+  br i1 %is, label %more, label %end
+more:
+  %slot = getelementptr ptr, ptr %arguments, i64 %k
+  %argument = load ptr, ptr %slot, align 8
+  call void @Py_IncRef(ptr %argument)
+  %k.next = add i64 %k, 1
+  %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %k.next, ptr %argument)
+  br label %next
+end:
+  %items = getelementptr i8, ptr %stack, i64 $TUPLE
+  %by.position = add i64 %positional, 1
+  %made = call ptr @PyObject_Vectorcall(ptr %method, ptr %items, i64 %by.position, ptr %names)
+  call void @Py_DecRef(ptr %stack)
+  ret ptr %made
+no:
+  ret ptr null
+}
 ; The line that a frame is at if it is remembered, one of the user's, as a new reference; null else.
 define internal ptr @known_line(ptr %frame, i64 %elements) {
   %code = call ptr @PyFrame_GetCode(ptr %frame)

@@ -545,20 +545,9 @@ leave:
   br label %slow
 slow:
   %method = call ptr @state_word(i64 $WRITE)
-  %stack = alloca [3 x ptr], align 8
-  store ptr %self, ptr %stack, align 8
-  %stack1 = getelementptr ptr, ptr %stack, i64 1
-  %given.bytes = mul i64 %count, 8
-  %few = icmp sle i64 %count, 2
-  br i1 %few, label %forward, label %refuse
-forward:
-  call void @llvm.memcpy.p0.p0.i64(ptr %stack1, ptr %arguments, i64 %given.bytes, i1 false)
-  %total = add i64 %count, 1
-  %by.python = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 %total, ptr null)
+  %by.python = call ptr @call_python(
+    ptr %method, ptr %self, ptr %arguments, i64 %count, i64 %count, ptr null)
   ret ptr %by.python
-refuse:
-  %by.error = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 1, ptr null)
-  ret ptr %by.error
 }
 """
 

@@ -86,15 +86,8 @@ leave:
   br label %slow
 slow:
   %method = call ptr @state_word(i64 $FALLBACK)
-  %stack = alloca [4 x ptr], align 8
-  store ptr %self, ptr %stack, align 8
-  %rest = getelementptr ptr, ptr %stack, i64 1
-  %few = icmp sle i64 %count, 3
-  %own.count = select i1 %few, i64 %count, i64 3
-  %bytes = mul i64 %own.count, 8
-  call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %arguments, i64 %bytes, i1 false)
-  %total = add i64 %own.count, 1
-  %by.python = call ptr @PyObject_Vectorcall(ptr %method, ptr %stack, i64 %total, ptr null)
+  %by.python = call ptr @call_python(
+    ptr %method, ptr %self, ptr %arguments, i64 %count, i64 %count, ptr null)
   ret ptr %by.python
 }
 """
