@@ -24,6 +24,7 @@ from xarr.base.at_once.obstacles import Obstacle
 from xarr.calls.small_values import small_value
 from xarr.errors import ElementLoopWarning, IndexingError, PartUpdateWarning, XarrError
 from xarr.indexing import element_loops
+from xarr.ir import source
 from xarr.runtime import handles
 
 pytestmark = [
@@ -37,6 +38,7 @@ pytestmark = [
 SHAPES: Final = [(3,), (1,), (0,), (2, 3), (3, 1), (2, 0, 3), (2, 1, 3)]
 NUMBERS: Final = [0, 1, -1, 3, 255, 2**24 + 1, 2**53 + 1, 2**64, -(2**63), True]
 FLOATS: Final = [0.0, -0.0, 1.5, np.inf, -np.inf, float("nan"), 1e308, 1e39]
+NUMPY_FOLDER: Final = os.path.join(os.path.dirname(np.__file__), "")
 Draw = Callable[[np.random.Generator], Any]
 
 
@@ -204,7 +206,7 @@ def test_what_machine_code_computes_makes_no_call_of_python() -> None:
     called: list[str] = []
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and "numpy" not in frame.f_code.co_filename:
+        if event == "call" and not frame.f_code.co_filename.startswith(NUMPY_FOLDER):
             called.append(frame.f_code.co_qualname)
 
     def compute() -> list[Any]:
@@ -393,6 +395,91 @@ def test_a_warning_that_is_an_error_leaves_the_array_as_it_was(monkeypatch: pyte
                 written = k + 1
     assert x.tolist() == [written]
     element_loops.forget()
+
+
+WRONG_CALLS: Final[dict[str, Callable[[Any], object]]] = {
+    "sum": lambda x: x.sum(1, 2, 3, 4, 5, 6, 7, 8),
+    "many": lambda x: x.sum(*range(3000)),
+    "named": lambda x: x.sum(1, 2, 3, 4, 5, 6, 7, 8, axes=0, wrong=1),
+    "dot": lambda x: x.dot(1, 2, 3, 4, 5, 6, 7, 8),
+    "pow none": lambda x: x.__pow__(),
+    "pow many": lambda x: x.__pow__(2, None, 3, 4),
+    "pow more": lambda x: x.__pow__(2, None, 3, 4, 5, 6, 7, 8, 9, 10),
+    "set none": lambda x: x.__setitem__(),
+    "set one": lambda x: x.__setitem__(0),
+    "set many": lambda x: x.__setitem__(0, 1.0, 2.0, 3.0),
+}
+
+
+def error_text(call: Callable[[Any], object], array: xarr.Array) -> str:
+    with pytest.raises((TypeError, XarrError)) as caught:
+        call(array)
+    return f"{type(caught.value).__name__}: {caught.value}"
+
+
+@pytest.mark.parametrize("call", WRONG_CALLS.values(), ids=WRONG_CALLS)
+def test_calls_with_too_many_or_few_arguments_fail_with_the_text_of_python(
+    call: Callable[[Any], object],
+) -> None:
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    text = error_text(call, x)
+    assert native_methods.uninstall()
+    assert text == error_text(call, x)
+
+
+def test_a_method_of_the_user_stays() -> None:
+    x, added = xarr.asarray([1.0, 2.0]).evaluate() * 1, []
+    native_methods.uninstall()
+
+    def add(self: xarr.Array, other: Any) -> Any:
+        added.append(other)
+        return native_methods._in_python["__add__"](self, other)
+
+    try:
+        xarr.Array.__add__ = add  # type: ignore[method-assign]
+        assert native_methods.install()
+        assert (x + 1).tolist() == [2.0, 3.0] and added == [1]
+        assert not inspect.isfunction(xarr.Array.__mul__)
+        xarr.Array.__mul__ = add  # type: ignore[method-assign]
+        assert native_methods.uninstall()
+        assert xarr.Array.__dict__["__add__"] is add is xarr.Array.__dict__["__mul__"]
+    finally:
+        for name in ("__add__", "__mul__"):
+            setattr(xarr.Array, name, native_methods._in_python[name])
+
+
+@pytest.mark.parametrize(
+    "error", [xarr.errors.BackendError("LLVM refused a program"), OSError("no such library")], ids=type
+)
+def test_a_compiler_that_fails_leaves_the_methods_in_python(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[object] = []
+
+    def fail(_: object, array_class: object) -> None:
+        tries.append(array_class)
+        raise error
+
+    native_methods.uninstall()
+    x = xarr.asarray([1.0, 2.0]).evaluate() * 1
+    with monkeypatch.context() as patch:
+        patch.setattr(native_methods, "_made", [])
+        patch.setattr(native_methods, "failures", [])
+        patch.setattr(type(xarr.backend.default_device().backend), "array_methods", fail)
+        source.call_when_many(2, native_methods.install)
+        assert [(x + k)[0].item() for k in range(4)] == [1.0, 2.0, 3.0, 4.0]
+        assert len(tries) == 1 and native_methods.failures == [str(error)]
+        assert not native_methods.install() and len(tries) == 1
+        assert inspect.isfunction(xarr.Array.__add__)
+
+
+def test_counts_are_forgotten_once_while_methods_are_there() -> None:
+    forget_counts = native_methods._made[0].forget_counts  # type: ignore[union-attr]
+    for _ in range(2):
+        native_methods.uninstall()
+        assert forget_counts not in element_loops.others_forget
+        native_methods.install()
+        assert element_loops.others_forget.count(forget_counts) == 1
 
 
 def test_help_and_signatures_are_those_of_the_methods_in_python() -> None:

@@ -49,25 +49,37 @@ _HOST_METHODS: Final = (
 )
 _NAMES_OF_ROWS: Final = {"__matmul__": "matmul"}
 
-#: The methods in Python, by name, while others replace them; empty else.
+#: What a compiler raises that does not work: BackendError, llvmlite's own errors, and those of loading libraries.
+_COMPILER_ERRORS: Final = (RuntimeError, OSError)
+
+#: The methods of Array in Python, by name, as they were when Array was defined.
+_in_python: Final[dict[str, Callable[..., Any]]] = {}
+#: Those of them that others replace now; empty else.
 _replaced: Final[dict[str, Callable[..., Any]]] = {}
-#: The methods that were made, one for the process; empty before, and None where there are none.
+#: The methods that were made, one for the process; empty before, and None where there are none, or making them failed.
 _made: Final[list[ArrayMethods | None]] = []
+#: Why making them failed.
+failures: Final[list[str]] = []
 
 
 def install() -> bool:
-    """Put methods of the default backend in place of those in Python; False if it has none."""
+    """Put methods of the default backend in place of those in Python; False if it has none, or they cannot be compiled.
+
+    A method that a user has put on Array stays.
+    """
     if _replaced:
         return True
     if not _made:
-        _made.append(_make())
+        _made.append(_try_to_make())
     made, cls = _made[0], handles.array_class()
     if made is None:
         return False
     for name, method in made.methods.items():
-        _replaced[name] = getattr(cls, name)
-        setattr(cls, name, method)
-    element_loops.others_forget.append(made.forget_counts)
+        if getattr(cls, name) is _in_python[name]:
+            _replaced[name] = _in_python[name]
+            setattr(cls, name, method)
+    if made.forget_counts not in element_loops.others_forget:
+        element_loops.others_forget.append(made.forget_counts)
     host_functions.run_by(made.host_call)
     return True
 
@@ -75,17 +87,31 @@ def install() -> bool:
 def uninstall() -> bool:
     """Put the methods in Python back; whether others had replaced them."""
     cls, were_replaced = handles.array_class(), bool(_replaced)
+    made = _made[0] if _made else None
     for name, method in _replaced.items():
-        if name in cls.__dict__:
+        if made is not None and getattr(cls, name) is made.methods[name]:
             setattr(cls, name, method)
+    if made is not None and made.forget_counts in element_loops.others_forget:
+        element_loops.others_forget.remove(made.forget_counts)
     _replaced.clear()
     host_functions.run_by(None)
     return were_replaced
 
 
 def install_when_busy() -> None:
-    """Install methods when Arrays have been computed with often."""
+    """Install methods when Arrays have been computed with often, in place of those that Array has now."""
+    cls = handles.array_class()
+    _in_python.update({name: getattr(cls, name) for name in (*_NAMES, *_HOST_METHODS)})
     call_when_many(CALLS_BEFORE, install)
+
+
+def _try_to_make() -> ArrayMethods | None:
+    """None if the compiler fails: the user's 10,000th value is computed, and all after it, by Python."""
+    try:
+        return _make()
+    except _COMPILER_ERRORS as error:
+        failures.append(str(error))
+        return None
 
 
 def _make() -> ArrayMethods | None:
@@ -96,7 +122,7 @@ def _make() -> ArrayMethods | None:
     made: ArrayMethods | None = backend.array_methods(
         ArrayClass(
             cls,
-            {name: getattr(cls, name) for name in (*_NAMES, *_HOST_METHODS)},
+            _in_python,
             obstacles,
             quiet_context(numpy_variable()),
             _locate,
