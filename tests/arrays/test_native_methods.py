@@ -210,7 +210,7 @@ def test_what_machine_code_computes_makes_no_call_of_python() -> None:
             called.append(frame.f_code.co_qualname)
 
     def compute() -> list[Any]:
-        made = [s + s, x + x, 1.0 - x, x[i], x[1:], -x, abs(s), s < 2.0, x**2, i % 2, x.sum(), x.max(axis=0)]
+        made = [s + s, x + x, 1.0 - x, x[i], x[1:], -x, abs(s), s < 2.0, x**2, i % 2, x @ x]
         x[1], x[i], x[1:] = 5.0, s, 7.0
         number = s * 1.0
         number += 1.0
@@ -286,31 +286,32 @@ def test_an_array_changed_while_the_line_is_looked_for_is_written_to_as_it_is_th
 def test_an_interrupt_of_a_call_that_begins_to_read_a_node_is_raised_and_nothing_released() -> None:
     x = shared_array()
     with on_call(native_methods._hold, interrupt), pytest.raises(KeyboardInterrupt):
-        x.sum()
+        x @ x
     assert x._node.handles == 1
     copy = x.copy()
     with on_call(native_methods._hold, interrupt), pytest.raises(KeyboardInterrupt):
-        xarr.matmul(x, x)
+        xarr.isnan(x)
     changed = xarr.jit(lambda a: a.at[0, 0].set(-7.0), donate_argnums=0)(x)
     assert copy[0, 0] == 1.0 and changed[0, 0] == -7.0
 
 
-@pytest.mark.parametrize("axis", [0, 5])
-def test_an_interrupt_of_a_call_that_has_read_a_node_is_raised(axis: int) -> None:
+@pytest.mark.parametrize("rows", [30, 4])
+def test_an_interrupt_of_a_call_that_has_read_a_node_is_raised(rows: int) -> None:
     """Also where NumPy refused, which is left to Python else."""
-    x = shared_array()
+    x, other = shared_array(), xarr.asarray(np.ones((rows, 2))).evaluate() * 1
     with on_call(handles.release, interrupt), pytest.raises(KeyboardInterrupt):
-        x.sum(axis=axis)
+        x @ other
     assert x._node.handles == 2  # too many readers only keep memory from being donated
 
 
-def test_a_list_that_is_emptied_while_it_is_read_is_read_as_it_was() -> None:
-    numbers = xarr.asarray([1.0, 2.0, 3.0]).evaluate() * 1
-    parts = [shared_array().reshape(-1), numbers, numbers]
+def test_a_list_that_is_emptied_while_it_is_read_is_no_crash() -> None:
+    """The result might be large, so Python reads the list afterwards, which is empty by then."""
+    numbers = xarr.asarray(np.ones((30, 30))).evaluate() * 1
+    parts = [shared_array(), numbers, numbers]
     assert parts[0]._node.handles == 1
     with on_call(native_methods._hold, parts.clear) as entered:
-        joined = xarr.concatenate(parts)
-    assert entered and not parts and joined.size == 906
+        result = xarr.isnan(parts)
+    assert entered and not parts and result.shape == (0,)
 
 
 def test_an_obstacle_leaves_all_to_python() -> None:

@@ -24,7 +24,7 @@ def rows_of(text: str) -> dict[str, tuple[str, str]]:
 def named_tests(module: Path) -> list[Path]:
     """Where the test of `xarr/lax/movement.py` may lie: `tests/lax/test_movement.py`, or in a folder above.
 
-    Backends have folders of their own names: the tests of `backends/xarr_numpy/memory.py` lie in `tests/xarr_numpy`.
+    Backends have folders of their own names: the tests of `backends/xarr_numpy/processor.py` lie in `tests/xarr_numpy`.
     """
     folder = Path("tests", *module.parts[1:-1])
     name = f"test_{module.stem.lstrip('_')}.py"

@@ -42,12 +42,8 @@ _NAMES: Final = (
     *[f"__{name}__" for name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "pow")],
     *("__bool__", "__int__", "__float__", "__index__", "__getitem__", "__setitem__"),
 )
-#: Methods of which NumPy has a function that takes the same arguments.
-_HOST_METHODS: Final = (
-    *("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "cumsum", "cumprod"),
-    *("dot", "take", "trace", "argsort", "__matmul__"),
-)
-_NAMES_OF_ROWS: Final = {"__matmul__": "matmul"}
+#: Methods that NumPy's functions of the same arguments compute, by the row of the function.
+_HOST_METHODS: Final = {"__matmul__": "matmul"}
 
 #: What a compiler raises that does not work: BackendError, llvmlite's own errors, and those of loading libraries.
 _COMPILER_ERRORS: Final = (RuntimeError, OSError)
@@ -80,8 +76,16 @@ def install() -> bool:
             setattr(cls, name, method)
     if made.forget_counts not in element_loops.others_forget:
         element_loops.others_forget.append(made.forget_counts)
-    host_functions.run_by(made.host_call)
+    host_functions.run_by(_make_call)
     return True
+
+
+def _make_call(row: host_functions.Row) -> Callable[..., Any] | None:
+    """A function in machine code for functions without options: it looks at nothing but element types."""
+    made = _made[0]
+    if made is None or row.options or not row.numbers:
+        return None
+    return made.host_call(row.call, row.chars, row.most)
 
 
 def uninstall() -> bool:
@@ -129,7 +133,7 @@ def _make() -> ArrayMethods | None:
             element_loops.count,
             INDEX,
             MAX_COPIED,
-            {name: host_functions.ROWS[_NAMES_OF_ROWS.get(name, name)] for name in _HOST_METHODS},
+            {name: host_functions.ROWS[row][:3] for name, row in _HOST_METHODS.items()},
             host_functions.REFUSALS,
             _hold,
             handles.release,

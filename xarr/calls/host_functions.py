@@ -3,7 +3,8 @@
 A function of the NumPy level checks its arguments, records ops and computes them one by one.  Where all of its Arrays
 hold small values of element types for which NumPy's function gives the same element types, shapes and bits, that is
 called instead, and what it gives is wrapped.  `tests/calls/test_host_functions.py` compares both for every row of
-`ROWS`.  What NumPy refuses is left to the function itself, which says what is wrong.
+`ROWS`.  A row says what else it may be called with; every other argument, and what NumPy refuses, is left to the
+function itself, which says what is wrong.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from sys import _getframe as frame_of
-from types import FrameType, NoneType
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from types import FrameType, MappingProxyType, NoneType
+from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy import ndarray
@@ -39,38 +40,82 @@ _LONGEST: Final = 32
 STRONG: Final = {float: np.float64, int: np.int64, bool: np.bool_}
 #: The codes of these types.
 _CHARS: Final = {kind: np.dtype(own).char for kind, own in STRONG.items()}
-#: Arguments that mean the same to NumPy and xarr.
-_PLAIN: Final = frozenset({int, bool, float, str, NoneType})
+#: Integers beyond are left to the functions, for axes, widths and operands.
+_LARGEST_INT: Final = 2**31
 #: What NumPy raises for arguments that it refuses.
 REFUSALS: Final = (ArithmeticError, LookupError, TypeError, ValueError)
 #: From `HostFunction.run_in_python` to the caller of the function that users call.
 _DEPTH: Final = 2
 
 
-Maker: TypeAlias = Callable[[Callable[..., Any], str, int], Callable[..., Any]]
+#: Of a row what runs it, None for one that it does not know.
+Maker: TypeAlias = "Callable[[Row], Callable[..., Any] | None]"
 #: What makes `run` of functions, in place of Python's; None for nothing.
 _maker: Maker | None = None
 
 
-class HostFunction:
-    """A function of NumPy's that stands for one of the NumPy level.
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and -_LARGEST_INT < value < _LARGEST_INT
 
-    call: it; chars: the codes of the element types of its arrays; most: so many of the first arguments may be arrays;
+
+def _is_axis(value: Any) -> bool:
+    return value is None or _is_whole(value)
+
+
+def _are_axes(value: Any) -> bool:
+    return _is_axis(value) or (type(value) is tuple and all(map(_is_whole, value)))
+
+
+def _is_shift(value: Any) -> bool:
+    return value is not None and _are_axes(value)
+
+
+def _is_width(value: Any) -> bool:
+    """Whether a width for all sides is given, or a pair, or a pair for each dimension."""
+    return _is_shift(value) or (
+        type(value) is tuple and all(type(pair) is tuple and _is_shift(pair) for pair in value)
+    )
+
+
+def _is_bool(value: Any) -> bool:
+    return type(value) is bool
+
+
+class Row(NamedTuple):
+    """A function of NumPy's that stands for one of the NumPy level, and what it may be called with.
+
+    call: it; chars: the codes of the element types of its arrays; most: so many of the first arguments may be arrays.
+    options: the arguments after these in their order, by position or by name, and by name alone `keepdims` of those
+        that have an axis; each with what tells whether a value of it means the same to both.
+    lists: whether a list of arrays may stand for one; numbers: whether arrays without dimensions and numbers may.
+    """
+
+    call: Callable[..., Any]
+    chars: str = "dl?"
+    most: int = 1
+    options: Mapping[str, Callable[[Any], bool]] = MappingProxyType({})
+    lists: bool = False
+    numbers: bool = False
+
+
+class HostFunction:
+    """A function by its row.
+
     run: gives the result for arguments by position and by name, in the frame of what users call; None where NumPy's may
     be another one.
     """
 
-    __slots__ = ("call", "chars", "most", "run")
+    __slots__ = ("call", "chars", "most", "row", "run")
     run: Callable[[Sequence[Any], Mapping[str, Any]], Any]
 
-    def __init__(self, call: Callable[..., Any], chars: str, most: int) -> None:
-        self.call, self.chars, self.most = call, chars, most
+    def __init__(self, row: Row) -> None:
+        self.row = row
+        self.call, self.chars, self.most = row.call, row.chars, row.most
         self.run_by(_maker)
 
     def run_by(self, maker: Maker | None) -> None:
-        """Let it be run by what `maker` makes; by Python for None, and where that does not know the results."""
-        is_known = maker is not None and self.call not in _OF_SEVERAL
-        self.run = maker(self.call, self.chars, self.most) if maker and is_known else self.run_in_python
+        """Let it be run by what `maker` makes; by Python for None, and where that does not know the row."""
+        self.run = (maker and maker(self.row)) or self.run_in_python
 
     def run_in_python(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """As `run`."""
@@ -78,9 +123,8 @@ class HostFunction:
         operands: list[Any] = []
         if obstacles or not self._collect(args[: self.most], operands, arrays):
             return None
-        for value in (*args[self.most :], *kwargs.values()):
-            if type(value) not in _PLAIN:
-                return None
+        if (len(args) > self.most or kwargs) and not self._takes_options(args[self.most :], kwargs):
+            return None
         operands += args[self.most :]
         if not arrays or not _are_few(operands, arrays):
             return None
@@ -106,6 +150,15 @@ class HostFunction:
                 handles.release(node)
         return wrap_result(result, device, frame_of(_DEPTH))
 
+    def _takes_options(self, positional: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        known = self.row.options
+        if len(positional) > len(known) - ("keepdims" in known):
+            return False
+        arguments = {**dict(zip(known, positional, strict=False)), **named}
+        return len(arguments) == len(positional) + len(named) and all(
+            [name in known and known[name](value) for name, value in arguments.items()]
+        )
+
     def _collect(self, values: Sequence[Any], operands: list[Any], arrays: list[Any]) -> bool:
         """Add what stands for `values` in the call of NumPy's, and the Arrays; False for one that nothing does."""
         for value in values:
@@ -115,17 +168,18 @@ class HostFunction:
                 if own is None and (own := small_value(value)) is None:
                     return False
                 char = own.dtype.char if type(own) is ndarray else _CHARS.get(type(own))
-                if char is None or char not in self.chars:
+                if char is None or char not in self.chars or not (type(own) is ndarray or self.row.numbers):
                     return False
                 arrays.append(value)
                 operands.append(own if type(own) is ndarray else STRONG[type(own)](own))
-            elif kind in _PLAIN:
+            elif self.row.numbers and (kind is float or kind is bool or _is_whole(value)):
                 operands.append(value)
-            elif (kind is list or kind is tuple) and len(value) <= _LONGEST:
+            elif self.row.lists and (kind is list or kind is tuple) and len(value) <= _LONGEST:
                 inner: list[Any] = []
-                if not self._collect(value, inner, arrays):
+                items = [each for each in value if type(each) is handles._array_class]
+                if len(items) < len(value) or not self._collect(items, inner, arrays):
                     return False
-                operands.append(kind(inner))
+                operands.append(inner)
             else:
                 return False
         return True
@@ -158,7 +212,7 @@ def wrap_result(result: Any, device: Device, frame: FrameType) -> Any:
         return wrap_value(result, device, frame)
     if isinstance(result, np.generic):
         return wrap_value(plain_value(result), device, frame)
-    if type(result) is tuple:
+    if type(result) is tuple:  # of several arrays
         arrays = [wrap_result(each, device, frame) for each in result]
         return None if NoneType in map(type, arrays) else tuple(arrays)
     return None
@@ -173,10 +227,6 @@ def _refuse(is_refused: Any) -> None:
         raise ValueError
 
 
-def _is_given(*options: object) -> bool:
-    return any([option is not None for option in options])
-
-
 def _has_negative_zeros(x: HostArray) -> Any:
     return x.dtype.kind == "f" and (np.signbit(x) & (x == 0)).any()
 
@@ -188,6 +238,32 @@ def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
     return np.bincount(x, weights, minlength)
 
 
+def _largest(a: HostArray, *rest: Any, **options: Any) -> Any:
+    """`max` that is no zero, of which NumPy's may be either."""
+    result = a.max(*rest, **options)
+    _refuse(a.dtype.kind == "f" and not np.all(result))
+    return result
+
+
+def _least(a: HostArray, *rest: Any, **options: Any) -> Any:
+    """As `_largest`."""
+    result = a.min(*rest, **options)
+    _refuse(a.dtype.kind == "f" and not np.all(result))
+    return result
+
+
+def _pad(array: HostArray, pad_width: Any, *rest: Any, **options: Any) -> HostArray:
+    """`pad` by no more than arrays are small."""
+    _refuse(np.max(pad_width, initial=0) > MOST_COMBINED)
+    return np.pad(array, pad_width, *rest, **options)
+
+
+def _diff(a: HostArray, n: int = 1, *rest: Any, **options: Any) -> HostArray:
+    """`diff` that is not the array itself."""
+    _refuse(not n)
+    return np.diff(a, n, *rest, **options)
+
+
 def _mean(a: HostArray, *rest: Any, **options: Any) -> Any:
     """`mean` of some elements: of none NumPy warns."""
     _refuse(not a.size)
@@ -195,16 +271,15 @@ def _mean(a: HostArray, *rest: Any, **options: Any) -> Any:
 
 
 def _median(a: HostArray, *rest: Any, **options: Any) -> Any:
-    """As `_mean`."""
+    """`median` of some elements that is no zero: of those in the middle NumPy takes any."""
     _refuse(not a.size)
-    return np.median(a, *rest, **options)
+    result = np.median(a, *rest, **options)
+    _refuse(not np.all(result))
+    return result
 
 
-def _accumulate_sums(
-    a: HostArray, axis: int | None = None, dtype: object = None, out: object = None
-) -> HostArray:
+def _accumulate_sums(a: HostArray, axis: int | None = None) -> HostArray:
     """`cumsum` that begins with 0.0, so that -0.0 alone is 0.0."""
-    _refuse(_is_given(dtype, out))
     sums = np.cumsum(a, axis)
     return sums + 0.0 if sums.dtype.kind == "f" else sums
 
@@ -220,15 +295,15 @@ def _sort_indices(a: HostArray, axis: int | None = -1) -> HostArray:
     return np.argsort(a, axis, kind="stable")
 
 
-def _take(a: HostArray, indices: HostArray, axis: int | None = None, out: object = None) -> HostArray:
-    """`take`, whose indices NumPy does not look at if there is nothing to take."""
-    _refuse(_is_given(out) or not a.size)
+def _take(a: HostArray, indices: HostArray, axis: int | None = None) -> HostArray:
+    """`take` at integers, at which NumPy does not look if there is nothing to take."""
+    _refuse(indices.dtype.kind != "i" or not a.size)
     return np.take(a, indices, axis)
 
 
-def _dot(a: HostArray, b: HostArray, out: object = None) -> HostArray:
+def _dot(a: HostArray, b: HostArray) -> HostArray:
     """`dot` of what a BLAS multiplies: products without a sum have other zeros."""
-    _refuse(_is_given(out) or 1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    _refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
     return np.dot(a, b)  # type: ignore[no-any-return]
 
 
@@ -238,30 +313,33 @@ def _inner(a: HostArray, b: HostArray) -> HostArray:
     return np.inner(a, b)  # type: ignore[no-any-return]
 
 
-_ALL: Final = "dl?"
-#: Functions of NumPy's that are the same for all of these element types: methods of its arrays, which are quicker,
-#: functions of one array or list, and of two.
-_METHODS: Final = (
-    *("sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "cumprod", "trace", "nonzero"),
-)
-_OF_ONE: Final = (
-    *("concatenate", "stack", "hstack", "vstack", "roll", "pad", "diff", "tril", "triu"),
-    *("count_nonzero", "flatnonzero", "isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs"),
-)
-_OF_TWO: Final = ("outer", "matmul", "vdot", "cross", "searchsorted")
-#: Those that give several arrays, which Python wraps.
-_OF_SEVERAL: Final = frozenset({np.ndarray.nonzero})
-#: By the names of functions as errors have them: NumPy's function, the element types that are the same, and how many of
-#: the first arguments may be arrays.
-ROWS: Final[dict[str, tuple[Callable[..., Any], str, int]]] = {
-    **{name: (getattr(np.ndarray, name), _ALL, 1) for name in _METHODS},
-    **{name: (getattr(np, name), _ALL, 1) for name in _OF_ONE},
-    **{name: (getattr(np, name), _ALL, 2) for name in _OF_TWO},
-    **{"where": (np.where, _ALL, 3), "mean": (_mean, _ALL, 1), "median": (_median, _ALL, 1)},
-    **{"linalg.solve": (np.linalg.solve, "d", 2), "linalg.inv": (np.linalg.inv, "d", 1)},
-    **{"linalg.cholesky": (np.linalg.cholesky, "d", 1), "bincount": (_count, _ALL, 2)},
-    **{"cumsum": (_accumulate_sums, _ALL, 1), "sort": (_sort, _ALL, 1), "argsort": (_sort_indices, _ALL, 1)},
-    **{"take": (_take, _ALL, 2), "dot": (_dot, _ALL, 2), "inner": (_inner, _ALL, 2)},
+_AXIS: Final = MappingProxyType({"axis": _is_axis})
+#: By position an axis alone: what follows are other arguments.
+_BY_NAME: Final = MappingProxyType({"axis": _are_axes, "keepdims": _is_bool})
+_ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs")
+#: By the names of functions as errors have them.  Methods of NumPy's arrays are quicker than functions.
+ROWS: Final[dict[str, Row]] = {
+    **{name: Row(getattr(np.ndarray, name), options=_BY_NAME) for name in ("sum", "prod", "any", "all")},
+    **{name: Row(call, options=_BY_NAME) for name, call in (("max", _largest), ("min", _least))},
+    **{name: Row(call, options=_BY_NAME) for name, call in (("mean", _mean), ("median", _median))},
+    **{name: Row(getattr(np.ndarray, name), options=_AXIS) for name in ("argmax", "argmin", "cumprod")},
+    **{"cumsum": Row(_accumulate_sums, options=_AXIS), "sort": Row(_sort, options=_AXIS)},
+    "argsort": Row(_sort_indices, options=_AXIS),
+    **{name: Row(getattr(np.ndarray, name)) for name in ("trace", "nonzero")},
+    **{name: Row(getattr(np, name)) for name in ("count_nonzero", "flatnonzero")},
+    **{name: Row(getattr(np, name), options=_AXIS, lists=True) for name in ("concatenate", "stack")},
+    **{name: Row(getattr(np, name), lists=True) for name in ("hstack", "vstack")},
+    **{name: Row(getattr(np, name), options=MappingProxyType({"k": _is_whole})) for name in ("tril", "triu")},
+    "roll": Row(np.roll, options=MappingProxyType({"shift": _is_shift, "axis": _are_axes})),
+    "diff": Row(_diff, options=MappingProxyType({"n": _is_whole, "axis": _is_whole})),
+    "pad": Row(_pad, options=MappingProxyType({"pad_width": _is_width})),
+    **{name: Row(getattr(np, name), numbers=True) for name in _ELEMENT_WISE},
+    "where": Row(np.where, most=3, numbers=True),
+    **{name: Row(getattr(np, name), most=2) for name in ("outer", "matmul", "vdot", "searchsorted")},
+    **{"dot": Row(_dot, most=2), "inner": Row(_inner, most=2), "take": Row(_take, most=2, options=_AXIS)},
+    "bincount": Row(_count, most=2, options=MappingProxyType({"minlength": _is_whole})),
+    "linalg.solve": Row(np.linalg.solve, "d", 2),
+    **{f"linalg.{name}": Row(getattr(np.linalg, name), "d") for name in ("inv", "cholesky")},
 }
 
 
@@ -269,7 +347,7 @@ _functions: Final[list[HostFunction]] = []
 
 
 def run_by(maker: Maker | None) -> None:
-    """Let functions be run by what `maker` makes of NumPy's function and the rest of a row; by Python for None."""
+    """Let functions be run by what `maker` makes of their rows; by Python for None."""
     global _maker
     _maker = maker
     for each in _functions:
@@ -315,9 +393,9 @@ def _by_position(
 
 _EXACT: Final = ("add", "multiply", "maximum", "minimum")
 #: Methods of ufuncs that are the same, which for floats add in another order, as rows of `ROWS`.
-_UFUNC_METHODS: Final[dict[tuple[str, str], tuple[Callable[..., Any], str, int]]] = {
-    **{("reduceat", name): (getattr(np, name).reduceat, "l", 2) for name in _EXACT},
-    **{("accumulate", name): (getattr(np, name).accumulate, "l", 1) for name in _EXACT},
+_UFUNC_METHODS: Final[dict[tuple[str, str], Row]] = {
+    **{("reduceat", name): Row(getattr(np, name).reduceat, "l", 2, _AXIS) for name in _EXACT},
+    **{("accumulate", name): Row(getattr(np, name).accumulate, "l", 1, _AXIS) for name in _EXACT},
 }
 _by_ufunc: Final[dict[tuple[str, str], HostFunction]] = {}
 
@@ -330,7 +408,7 @@ def run_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None
     host = _by_ufunc.get(key)
     if host is None:
-        host = _by_ufunc[key] = HostFunction(*row)
+        host = _by_ufunc[key] = HostFunction(row)
         _functions.append(host)
     return host.run(args[1:], kwargs)
 
@@ -366,7 +444,7 @@ def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
 
 def host_ufunc(call: Callable[..., Any], operands: int) -> HostFunction:
     """A function that computes an op of float64 element by element, of so many operands."""
-    made = HostFunction(call, "d", operands)
+    made = HostFunction(Row(call, "d", operands, numbers=True))
     _functions.append(made)
     return made
 
@@ -376,5 +454,5 @@ def host_function(function: Callable[..., Any]) -> HostFunction | None:
     row = ROWS.get(name_in_errors(function))
     if row is None:
         return None
-    _functions.append(HostFunction(*row))
+    _functions.append(HostFunction(row))
     return _functions[-1]

@@ -56,9 +56,10 @@ _drafts: Final[dict[Kernel, _Draft]] = {}
 
 def expect_kernels(programs: Iterable[Kernel]) -> None:
     """Prepare kernels that are made next, so that those that are alike share machine code from the first on."""
+    drafts = {program: _Draft(program) for program in programs}
     _drafts.clear()
-    _drafts.update((program, _Draft(program)) for program in programs)
-    for uses, count in Counter([draft.uses for draft in _drafts.values() if draft.uses]).items():
+    _drafts.update(drafts)  # Other threads take theirs from it meanwhile.
+    for uses, count in Counter([draft.uses for draft in drafts.values() if draft.uses]).items():
         if count >= PROCESSOR.min_alike_kernels:
             uses.count = max(uses.count, count)
 

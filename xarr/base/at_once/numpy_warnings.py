@@ -68,11 +68,11 @@ def quiet_context(variable: object) -> Context | None:
     return context
 
 
-def call_quietly(function: Callable[..., Any], *operands: Any) -> Any:
-    """`function(*operands)` without warnings of NumPy's."""
+def call_quietly(function: Callable[..., Any], *operands: Any, **options: Any) -> Any:
+    """`function(*operands, **options)` without warnings of NumPy's."""
     state = quiet()
     try:
-        return function(*operands)
+        return function(*operands, **options)
     finally:
         loud(state)
 

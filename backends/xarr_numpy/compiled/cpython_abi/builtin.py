@@ -1,7 +1,7 @@
 """Machine code as a built-in function of CPython, for calls that cost no more than those of NumPy.
 
 An entry takes NumPy arrays, reads where their data lie from their C structs, and calls a phase.  To be used
-only where `layout.works()`.
+only where `struct_offsets.works()`.
 
 Source: CPython, Include/methodobject.h.
 """

@@ -198,12 +198,10 @@ define internal i1 @host.is_plain(ptr %item) {
   %p1 = icmp eq ptr %class, @PyLong_Type
   %p2 = icmp eq ptr %class, @PyBool_Type
   %p3 = icmp eq ptr %class, @PyFloat_Type
-  %p4 = icmp eq ptr %class, @PyUnicode_Type
   %p5 = icmp eq ptr %item, @_Py_NoneStruct
   %q1 = or i1 %p1, %p2
-  %q2 = or i1 %p3, %p4
-  %q3 = or i1 %q1, %q2
-  %is = or i1 %q3, %p5
+  %q2 = or i1 %q1, %p3
+  %is = or i1 %q2, %p5
   ret i1 %is
 }
 ; As `host.leaf`, for lists and tuples of such arguments too.

@@ -102,7 +102,6 @@ declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare i32 @PyErr_ExceptionMatches(ptr)
 declare i32 @PyObject_SetAttrString(ptr, ptr, ptr)
 @exposed = internal constant [8 x i8] c"exposed\\00"
-@PyUnicode_Type = external global i8
 @PyList_Type = external global i8
 declare ptr @PyType_GenericAlloc(ptr, i64)
 declare i32 @PyContext_Enter(ptr)
