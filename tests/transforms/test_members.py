@@ -388,6 +388,39 @@ print("done")
 """
 
 
+def _on_two_replicas(function: Callable[[xarr.Array], Any], rows: np.ndarray[Any, Any]) -> list[float]:
+    """The first column of what slices of rows give, on two replicas that have half of the rows each."""
+    parts = xarr.shard_map(
+        xarr.vmap(function), mesh=make_mesh((2,), ("x",)), in_specs=P("x"), out_specs=P("x"), check_vma=False
+    )
+    eager, compiled = np.asarray(parts(rows)), np.asarray(xarr.jit(parts)(rows))
+    np.testing.assert_array_equal(eager, compiled)
+    return eager[:, 0].tolist()  # type: ignore[no-any-return]
+
+
+def test_replicas_meet_for_all_slices_whatever_branches_these_choose() -> None:
+    """As in JAX: all branches are computed, so that slices of the same number meet."""
+    rows = np.array([[10.0, 1.0], [-20.0, 2.0], [-30.0, 2.0], [40.0, 1.0]])
+
+    def branch(row: xarr.Array) -> Any:
+        return lax.cond(row[0] > 0, lambda own: lax.psum(own, "x"), lambda own: -own, row)
+
+    def switch(row: xarr.Array) -> Any:
+        branches = [lambda own: lax.pmax(own, "x"), lambda own: lax.psum(own, "x")]
+        return lax.switch((row[0] > 0).astype("int32"), branches, row)
+
+    def loop(row: xarr.Array) -> Any:
+        def step(carried: Any) -> Any:
+            return carried[0] + 1, lax.psum(carried[1], "x")
+
+        return lax.while_loop(lambda carried: carried[0] < row[1], step, (0.0, row))[1]
+
+    assert _on_two_replicas(branch, rows) == [-20.0, 20.0, 30.0, 20.0]
+    assert _on_two_replicas(switch, rows) == [-20.0, 40.0, 10.0, 20.0]
+    rows[:, 1] = [1.0, 2.0, 2.0, 1.0]
+    assert _on_two_replicas(loop, rows) == [-20.0, 40.0, -40.0, 20.0]
+
+
 @needs_mpi
 def test_the_same_under_mpi(tmp_path: Path) -> None:
     script = tmp_path / "script.py"

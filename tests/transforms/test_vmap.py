@@ -414,3 +414,21 @@ def test_what_is_wrong_is_said(call: Callable[[], Any], message: str) -> None:
 
 def _map_along(name: str, f: Any) -> Any:
     return xarr.vmap(f, axis_name=name)(np.ones((2, 3)))
+
+
+def test_effects_where_slices_meet_in_branches_of_their_own_are_refused() -> None:
+    def function(value: xarr.Array) -> Any:
+        def meet(own: xarr.Array) -> Any:
+            xarr.debug.callback(lambda _: None, own)
+            return lax.psum(own, "i")
+
+        return lax.cond(value > 0, meet, lambda own: own, value)
+
+    with pytest.raises(xarr.errors.InputError, match="move the effects out of it"):
+        xarr.vmap(function, axis_name="i")(xarr.arange(3.0))
+
+
+def test_gathers_of_no_slices_have_no_elements() -> None:
+    none, indices = xarr.ones((0, 7)), xarr.zeros(0, "int64")
+    assert xarr.vmap(lambda v, i: v[i])(none, indices).shape == (0,)
+    assert xarr.vmap(lambda v, i: lax.dynamic_slice(v, (i,), (3,)))(none, indices).shape == (0, 3)

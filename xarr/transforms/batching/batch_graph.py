@@ -6,7 +6,7 @@ their values; of branches that slices choose by themselves both are computed.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -29,6 +29,10 @@ from xarr.runtime.trace_to_graph import trace
 from xarr.transforms.batching.rules import broadcast, is_static, move_to_front, rule_of
 
 _INT32: Final = np.dtype(np.int32)
+_MEETINGS: Final = (
+    *(ops.AllGather, ops.AllReduce, ops.AllToAll, ops.CollectiveBroadcast, ops.CollectivePermute),
+    *(ops.CrossReplicaSum, ops.ReduceScatter, ops.StackAlongAxis, ops.ManualComputation),
+)
 
 
 class BatchedValue(NamedTuple):
@@ -167,6 +171,12 @@ class Batcher:
 
     def _slice_by_slice(self, node: Node, operands: Values) -> BatchedValue:
         """The results of an operation for each slice by itself, stacked."""
+        if meeting := _find_meeting(node.op):
+            raise InputError(
+                f"vmap: {meeting.op.called} meets slices or replicas in a branch or loop that slices choose by "
+                "themselves, and that has effects, which are done slice by slice; wanted one or the other: move the "
+                f"effects out of it\nIt is called at {meeting.source}"
+            )
         is_batched = [each.is_batched for each in operands]
         slices = [wrap(self.whole(each)) for each in operands if each.is_batched]
 
@@ -209,7 +219,7 @@ class Batcher:
     def _branch(self, node: Node, op: ops.If | ops.Case, operands: Values) -> BatchedValue:
         chosen, rest = operands[0], operands[1:]
         if chosen.is_batched:
-            if op.is_ordered:
+            if _has_effects(op):
                 return self._slice_by_slice(node, operands)
             return self._choose(op, chosen, rest)
         flags = [each.is_batched for each in rest]
@@ -255,7 +265,7 @@ class Batcher:
 
     def _loop_by_slices(self, node: Node, op: ops.While, operands: Values) -> BatchedValue:
         """A loop that slices leave after different numbers of steps."""
-        if op.is_ordered:
+        if _has_effects(op):
             return self._slice_by_slice(node, operands)
         flags = [True] * len(operands)
 
@@ -273,7 +283,29 @@ class Batcher:
 
         cond, body = self._record(cond_of, op.cond, flags), self._record(step, op.body, flags)
         made = node.rebuilt(tuple(map(self.whole, operands)), ops.While(cond, body, op.progress))
-        return _split(made, True)
+        return _split(self._keep(made), True)
+
+
+def _nodes_in(op: Op) -> Iterator[Node]:
+    """The nodes of the computations of an op, and of theirs."""
+    for graph in op.graphs:
+        for node in graph.nodes:
+            yield node
+            yield from _nodes_in(node.op)
+
+
+def _meets(op: Op) -> bool:
+    """Whether replicas or slices compute it together, for all slices at once."""
+    return isinstance(op, _MEETINGS)
+
+
+def _has_effects(op: Op) -> bool:
+    """Whether an op has effects, which each slice has by itself, beside what replicas compute together."""
+    return any(node.op.is_ordered and not _meets(node.op) and not node.op.graphs for node in _nodes_in(op))
+
+
+def _find_meeting(op: Op) -> Node | None:
+    return next((node for node in _nodes_in(op) if _meets(node.op)), None)
 
 
 def _node(value: BatchedValue) -> Node:

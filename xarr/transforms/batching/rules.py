@@ -102,7 +102,7 @@ def _gather(node: Node, operands: Sequence[Node], flags: Sequence[bool], size: i
             collapsed_slice_dims=shift(op.collapsed_slice_dims),
             operand_batching_dims=(0, *dims) if flags[1] else dims,
             start_index_map=shift(op.start_index_map),
-            slice_sizes=(1 if flags[1] else size, *op.slice_sizes),
+            slice_sizes=(min(1, size) if flags[1] else size, *op.slice_sizes),
         )
     return node.rebuilt(tuple(operands), changed)
 
