@@ -282,5 +282,9 @@ def xarr_config_reset() -> Iterator[None]:
     # Values of an earlier test that wait for the collector, and whose checks nobody read, keep ops from being computed
     # at once.
     importlib.import_module("xarr.runtime.check_flags").unread.clear()
+    # What an earlier test put out, and nobody fetched.
+    world = importlib.import_module("xarr.communication.communicator").current_communicator()
+    for queue in ("_incoming", "_outgoing"):
+        getattr(world, queue, []).clear()
     yield
     config.restore(before)

@@ -36,9 +36,10 @@ def size_of(name: Hashable) -> int:
 def split_names(axis_name: Any) -> tuple[list[Hashable], list[Hashable]]:
     """The axes that functions are mapped over, and the others."""
     names = list(axis_name) if isinstance(axis_name, tuple | list) else [axis_name]
-    known = dict(current_batch_axes())
-    mapped = [name for name in names if name in known]
-    return mapped, [name for name in names if name not in known]
+    known = [name for name, _ in current_batch_axes()]
+    is_mapped = [isinstance(name, Hashable) and name in known for name in names]
+    mapped = [name for name, own in zip(names, is_mapped, strict=True) if own]
+    return mapped, [name for name, own in zip(names, is_mapped, strict=True) if not own]
 
 
 def refuse_groups(name: str, groups: Any) -> None:
