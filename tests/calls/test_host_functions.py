@@ -387,7 +387,7 @@ def test_a_difference_would_be_noticed() -> None:
 def test_functions_are_run_by_numpy(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> None:
     called: list[str] = []
 
-    def maker(row: host_functions.Row) -> Callable[..., Any]:
+    def maker(row: host_functions.NumPyCall) -> Callable[..., Any]:
         return lambda args, kwargs: called.append(getattr(row.call, "__name__", "")) or None
 
     host_functions.run_by(maker)

@@ -80,7 +80,7 @@ def install() -> bool:
     return True
 
 
-def _make_call(row: host_functions.Row) -> Callable[..., Any] | None:
+def _make_call(row: host_functions.NumPyCall) -> Callable[..., Any] | None:
     """A function in machine code for functions without options: it looks at nothing but element types."""
     made = _made[0]
     if made is None or row.options or not row.numbers:

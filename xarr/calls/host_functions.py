@@ -49,7 +49,7 @@ _DEPTH: Final = 2
 
 
 #: Of a row what runs it, None for one that it does not know.
-Maker: TypeAlias = "Callable[[Row], Callable[..., Any] | None]"
+Maker: TypeAlias = "Callable[[NumPyCall], Callable[..., Any] | None]"
 #: What makes `run` of functions, in place of Python's; None for nothing.
 _maker: Maker | None = None
 
@@ -81,7 +81,7 @@ def _is_bool(value: Any) -> bool:
     return type(value) is bool
 
 
-class Row(NamedTuple):
+class NumPyCall(NamedTuple):
     """A function of NumPy's that stands for one of the NumPy level, and what it may be called with.
 
     call: it; chars: the codes of the element types of its arrays; most: so many of the first arguments may be arrays.
@@ -108,7 +108,7 @@ class HostFunction:
     __slots__ = ("call", "chars", "most", "row", "run")
     run: Callable[[Sequence[Any], Mapping[str, Any]], Any]
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: NumPyCall) -> None:
         self.row = row
         self.call, self.chars, self.most = row.call, row.chars, row.most
         self.run_by(_maker)
@@ -318,28 +318,37 @@ _AXIS: Final = MappingProxyType({"axis": _is_axis})
 _BY_NAME: Final = MappingProxyType({"axis": _are_axes, "keepdims": _is_bool})
 _ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs")
 #: By the names of functions as errors have them.  Methods of NumPy's arrays are quicker than functions.
-ROWS: Final[dict[str, Row]] = {
-    **{name: Row(getattr(np.ndarray, name), options=_BY_NAME) for name in ("sum", "prod", "any", "all")},
-    **{name: Row(call, options=_BY_NAME) for name, call in (("max", _largest), ("min", _least))},
-    **{name: Row(call, options=_BY_NAME) for name, call in (("mean", _mean), ("median", _median))},
-    **{name: Row(getattr(np.ndarray, name), options=_AXIS) for name in ("argmax", "argmin", "cumprod")},
-    **{"cumsum": Row(_accumulate_sums, options=_AXIS), "sort": Row(_sort, options=_AXIS)},
-    "argsort": Row(_sort_indices, options=_AXIS),
-    **{name: Row(getattr(np.ndarray, name)) for name in ("trace", "nonzero")},
-    **{name: Row(getattr(np, name)) for name in ("count_nonzero", "flatnonzero")},
-    **{name: Row(getattr(np, name), options=_AXIS, lists=True) for name in ("concatenate", "stack")},
-    **{name: Row(getattr(np, name), lists=True) for name in ("hstack", "vstack")},
-    **{name: Row(getattr(np, name), options=MappingProxyType({"k": _is_whole})) for name in ("tril", "triu")},
-    "roll": Row(np.roll, options=MappingProxyType({"shift": _is_shift, "axis": _are_axes})),
-    "diff": Row(_diff, options=MappingProxyType({"n": _is_whole, "axis": _is_whole})),
-    "pad": Row(_pad, options=MappingProxyType({"pad_width": _is_width})),
-    **{name: Row(getattr(np, name), numbers=True) for name in _ELEMENT_WISE},
-    "where": Row(np.where, most=3, numbers=True),
-    **{name: Row(getattr(np, name), most=2) for name in ("outer", "matmul", "vdot", "searchsorted")},
-    **{"dot": Row(_dot, most=2), "inner": Row(_inner, most=2), "take": Row(_take, most=2, options=_AXIS)},
-    "bincount": Row(_count, most=2, options=MappingProxyType({"minlength": _is_whole})),
-    "linalg.solve": Row(np.linalg.solve, "d", 2),
-    **{f"linalg.{name}": Row(getattr(np.linalg, name), "d") for name in ("inv", "cholesky")},
+ROWS: Final[dict[str, NumPyCall]] = {
+    **{
+        name: NumPyCall(getattr(np.ndarray, name), options=_BY_NAME) for name in ("sum", "prod", "any", "all")
+    },
+    **{name: NumPyCall(call, options=_BY_NAME) for name, call in (("max", _largest), ("min", _least))},
+    **{name: NumPyCall(call, options=_BY_NAME) for name, call in (("mean", _mean), ("median", _median))},
+    **{name: NumPyCall(getattr(np.ndarray, name), options=_AXIS) for name in ("argmax", "argmin", "cumprod")},
+    **{"cumsum": NumPyCall(_accumulate_sums, options=_AXIS), "sort": NumPyCall(_sort, options=_AXIS)},
+    "argsort": NumPyCall(_sort_indices, options=_AXIS),
+    **{name: NumPyCall(getattr(np.ndarray, name)) for name in ("trace", "nonzero")},
+    **{name: NumPyCall(getattr(np, name)) for name in ("count_nonzero", "flatnonzero")},
+    **{name: NumPyCall(getattr(np, name), options=_AXIS, lists=True) for name in ("concatenate", "stack")},
+    **{name: NumPyCall(getattr(np, name), lists=True) for name in ("hstack", "vstack")},
+    **{
+        name: NumPyCall(getattr(np, name), options=MappingProxyType({"k": _is_whole}))
+        for name in ("tril", "triu")
+    },
+    "roll": NumPyCall(np.roll, options=MappingProxyType({"shift": _is_shift, "axis": _are_axes})),
+    "diff": NumPyCall(_diff, options=MappingProxyType({"n": _is_whole, "axis": _is_whole})),
+    "pad": NumPyCall(_pad, options=MappingProxyType({"pad_width": _is_width})),
+    **{name: NumPyCall(getattr(np, name), numbers=True) for name in _ELEMENT_WISE},
+    "where": NumPyCall(np.where, most=3, numbers=True),
+    **{name: NumPyCall(getattr(np, name), most=2) for name in ("outer", "matmul", "vdot", "searchsorted")},
+    **{
+        "dot": NumPyCall(_dot, most=2),
+        "inner": NumPyCall(_inner, most=2),
+        "take": NumPyCall(_take, most=2, options=_AXIS),
+    },
+    "bincount": NumPyCall(_count, most=2, options=MappingProxyType({"minlength": _is_whole})),
+    "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
+    **{f"linalg.{name}": NumPyCall(getattr(np.linalg, name), "d") for name in ("inv", "cholesky")},
 }
 
 
@@ -393,9 +402,9 @@ def _by_position(
 
 _EXACT: Final = ("add", "multiply", "maximum", "minimum")
 #: Methods of ufuncs that are the same, which for floats add in another order, as rows of `ROWS`.
-_UFUNC_METHODS: Final[dict[tuple[str, str], Row]] = {
-    **{("reduceat", name): Row(getattr(np, name).reduceat, "l", 2, _AXIS) for name in _EXACT},
-    **{("accumulate", name): Row(getattr(np, name).accumulate, "l", 1, _AXIS) for name in _EXACT},
+_UFUNC_METHODS: Final[dict[tuple[str, str], NumPyCall]] = {
+    **{("reduceat", name): NumPyCall(getattr(np, name).reduceat, "l", 2, _AXIS) for name in _EXACT},
+    **{("accumulate", name): NumPyCall(getattr(np, name).accumulate, "l", 1, _AXIS) for name in _EXACT},
 }
 _by_ufunc: Final[dict[tuple[str, str], HostFunction]] = {}
 
@@ -444,7 +453,7 @@ def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
 
 def host_ufunc(call: Callable[..., Any], operands: int) -> HostFunction:
     """A function that computes an op of float64 element by element, of so many operands."""
-    made = HostFunction(Row(call, "d", operands, numbers=True))
+    made = HostFunction(NumPyCall(call, "d", operands, numbers=True))
     _functions.append(made)
     return made
 
