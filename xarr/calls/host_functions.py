@@ -105,12 +105,11 @@ class HostFunction:
     be another one.
     """
 
-    __slots__ = ("call", "chars", "most", "row", "run")
+    __slots__ = ("row", "run")
     run: Callable[[Sequence[Any], Mapping[str, Any]], Any]
 
     def __init__(self, row: NumPyCall) -> None:
         self.row = row
-        self.call, self.chars, self.most = row.call, row.chars, row.most
         self.run_by(_maker)
 
     def run_by(self, maker: Maker | None) -> None:
@@ -119,13 +118,14 @@ class HostFunction:
 
     def run_in_python(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """As `run`."""
+        row = self.row
         arrays: list[Any] = []
         operands: list[Any] = []
-        if obstacles or not self._collect(args[: self.most], operands, arrays):
+        if obstacles or not self._collect(args[: row.most], operands, arrays):
             return None
-        if (len(args) > self.most or kwargs) and not self._takes_options(args[self.most :], kwargs):
+        if (len(args) > row.most or kwargs) and not self._takes_options(args[row.most :], kwargs):
             return None
-        operands += args[self.most :]
+        operands += args[row.most :]
         if not arrays or not _are_few(operands, arrays):
             return None
         device = arrays[0]._device
@@ -138,11 +138,9 @@ class HostFunction:
         for node in nodes:
             node.handles += 1  # so that nobody writes over it meanwhile
         try:
-            if not all(
-                [array._value is not None for array in arrays]
-            ):  # given away just now, by another thread
+            if any([array._value is None for array in arrays]):  # given away just now, by another thread
                 return None
-            result = call_quietly(self.call, *operands, **kwargs)
+            result = call_quietly(row.call, *operands, **kwargs)
         except REFUSALS:
             return None
         finally:
@@ -168,7 +166,11 @@ class HostFunction:
                 if own is None and (own := small_value(value)) is None:
                     return False
                 char = own.dtype.char if type(own) is ndarray else _CHARS.get(type(own))
-                if char is None or char not in self.chars or not (type(own) is ndarray or self.row.numbers):
+                if (
+                    char is None
+                    or char not in self.row.chars
+                    or not (type(own) is ndarray or self.row.numbers)
+                ):
                     return False
                 arrays.append(value)
                 operands.append(own if type(own) is ndarray else STRONG[type(own)](own))
@@ -369,14 +371,12 @@ def tries_host(function: Callable[P, R]) -> Callable[P, R]:
     host = host_function(function)
     assert host is not None, name
 
-    names = [*signature(function).parameters][: host.most]
+    names = [*signature(function).parameters][: host.row.most]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         positional, options = _by_position(names, args, kwargs) if kwargs else (args, kwargs)
         result = host.run(positional, options)
-        if result is None:  # also for Arrays that have a node alone
-            result = host.run_in_python(positional, options)
         if result is not None:
             return result  # type: ignore[no-any-return]
         try:
