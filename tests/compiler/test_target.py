@@ -141,9 +141,6 @@ OTHERS = {
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/small_arrays/host_calls.py": {
-        **dict.fromkeys(
-            ("_MOST_BYTES", "_MOST_COMBINED"), "what counts as small, as `config.small_arrays` says"
-        ),
         **dict.fromkeys(("_MOST_ARGUMENTS", "_MOST_ITEMS"), "what a call reads at most"),
         **dict.fromkeys(("_MIN_SHARED",), "elements from which NumPy lets other threads run"),
         **dict.fromkeys(("_WORDS",), "the form of a record"),
@@ -155,7 +152,6 @@ OTHERS = {
         **dict.fromkeys(("LINES", "LINE_WORDS"), "the form of a record"),
         "COUNTED_AT_ONCE": "elements between two looks",
     },
-    "compiled/small_arrays/operators.py": {"_MOST_PAIRS": "what counts as small"},
     "compiled/threads/phases.py": {"ELEMENTS": "nanoseconds as `workers` counts them"},
     "compiled/threads/work_sharing.py": {
         **dict.fromkeys(("_OPEN", "_CALLER_SLEEPS"), "bits of a word"),

@@ -25,15 +25,13 @@ from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.small_values import join, plain_value, show_small_value, small_value, wrap_value
 from xarr.errors import XarrError
 from xarr.ir.device import Device
-from xarr.ir.types import MOST_PLAIN_BYTES
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES
 from xarr.runtime import handles
 
 P = ParamSpec("P")
 R = TypeVar("R")
 HostArray = np.ndarray[Any, Any]
 
-#: The most elements that all combinations of those of several arrays may have, as many as a small array.
-MOST_COMBINED: Final = MOST_PLAIN_BYTES // np.dtype(np.complex128).itemsize
 #: Items of the longest list of arguments that is looked at.
 _LONGEST: Final = 32
 #: What stands in calls of NumPy's for the number that an Array without dimensions holds: of that type, never weak.

@@ -21,7 +21,7 @@ from xarr.base.at_once.numpy_warnings import call_quietly, run_quietly
 from xarr.base.typing import Array
 from xarr.ir.device import Device
 from xarr.ir.source import location_of, user_files
-from xarr.ir.types import MOST_PLAIN_BYTES, TensorType
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, TensorType
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
 from xarr.runtime.small_ops import pending_value, small_ops
@@ -29,8 +29,6 @@ from xarr.runtime.view_tracking import is_put_back
 
 Compute = Callable[[Any, Any], Any]
 
-#: Elements of all pairs of two arrays that are never too many, whatever the shapes are broadcast to.
-_MOST_PAIRS: Final = MOST_PLAIN_BYTES // np.dtype(np.complex128).itemsize
 #: The ints up to which floats of either size hold each, the greatest of int64, and the greatest float32.
 _EXACT: Final = 2**53
 _EXACT_SINGLE: Final = 2**24
@@ -181,7 +179,7 @@ def apply_ufunc_of_two(ufuncs: dict[str, Any], first: Any, second: Any, frame: F
             char = _CHARS.get(type(left)) or left.dtype.char
             if char != (_CHARS.get(type(right)) or right.dtype.char):
                 return None
-            if _size(left) * _size(right) > _MOST_PAIRS and _shape(left) != _shape(right):
+            if _size(left) * _size(right) > MOST_COMBINED and _shape(left) != _shape(right):
                 return None
         elif is_first and type(right) in _NUMBERS:
             device, char = first._device, _char_beside(right, left)
@@ -271,7 +269,7 @@ class SmallOperator:
                     or (
                         type(right) is ndarray
                         and right.dtype is _FLOAT64
-                        and left.size * right.size <= _MOST_PAIRS
+                        and left.size * right.size <= MOST_COMBINED
                     )
                 )
             ):
@@ -321,7 +319,7 @@ class SmallOperator:
         elif type(right) in _CHARS:
             right, kind = _fit_beside(right, left.dtype, is_weak), left.dtype.kind
         else:
-            if left.size * right.size > _MOST_PAIRS and left.shape != right.shape:
+            if left.size * right.size > MOST_COMBINED and left.shape != right.shape:
                 return None
             kind = left.dtype.kind + right.dtype.kind if self.refused else ""
         if self.refused and not self.refused.isdisjoint(kind):

@@ -19,6 +19,8 @@ Ints = tuple[int, ...]
 _dtypes: Final = {row.dtype: row.dtype for row in TABLE}
 #: Bytes of a plain array at most, and the codes of its element types: NumPy's own but float16 and longer ones.
 MOST_PLAIN_BYTES: Final = 2**18
+#: Combinations of elements of several arrays that are never too many, whatever the shapes are broadcast to.
+MOST_COMBINED: Final = MOST_PLAIN_BYTES // np.dtype(np.complex128).itemsize
 PLAIN: Final = frozenset("?bBhHiIlLqQfdFD")
 
 

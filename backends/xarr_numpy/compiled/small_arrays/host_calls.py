@@ -10,12 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES
 from xarr_numpy.compiled.small_arrays.host_operands import OPERANDS
 from xarr_numpy.compiled.small_arrays.objects import KINDS, text
 
-#: Bytes of a small array, and the most elements that combinations of those of several arrays may have.
-_MOST_BYTES: Final = 2**18
-_MOST_COMBINED: Final = 2**14
 #: Arguments of a call, and items of a list.
 _MOST_ARGUMENTS: Final = 8
 _MOST_ITEMS: Final = 32
@@ -396,8 +394,8 @@ def call_text(fields: Mapping[str, int]) -> str:
     return text(
         OPERANDS + _CALL + _METHODS,
         fields,
-        MOSTBYTES=str(_MOST_BYTES),
-        MOSTCOMBINED=str(_MOST_COMBINED),
+        MOSTBYTES=str(MOST_PLAIN_BYTES),
+        MOSTCOMBINED=str(MOST_COMBINED),
         MOSTARGUMENTS=str(_MOST_ARGUMENTS),
         MINSHARED=str(_MIN_SHARED),
         MOSTHELD=str(_WORDS - 7),

@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from xarr.ir.types import MOST_COMBINED
 from xarr_numpy.compiled.small_arrays.objects import KINDS, text
-
-#: Pairs of elements of two arrays that are never too many, whatever the shapes are broadcast to.
-_MOST_PAIRS: Final = 2**14
 
 
 @dataclass(frozen=True)
@@ -543,7 +541,7 @@ no:
 
 def shared_text(fields: Mapping[str, int]) -> str:
     """The functions that those of all operators call."""
-    more = {"MOSTPAIRS": str(_MOST_PAIRS), "SMALL": str(2**24)}
+    more = {"MOSTPAIRS": str(MOST_COMBINED), "SMALL": str(2**24)}
     return text(_FITTING + _ALIKE + _METHODS, fields, **more)
 
 
