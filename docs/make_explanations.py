@@ -16,6 +16,7 @@ PICTURES: Final = CHECKOUT / "docs" / "images" / "explanations"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
+import xarr  # noqa: E402
 from xarr.explainers.recorded_ops import Explained  # noqa: E402
 from xarr.explainers.written_calls import explain_any  # noqa: E402
 
@@ -63,6 +64,13 @@ EXAMPLES: Final = (
         "(3,4) + (3,)",
         "Shapes line up from the right; the red cells are those that are missing, and the fixes run as they stand.",
         "explain_broadcast((3, 4), (3,))",
+    ),
+    Example(
+        "channels",
+        "A number for each channel",
+        "(2,3,4) - (3,1)",
+        "New axes in front and behind: only the axis of three is there in both.",
+        'explain_broadcast((2, 3, 4), (3, 1), op="-")',
     ),
     Example(
         "matmul",
@@ -142,6 +150,13 @@ EXAMPLES: Final = (
         "The lattice of element types, and the path of each operand to the result.",
         'explain_dtype("int64", "f32")',
     ),
+    Example(
+        "collective",
+        "A collective",
+        "all_reduce(f32[1024], 4)",
+        "Each line is a message from one replica to another; the text counts them, and how long they take on a link.",
+        'explain_collective("all_reduce", "f32[1024]", 4)',
+    ),
 )
 
 _HEAD: Final = """\
@@ -156,14 +171,35 @@ does `xarr.explain("…")`. `xarr.explain(f)` of a function lists all of these t
 """
 
 
-def picture(example: Example) -> str:
-    """The SVG document of an example."""
-    return example.explanation.svg() + "\n"
+_GRAPH: Final = """\
+## A graph
+
+A program as it was recorded, or after a stage of compiling, has a picture: `graph.svg()`, which notebooks show. Boxes
+are operations with the type and the bytes of what they give, lines are arrays, wider ones of more bytes; groups, loops
+and branches have inside what they run. Of more than 200 operations the middle is folded.
+
+`tanh(x @ weights + bias).mean(axis=1)` as a function `f`, after the stage that makes groups, is
+`xarr.jit(f).lower("f32[64,32]", "f32[32,16]", "f32[16]").stage("fused").svg()`:
+
+![A product of matrices, and a group that adds the bias, takes tanh and the mean](images/explanations/graph.svg)
+"""
+
+
+def layer(x: xarr.Array, weights: xarr.Array, bias: xarr.Array) -> xarr.Array:
+    """One layer of a network, and the mean of what it gives."""
+    return xarr.tanh(x @ weights + bias).mean(axis=1)
+
+
+def pictures() -> dict[str, str]:
+    """The SVG documents of all examples, and of a graph."""
+    drawn = {example.name: example.explanation.svg() for example in EXAMPLES}
+    fused = xarr.jit(layer).lower("f32[64,32]", "f32[32,16]", "f32[16]").stage("fused")
+    return {name: f"{svg}\n" for name, svg in {**drawn, "graph": fused.svg()}.items()}
 
 
 def page() -> str:
     """The page, as it should be."""
-    return "\n".join([_HEAD, *map(_section, EXAMPLES)])
+    return "\n".join([_HEAD, *map(_section, EXAMPLES), _GRAPH])
 
 
 def _section(example: Example) -> str:
@@ -196,8 +232,8 @@ def html() -> str:
 def write() -> None:
     """Write the page and the pictures."""
     PICTURES.mkdir(exist_ok=True)
-    for example in EXAMPLES:
-        (PICTURES / f"{example.name}.svg").write_text(picture(example), encoding="utf-8")
+    for name, svg in pictures().items():
+        (PICTURES / f"{name}.svg").write_text(svg, encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 

@@ -1,6 +1,7 @@
-"""The command line: `xarr explain "(5,1) - (5,)"`, `xarr puzzles`, `xarr puzzle 7 "a[:, None] + b"`, `xarr doctor`,
-`xarr doctor script.py`, which lists the implicit broadcasts of a program, and `xarr run module.mlir --input x.npy
---output y.npy`, which runs a StableHLO module.  `python -m xarr` is the command where no script is on the path.
+"""The command line: `xarr explain "(5,1) - (5,)"`, `xarr puzzles`, `xarr puzzle 7 "a[:, None] + b"`, `xarr quiz`,
+`xarr doctor`, `xarr doctor script.py`, which lists the implicit broadcasts of a program, and `xarr run module.mlir
+--input x.npy --output y.npy`, which runs a StableHLO module.  `python -m xarr` is the command where no script is on the
+path.
 """
 
 from __future__ import annotations
@@ -154,6 +155,12 @@ def _puzzle(options: argparse.Namespace) -> int:
     return status
 
 
+def _quiz(options: argparse.Namespace) -> int:
+    text, status = puzzles.run_quiz(options)
+    print(text)
+    return status
+
+
 def _explain(options: argparse.Namespace) -> int:
     explanation = explain_any(options.expression)
     text = _render(explanation, options.format)
@@ -204,6 +211,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "explain": _explain,
     "puzzle": _puzzle,
     "puzzles": _puzzles,
+    "quiz": _quiz,
     "run": _run,
 }
 #: What a shell reports for a program that the signal SIGPIPE ends.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, watching
+from xarr.calls.operands import Event, ImplicitBroadcast, watching
 from xarr.errors import InputError, pluralize
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.broadcast_code import human_bytes, warnings
@@ -149,8 +149,8 @@ class BroadcastTrace:
 
     __str__ = __repr__ = text
 
-    def _note(self, event: ImplicitBroadcast | MatrixProduct) -> None:
-        if isinstance(event, MatrixProduct):
+    def _note(self, event: Event) -> None:
+        if not isinstance(event, ImplicitBroadcast):
             return
         shapes = event.alignment.operands
         if all(not shape or shape == event.alignment.result for shape in shapes):

@@ -28,7 +28,17 @@ def read_examples() -> dict[str, str]:
 def find_example(name: str, value: object) -> str | None:
     """The example of `value`, whose full name is `name`, or that of another name of the same object; None without."""
     by_name = read_examples()
-    return by_name.get(name) or next((by_name[each] for each in by_name if _find(each) is value), None)
+    names = (name, *_names_by_identity().get(id(value), ()))
+    return next((by_name[each] for each in names if each in by_name), None)
+
+
+@cache
+def _names_by_identity() -> dict[int, list[str]]:
+    """The names with an example of each object, by its identity: the namespaces keep the objects."""
+    names: dict[int, list[str]] = {}
+    for name in read_examples():
+        names.setdefault(id(_find(name)), []).append(name)
+    return names
 
 
 def _find(name: str) -> object:

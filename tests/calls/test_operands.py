@@ -14,7 +14,7 @@ import xarr
 from tests.compare import assert_same
 from xarr.base.configuration import current as config
 from xarr.calls import operands
-from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, watching
+from xarr.calls.operands import Event, ImplicitBroadcast, MatrixProduct, watching
 from xarr.errors import (
     AmbiguousBroadcastWarning,
     BackendError,
@@ -161,8 +161,8 @@ def test_discipline() -> None:
 # --- who is told --------------------------------------------------------------------------------------
 
 
-def observe_events(call: Callable[[], object]) -> list[ImplicitBroadcast | MatrixProduct]:
-    events: list[ImplicitBroadcast | MatrixProduct] = []
+def observe_events(call: Callable[[], object]) -> list[Event]:
+    events: list[Event] = []
     with watching(events.append):
         call()
     assert not operands.observers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import xarr
+from xarr import lax
+from xarr.distributed import PartitionSpec as P, make_mesh
 from xarr.errors import InputError, ParseError, TracedValueError
 from xarr.explainers.program import ProgramExplanation
 from xarr.explanation.broadcast import BroadcastExplanation
@@ -158,3 +161,85 @@ def test_the_watching_ends(image: xarr.Array, bias: xarr.Array) -> None:
     explanation = explain(lambda: image - bias)
     image + bias
     assert len(explanation.steps) == 1
+
+
+# --- what runs inside of something else ----------------------------------------------------------------
+
+
+def kinds_of(explanation: ProgramExplanation) -> list[tuple[str, str]]:
+    """The kind of each step and what it is within, without files and lines."""
+    return [
+        (type(step.explanation).__name__, re.sub(r" at \S+:\d+", "", step.within))
+        for step in explanation.steps
+    ]
+
+
+def loop(x: Any, w: Any) -> Any:
+    def body(_: Any, c: Any) -> Any:
+        y = c @ w
+        return lax.cond(y.sum() > 3, lambda z: z - z.max(axis=1, keepdims=True), lambda z: z * 2, y)
+
+    return lax.fori_loop(0, 3, body, x)
+
+
+INSIDE = [
+    ("ContractionExplanation", "body of while_loop"),
+    ("BroadcastExplanation", "true branch of cond, in body of while_loop"),
+    ("ReductionExplanation", "body of while_loop"),
+    ("ReductionExplanation", "true branch of cond, in body of while_loop"),
+]
+
+
+def test_loops_and_branches_are_listed(image: xarr.Array) -> None:
+    w = xarr.ones((3, 3))
+    for function in (loop, xarr.jit(loop)):
+        for _ in range(2):  # what has been compiled already is explained as at first
+            assert sorted(kinds_of(explain(function, image, w))) == sorted(INSIDE)
+    step = next(step for step in explain(loop, image, w).steps if "branch" in step.within)
+    assert re.search(
+        rf"\nin true branch of cond at {re.escape(__file__)}:\d+, in body of while_loop at ", step.text()
+    )
+    assert "in true branch of cond" in step.html()
+    facts = explain(loop, image, w).to_dict()["steps"]
+    assert {bool(each["within"]) for each in facts} == {True}
+
+
+def test_what_is_in_no_loop_is_within_nothing(image: xarr.Array, bias: xarr.Array) -> None:
+    assert kinds_of(explain(xarr.jit(lambda: (image - bias).sum()))) == [
+        ("BroadcastExplanation", ""),
+        ("ReductionExplanation", ""),
+    ]
+
+
+def test_each_branch_of_a_switch_is_told_apart(image: xarr.Array) -> None:
+    branches = [lambda x: x.sum(), lambda x: x.max()]
+    steps = explain(lambda: lax.switch(1, branches, image)).steps
+    assert [re.sub(r" at .*", "", step.within) for step in steps] == [
+        "branches[0] of switch",
+        "branches[1] of switch",
+    ]
+
+
+def test_parts_of_shard_map_are_listed(bias: xarr.Array) -> None:
+    mesh = make_mesh((2,), ("i",))
+    x = xarr.ones((4, 3))
+    total = xarr.shard_map(
+        lambda a: lax.psum((a - bias).sum(axis=0), "i"), mesh=mesh, in_specs=P("i"), out_specs=P()
+    )
+    for function in (total, total, xarr.jit(total)):
+        explanation = explain(function, x)
+        assert kinds_of(explanation) == [
+            ("BroadcastExplanation", "<lambda>"),
+            ("ReductionExplanation", "<lambda>"),
+        ]
+        assert "a: f64[2,3]" in str(explanation)
+    with xarr.trace_broadcasts() as trace:
+        total(x)
+        total(x)
+    assert trace.count == 2
+
+
+def test_a_module_of_stablehlo_is_looked_into(image: xarr.Array) -> None:
+    text = str(xarr.lower(lambda x: lax.fori_loop(0, 2, lambda _, c: c + 1.0 * c.sum(), x), image))
+    (step,) = explain(lambda: xarr.stablehlo.run(text, image)).steps
+    assert re.sub(r" at \S+:\d+", "", step.within) == "body of while_loop, in _lambda_"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import xarr
 from tests.support.explained import check_views
 from xarr.errors import IndexingError, InputError, ParseError, ShapeError, XarrError
+from xarr.explainers.collective import COLLECTIVES, explain_collective
 from xarr.explainers.written_calls import EXAMPLES, explain_any
 from xarr.explanation.broadcast import explain_expression
 
@@ -139,3 +142,27 @@ def test_indices_that_are_empty() -> None:
 
 def test_one_dimension_needs_no_tuple() -> None:
     assert explain_any("gather((5,4), (2,1), (1,4), 1, 0, 0)").text().startswith("gather: operand (5, 4)")
+
+
+def test_every_collective_can_be_typed() -> None:
+    for name in COLLECTIVES:
+        assert explain_any(f"{name}(f32[4,2], 4)").text() == explain_collective(name, "f32[4,2]", 4).text()
+    text = explain_any("send(f32[8], 4, pairs=[(0, 2), (3, 1)])").text()
+    assert text == explain_collective("send", "f32[8]", 4, pairs=[(0, 2), (3, 1)]).text()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "all_reduce((1024,), 4)",
+            "wanted an array type such as f32[1024], since bytes are counted, got (1024,)",
+        ),
+        ("all_reduce(f32[4])", "missing 1 required positional argument: 'replicas'"),
+        ("all_to_all(f32[3], 2)", "a first dimension that 2 divides"),
+        ("all_gather(f32[4], 99)", "1 to 64 replicas, got 99"),
+    ],
+)
+def test_collectives_that_cannot_be_explained(text: str, words: str) -> None:
+    with pytest.raises(XarrError, match=re.escape(words)):
+        explain_any(text)

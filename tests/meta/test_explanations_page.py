@@ -8,9 +8,6 @@ from tests.support.checkout import CHECKOUT
 from tests.support.explained import MOST_BYTES
 from tests.support.scripts import docs_script
 
-#: Functions whose explanations have a page of their own.
-ELSEWHERE = {"explain_collective": "distributed.md"}
-
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
@@ -22,18 +19,17 @@ def test_page_is_up_to_date(script: ModuleType) -> None:
 
 
 def test_pictures_are_up_to_date(script: ModuleType) -> None:
-    assert {path.stem for path in script.PICTURES.iterdir()} == {example.name for example in script.EXAMPLES}
-    for example in script.EXAMPLES:
-        kept = (script.PICTURES / f"{example.name}.svg").read_text(encoding="utf-8")
-        assert kept == script.picture(example), "run: python docs/make_explanations.py"
+    pictures = script.pictures()
+    assert {path.stem for path in script.PICTURES.iterdir()} == pictures.keys()
+    for name, svg in pictures.items():
+        kept = (script.PICTURES / f"{name}.svg").read_text(encoding="utf-8")
+        assert kept == svg, "run: python docs/make_explanations.py"
 
 
 def test_every_function_that_explains_is_shown(script: ModuleType) -> None:
     functions = {line.split(" as ")[-1] for line in _exports() if "explain" in line}
     shown = {example.function.partition("(")[0] for example in script.EXAMPLES} | {"explain"}
-    assert functions <= shown | ELSEWHERE.keys(), functions - shown
-    for name, page in ELSEWHERE.items():
-        assert name in functions - shown and name in (CHECKOUT / "docs" / page).read_text(encoding="utf-8")
+    assert functions <= shown, functions - shown
 
 
 def _exports() -> list[str]:

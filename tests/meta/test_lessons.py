@@ -11,6 +11,7 @@ from tests.support.checkout import CHECKOUT
 from xarr.puzzles import PUZZLES
 
 FOLDER = CHECKOUT / "docs" / "learn"
+PARTS = ["NumPy", "As a loop", "Explicitly", "As a picture", "Puzzles"]
 LESSONS = sorted(FOLDER.glob("[1-8]_*.md"))
 
 
@@ -21,13 +22,8 @@ def problems_of(text: str, folder: Path) -> list[str]:
     if not paragraphs[0].startswith("# ") or not paragraphs[1].startswith("**Predict.** "):
         problems.append("wanted a title and a prediction at the top")
     sections = [line.removeprefix("## ") for line in text.split("\n") if line.startswith("## ")]
-    if len(sections) != 5 or [sections[0], *sections[2:]] != [
-        "NumPy",
-        "Explicitly",
-        "As a picture",
-        "Puzzles",
-    ]:
-        problems.append(f"wanted NumPy, a loop, Explicitly, As a picture and Puzzles, got {sections}")
+    if sections != PARTS:
+        problems.append(f"wanted {', '.join(PARTS)}, got {sections}")
     pictures = re.findall(r"!\[([^\]]*)\]\(([^)]*)\)", text)
     problems += [f"{path} has no words" for words, path in pictures if not words]
     problems += [f"{path} does not exist" for _, path in pictures if not (folder / path).is_file()]
@@ -58,6 +54,7 @@ def test_lessons_are_listed() -> None:
         ("**Predict.**", "Think."),
         ("---\n\n", ""),
         ("## NumPy", "## Numpy"),
+        ("## As a loop", "## Level by level"),
         ("surprise.svg", "missing.svg"),
         ("![a - b, a: (5, 1), b: (5,): both become (5, 5)]", "![]"),
         ("puzzle 4", "puzzle 99"),

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from xarr.dtypes import BOOL, default_of, promote_all, promote_weak, xla_name
 from xarr.errors import AmbiguousBroadcastWarning, BroadcastWarning, OuterBroadcastWarning, XarrError
 from xarr.explanation.errors import broadcast_error, explain_shapes
 from xarr.ir.device import Device
-from xarr.ir.graph import Node
+from xarr.ir.graph import Graph, Node
 from xarr.ir.ops import Convert
 from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
@@ -55,18 +55,26 @@ class MatrixProduct:
     source: Source | None
 
 
-#: Called with every implicit broadcast, and every `@`, while `watching`; empty otherwise.
-observers: list[Callable[[ImplicitBroadcast | MatrixProduct], None]] = []
+@record
+class RecordedCall:
+    """One call of a function that runs as a program of its own: what it was recorded as, and its name."""
+
+    name: str
+    graph: Graph
+    source: Source | None
+
+
+Event: TypeAlias = ImplicitBroadcast | MatrixProduct | RecordedCall
+#: Called with every event while `watching`; empty otherwise.
+observers: list[Callable[[Event], None]] = []
 
 
 @contextmanager
-def watching(
-    observer: Callable[[ImplicitBroadcast | MatrixProduct], None], all_threads: bool = False
-) -> Iterator[None]:
-    """Call `observer` with every implicit broadcast, and every `@`, that this thread makes in the block, or any."""
+def watching(observer: Callable[[Event], None], all_threads: bool = False) -> Iterator[None]:
+    """Call `observer` with every event of this thread in the block, or of all."""
     thread = threading.get_ident()
 
-    def own(event: ImplicitBroadcast | MatrixProduct) -> None:
+    def own(event: Event) -> None:
         if all_threads or threading.get_ident() == thread:
             observer(event)
 
@@ -83,7 +91,15 @@ def observe_product(x1: ArrayLike, x2: ArrayLike) -> None:
     """Tell the observers of `x1 @ x2`."""
     arrays = (as_array(x1), as_array(x2))
     dtypes = tuple([xla_name(array.dtype) for array in arrays])
-    event = MatrixProduct(tuple([array.shape for array in arrays]), dtypes, here())
+    _tell(MatrixProduct(tuple([array.shape for array in arrays]), dtypes, here()))
+
+
+def observe_call(name: str, graph: Graph) -> None:
+    """Tell the observers of a call of what was recorded as `graph`."""
+    _tell(RecordedCall(name, graph, here()))
+
+
+def _tell(event: Event) -> None:
     for observer in observers:
         observer(event)
 
@@ -238,9 +254,7 @@ def broadcasts_silently() -> bool:
 def observe(name: str, alignment: Alignment, dtypes: tuple[DType, ...], nodes: tuple[Node, ...] = ()) -> None:
     """Tell the observers of a broadcast, if it is one that NumPy's rule made."""
     if observers and alignment.is_implicit:
-        event = ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes)
-        for observer in observers:
-            observer(event)
+        _tell(ImplicitBroadcast(name, alignment, tuple(map(xla_name, dtypes)), here(), nodes))
 
 
 def _keep_discipline(name: str, alignment: Alignment, dtypes: tuple[DType, ...], mode: Any) -> None:

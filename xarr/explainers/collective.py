@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.canvas import Canvas
 from xarr.communication import algorithms
 from xarr.communication.communicator import Array, Communicator
 from xarr.distributed.costs import LINKS, Link
 from xarr.dtypes import xla_name
 from xarr.errors import InputError, ShapeError, ValueRangeError, pluralize
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import COLOURS
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.svg import MARGIN
@@ -175,8 +175,8 @@ def explain_collective(
     Raises InputError for another name, ValueRangeError for more than 64 replicas and for pairs that are not of them,
     ShapeError for a dimension that cannot be split.  Source: the algorithms that run, `xarr.communication.algorithms`.
     """
-    if name not in _COLLECTIVES:
-        raise InputError(f"explain_collective: wanted one of {', '.join(_COLLECTIVES)}, got {name!r}")
+    if name not in COLLECTIVES:
+        raise InputError(f"explain_collective: wanted one of {', '.join(COLLECTIVES)}, got {name!r}")
     if type(n) is not int or not 0 < n <= _MOST:
         raise ValueRangeError(f"explain_collective: wanted 1 to {_MOST} replicas, got {n!r}")
     type_ = argument_type(operand)
@@ -211,7 +211,7 @@ def _messages(name: str, type_: TensorType, n: int, pairs: Pairs) -> list[Messag
     try:
         operand = np.empty(tuple(type_.shape), type_.dtype)
         for rank in members:
-            _COLLECTIVES[name](_Recorder(rank, n, messages), members, operand, pairs)
+            COLLECTIVES[name](_Recorder(rank, n, messages), members, operand, pairs)
     except MemoryError:
         raise ValueRangeError(
             f"explain_collective: wanted an operand of which {n} fit into memory, got {type_.short()}"
@@ -256,7 +256,8 @@ def _rows_of(operand: Array, members: Sequence[int]) -> Array:
     return operand.reshape(len(members), -1)
 
 
-_COLLECTIVES: Final[dict[str, Callable[[_Recorder, tuple[int, ...], Array, Pairs], Any]]] = {
+#: What can be explained, by its name.
+COLLECTIVES: Final[dict[str, Callable[[_Recorder, tuple[int, ...], Array, Pairs], Any]]] = {
     "all_reduce": lambda own, members, x, _: algorithms.all_reduce(own, members, [x], [_fold_nothing]),
     "all_gather": lambda own, members, x, _: algorithms.all_gather(own, members, x),
     "reduce_scatter": lambda own, members, x, _: algorithms.reduce_scatter(

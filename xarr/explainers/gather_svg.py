@@ -7,8 +7,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
+from xarr.base.canvas import Canvas
 from xarr.explainers.window_starts import Placement, placements, slice_of
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints

@@ -11,10 +11,10 @@ import numpy as np
 
 from xarr import lax
 from xarr.backend import default_device, use_backend
+from xarr.base.canvas import CHARACTER, Canvas
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
-from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.html import sections, wrap_fragment
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.advanced import vectors_of

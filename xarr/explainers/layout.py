@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from xarr.base.broadcasting import Shape
+from xarr.base.canvas import Canvas
 from xarr.base.layouts import Layout
 from xarr.errors import InputError, pluralize
 from xarr.explainers.operands import dtype_of, read
 from xarr.explanation.broadcast_code import Suggestion, human_bytes
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_grid, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.svg import MARGIN

@@ -8,11 +8,11 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
+from xarr.base.canvas import Canvas
 from xarr.errors import InputError, pluralize
 from xarr.explainers.operands import programs, read
 from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.contraction import ContractionExplanation, explain_product
 from xarr.explanation.product_svg import ProductPicture, draw_product
 from xarr.explanation.sheet import Cell, Listing, Sheet

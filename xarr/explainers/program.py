@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, SupportsIndex
@@ -10,19 +10,19 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from xarr import tree
+from xarr.base.canvas import MONOSPACED
 from xarr.base.configuration import current as config
-from xarr.calls.operands import ImplicitBroadcast, MatrixProduct, as_array, watching
+from xarr.calls.operands import Event, MatrixProduct, RecordedCall, as_array, watching
 from xarr.dtypes import xla_name
 from xarr.errors import BroadcastError, InputError
 from xarr.explainers.products import EinsumExplanation
 from xarr.explainers.recorded_ops import Explained, explain_nodes
 from xarr.explainers.written_calls import explain_any
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
-from xarr.explanation.canvas import MONOSPACED
 from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
-from xarr.ir.graph import Node, next_serial, postorder
-from xarr.ir.source import Source, operand_names, operation_at
+from xarr.ir.graph import Graph, Node, next_serial, postorder
+from xarr.ir.source import Source, operand_names
 from xarr.runtime.handles import Handle
 
 _VALUES_SHOWN = 64
@@ -31,18 +31,27 @@ _VALUES_SHOWN = 64
 
 @dataclass(frozen=True)
 class ProgramStep:
-    """One explained op of a program, such as an implicit broadcast, and the source line that made it."""
+    """One explained op of a program, such as an implicit broadcast, and the source line that made it.
+
+    `within` says in what it runs, innermost first: "body of while_loop at file.py:12"; "" for no loop, branch or call.
+    """
 
     explanation: Explained
     source: Source | None
+    within: str = ""
+
+    @property
+    def location(self) -> str:
+        """The source line, and below it the loop, branch or call that it runs in."""
+        return "\n".join(filter(None, [str(self.source or ""), self.within and f"in {self.within}"]))
 
     def text(self) -> str:
-        location = f"{self.source}\n\n" if self.source else ""
+        location = f"{self.location}\n\n" if self.location else ""
         return f"{location}{self.explanation.text()}"
 
     def html(self) -> str:
         """A self-contained HTML fragment: the line, and under it the broadcast."""
-        location = f'<pre style="{MONOSPACED}">{escape(str(self.source))}</pre>\n' if self.source else ""
+        location = f'<pre style="{MONOSPACED}">{escape(self.location)}</pre>\n' if self.location else ""
         return location + self.explanation.html()
 
     __str__ = __repr__ = text
@@ -90,7 +99,11 @@ class ProgramExplanation:
         """The facts as plain data that `json.dumps` accepts."""
         return {
             "steps": [
-                {"source": str(step.source) if step.source else None, **step.explanation.to_dict()}
+                {
+                    "source": str(step.source) if step.source else None,
+                    "within": step.within or None,
+                    **step.explanation.to_dict(),
+                }
                 for step in self.steps
             ],
             "error": None if self.error is None else str(self.error),
@@ -110,8 +123,9 @@ def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExpla
 
     These are implicit broadcasts and each `@`, wherever they are made; and of what the function returns, what it
     writes to its arguments, and Arrays of its closure: products, reductions, windows, gathers, scatters and implicit
-    promotions.  The function is run, its graph recorded; nothing is evaluated unless the function looks at values.
-    A broadcast that fails is explained as well, with the fixes that would work.  A string such as
+    promotions, those in loops, branches, functions under `jit` and `shard_map` included, each with what it runs in.
+    The function is run, its graph recorded; nothing is evaluated unless the function looks at values, or is split by
+    `shard_map`.  A broadcast that fails is explained as well, with the fixes that would work.  A string such as
     "(5,1) - (5,)", "(2,3) @ (3,4)", "(4,5)[1:, None]" or "sum((3,4), axis=1)" explains bare shapes.
 
     Scalars are not listed: they broadcast freely at every level.
@@ -120,22 +134,26 @@ def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExpla
         return explain_any(function)
     if not callable(function):
         raise InputError(f"explain wants a function such as lambda: x - y, got {type(function).__name__}")
-    steps: list[tuple[int, ProgramStep]] = []
+    notes: list[tuple[int, Event]] = []
     error: BroadcastError | None = None
     start, result = next_serial(), None
-    with watching(lambda event: steps.extend((next_serial(), step) for step in _note(event))):
+    with watching(lambda event: notes.append((next_serial(), event))):
         try:
             with config(small_arrays="lazy"):  # nothing is computed
                 result = function(*arguments)
         except BroadcastError as raised:
             error = raised
-            explanation = getattr(raised, "explanation", None)
-            if explanation is None:
+            if getattr(raised, "explanation", None) is None:
                 raise
-            steps.append((next_serial(), ProgramStep(explanation, None)))
-    steps += _list_recorded(
-        start, (result, arguments, _closure(function)), [step.source for _, step in steps]
-    )
+    end = next_serial()
+    recorded = _list_nodes(start, notes, (result, arguments, _closure(function)))
+    contexts = {
+        each.node._location[:2]: each.within for each in recorded if each.within and each.node._location
+    }
+    steps = [(at, step) for at, event in notes for step in _note(event, contexts)]
+    steps += _explain_recorded(recorded, [step.source for _, step in steps])
+    if error is not None:
+        steps.append((end, ProgramStep(error.explanation, None)))  # type: ignore[attr-defined]
     return ProgramExplanation(tuple(step for _, step in sorted(steps, key=lambda pair: pair[0])), error)
 
 
@@ -152,23 +170,58 @@ def _contents(cell: Any) -> Any:
         return None
 
 
-def _list_recorded(
-    start: int, values: Any, broadcast: Sequence[Source | None]
-) -> list[tuple[int, ProgramStep]]:
-    """The explained nodes below `values` that were made since `start`; products that are noted already are left out."""
+@dataclass(frozen=True)
+class _Recorded:
+    """A node, when it was made, and in which loop, branch or call it is; "" for none."""
+
+    serial: int
+    node: Node
+    within: str
+
+
+def _list_nodes(start: int, notes: Sequence[tuple[int, Event]], values: Any) -> list[_Recorded]:
+    """The nodes below `values` that were made since `start`, then those in the graphs that they and calls carry."""
     handles = [leaf for leaf in tree.flatten(values)[0] if isinstance(leaf, Handle)]
-    nodes = sorted(
-        (node for node in postorder([handle._node for handle in handles]) if node.serial > start),
-        key=lambda node: node.serial,
-    )
+    below = [node for node in postorder([handle._node for handle in handles]) if node.serial > start]
+    recorded = [_Recorded(node.serial, node, "") for node in sorted(below, key=lambda node: node.serial)]
+    for at, event in notes:
+        if isinstance(event, RecordedCall):
+            within = event.name + _line_of(event.source)
+            recorded += [_Recorded(at, node, within) for node in event.graph.nodes]
+    seen = set[int]()
+    for outer in recorded:  # which grows
+        for name, graph in outer.node.op.named_graphs() if outer.node.op.runs_graphs else ():
+            if id(graph) not in seen:
+                seen.add(id(graph))
+                within = _name_graph(name, graph, outer)
+                recorded += [_Recorded(outer.serial, node, within) for node in graph.nodes]
+    return recorded
+
+
+def _name_graph(name: str, graph: Graph, outer: _Recorded) -> str:
+    """The name of a graph, its line, and what that is within."""
+    op = outer.node.op
+    own = graph.name if len(op.graphs) == 1 else f"{name} of {op.lax_name}"
+    return own + _line_of(outer.node.source) + (f", in {outer.within}" if outer.within else "")
+
+
+def _line_of(source: Source | None) -> str:
+    return f" at {source.address}" if source else ""
+
+
+def _explain_recorded(
+    recorded: Sequence[_Recorded], broadcast: Sequence[Source | None]
+) -> list[tuple[int, ProgramStep]]:
+    """The nodes that have an explanation, each of one line once; products that are noted already are left out."""
     steps, seen = [], set()
-    for node, explanation in explain_nodes(nodes):
-        source = node.source
-        is_noted = isinstance(explanation, EinsumExplanation) and source in broadcast
-        key = (source, explanation.text())
-        if not is_noted and key not in seen:
-            steps.append((node.serial, ProgramStep(explanation, source)))
-        seen.add(key)
+    for each in recorded:
+        for node, explanation in explain_nodes([each.node]):
+            source = node.source
+            is_noted = isinstance(explanation, EinsumExplanation) and source in broadcast
+            key = (source, explanation.text())
+            if not is_noted and key not in seen:
+                steps.append((each.serial, ProgramStep(explanation, source, each.within)))
+            seen.add(key)
     return steps
 
 
@@ -214,19 +267,24 @@ def _shape_and_dtype(operand: object) -> tuple[Sequence[SupportsIndex], str | No
     return None
 
 
-def _note(event: ImplicitBroadcast | MatrixProduct) -> Iterator[ProgramStep]:
+def _note(event: Event, contexts: Mapping[Any, str]) -> Iterator[ProgramStep]:
+    """The step that an event is, if it is one, within what the nodes of its line are."""
+    if isinstance(event, RecordedCall):
+        return
+    source = event.source
+    within = contexts.get((source.code, source.offset), "") if source else ""
     if isinstance(event, MatrixProduct):
-        names = operand_names(event.source, 2) if event.source else None
-        yield ProgramStep(explain_product("matmul", event.shapes, names, event.dtypes), event.source)
+        names = operand_names(source, 2) if source else None
+        yield ProgramStep(explain_product("matmul", event.shapes, names, event.dtypes), source, within)
         return
     shapes = event.alignment.operands
     if all(not shape or shape == event.alignment.result for shape in shapes):
         return
-    op, names = operation_at(event.source, event.op, len(shapes))
-    yield ProgramStep(
-        explain_shapes(*shapes, op=op, names=names, dtypes=event.dtypes, values=_values(event.nodes)),
-        event.source,
+    op, names = operation_at(source, event.op, len(shapes))
+    explanation = explain_shapes(
+        *shapes, op=op, names=names, dtypes=event.dtypes, values=_values(event.nodes)
     )
+    yield ProgramStep(explanation, source, within)
 
 
 def _values(nodes: Sequence[Node]) -> list[Any] | None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.canvas import Canvas
 from xarr.base.host_arrays import is_weak, scalar_kind
 from xarr.calls.operands import promoted_type
 from xarr.dtypes import FLOAT, TABLE, canonical, element_type, info, promote
@@ -17,7 +18,6 @@ from xarr.errors import DTypeError, InputError
 from xarr.explainers.operands import dtype_named
 from xarr.explanation.broadcast import letters_of
 from xarr.explanation.broadcast_code import Suggestion
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.svg import MARGIN
 from xarr.runtime.handles import Handle

@@ -8,12 +8,12 @@ from math import prod
 from typing import Any, Final
 
 from xarr.base.broadcasting import Shape
+from xarr.base.canvas import Canvas
 from xarr.dtypes import default_float, total_type, xla_name
 from xarr.errors import InputError, pluralize
 from xarr.explainers.operands import axes_of, dtype_of, programs, read
 from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.svg import MARGIN

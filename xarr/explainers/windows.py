@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from xarr import lax
 from xarr.base.broadcasting import Shape
+from xarr.base.canvas import Canvas
 from xarr.errors import InputError, ShapeError, pluralize
 from xarr.explainers.operands import programs, read
 from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.svg import MARGIN

@@ -12,6 +12,7 @@ import numpy as np
 
 from xarr import lax
 from xarr.errors import IndexingError, InputError, ParseError, XarrError
+from xarr.explainers.collective import COLLECTIVES, explain_collective
 from xarr.explainers.gather import explain_gather, explain_scatter
 from xarr.explainers.index import explain_index
 from xarr.explainers.layout import explain_layout
@@ -36,6 +37,7 @@ EXAMPLES: Final = (
     "take((5,4), [0, 3], axis=0)",
     "f32[2,3]{0,1}",
     "dtype(int8, uint8)",
+    "all_reduce(f32[1024], 4)",
 )
 #: Longer texts, and more deeply nested ones, are none of Python's here.
 _LONGEST, _DEEPEST = 2000, 40
@@ -303,6 +305,17 @@ def _window_by(op: str) -> Callable[..., Explained]:
     return slide
 
 
+def _collective(name: str) -> Callable[..., Explained]:
+    def exchange(x: Any, replicas: Any, pairs: Any = None) -> Explained:
+        if not isinstance(x, str):
+            raise InputError(
+                f"{name}: wanted an array type such as f32[1024], since bytes are counted, got {x!r}"
+            )
+        return explain_collective(name, x, replicas, pairs=pairs)
+
+    return exchange
+
+
 _CALLS: Final[Mapping[str, Callable[..., Explained]]] = {
     **{op: _reduce_by(op) for op in REDUCTIONS},
     "einsum": explain_einsum,
@@ -317,4 +330,5 @@ _CALLS: Final[Mapping[str, Callable[..., Explained]]] = {
     "layout": explain_layout,
     "dtype": explain_dtype,
     "promote": explain_dtype,
+    **{name: _collective(name) for name in COLLECTIVES},
 }

@@ -10,10 +10,10 @@ from math import prod
 from typing import Any, Final, SupportsIndex
 
 from xarr.base.broadcasting import Shape, as_dimensions
+from xarr.base.canvas import CHARACTER, Canvas
 from xarr.errors import BroadcastError, InputError, pluralize
 from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.html import listing, sections, wrap_fragment
 from xarr.explanation.notation import term
 from xarr.explanation.product_svg import ProductPicture, draw_product

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from xarr.base.broadcasting import Shape
-from xarr.explanation.canvas import CHARACTER, Canvas
+from xarr.base.canvas import CHARACTER, Canvas
 from xarr.explanation.svg import CELL, GAP
 
 Positions: TypeAlias = tuple[int | None, ...]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import fsum
 
 from xarr.base.broadcasting import Shape
+from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.grids import (
     COLOURS,
     CellGrid,

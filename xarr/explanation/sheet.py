@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_code import Suggestion, cut_text
-from xarr.explanation.canvas import Canvas
 from xarr.explanation.html import listing, sections, wrap_fragment
 from xarr.explanation.svg import MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines

@@ -10,6 +10,7 @@ from math import fsum
 from typing import Any, TypeAlias
 
 from xarr.base.broadcasting import Dimensions, Shape
+from xarr.base.canvas import CHARACTER, Canvas
 from xarr.explanation.broadcast_code import (
     Suggestion,
     cut_text,
@@ -20,7 +21,6 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
-from xarr.explanation.canvas import CHARACTER, Canvas
 from xarr.explanation.text import cell_text, headline, no_suggestion, problem_lines
 
 Positions: TypeAlias = tuple[int | None, ...]

@@ -22,9 +22,9 @@ from xarr.indexing.assigned_values import convert_value
 from xarr.indexing.element_loops import count
 from xarr.indexing.host_index import array_items, basic_items, most_elements
 from xarr.ir.device import Device
-from xarr.ir.graph import Data, Node, part_of
+from xarr.ir.graph import Data, Node
 from xarr.ir.source import caller, location_of
-from xarr.ir.types import Ints
+from xarr.ir.types import Ints, part_of
 from xarr.lax.core import gives_way, scalar_constant
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
 from xarr.runtime.small_ops import MOST_BYTES, SmallOps, pending_value, small_ops

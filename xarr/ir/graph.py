@@ -13,7 +13,7 @@ from xarr.ir.device import Device, join_devices
 from xarr.ir.op import FREE, DynamicOperands, Op, dynamic_type, infer_type, operation
 from xarr.ir.source import Location, Source, caller
 from xarr.ir.stablehlo.printer import print_module
-from xarr.ir.types import TensorType, TupleType, Type
+from xarr.ir.types import TensorType, Type, element_types as element_types
 
 T = TypeVar("T")
 
@@ -226,12 +226,6 @@ def data_of(type: Type) -> Data:
 
 
 @lru_cache(maxsize=4096)
-def part_of(type: TensorType, shape: tuple[int, ...]) -> TensorType:
-    """The type of a part of an array of `type`."""
-    return type.with_shape(shape)
-
-
-@lru_cache(maxsize=4096)
 def _parameter_of(type: Type) -> Parameter:
     """The op of arguments of a type: one for all of them."""
     return Parameter(type)
@@ -441,6 +435,20 @@ class Graph:
         """
         return print_module(self, locations)
 
+    def svg(self) -> str:
+        """The graph as a self-contained SVG document: a box for each operation, lines for the arrays between them.
+
+        Loops, branches and groups have what they run inside of them.  Of long graphs the middle is one box.
+        """
+        from xarr.ir.pictures.drawing import draw_graph
+
+        return draw_graph(self)
+
+    def _repr_html_(self) -> str:
+        from xarr.ir.pictures.drawing import show_graph
+
+        return show_graph(self)
+
     def __str__(self) -> str:
         return self.to_text()
 
@@ -589,8 +597,3 @@ class GraphError(XarrError):
         location = f"\nbuilt at {node.source}" if node.source else ""
         super().__init__(message + location)
         self.node = node
-
-
-def element_types(type: Type) -> tuple[Type, ...]:
-    """The types of an op's results: the elements of a tuple type, else the type alone."""
-    return type.elements if isinstance(type, TupleType) else (type,)

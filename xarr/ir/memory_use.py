@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from xarr.errors import TooLargeError
-from xarr.ir.graph import Node, element_types
-from xarr.ir.types import Type
+from xarr.ir.types import Type, element_types
+
+if TYPE_CHECKING:
+    from xarr.ir.graph import Node
 
 
 def shown_bytes(count: int) -> str:

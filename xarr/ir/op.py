@@ -69,6 +69,18 @@ class Op:
         return self.lax_name
 
     @property
+    def title(self) -> str:
+        """The name by which pictures call a node of the op."""
+        return self.lax_name
+
+    def details(self) -> str:
+        """The attributes that are numbers, but for what the type of the result says, for pictures."""
+        shown = self.attributes().items()
+        return ", ".join(
+            f"{name} {_text_of(value)}" for name, value in shown if name != "shape" and _is_plain(value)
+        )
+
+    @property
     def is_pure(self) -> bool:
         """Whether two of them over the same operands may be merged into one."""
         return True
@@ -87,6 +99,17 @@ class Op:
     def graphs(self) -> tuple[Graph, ...]:
         """The computations that the op carries (body, combiner, comparator), in order."""
         return ()
+
+    def named_graphs(self) -> list[tuple[str, Graph]]:
+        """The computations that the op carries, each with the name of its attribute, and its number among several."""
+        carried = set(map(id, self.graphs))
+        named = []
+        for name, value in self.attributes().items():
+            if id(value) in carried:
+                named.append((name.replace("_", " "), value))
+            elif isinstance(value, tuple):
+                named += [(f"{name}[{i}]", each) for i, each in enumerate(value) if id(each) in carried]
+        return named
 
     def decompose(self, *operands: Node) -> Node | None:
         """Define the value in terms of other ops; None for an op that is not composite."""
@@ -173,6 +196,17 @@ class Op:
 def _field_names(kind: type[Op]) -> tuple[str, ...]:
     # fields() goes through all of them each time it is asked.
     return tuple(field.name for field in fields(kind))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a number other than False, or a tuple of numbers and such tuples."""
+    if isinstance(value, tuple):
+        return bool(value) and all(isinstance(each, int) or _is_plain(each) for each in value)
+    return isinstance(value, int) and value is not False
+
+
+def _text_of(value: Any) -> str:
+    return f"[{', '.join(map(_text_of, value))}]" if isinstance(value, tuple) else str(value)
 
 
 class DynamicOperands(ShapeError):

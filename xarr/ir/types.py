@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from functools import lru_cache
 from math import prod
 from typing import Any, ClassVar, Final
 from weakref import WeakValueDictionary
@@ -205,3 +206,14 @@ def pack_types(types: tuple[Type, ...]) -> Type:
 def array_count(type: Type) -> int:
     """The number of arrays that a value of this type is or holds."""
     return 1 if isinstance(type, TensorType) else sum(map(array_count, type.elements))
+
+
+def element_types(type: Type) -> tuple[Type, ...]:
+    """The types of an op's results: the elements of a tuple type, else the type alone."""
+    return type.elements if isinstance(type, TupleType) else (type,)
+
+
+@lru_cache(maxsize=4096)
+def part_of(type: TensorType, shape: tuple[int, ...]) -> TensorType:
+    """The type of a part of an array of `type`."""
+    return type.with_shape(shape)

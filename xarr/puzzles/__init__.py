@@ -3,4 +3,5 @@
 from xarr.puzzles.catalogue import PUZZLES as PUZZLES, puzzle as puzzle
 from xarr.puzzles.checker import Verdict as Verdict, check as check
 from xarr.puzzles.hint_steps import hint as hint
+from xarr.puzzles.quiz import QUIZ as QUIZ, Marks as Marks, mark as mark
 from xarr.puzzles.records import Puzzle as Puzzle

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.canvas import MONOSPACED
 from xarr.base.configuration import current as config
 from xarr.calls.operands import as_array
 from xarr.errors import XarrError
 from xarr.explainers.program import ProgramExplanation, explain
-from xarr.explanation.canvas import MONOSPACED
 from xarr.puzzles.answers import AnswerError, compile_answer, evaluate_answer
 from xarr.puzzles.catalogue import puzzle as puzzle_of
 from xarr.puzzles.draws import Draw, draws_of, first_difference

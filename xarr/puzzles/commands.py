@@ -9,13 +9,14 @@ from xarr.puzzles.catalogue import PUZZLES, puzzle
 from xarr.puzzles.checker import check
 from xarr.puzzles.hint_steps import STEPS, hint
 from xarr.puzzles.progress import note_solved, progress_file, solved_puzzles
+from xarr.puzzles.quiz import list_questions, mark, read_answer
 
 #: What to do with a puzzle that is shown.
 _USE = "answer by an expression in quotation marks behind the number; --hint 1, 2 and 3 help"
 
 
 def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the two commands to a command line."""
+    """Add the three commands to a command line."""
     commands.add_parser("puzzles", help="list the puzzles on shapes and indices, and which are solved")
     one = commands.add_parser("puzzle", help='show a puzzle, or check an answer: puzzle 7 "a[:, None] + b"')
     one.add_argument("number", type=int)
@@ -23,6 +24,8 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     one.add_argument(
         "--hint", type=int, choices=range(1, STEPS + 1), help="1 the shapes, 2 the axes and ops, 3 a solution"
     )
+    quiz = commands.add_parser("quiz", help="show the quiz of twelve shapes, or mark its answers")
+    quiz.add_argument("answers", nargs="*", help='a shape such as "(3,4)" for each question, or "fails"')
 
 
 def list_puzzles() -> str:
@@ -54,3 +57,11 @@ def run_puzzle(options: argparse.Namespace) -> tuple[str, int]:
     kept = note_solved(one.number, verdict.elements)
     lost = "" if kept else f"\n(not written down: {progress_file()} cannot be written)"
     return verdict.text() + lost, 0
+
+
+def run_quiz(options: argparse.Namespace) -> tuple[str, int]:
+    """The text to print and the exit status: 1 where an answer is wrong."""
+    if not options.answers:
+        return list_questions(), 0
+    marks = mark([read_answer(each) for each in options.answers])
+    return marks.text(), 1 if marks.wrong else 0

@@ -55,6 +55,9 @@ class Constant(Op):
     def assembly(self, node: Node, printer: Printer) -> str:
         return f"{self.name} {dense(self.type, self.raw)} : {self.type}"
 
+    def details(self) -> str:
+        return "" if self.type.shape else str(self.array)
+
     def value_name(self) -> str:
         return "c" if self.type.dtype.kind in "biu" else "cst"
 

@@ -28,6 +28,10 @@ class Fusion(Call):
     describe: Callable[[Fusion], str] | None = None
 
     @property
+    def title(self) -> str:
+        return "group"
+
+    @property
     def called(self) -> str:
         return " and ".join(dict.fromkeys(node.op.called for node in self.computation.results))
 

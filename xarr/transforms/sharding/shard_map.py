@@ -14,7 +14,7 @@ from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.base.pytrees import register_static
 from xarr.base.tracebacks import keep_text, shorten
-from xarr.calls.operands import as_array
+from xarr.calls.operands import as_array, observe_call, observers
 from xarr.communication.communicator import current_communicator
 from xarr.distributed.meshes import ReplicaMesh, mesh_of
 from xarr.distributed.sharded_array import ShardedArray, ranks_here
@@ -188,6 +188,7 @@ class ShardMapped:
             return self._embed(args)
         calls = self._parts(args)
         traced, shardings = self._record(calls[0])
+        observe_call(self._name, traced.graph)
         program: Callable[[Sequence[Any]], Any]
         if config.debugging():
             program = functools.partial(self._run_unrecorded, traced)
@@ -257,7 +258,7 @@ class ShardMapped:
     def _record(self, call: BoundCall) -> tuple[Traced, list[NamedSharding]]:
         """The program for such parts, and how each result is split."""
         known = self._programs.pop(call.signature, None)
-        if known is None:
+        if known is None or observers:  # who are told of what the function does while it is recorded
             with self._bind():
                 traced = record(self._name, self._call_parts, call.signature, frozenset())
             known = traced, self._result_shardings(traced)

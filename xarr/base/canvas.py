@@ -75,11 +75,11 @@ class Canvas:
         path = f"M{number(x)} {number(y)}l{number(across)} {number(down)}"
         self.add(f'<path d="{path}" class="{style}"/>')
 
-    def svg(self, label: str, style: str, margin: float = 16) -> str:
-        """The finished picture; `label` is its text for those who cannot see it."""
+    def svg(self, label: str, style: str, margin: float = 16, name: str = "xarr-b") -> str:
+        """The finished picture of class `name`; `label` is its text for those who cannot see it."""
         width, height = number(self.width + margin), number(self.height + margin)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="xarr-b" width="{width}" height="{height}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="{name}" width="{width}" height="{height}" '
             f'viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}"><style>{style}</style>'
             f'<rect width="100%" height="100%" class="paper"/>{"".join(self.elements)}</svg>'
         )
