@@ -22,7 +22,7 @@ from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
 from xarr.ir.graph import Graph, Node, next_serial, postorder
-from xarr.ir.source import Source, operand_names
+from xarr.ir.source import Source, operand_names, operation_at
 from xarr.runtime.handles import Handle
 
 _VALUES_SHOWN = 64

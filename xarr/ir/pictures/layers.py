@@ -235,7 +235,7 @@ def _weight(own: _Entry, other: _Entry) -> float:
 
 
 def _centre_pull(at: float, width: float) -> float:
-    """The distance at which a line pulls at an edge: the middle if it is near, so that rows of boxes do not drift aside."""
+    """The distance at which a line pulls at an edge: the middle if near, so that rows of boxes do not drift aside."""
     return width / 2 if abs(at - width / 2) < _NEAR_MIDDLE else at
 
 
