@@ -290,3 +290,7 @@ def test_a_loop_of_one_complex_number() -> None:
         )
 
     agree(function, [np.array(2 - 1j)], {})
+
+
+def test_a_part_that_is_a_constant_in_the_loop_only() -> None:
+    agree(lambda x: (lax.complex(xarr.imag(x.astype("complex128")), x),), [np.arange(float(COLUMNS))], {})

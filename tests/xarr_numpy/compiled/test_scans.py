@@ -166,6 +166,11 @@ def largest_less(x: Any) -> Any:
 
 
 #: name: function, types of its operands, kernels
+def neighbours(x: Any) -> Any:
+    """The larger of two neighbours of each element in its row."""
+    return lax.reduce_window(x, -9.0, lax.max, (1, 2), (1, 1), ((0, 0), (1, 1)), window_dilation=(1, 2)) * 2
+
+
 FUSED: dict[str, tuple[Callable[..., Any], list[str], int]] = {
     "before and after": (shares, ["f32[30,100]"], 1),
     "two totals": (lambda x: (lax.cumsum(x, 0), lax.cummax(x * 2, 0)), ["f32[30,100]"], 1),
@@ -186,6 +191,7 @@ FUSED: dict[str, tuple[Callable[..., Any], list[str], int]] = {
         ["f32[30,100]"],
         1,
     ),
+    "beside other windows": (lambda x: lax.cumsum(x, 1) + neighbours(x), ["f32[30,100]"], 2),
 }
 
 

@@ -90,6 +90,9 @@ class _Grouping:
         # Of two roots that feed one group, the first takes it.
         if any(other in self.roots and other is not root for other in user.operands):
             return None
+        # Running totals and updates have loops of their own.
+        if any(isinstance(node.op, ops.ReduceWindow | ops.Scatter) for node in user.op.computation.nodes):
+            return None
         entry = user.op.computation.parameters[user.operands.index(root)]
         return user if _is_read_element_by_element(user.op.computation, entry) else None
 

@@ -333,7 +333,8 @@ class Block:
     def shuffle(self, first: str, second: str, lanes: list[int]) -> str:
         """Lanes of two registers, of which the first is given with its type."""
         order = ", ".join(f"i32 {lane}" for lane in lanes)
-        kind = first.rpartition(" ")[0]
+        # A constant has spaces of its own.
+        kind = first[: first.index(">") + 1]
         return self.line(f"shufflevector {first}, {kind} {second}, <{len(lanes)} x i32> <{order}>")
 
     def _spread_out(self, value: Value) -> str:
