@@ -386,7 +386,7 @@ class _PlanWriter(FunctionCode):
         inputs = [self._pointer(frame, number) for number in step.inputs]
         if isinstance(step, program_plan.View):
             self._view(frame, step, inputs[0])
-        elif self.depth and is_row_view(frame.plan, step, frame.pointers):
+        elif self.depth and is_row_view(frame.plan, step, frame.pointers, frame.copies):
             frame.pointers[step.outputs[0]] = write_row_view(self, step, inputs)
         else:
             with self.scope():

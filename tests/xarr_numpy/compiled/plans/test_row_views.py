@@ -67,6 +67,13 @@ def loop_inside(k: Any, a: Any, b: Any, x: Any) -> Any:
     return a, b, lax.fori_loop(0, 3, lambda j, x: x * 0.5 + row(b, k + j), x + row(b, k))
 
 
+def read_every_other_row(k: Any, a: Any, b: Any, x: Any) -> Any:
+    """Rows of what machine code copies, whose memory the next step takes."""
+    first = row(b[::2], k)
+    y = xarr.cumsum(x + first)
+    return a, b, xarr.cumsum(y[::-1]) * 0.01 + first
+
+
 STEPS: tuple[Callable[..., Any], ...] = (
     read_row,
     read_two_rows,
@@ -77,6 +84,7 @@ STEPS: tuple[Callable[..., Any], ...] = (
     change_all_of_the_matrix,
     branch,
     loop_inside,
+    read_every_other_row,
 )
 #: Those in which a row is not copied.
 IN_PLACE = (read_row, read_two_rows, write_over_a_row, change_all_of_the_matrix, branch, loop_inside)
