@@ -1,5 +1,6 @@
 """Sphinx configuration: pages are Markdown, read by MyST; the reference is written from docstrings."""
 
+import functools
 import inspect
 import sys
 from importlib.metadata import version as installed_version
@@ -13,6 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "backends")]
 from website.docstrings import annotations, to_rst  # noqa: E402
 from website.examples import example_to_rst, find_example  # noqa: E402
 from website.operations import write_pages as write_operations  # noqa: E402
+from website.parameters import describe  # noqa: E402
 from website.reference import write_pages as write_reference  # noqa: E402
 
 project = "xarr"
@@ -70,7 +72,9 @@ def rewrite_docstring(
 ) -> None:
     """Make reStructuredText of a docstring, the function's example below it."""
     parameters, returns = annotations(_signature(obj))
-    lines[:] = to_rst("\n".join(lines), parameters, "" if what == "class" else returns)
+    lines[:] = to_rst(
+        "\n".join(lines), parameters, "" if what == "class" else returns, functools.partial(describe, name)
+    )
     example = find_example(name, obj)
     if example is not None:
         lines += [".. rubric:: Example", "", *example_to_rst(example)]

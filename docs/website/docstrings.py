@@ -16,7 +16,7 @@ is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import Signature, cleandoc, formatannotation
 from typing import Final
@@ -38,12 +38,29 @@ class _Docstring:
     sentences: dict[str, str] = field(default_factory=dict)
 
 
-def to_rst(docstring: str, parameters: Mapping[str, str], returns: str = "") -> list[str]:
+def to_rst(
+    docstring: str,
+    parameters: Mapping[str, str],
+    returns: str = "",
+    describe: Callable[[str], str] = lambda name: "",
+) -> list[str]:
     """The lines of reStructuredText of a docstring.
 
     parameters: the types of the function's parameters by name, as they are written in its signature, or "".
     returns: the type of its result, or "".
+    describe: what is said of a parameter that the docstring leaves out.
     """
+    parts = _read(docstring, parameters)
+    described = {name: parts.parameters.get(name) or escape(describe(name)) for name in parameters}
+    return [*parts.text, *_fields(parts, parameters, described, returns), *_last_sentences(parts)]
+
+
+def described_parameters(docstring: str, parameters: Collection[str]) -> set[str]:
+    """The parameters that a docstring says something of."""
+    return set(_read(docstring, parameters).parameters)
+
+
+def _read(docstring: str, parameters: Collection[str]) -> _Docstring:
     parts = _Docstring()
     for block in _blocks(_without_sections(cleandoc(docstring))):
         if _is_list(block):
@@ -54,7 +71,7 @@ def to_rst(docstring: str, parameters: Mapping[str, str], returns: str = "") -> 
             parts.text += ["::", "", *(f"   {line}" for line in block.splitlines()), ""]
         else:
             _read_paragraph(block, parameters, parts)
-    return [*parts.text, *_fields(parts, parameters, returns), *_last_sentences(parts)]
+    return parts
 
 
 def annotations(signature: Signature) -> tuple[dict[str, str], str]:
@@ -74,10 +91,12 @@ def annotation_text(annotation: object) -> str:
     return annotation if isinstance(annotation, str) else formatannotation(annotation)
 
 
-def _fields(parts: _Docstring, parameters: Mapping[str, str], returns: str) -> Iterator[str]:
+def _fields(
+    parts: _Docstring, parameters: Mapping[str, str], described: Mapping[str, str], returns: str
+) -> Iterator[str]:
     """All parameters, with what the signature and the docstring say of them, and the result."""
     for name, annotation in parameters.items():
-        yield _field(f"param {name}", annotation, parts.parameters.get(name, ""))
+        yield _field(f"param {name}", annotation, described[name])
     said = parts.sentences.get("Returns", "")
     if said or returns not in ("", "None"):
         yield _field("returns", returns, said)
