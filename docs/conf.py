@@ -16,13 +16,23 @@ from website.examples import example_to_rst, find_example  # noqa: E402
 from website.operations import write_pages as write_operations  # noqa: E402
 from website.parameters import describe  # noqa: E402
 from website.reference import write_pages as write_reference  # noqa: E402
+from website.references import link, write_inventories  # noqa: E402
 
 project = "xarr"
 author = "The xarr founders"
 release = installed_version("xarr")
 version = release
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_copybutton"]
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
+    "sphinx_copybutton",
+]
+# Names in docstrings are linked by inventories of our own, since none can be asked for without a network.
+intersphinx_mapping = write_inventories(HERE / "_inventories")
+intersphinx_disabled_reftypes = ["*"]
 exclude_patterns = ["website/**"]
 templates_path = ["_templates"]
 nitpicky = True
@@ -75,6 +85,7 @@ def rewrite_docstring(
     lines[:] = to_rst(
         "\n".join(lines), parameters, "" if what == "class" else returns, functools.partial(describe, name)
     )
+    lines[:] = [link(line, name) for line in lines]
     example = find_example(name, obj)
     if example is not None:
         lines += [".. rubric:: Example", "", *example_to_rst(example)]
