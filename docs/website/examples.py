@@ -3,6 +3,9 @@
 A page of the reference shows them on the function's page; tests run them as those of every other page.  In the files of
 `xarr.lax` a second fence holds the same in NumPy's words.  A function of several names, such as `xarr.abs` and
 `xarr.absolute`, has one example.
+
+Docstrings, and so `help`, do not have them: they are 250 kB, 53 kB compressed, beside a wheel that may have 1.8 MB, and
+Python reads docstrings whenever it imports a module.
 """
 
 from __future__ import annotations

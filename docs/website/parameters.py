@@ -18,7 +18,7 @@ TABLE: Final = Path(__file__).with_name("parameters.tsv")
 
 @dataclass(frozen=True)
 class Description:
-    """What is said of parameters of these names, in functions whose full names fit one of the patterns."""
+    """Words for parameters of these names, in functions whose full names fit one of the patterns."""
 
     names: tuple[str, ...]
     functions: tuple[str, ...]
@@ -45,7 +45,7 @@ def read_table() -> tuple[Description, ...]:
 
 
 def describe(function: str, parameter: str, rows: Sequence[Description] | None = None) -> str:
-    """What the table says of a parameter of the function with this full name; "" for nothing.
+    """The words of the table for a parameter of the function with this full name; "" for nothing.
 
     A method of Array is described as the function of its name.
     """

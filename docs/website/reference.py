@@ -81,7 +81,10 @@ def write_pages(folder: Path) -> None:
 
 def _index_lines() -> Iterator[str]:
     yield from title("API reference", "=")
-    yield "Every public name, with an example that the tests run."
+    yield "Every public name, with its parameters and an example that the tests run."
+    yield "Names of NumPy, JAX and Python lead to their own pages."
+    yield "``help`` shows the docstrings: shapes, element types, errors and sources, without the examples, which every"
+    yield "program would load with the functions, and which would make the wheel larger by 50 kB."
     yield from ("", ".. list-table::", "")
     for name, content in NAMESPACES.items():
         yield from (f"   * - :doc:`{name} <{name}>`", f"     - {content}")

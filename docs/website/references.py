@@ -67,7 +67,7 @@ def inventory(site: str, names: Iterable[str]) -> bytes:
     """The names of a site as Sphinx's inventory, version 2."""
     head = f"# Sphinx inventory version 2\n# Project: {site}\n# Version: \n# The remainder is compressed using zlib.\n"
     rows = [
-        f"{_written(name)} py:function 1 {page_of(name)} -\n"
+        f"{_inventory_name(name)} py:function 1 {page_of(name)} -\n"
         for name in sorted(names)
         if site_of(name) == site
     ]
@@ -117,7 +117,7 @@ def _full(name: str) -> str:
     return f"builtins.{name}" if name in _OF_PYTHON or _ERROR.search(name) else name
 
 
-def _written(name: str) -> str:
+def _inventory_name(name: str) -> str:
     return name.removeprefix("builtins.")
 
 
@@ -125,5 +125,5 @@ def _role(name: str, text: str = "") -> str:
     """A reference to a name that is linked; "" for any other."""
     if name not in read_names():
         return ""
-    target = f"{text} <{_written(name)}>" if text else _written(name)
+    target = f"{text} <{_inventory_name(name)}>" if text else _inventory_name(name)
     return f":external+{site_of(name)}:py:obj:`{target}`"

@@ -73,6 +73,17 @@ def test_seconds_are_those_of_the_busiest_replica_of_each_round() -> None:
     )
 
 
+def test_rounds_are_steps() -> None:
+    explained = explain_collective("all_reduce", "f32[4096]", 4)
+    assert [name for name, _ in explained.steps()] == ["round 1", "round 2"]
+    assert explained.steps()[0][1].startswith("12 messages of 4,096 bytes, sent by 4 replicas; ")
+    html = explained.html()
+    assert html.count("<li>") == 2 and "<script>" in html and html.count(' p2"') == 4 + 12 + 2
+    check_views(explained)
+    assert explain_collective("all_gather", "f32[2]", 4).steps() == ()  # one round
+    assert explain_collective("all_reduce", "f32[2]", 64).steps() == ()  # six
+
+
 def test_one_replica_sends_nothing() -> None:
     explained = explain_collective("all_reduce", xarr.zeros(3), 1)
     assert (explained.rounds, explained.seconds(), explained.link_bytes()) == (0, 0, 0)

@@ -69,6 +69,17 @@ def test_the_picture_follows_the_steps(browser: Any) -> None:
     assert stages == [[0, 0, 0], [0, 0, 1], [1, 0, 1], [1, 1, 1]]
 
 
+def test_the_picture_of_a_collective_follows_its_rounds(browser: Any) -> None:
+    page = show(browser, explain_any("all_reduce(f32[4096], 4)").html())
+    script = "element => Number(getComputedStyle(element).opacity)"
+    stages = []
+    for number in (1, 2):
+        page.click(f"button:has-text('{number} round {number}')")
+        page.wait_for_timeout(450)
+        stages.append((page.eval_on_selector("g.p2", script), page.locator(".steps li:visible").count()))
+    assert stages == [(0, 1), (1, 1)]
+
+
 def test_a_picture_without_its_classes_is_noticed(browser: Any) -> None:
     page = show(browser, explain_shapes((3, 1), (2,), op="*").html().replace(" p4", ""))
     page.click("button:has-text('1 ')")

@@ -27,7 +27,7 @@ def functions(namespace: str) -> Iterator[tuple[str, Any]]:
             yield f"{namespace}.{name}", value
 
 
-def undescribed(name: str, value: Any, rows: Sequence[parameters.Description]) -> list[str]:
+def list_undescribed(name: str, value: Any, rows: Sequence[parameters.Description]) -> list[str]:
     """The parameters of which neither the docstring nor the table says anything."""
     types, _ = annotations(inspect.signature(value))
     said = described_parameters(value.__doc__ or "", types)
@@ -37,7 +37,7 @@ def undescribed(name: str, value: Any, rows: Sequence[parameters.Description]) -
 @pytest.mark.parametrize("namespace", reference.NAMESPACES)
 def test_every_parameter_is_described(namespace: str) -> None:
     rows = parameters.read_table()
-    missing = {name: undescribed(name, value, rows) for name, value in functions(namespace)}
+    missing = {name: list_undescribed(name, value, rows) for name, value in functions(namespace)}
     assert {name: each for name, each in missing.items() if each} == {}
 
 
@@ -50,9 +50,9 @@ def test_a_parameter_without_description_is_found() -> None:
         return x + by + to
 
     rows = parameters.parse_rows(["# x\n", "x, y\txarr.*\tan array.\n", "to\txarr.roll\twhere to.\n"])
-    assert undescribed("xarr.shift", shift, rows) == ["to"]
-    assert undescribed("xarr.roll", shift, rows) == []
-    assert undescribed("jax.shift", shift, rows) == ["x", "to"]
+    assert list_undescribed("xarr.shift", shift, rows) == ["to"]
+    assert list_undescribed("xarr.roll", shift, rows) == []
+    assert list_undescribed("jax.shift", shift, rows) == ["x", "to"]
 
 
 def test_every_row_says_something_of_a_function() -> None:

@@ -19,7 +19,7 @@ from website import reference, references
 
 
 def object_of(name: str) -> Any:
-    """What is imported by a full name; None if there is none."""
+    """The object that is imported by a full name; None if there is none."""
     module, _, rest = name.partition(".")
     try:
         value: Any = import_module(module)
@@ -48,14 +48,14 @@ def docstrings() -> Iterator[tuple[str, str]]:
                         yield f"{namespace}.{name}.{each}", text
 
 
-def unlinked(texts: Iterable[tuple[str, str]], names: frozenset[str]) -> list[str]:
+def list_unlinked(texts: Iterable[tuple[str, str]], names: frozenset[str]) -> list[str]:
     """The names that docstrings mention, and NumPy's of the same functions, which exist and are not in the list."""
-    found = set[str]()
+    named = set[str]()
     for own, text in texts:
-        found.update(references.mentions(text))
+        named.update(references.mentions(text))
         if "NumPy" in text:
-            found.add(references.own_name(own))
-    kept = sorted(each for each in found - names if each.partition(".")[0] in ("numpy", "jax", "builtins"))
+            named.add(references.own_name(own))
+    kept = sorted(each for each in named - names if each.partition(".")[0] in ("numpy", "jax", "builtins"))
     return [each for each in kept if _is_shown(each)]
 
 
@@ -91,21 +91,25 @@ def test_names_stand_once_and_in_order() -> None:
 
 def test_docstrings_mention_no_other_names() -> None:
     pytest.importorskip("jax")
-    assert unlinked(docstrings(), references.read_names()) == [], "add them to docs/website/references.txt"
+    assert list_unlinked(docstrings(), references.read_names()) == [], (
+        "add them to docs/website/references.txt"
+    )
 
 
 def test_a_name_that_is_missing_is_found() -> None:
     texts = [
         ("xarr.sort", "Sort.  Source: NumPy; `numpy.argsort`, `ValueError`, `axis`, `None`, jax.lax.sort.")
     ]
-    assert unlinked(texts, frozenset()) == [
+    assert list_unlinked(texts, frozenset()) == [
         "builtins.ValueError",
         "jax.lax.sort",
         "numpy.argsort",
         "numpy.sort",
     ]
     assert (
-        unlinked(texts, frozenset(["numpy.sort", "numpy.argsort", "jax.lax.sort", "builtins.ValueError"]))
+        list_unlinked(
+            texts, frozenset(["numpy.sort", "numpy.argsort", "jax.lax.sort", "builtins.ValueError"])
+        )
         == []
     )
 
@@ -139,13 +143,9 @@ def test_sphinx_reads_the_inventories(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_lines_get_references() -> None:
-    line = references.link(
-        "as jax.lax.gather, ``ValueError`` and ``numpy.sort(x)``, ``axis`` of NumPy.", "xarr.sort"
-    )
-    gather = ":external+jax:py:obj:`jax.lax.gather`"
-    assert (
-        line == f"as {gather}, :external+python:py:obj:`ValueError` and ``numpy.sort(x)``, ``axis`` of NumPy."
-    )
+    line = references.link("as jax.lax.conv, ``int`` and ``numpy.sort(x)``, ``axis`` of NumPy.", "xarr.sort")
+    conv = ":external+jax:py:obj:`jax.lax.conv`"
+    assert line == f"as {conv}, :external+python:py:obj:`int` and ``numpy.sort(x)``, ``axis`` of NumPy."
     source = references.link("**Source** NumPy and NumPy.", "xarr.sort")
     assert source == "**Source** :external+numpy:py:obj:`NumPy <numpy.sort>` and NumPy."
     assert references.link("**Source** NumPy.", "xarr.lax.sort") == "**Source** NumPy."

@@ -25,6 +25,8 @@ Pairs = Sequence[tuple[int, int]]
 #: Replicas above which nothing is simulated, and rounds and replicas that a picture has.
 _MOST: Final = 64
 _DRAWN: Final = 16
+#: Rounds that are steps of a page.
+_STEPS: Final = 4
 _ROW, _ACROSS, _BETWEEN = 30.0, 120.0, 56.0
 
 
@@ -81,6 +83,18 @@ class CollectiveExplanation(Sheet):
     def codes(self) -> tuple[Listing, ...]:
         return ()
 
+    def steps(self) -> tuple[tuple[str, str], ...]:
+        """The rounds, where there are several and few."""
+        return tuple(map(self._step, range(1, self.rounds + 1))) if 1 < self.rounds <= _STEPS else ()
+
+    def _step(self, number: int) -> tuple[str, str]:
+        own = [each for each in self.messages if each.round == number]
+        senders = len({each.source for each in own})
+        return f"round {number}", (
+            f"{pluralize(len(own), 'message')} of {_sizes(own)} bytes, sent by {pluralize(senders, 'replica')}; "
+            f"{_time(self._round_seconds(number))}"
+        )
+
     def notes(self) -> tuple[tuple[str, str], ...]:
         if not self.messages:
             return (("messages", "nothing is sent"),)
@@ -102,9 +116,10 @@ class CollectiveExplanation(Sheet):
         """Replicas as boxes, for each round an arrow for each message."""
         shown, begin = min(self.n, _DRAWN), top + (40 if self.messages else 4)
         for number in range(self.rounds + 1):
-            x = MARGIN + number * (_ACROSS + _BETWEEN)
+            x, phase = MARGIN + number * (_ACROSS + _BETWEEN), _phase(number)
             for rank in range(shown):
-                canvas.box(x, begin + rank * _ROW, _BETWEEN, _ROW - 8, f"c o{rank % COLOURS}", str(rank))
+                style = f"c o{rank % COLOURS}{phase}"
+                canvas.box(x, begin + rank * _ROW, _BETWEEN, _ROW - 8, style, str(rank))
             if number:
                 self._draw_round(canvas, number, x, begin, shown)
         below = begin + shown * _ROW
@@ -145,12 +160,13 @@ class CollectiveExplanation(Sheet):
 
     def _draw_round(self, canvas: Canvas, number: int, x: float, top: float, shown: int) -> None:
         own = [each for each in self.messages if each.round == number]
-        canvas.text(x - _ACROSS, top - 28, f"round {number}", "t")
-        canvas.text(x - _ACROSS, top - 12, f"{_sizes(own)} bytes", "d")
+        phase = _phase(number)
+        canvas.text(x - _ACROSS, top - 28, f"round {number}", f"t{phase}")
+        canvas.text(x - _ACROSS, top - 12, f"{_sizes(own)} bytes", f"d{phase}")
         for each in own:
             if max(each.source, each.target) < shown:
                 start = top + each.source * _ROW + _ROW / 2 - 4
-                canvas.line(x - _ACROSS, start, _ACROSS, (each.target - each.source) * _ROW, "s")
+                canvas.line(x - _ACROSS, start, _ACROSS, (each.target - each.source) * _ROW, f"s{phase}")
 
 
 def explain_collective(
@@ -269,6 +285,11 @@ COLLECTIVES: Final[dict[str, Callable[[_Recorder, tuple[int, ...], Array, Pairs]
     "send": lambda own, _, x, pairs: own.send_all(x, pairs),
     "recv": lambda own, _, x, pairs: own.send_all(x, pairs),
 }
+
+
+def _phase(number: int) -> str:
+    """The class of what is drawn from a round on."""
+    return f" p{number}" if number > 1 else ""
 
 
 def _sizes(messages: Sequence[Message]) -> str:

@@ -37,7 +37,7 @@ EXAMPLES: Final = (
     "take((5,4), [0, 3], axis=0)",
     "f32[2,3]{0,1}",
     "dtype(int8, uint8)",
-    "all_reduce(f32[1024], 4)",
+    "all_reduce(f32[4096], 4)",
 )
 #: Longer texts, and more deeply nested ones, are none of Python's here.
 _LONGEST, _DEEPEST = 2000, 40

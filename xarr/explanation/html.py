@@ -165,7 +165,7 @@ def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
 
 def wrap_fragment(body: str, is_live: bool = False) -> str:
     """The fragment that holds `body`, with the style of explanations; a live one has cells to hover, and tabs."""
-    if is_live and ("data-reads" in body or 'class="tabs"' in body):
+    if is_live and any(each in body for each in ("data-reads", 'class="tabs"', 'class="steps"')):
         hint = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
         body += f"\n{hint if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'

@@ -71,6 +71,13 @@ class Sheet(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
 
+    def steps(self) -> tuple[tuple[str, str], ...]:
+        """Names and words of up to four steps in which the picture comes to be, for pages; none if it is there at once.
+
+        What is drawn from step n on has the class `pn`.
+        """
+        return ()
+
     def problems(self) -> tuple[str, ...]:
         """Why it does not run, one sentence each."""
         return ()
@@ -165,7 +172,7 @@ def _failure(sheet: Sheet) -> Iterator[str]:
 
 def _html_parts(sheet: Sheet) -> Iterator[str]:
     yield f"<p><code>{escape(sheet.headline)}</code></p>"
-    yield render_sheet(sheet, words=False)
+    yield _picture(sheet)
     yield _html_table(sheet.table())
     yield from (f'<p class="w">{escape(line)}</p>' for line in sheet.problems())
     fixes = sheet.fixes()
@@ -173,6 +180,13 @@ def _html_parts(sheet: Sheet) -> Iterator[str]:
         yield f"<p>{escape(sheet.fix_title)}</p>{listing(fixes, 'instead')}"
     yield sections([(code.title, code.text.rstrip()) for code in sheet.codes()])
     yield "".join(f"<p>{escape(label)}: {escape(line)}</p>" for label, line in sheet.notes())
+
+
+def _picture(sheet: Sheet) -> str:
+    """The picture, and below it the steps in which it comes to be."""
+    drawn = render_sheet(sheet, words=False)
+    steps = [f"<li><strong>{escape(name)}</strong>: {escape(words)}</li>" for name, words in sheet.steps()]
+    return f'<div>{drawn}<ol class="steps">{"".join(steps)}</ol></div>' if steps else drawn
 
 
 def _html_table(rows: Sequence[Sequence[Cell]]) -> str:
