@@ -17,6 +17,7 @@ from tests.support.graphs import CASES
 from tests.support.play_site import open_browser
 from xarr import lax
 from xarr.ir.graph import Graph
+from xarr.ir.ops import Add
 
 
 def graph_of(function: Callable[..., Any], *arguments: Any, stage: str = "traced") -> Graph:
@@ -53,7 +54,22 @@ def many_arguments(count: int) -> Graph:
     return graph_of(lambda *xs: [a * b for a, b in pairwise(xs)], *["f32[2]"] * count)
 
 
+def loops(count: int) -> Graph:
+    """Loops one after the other, each with two results."""
+
+    def function(x: Any, y: Any) -> Any:
+        for step in range(count):
+            x, y = lax.while_loop(
+                lambda pair, end=step: pair[1] < end, lambda pair: (pair[1] * 2.0, pair[0] + 1.0), (x, y)
+            )
+        return x, y
+
+    return graph_of(function, "f64[]", "f64[]")
+
+
 GRAPHS = {
+    "loops": loops(3),
+    "folded loops": loops(230),
     "network": NETWORK,
     "fused": graph_of(network, "f32[8,8]", "f32[8,8]", "f32[8]", stage="fused"),
     "chain": chain(60),
@@ -148,6 +164,21 @@ def test_long_graphs_are_folded() -> None:
     assert len(read_picture(GRAPHS["folded"].svg()).boxes) < 320
     texts = [each.words for each, _ in read_picture(GRAPHS["arguments"].svg()).texts]
     assert "arguments 12 to 57" in texts and "results 12 to 56" in texts
+
+
+def test_a_large_graph_takes_no_more_than_its_nodes() -> None:
+    calls = 0
+
+    def count(node: Any, own: Any = Add.result_number) -> Any:
+        nonlocal calls
+        calls += 1
+        return own(node.op, node)
+
+    graph = chain(3000)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Add, "result_number", lambda op, node: count(node))
+        graph.svg()
+    assert 3000 <= calls < 10_000
 
 
 def test_a_picture_is_small_well_formed_and_says_itself_in_words() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
@@ -157,18 +157,30 @@ def _bytes_of(nodes: Sequence[Node]) -> str:
 class _BoxesOfGraph:
     """Boxes and lines of one graph, as they are made."""
 
+    #: Of nodes that take one of several results: whose, and which.
+    elements: Mapping[Node, tuple[Node, int]]
     items: list[_Item] = field(default_factory=list)
     #: For each box where its lines come from.
     sources: list[list[Origin]] = field(default_factory=list)
-    origins: dict[Node, Origin] = field(default_factory=dict)
+    boxes: dict[Node, int] = field(default_factory=dict)
+
+    def owner(self, node: Node) -> tuple[Node, int]:
+        """The node that computes the value, and which of its results that is."""
+        return self.elements.get(node, (node, 0))
+
+    def origin(self, node: Node) -> Origin:
+        """The box that a value comes from; a folded one gives all its results from one point."""
+        owner, number = self.owner(node)
+        box = self.boxes[owner]
+        return box, 0 if self.items[box].style == _FOLDED else number
 
     def add(self, item: _Item, operands: Sequence[Node], nodes: Sequence[Node] = ()) -> None:
         """Add a box that stands for nodes; several lines from one result to it are one if it is a folded box."""
-        sources = [self.origins[operand] for operand in operands]
+        sources = [self.origin(operand) for operand in operands]
         if item.style == _FOLDED:
             sources = list(dict.fromkeys(sources))
         item.inputs = len(sources)
-        self.origins.update((node, (len(self.items), 0)) for node in nodes)
+        self.boxes.update((node, len(self.items)) for node in nodes)
         self.items.append(item)
         self.sources.append(sources)
 
@@ -192,9 +204,11 @@ class _BoxesOfGraph:
 
 
 def _lay_out(graph: Graph, most: int, budget: _Budget, depth: int) -> _Sheet:
-    builder = _BoxesOfGraph()
+    numbered_elements = ((node, node.op.result_number(node)) for node in graph.nodes)
+    elements = {node: (node.operands[0], at) for node, at in numbered_elements if at is not None}
+    builder = _BoxesOfGraph(elements)
     numbers = {node: index for index, node in enumerate(graph.parameters)}
-    nodes = [node for node in graph.nodes if node.op.result_number(node) is None]
+    nodes = [node for node in graph.nodes if node not in elements]
     arguments = _fold(graph.parameters, _MOST_ENDS)
     operations = _fold(nodes, most)
     results = _fold(list(enumerate(graph.results)), _MOST_ENDS)
@@ -204,21 +218,11 @@ def _lay_out(graph: Graph, most: int, budget: _Budget, depth: int) -> _Sheet:
     for part in operations:
         item = _operation(part[0], budget, depth) if len(part) == 1 else _fold_nodes(part)
         inside = set(part)
-        operands = [operand for node in part for operand in node.operands if operand not in inside]
-        builder.add(item, operands, part)
-        _add_elements(graph, builder, part)
+        operands = [operand for node in part for operand in node.operands]
+        builder.add(item, [each for each in operands if builder.owner(each)[0] not in inside], part)
     for numbered in results:
         builder.add(_results(numbered), [node for _, node in numbered])
     return builder.sheet()
-
-
-def _add_elements(graph: Graph, builder: _BoxesOfGraph, part: Sequence[Node]) -> None:
-    """Let what takes one of several results of these nodes come from there; of a folded box, from all of it."""
-    members = set(part)
-    for node in graph.nodes:
-        number = node.op.result_number(node)
-        if number is not None and node.operands[0] in members:
-            builder.origins[node] = builder.origins[node.operands[0]][0], number if len(part) == 1 else 0
 
 
 def _fold(values: Sequence[T], most: int) -> list[tuple[T, ...]]:
