@@ -408,10 +408,17 @@ def test_l7_a_store_where_the_condition_of_its_loop_holds(program: Program) -> N
         inside = number.ge(first) & number.lt(32)
         once.extent = inside.select(program.values.constant(1, INT64), 0)
 
+    def at_most(extent: Value) -> None:
+        once.extent = extent.gt(1).select(1, extent)
+
     program.columns.runs = Runs.SERIAL
     guard(0)
     verify(program.kernel)
+    at_most(once.extent)
+    verify(program.kernel)
     guard(-1)
+    program.breaks("L7", r"out0\[32\] at -1 … 0")
+    at_most(once.extent)
     program.breaks("L7", r"out0\[32\] at -1 … 0")
 
 

@@ -411,6 +411,10 @@ class _Bounds:
 def _where_it_runs(loop: Loop, around: Ranges) -> Ranges:
     """The ranges inside a loop that a condition keeps from running: there the condition holds."""
     extent = loop.extent
+    if isinstance(extent, Value) and extent.op == "select" and extent.operands[0].op == "gt":
+        # Of the lesser of two numbers, which is no 0 where the other is none.
+        most, other = extent.operands[1:]
+        extent = other if extent.operands[0].operands == (other, most) else extent
     if isinstance(extent, int) or extent.op != "select" or around.of(extent.operands[2]) != (0, 0):
         return around
     return around.assuming(extent.operands[0])
