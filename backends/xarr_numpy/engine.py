@@ -110,24 +110,33 @@ def array_methods(array_class: ArrayClass) -> ArrayMethods | None:
 
 
 @lru_cache(KEPT)
-def kernel(program: Kernel, results: tuple[TensorType, ...]) -> CompiledKernel:
+def kernel(program: Kernel, results: tuple[TensorType, ...], may_be_quick: bool = False) -> CompiledKernel:
     """The loop program of a group as a function of arrays, which gives results of these types."""
     from xarr_numpy.compiled.kernel import CompiledKernel
 
-    return CompiledKernel(program, results)
+    return CompiledKernel(program, results, may_be_quick)
+
+
+def launched_programs(steps: Iterable[Step]) -> list[Kernel]:
+    """The loop programs that these steps launch, each once."""
+    launches = [step for step in steps if isinstance(step, program_plan.Launch)]
+    return list(dict.fromkeys([step.program for step in launches if step.program is not None]))
 
 
 def expect_kernels(steps: Iterable[Step]) -> None:
     """Let the kernels that a program launches next share machine code from the first on, where many are alike."""
-    programs = {
-        step.program: None
-        for step in steps
-        if isinstance(step, program_plan.Launch) and step.program is not None
-    }
+    programs = launched_programs(steps)
     if len(programs) >= PROCESSOR.min_alike_kernels:
         from xarr_numpy.compiled.kernel import expect_kernels
 
         expect_kernels(programs)
+
+
+def optimising_time(text: str) -> float:
+    """The nanoseconds for which LLVM optimises a module, about."""
+    from xarr_numpy.compiled.codegen import llvm_jit
+
+    return llvm_jit.optimising_time(text)
 
 
 def sequential(computation: Graph, steps: int) -> bool:
@@ -188,7 +197,7 @@ def native_plan(plan: Plan) -> NativePlan | tuple[Step, str] | None:
         max_native_nanoseconds=PROCESSOR.max_native_call_nanoseconds,
     )
     try:
-        return NativePlan(plan, schedule(), limits)
+        return NativePlan(plan, schedule(), limits, may_be_quick=True)
     except NotNative as error:
         return error.step, error.reason
 

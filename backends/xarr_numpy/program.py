@@ -14,11 +14,12 @@ size 1 in the repeated dimensions, and NumPy's own broadcasting repeats it.  Wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from textwrap import indent
 from types import CodeType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -141,16 +142,80 @@ class NativeProgram(NumpyProgram):
         return self.function(*arguments)
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuickProgram(NumpyProgram):
+    """A program with machine code that was made without optimisation, which `rest` makes good for when that pays."""
+
+    program: NumpyProgram
+    rest: Optimisation
+
+    @classmethod
+    def of(cls, program: NumpyProgram, quick: Sequence[Quick], optimise: Callable[[], None]) -> NumpyProgram:
+        """The program, whose quick parts `optimise` makes anew; the program itself if it has none."""
+        nanoseconds = sum(map(engine.optimising_time, {each.text for each in quick if each.is_quick}))
+        if not nanoseconds:
+            return program
+        own = {each.name: getattr(program, each.name) for each in fields(NumpyProgram)}
+        return cls(**own, program=program, rest=Optimisation(optimise, nanoseconds * 1e-9))
+
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        rest = self.rest
+        if rest.is_done:
+            return self.program(*arguments)
+        if rest.seconds <= 0:
+            rest.run()
+        started = time.perf_counter()
+        try:
+            return self.program(*arguments)
+        finally:
+            rest.seconds -= time.perf_counter() - started
+
+
+@dataclass
+class Optimisation:
+    """What is left to be done when quick machine code has run for so many seconds: as many as optimising it takes.
+
+    So what a program takes, however often it is called, is never much more than twice of the least.
+    """
+
+    optimise: Callable[[], None]
+    seconds: float
+    is_done: bool = False
+
+    def run(self) -> None:
+        """Optimise; what is interrupted is done by the next call."""
+        self.optimise()
+        self.is_done = True
+
+
+class Quick(Protocol):
+    """What has machine code that may have been made without optimisation, and the text of it."""
+
+    text: str
+    is_quick: bool
+
+
 class Emitter:
     """Writes a plan's steps as the lines of a function.
 
     `lanes` makes a program for a scalar computation (a combiner, a comparator, the body of a map) that
     runs on whole arrays, one lane for each element.  With `counts` the program takes a `StepCounter` first,
-    and has it count each step.
+    and has it count each step.  Where it `may_be_quick` the machine code of many kernels is made without optimisation,
+    until that pays.
     """
 
-    def __init__(self, plan: Plan, lanes: bool = False, name: str = "program", counts: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        lanes: bool = False,
+        name: str = "program",
+        counts: bool = False,
+        may_be_quick: bool = False,
+    ) -> None:
         self.plan = plan
+        self.may_be_quick = (
+            may_be_quick and len(engine.launched_programs(plan.steps)) >= PROCESSOR.min_quick_kernels
+        )
         self.lanes = lanes
         self.name = name
         self.counts = counts
@@ -212,7 +277,7 @@ class Emitter:
     def kernel(self, step: Step) -> CompiledKernel:
         """The compiled kernel that a launch calls."""
         assert isinstance(step, Launch) and step.program is not None, "the plan was made with a schedule"
-        return engine.kernel(step.program, tuple(self.types(step.outputs)))
+        return engine.kernel(step.program, tuple(self.types(step.outputs)), self.may_be_quick)
 
     def kernel_name(self, kernel: CompiledKernel, writes_over: bool) -> str:
         """A name for the call of a kernel, one for all launches; its text follows that of this program."""
@@ -287,7 +352,14 @@ class Emitter:
                 self.body.append(("counter.step()", None))
         results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
-        return self._compile(arguments)
+        program, kernels = self._compile(arguments), [kernel for kernel, _ in self._kernel_names]
+        return QuickProgram.of(program, kernels, self._optimise) if self.may_be_quick else program
+
+    def _optimise(self) -> None:
+        """Let the program call kernels with optimised code."""
+        for (kernel, writes_over), name in self._kernel_names.items():
+            kernel.optimise()
+            self.scope[name] = kernel.write_over if writes_over else kernel.call
 
     def _parameters(self) -> str:
         """The names of the arguments; tuples among them are unpacked, except in functions inside of the program."""
@@ -402,8 +474,8 @@ def compile_program(
     if progress is None:
         native = engine.native_plan(made) if is_hot else None
         if native is None or isinstance(native, tuple):
-            return Emitter(made).run()
-        return NativeProgram.of(made, native)
+            return Emitter(made, may_be_quick=is_hot).run()
+        return QuickProgram.of(NativeProgram.of(made, native), [native], native.optimise)
     program, total = Emitter(made, counts=True).run(), made.step_count
     run = program.function
     return replace(program, function=lambda *arguments: run(StepCounter(progress, total), *arguments))

@@ -127,7 +127,7 @@ OTHERS = {
     "compiled/codegen/lane_lines.py": {"_DEEPEST": "how much of a program is looked through"},
     "compiled/codegen/lane_tests.py": {"_MAX_OFFSET": "what int64 counts"},
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
-    "compiled/codegen/llvm_jit.py": {"CODEGEN_LEVEL": "an option of LLVM"},
+    "compiled/codegen/llvm_jit.py": dict.fromkeys(("CODEGEN_LEVEL", "QUICK_LEVEL"), "an option of LLVM"),
     "compiled/threads/costs.py": dict.fromkeys(
         ("TOTALS", "_BY_A_CONSTANT", "_IN_LANES"), "operations for operations"
     ),

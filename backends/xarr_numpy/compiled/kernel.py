@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -44,9 +45,10 @@ class _Draft:
 
     def __init__(self, program: Kernel) -> None:
         self.functions, self.names = emitter.functions_of(program, lambda phase: not costs.is_shared(phase))
+        self.nanoseconds = sum(map(costs.work, program.phases))
         #: Kernels that are alike; None if this one runs too long to read numbers from an array.
         self.uses: _Uses | None = None
-        if sum(map(costs.work, program.phases)) <= PROCESSOR.max_shared_code_nanoseconds:
+        if self.nanoseconds <= PROCESSOR.max_shared_code_nanoseconds:
             self.uses = _uses(hash(self.functions.template()))
 
 
@@ -65,35 +67,68 @@ def expect_kernels(programs: Iterable[Kernel]) -> None:
 
 
 @lru_cache(_KEPT)
-def _compile_shared(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
+def _compile_shared(text: str, names: tuple[str, ...], is_quick: bool) -> llvm_jit.Code:
     """The machine code of a module that kernels share."""
-    return llvm_jit.compile_module(text, names)
+    return llvm_jit.compile_module(text, names, is_quick=is_quick)
+
+
+@lru_cache(_KEPT)
+def _maker_of_calls(count: int, results: int) -> Callable[..., Any]:
+    """A function that makes the call of a kernel with so many operands and results.
+
+    It takes the entry, the call for what the entry refuses, what allocates, and shape and type of each result.
+    """
+    operands = [f"a{k}" for k in range(count)]
+    made = [f"r{k}" for k in range(results)]
+    returned = made[0] if results == 1 else f"({', '.join(made)})"
+    text = "\n".join(
+        [
+            f"def make({', '.join(['entry', 'other', 'empty', *[f's{k}, d{k}' for k in range(results)]])}):",
+            f"    def call({', '.join(operands)}):",
+            *[f"        {name} = empty(s{k}, d{k})" for k, name in enumerate(made)],
+            f"        if entry({', '.join(operands + made)}):",
+            f"            return {returned}",
+            f"        return other({', '.join(operands)})",
+            "    return call",
+        ]
+    )
+    scope: dict[str, Any] = {}
+    exec(text, scope)
+    return scope["make"]  # type: ignore[no-any-return]
 
 
 class CompiledKernel:
     """A group's program and its machine code.  `call` takes the operands and gives a new array for each result.
 
-    One result is that array, several are a tuple of them.
+    One result is that array, several are a tuple of them.  `may_be_quick` lets the machine code be made without
+    optimisation, if the first result is there sooner: `is_quick` says that it was, `optimise` makes it anew.
     """
 
-    def __init__(self, program: Kernel, results: tuple[TensorType, ...]) -> None:
+    def __init__(self, program: Kernel, results: tuple[TensorType, ...], may_be_quick: bool = False) -> None:
         self.program = program
         draft = _drafts.pop(program, None) or _Draft(program)
-        names = draft.names
+        self._names = tuple(draft.names)
+        self.is_quick = may_be_quick
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
         self.text, self._code = self._compile(draft)
+        #: The code before it was optimised, which calls in other threads may still run.
+        self._before = self._code
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
         self.call: Callable[..., Any] = self._call
         #: A call of it for programs that are this kernel and nothing else, if it is a short one.
         self.direct: DirectCall | None = None
-        self._prepare(names)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Let calls run the machine code that there is."""
+        self._prepare_phases()
         if self._is_small() and struct_offsets.works():
             (phase,) = self.program.phases
             count = self._count + len(self._shapes)
-            address = self._code.addresses[names[0]]
+            address = self._code.addresses[self._names[0]]
             entry, sealing = builtin.phase_entries(
                 address,
                 costs.extent_of(phase),
@@ -115,16 +150,31 @@ class CompiledKernel:
         uses = draft.uses
         if uses is not None:
             uses.count += 1
-            if uses.count >= PROCESSOR.min_alike_kernels:
-                text, numbers = draft.functions.shared_module()
-                self._numbers = np.array(numbers, np.int64)
-                return text, _compile_shared(text, tuple(draft.names))
-        text = draft.functions.module()
-        return text, llvm_jit.compile_module(text, draft.names)
+        self._is_shared = uses is not None and uses.count >= PROCESSOR.min_alike_kernels
+        if self._is_shared:
+            text, numbers = draft.functions.shared_module()
+            self._numbers = np.array(numbers, np.int64)
+        else:
+            text = draft.functions.module()
+        self.is_quick = self.is_quick and llvm_jit.repays_quick_code(text, draft.nanoseconds)
+        return text, self._load(text, self.is_quick)
 
-    def _prepare(self, names: list[str]) -> None:
+    def _load(self, text: str, is_quick: bool) -> llvm_jit.Code:
+        if self._is_shared:
+            return _compile_shared(text, self._names, is_quick)
+        return llvm_jit.compile_module(text, self._names, is_quick=is_quick)
+
+    def optimise(self) -> None:
+        """Make quick machine code anew, for the calls from now on."""
+        if self.is_quick:
+            code = self._load(self.text, is_quick=False)
+            self._before, self._code = self._code, code
+            self._prepare()
+            self.is_quick = False
+
+    def _prepare_phases(self) -> None:
         phases = self.program.phases
-        addresses = [self._code.addresses[name] for name in names[: len(phases)]]
+        addresses = [self._code.addresses[name] for name in self._names[: len(phases)]]
         self._phases = [shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copy_of(phase) for phase in self.program.phases]
@@ -148,25 +198,9 @@ class CompiledKernel:
 
     def _direct(self, entry: Callable[..., bool]) -> Callable[..., Any]:
         """A function that allocates the results and calls the entry."""
-        operands = [f"a{k}" for k in range(self._count)]
-        results = [f"r{k}" for k in range(len(self._shapes))]
-        allocations = [f"    r{k} = empty(s{k}, d{k})" for k in range(len(results))]
-        returned = results[0] if len(results) == 1 else f"({', '.join(results)})"
-        text = "\n".join(
-            [
-                f"def call({', '.join(operands)}):",
-                *allocations,
-                f"    if entry({', '.join(operands + results)}):",
-                f"        return {returned}",
-                f"    return other({', '.join(operands)})",
-            ]
-        )
-        scope: dict[str, Any] = {"entry": entry, "empty": np.empty, "other": self._call}
-        for k, (shape, dtype) in enumerate(self._shapes):
-            scope |= {f"s{k}": shape, f"d{k}": dtype}
-        exec(text, scope)
-        function: Callable[..., Any] = scope["call"]
-        return function
+        make = _maker_of_calls(self._count, len(self._shapes))
+        call: Callable[..., Any] = make(entry, self._call, np.empty, *itertools.chain(*self._shapes))
+        return call
 
     def _call(self, *operands: Array) -> Any:
         return self.write_over((), *operands)

@@ -60,9 +60,9 @@ def count_modules(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 
-    def counting(text: str, names: Sequence[str]) -> llvm_jit.Code:
+    def counting(text: str, names: Sequence[str], **options: Any) -> llvm_jit.Code:
         texts.append(text)
-        return compile_module(text, names)
+        return compile_module(text, names, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(llvm_jit, "compile_module", counting)

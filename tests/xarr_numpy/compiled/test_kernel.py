@@ -28,10 +28,10 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 
-    def compile_and_list(text: str, names: Iterable[str], serial: tuple[str, ...] = ()) -> llvm_jit.Code:
+    def compile_and_list(text: str, names: Iterable[str], *serial: Any, **options: Any) -> llvm_jit.Code:
         if "phase0" in text:
             texts.append(text)
-        return compile_module(text, names, serial)
+        return compile_module(text, names, *serial, **options)
 
     monkeypatch.setattr(llvm_jit, "compile_module", compile_and_list)
     yield texts

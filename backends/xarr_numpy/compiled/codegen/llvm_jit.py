@@ -19,12 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from xarr.compiler import object_cache
 from xarr.errors import BackendError
+from xarr_numpy.processor import PROCESSOR
 
 if TYPE_CHECKING:
     import llvmlite.binding as llvm
 
-#: How hard LLVM's code generator tries, 0 to 3.
+#: How hard LLVM's code generator tries, 0 to 3, and where code is wanted soon: then it takes a quarter of the time.
 CODEGEN_LEVEL: Final = 2
+QUICK_LEVEL: Final = 0
 
 _lock: Final = threading.RLock()
 if hasattr(os, "register_at_fork"):
@@ -78,44 +80,57 @@ def assembly(ir: str) -> str:
         return Machine.host().assembly(ir)
 
 
-def compile_module(ir: str, names: Iterable[str], serial: tuple[str, ...] = ()) -> Code:
+def compile_module(
+    ir: str, names: Iterable[str], serial: tuple[str, ...] = (), is_quick: bool = False
+) -> Code:
     """The code of a module in LLVM IR, ready to run: from the cache, if it was made before for such a processor.
 
-    Functions whose names end like one of `serial` call many others: calls that say `alwaysinline` become copies, and
-    what one stores for the next stays in registers.
+    * `serial` - functions whose names end like one of these call many others: calls that say `alwaysinline` become
+      copies, and what one stores for the next stays in registers,
+    * `is_quick` - that it is to be made soon, and may run longer; it computes the same.
 
     Raises BackendError for text that is not LLVM IR, or lacks one of the functions.
     """
     with _lock:
         Machine.host()  # LLVM's own loading is not the time of any code
     begin = time.perf_counter()
-    code, source = _load_cached(ir, names, serial)
+    code, source = _load_cached(ir, list(names), serial, QUICK_LEVEL if is_quick else CODEGEN_LEVEL)
     code.origin = f"{source} in {1e3 * (time.perf_counter() - begin):.1f} ms"
     return code
 
 
-def _load_cached(ir: str, names: Iterable[str], serial: tuple[str, ...]) -> tuple[Code, str]:
+def repays_quick_code(ir: str, nanoseconds: float) -> bool:
+    """Whether a module that takes about so long to run gives its first results sooner without optimisation."""
+    return nanoseconds * PROCESSOR.quick_delay < optimising_time(ir)
+
+
+def optimising_time(ir: str) -> float:
+    """The nanoseconds for which LLVM optimises a module, about."""
+    return ir.count("\n") * PROCESSOR.optimising_time
+
+
+def _load_cached(ir: str, names: list[str], serial: tuple[str, ...], level: int) -> tuple[Code, str]:
     """As `compile_module`, and a text that says where it comes from."""
-    names = list(names)
+    made = "made by LLVM" if level == CODEGEN_LEVEL else "made by LLVM without optimisation"
     cache = object_cache.present()
     if cache is None:
-        return load(_assemble(ir, serial), names), "made by LLVM"
-    key = object_cache.key_of(ir, target(), f"level {CODEGEN_LEVEL}", *serial)
+        return load(_assemble(ir, serial, level), names), made
+    key = object_cache.key_of(ir, target(), f"level {level}", *serial)
     object_code = cache.get(key)
     if object_code is not None:
         with suppress(BackendError):  # whole, but no object code of ours: made anew and replaced
             return load(object_code, names), "read from the kernel cache"
-    object_code = _assemble(ir, serial)
+    object_code = _assemble(ir, serial, level)
     cache.put(key, object_code)
-    return load(object_code, names), "made by LLVM"
+    return load(object_code, names), made
 
 
-def _assemble(ir: str, serial: tuple[str, ...]) -> bytes:
+def _assemble(ir: str, serial: tuple[str, ...], level: int) -> bytes:
     """Object code for a module with such functions, as `compile_module` says."""
-    if not serial:
+    if not serial and level == CODEGEN_LEVEL:
         return assemble(ir)
     with _lock:
-        return Machine.host().joined_code(ir, serial)
+        return Machine.host().joined_code(ir, serial, level)
 
 
 def load(object_code: bytes, names: Iterable[str], machine: Machine | None = None) -> Code:
@@ -142,12 +157,12 @@ class Machine:
         self.triple = llvm.get_process_triple()
         self.cpu = cpu or llvm.get_host_cpu_name()
         self.features = llvm.get_host_cpu_features().flatten() if features is None else features
-        self._emitter = self._target_machine()
+        self._emitters: dict[int, llvm.TargetMachine] = {}
         # The linker owns the target machine that it is given.
         # JITLink keeps the sections of an object together; the older linker aborts the process when they come
         # to lie more than 2 GB apart.
         self._linker = llvm.create_lljit_compiler(
-            self._target_machine(), use_jit_link=True, suppress_errors=True
+            self._target_machine(CODEGEN_LEVEL), use_jit_link=True, suppress_errors=True
         )
         self._libraries = 0
 
@@ -161,26 +176,32 @@ class Machine:
         """Whether float16 can be converted: x86 needs F16C, which came in 2012."""
         return not self.triple.startswith(("x86_64", "i686")) or "+f16c" in self.features.split(",")
 
-    def _target_machine(self) -> llvm.TargetMachine:
+    def _target_machine(self, level: int) -> llvm.TargetMachine:
         target = self._llvm.Target.from_triple(self.triple)
         return target.create_target_machine(
-            cpu=self.cpu, features=self.features, opt=CODEGEN_LEVEL, reloc="pic", codemodel="default"
+            cpu=self.cpu, features=self.features, opt=level, reloc="pic", codemodel="default"
         )
+
+    def _emitter(self, level: int = CODEGEN_LEVEL) -> llvm.TargetMachine:
+        """What generates code of a level."""
+        if level not in self._emitters:
+            self._emitters[level] = self._target_machine(level)
+        return self._emitters[level]
 
     def object_code(self, ir: str, optimise: bool) -> bytes:
         """As `assemble`."""
         with self._module(ir, 2 if optimise else 0) as module:
-            return bytes(self._emitter.emit_object(module))
+            return bytes(self._emitter().emit_object(module))
 
-    def joined_code(self, ir: str, serial: tuple[str, ...]) -> bytes:
-        """Object code after functions were copied to calls in those that are `serial`."""
+    def joined_code(self, ir: str, serial: tuple[str, ...], level: int = CODEGEN_LEVEL) -> bytes:
+        """Object code of a level, after functions were copied to calls in those that are `serial`."""
         with self._module(ir, 0, serial) as module:
-            return bytes(self._emitter.emit_object(module))
+            return bytes(self._emitter(level).emit_object(module))
 
     def assembly(self, ir: str) -> str:
         """As the function `assembly`."""
         with self._module(ir, 0) as module:
-            return str(self._emitter.emit_assembly(module))
+            return str(self._emitter().emit_assembly(module))
 
     @contextmanager
     def _module(self, ir: str, level: int, serial: tuple[str, ...] = ()) -> Iterator[llvm.ModuleRef]:
@@ -198,7 +219,7 @@ class Machine:
 
     def _run_passes(self, module: llvm.ModuleRef, level: int) -> None:
         """Level 0 does no more than inline what is marked so."""
-        builder = self._llvm.create_pass_builder(self._emitter, self._options(level))
+        builder = self._llvm.create_pass_builder(self._emitter(), self._options(level))
         builder.getModulePassManager().run(module, builder)
 
     def _options(self, level: int) -> Any:
@@ -212,7 +233,7 @@ class Machine:
 
         No pass changes a bit of what is computed.
         """
-        builder = self._llvm.create_pass_builder(self._emitter, self._options(1))
+        builder = self._llvm.create_pass_builder(self._emitter(), self._options(1))
         inlining = self._llvm.create_new_module_pass_manager()
         inlining.add_always_inliner_pass()
         inlining.add_global_dead_code_eliminate_pass()

@@ -43,17 +43,23 @@ _KEPT: Final = 128
 
 
 @lru_cache(_KEPT)
-def _compile(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
-    return llvm_jit.compile_module(text, names, _SERIAL)
+def _compile(text: str, names: tuple[str, ...], is_quick: bool = False) -> llvm_jit.Code:
+    return llvm_jit.compile_module(text, names, _SERIAL, is_quick=is_quick)
 
 
 class _Native:
     """A function `run`, and the arrays that its table holds; `types` are those of carried values, or of results."""
 
     def __init__(
-        self, code: plan_code.PlanCode, types: Sequence[TensorType], in_python: InPython | None = None
+        self,
+        code: plan_code.PlanCode,
+        types: Sequence[TensorType],
+        in_python: InPython | None = None,
+        may_be_quick: bool = False,
     ) -> None:
         self._plan_code = code
+        #: Whether the machine code was made without optimisation, so that the first result is there sooner.
+        self.is_quick = may_be_quick and _repays_quick_code(code)
         #: What Python computes, in the order of the statics.
         self._calls = [
             _CalledBack(each, in_python)
@@ -62,7 +68,8 @@ class _Native:
         ]
         entry = self._entry(code)
         self._has_entry = bool(entry)
-        self._code = _compile(code.text + entry, ("run", "entry") if entry else ("run",))
+        self.text = code.text + entry
+        self._code = self._before = self._load(self.is_quick)
         self._function = _RUN(self._code.addresses["run"])
         self._inputs = code.inputs
         self._own = code.own
@@ -72,6 +79,18 @@ class _Native:
         self._constants = [_row_major(each.array) for each in code.statics if isinstance(each, ops.Constant)]
         self._shares = "share" in code.statics
         self._statics = self._addresses()
+
+    def _load(self, is_quick: bool) -> llvm_jit.Code:
+        return _compile(self.text, ("run", "entry") if self._has_entry else ("run",), is_quick)
+
+    def optimise(self) -> None:
+        """Make quick machine code anew, for the calls from now on."""
+        if self.is_quick:
+            code = self._load(is_quick=False)
+            # Calls in other threads may still run the code before.
+            self._before, self._code = self._code, code
+            self._function = _RUN(code.addresses["run"])
+            self.is_quick = False
 
     @property
     def origin(self) -> str:
@@ -210,14 +229,20 @@ class NativePlan(_Native):
     Raises NotNative for a plan with a step that has no machine code.
     """
 
-    def __init__(self, plan: Plan, schedule: Schedule, limits: Processor = PROCESSOR) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        schedule: Schedule,
+        limits: Processor = PROCESSOR,
+        may_be_quick: bool = False,
+    ) -> None:
         types = [plan.buffers[number].type for number in plan.results]
         #: For each result the argument that it is, if it is one.
         self._arguments = [
             plan.parameters.index(number) if number in plan.parameters else None for number in plan.results
         ]
-        super().__init__(plan_code.emit_plan(plan, schedule, limits), types)
-        self.direct = self._direct() if self._has_entry else None
+        super().__init__(plan_code.emit_plan(plan, schedule, limits), types, may_be_quick=may_be_quick)
+        self.direct = self._direct() if self._has_entry and not self.is_quick else None
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
         """The results; those that are arguments are these themselves."""
@@ -256,6 +281,12 @@ class NativePlan(_Native):
         for number, part in enumerate(self._plan_code.parts):
             lines += [f"part {number}:", indent(str(part), "    ")]
         return "\n".join(lines)
+
+
+def _repays_quick_code(code: plan_code.PlanCode) -> bool:
+    """Whether the module is so long that LLVM is to make its first machine code quickly."""
+    is_long = code.text.count("\n") >= PROCESSOR.min_quick_lines
+    return is_long and llvm_jit.repays_quick_code(code.text, code.nanoseconds)
 
 
 def _own(array: Array, is_free: bool) -> Array:

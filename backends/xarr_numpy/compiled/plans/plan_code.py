@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import inf, prod
 
 from xarr.compiler.fusion.form_groups import form_groups
 from xarr.compiler.loop_ir.loops import Kernel
@@ -69,7 +69,8 @@ class PlanCode:
     * `arena` - the bytes of the arena, `statics` - what has the addresses that stay the same, functions of Python too,
     * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
       for which it did, an int64,
-    * `parts` - the loop programs of kernels and of loops over points in it.
+    * `parts` - the loop programs of kernels and of loops over points in it,
+    * `nanoseconds` - of a call, about; infinite where loops have unknown numbers of iterations.
     """
 
     text: str
@@ -81,6 +82,7 @@ class PlanCode:
     checks: tuple[FlaggedCheck, ...]
     failure: int
     parts: tuple[Kernel | NativeLoop, ...]
+    nanoseconds: float
 
     @property
     def calls(self) -> list[CallBack]:
@@ -247,6 +249,7 @@ class _PlanWriter(FunctionCode):
             tuple(self.checks),
             self.failure,
             tuple(self.parts),
+            inf if self.longest else self.cost,
         )
 
     def _iterations(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
+from weakref import WeakKeyDictionary
 
 from xarr.compiler.loop_ir.loops import Access, Loop
 from xarr.compiler.loop_ir.scalars import Value, in_order
@@ -21,6 +22,8 @@ _SLOW: Final = {"div": 8, "rem": 1000, "sqrt": 8, "rarely": 2, "convert": 2}
 _INTEGERS: Final = {"div": 30, "rem": 30}
 _IN_LANES: Final = 8
 _BY_A_CONSTANT: Final = 4
+#: What `iteration` gave, which is asked several times of each phase that is compiled.
+_iterations: Final[WeakKeyDictionary[Loop, float]] = WeakKeyDictionary()
 
 
 def extent_of(phase: Loop) -> int:
@@ -41,6 +44,13 @@ def is_shared(phase: Loop) -> bool:
 
 def iteration(phase: Loop) -> float:
     """Of one iteration of the outermost loop; those of inner loops count as often as they run at most."""
+    time = _iterations.get(phase)
+    if time is None:
+        time = _iterations[phase] = _iteration(phase)
+    return time
+
+
+def _iteration(phase: Loop) -> float:
     total = _loop(phase, phase.vector)
     if phase.bounds:  # the body is shared among all iterations
         total = sum(_loop(part, part.vector) for part in phase.body if isinstance(part, Loop))

@@ -1,0 +1,160 @@
+"""Programs of many kernels, whose first machine code is made without optimisation, and optimised once that pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import xarr
+
+pytest.importorskip("llvmlite")
+
+from xarr_numpy import engine
+from xarr_numpy.compiled import kernel
+from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.plans import native_step
+from xarr_numpy.processor import PROCESSOR
+from xarr_numpy.program import NumpyProgram, QuickProgram
+
+pytestmark = pytest.mark.usefixtures("fused")
+
+QUICKLY = "made by LLVM without optimisation"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled() -> None:
+    caches: list[Any] = [engine.kernel, kernel._uses, kernel._compile_shared, native_step._compile]
+    for cache in caches:
+        cache.cache_clear()
+
+
+def eliminate(a: Any) -> Any:
+    """Some hundred kernels, two for each step."""
+    for k in range(60):
+        a = a.at[k + 1 :, k].set(a[k + 1 :, k] / a[k, k])
+        a = a.at[k + 1 :, k + 1 :].set(a[k + 1 :, k + 1 :] - a[k + 1 :, k, None] * a[None, k, k + 1 :])
+    return a
+
+
+def mix(x: Any, y: Any) -> Any:
+    """Operations drawn at random: nothing repeats, and all of it is one function."""
+    random, values = np.random.default_rng(5), [x, y]
+    operations = (xarr.add, xarr.subtract, xarr.multiply, xarr.minimum, xarr.maximum)
+    for which, *picks in random.integers(0, (6, 20, 20), (900, 3)).tolist():
+        a, b = (values[-1 - pick % len(values)] for pick in picks)
+        values.append(xarr.tanh(a) if which == 5 else operations[which](a, b) * 0.5)
+    return values[-1] + values[-2]
+
+
+def matrix() -> np.ndarray[Any, Any]:
+    random = np.random.default_rng(0)
+    return random.random((64, 64)) + 64 * np.eye(64)
+
+
+def vectors() -> tuple[Any, Any]:
+    x, y = np.random.default_rng(1).normal(size=(2, 67))
+    x[:4] = np.nan, np.inf, -0.0, 0.0
+    return x, y
+
+
+def program_of(function: Callable[..., Any], *arguments: Any) -> NumpyProgram:
+    program = xarr.jit(function).lower(*arguments).stage("program")
+    assert isinstance(program, NumpyProgram)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(eliminate, (matrix(),)), (mix, vectors())], ids=["kernels", "one function"]
+)
+def test_optimised_code_takes_over_with_the_same_bits(
+    function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> None:
+    program = program_of(function, *arguments)
+    assert isinstance(program, QuickProgram)
+    assert any(QUICKLY in origin for origin in program.origins), program.origins
+    (first,) = program(*arguments)
+    assert not program.rest.is_done
+    program.rest.seconds = 0.0  # as if calls had taken as long as optimising takes
+    (later,) = program(*arguments)
+    assert program.rest.is_done
+    assert first.tobytes() == later.tobytes()
+
+
+def test_quick_code_computes_what_numpy_does() -> None:
+    wanted = matrix()
+    for k in range(60):
+        wanted[k + 1 :, k] /= wanted[k, k]
+        wanted[k + 1 :, k + 1 :] -= wanted[k + 1 :, k, None] * wanted[None, k, k + 1 :]
+    np.testing.assert_array_equal(np.asarray(xarr.jit(eliminate)(matrix())), wanted)
+
+
+def test_calls_are_counted_by_their_time() -> None:
+    program = program_of(eliminate, matrix())
+    assert isinstance(program, QuickProgram)
+    before = program.rest.seconds
+    program(matrix())
+    assert program.rest.seconds < before
+
+
+def test_few_kernels_are_optimised_at_once() -> None:
+    x = np.ones((50, 3))
+    program = program_of(lambda x: xarr.cumsum(x.sum(axis=0)) / 2, x)
+    assert len(engine.launched_programs(program.plan.steps)) < PROCESSOR.min_quick_kernels
+    assert not isinstance(program, QuickProgram)
+    assert not any(QUICKLY in origin for origin in program.origins)
+
+
+def test_code_that_runs_long_is_optimised_at_once() -> None:
+    text = "\n" * 100
+    assert llvm_jit.repays_quick_code(text, 1e3)
+    assert not llvm_jit.repays_quick_code(text, 1e9)
+
+
+def test_an_interrupted_optimisation_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = program_of(eliminate, matrix())
+    assert isinstance(program, QuickProgram)
+    (wanted,) = program(matrix())
+    program.rest.seconds = 0.0
+    compile_module, calls = llvm_jit.compile_module, list[bool]()
+
+    def interrupted(*arguments: Any, is_quick: bool = False) -> llvm_jit.Code:
+        calls.append(is_quick)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return compile_module(*arguments, is_quick=is_quick)
+
+    monkeypatch.setattr(llvm_jit, "compile_module", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        program(matrix())
+    assert not program.rest.is_done
+    assert program(matrix())[0].tobytes() == wanted.tobytes()
+    assert program.rest.is_done
+    assert len(calls) > 3
+    assert not any(calls)
+
+
+def test_errors_name_the_line_before_and_after() -> None:
+    def pick(x: Any, i: Any) -> Any:
+        return eliminate(x)[i]
+
+    call = xarr.jit(pick)
+    line = pick.__code__.co_firstlineno + 1
+    program = program_of(pick, matrix(), np.array([3]))
+    assert isinstance(program, QuickProgram)
+    for _ in range(2):
+        with pytest.raises(IndexError) as caught:
+            program(matrix(), np.array([64]))
+        program.rest.seconds = 0.0
+    with pytest.raises(IndexError, match=f"test_quick_code.py:{line}"):
+        np.asarray(call(matrix(), np.array([64])))
+    assert caught.value is not None
+
+
+def test_donated_arguments_are_written_over() -> None:
+    step = xarr.jit(eliminate, donate_argnums=0)
+    wanted = np.asarray(xarr.jit(eliminate)(matrix()))
+    for _ in range(3):
+        np.testing.assert_array_equal(np.asarray(step(xarr.asarray(matrix()) * 1)), wanted)
