@@ -239,18 +239,9 @@ class _PlanWriter(FunctionCode):
             "raise:\n  ret i64 -1\n}\n"
         )
         module = self.functions.module() + "".join(self.helpers.values()) + text
-        return PlanCode(
-            module,
-            tuple(inputs),
-            tuple(own),
-            in_place,
-            self.arena,
-            tuple(self.statics),
-            tuple(self.checks),
-            self.failure,
-            tuple(self.parts),
-            inf if self.longest else self.cost,
-        )
+        memory = tuple(inputs), tuple(own), in_place, self.arena
+        rest = tuple(self.statics), tuple(self.checks), self.failure, tuple(self.parts)
+        return PlanCode(module, *memory, *rest, inf if self.longest else self.cost)
 
     def _iterations(
         self,
