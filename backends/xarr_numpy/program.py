@@ -173,7 +173,7 @@ class QuickProgram(NumpyProgram):
 
 @dataclass
 class Optimisation:
-    """What is left to be done when quick machine code has run for so many seconds: as many as optimising it takes.
+    """Work to be done when quick machine code has run for so many seconds: as many as optimising it takes.
 
     So what a program takes, however often it is called, is never much more than twice of the least.
     """
@@ -189,7 +189,7 @@ class Optimisation:
 
 
 class Quick(Protocol):
-    """What has machine code that may have been made without optimisation, and the text of it."""
+    """Machine code that may have been made without optimisation, and its text."""
 
     text: str
     is_quick: bool

@@ -425,3 +425,24 @@ def test_a_first_call_with_many_results_takes_time_that_is_linear() -> None:
         jitted = xarr.jit(lambda x, count=count: [x * (k + 1.0) for k in range(count)])
         counts.append(count_lines(lambda jitted=jitted: jitted(x)))
     assert counts[1] < 4 * counts[0], counts
+
+
+def test_a_function_of_hundreds_of_results_has_none_before_the_second_call() -> None:
+    def split(x: Any, count: int) -> list[Any]:
+        return [x[k % 12] * (k + 1.0) for k in range(count)]
+
+    (x,) = arrays(X.reshape(12))
+    few = xarr.jit(split, static_argnums=1)
+    few(x, 3)
+    assert few.replay_text
+    texts, results = [], []
+    for _ in range(3):
+        results.append([np.asarray(each) for each in few(x, 300)])
+        texts.append(few.replay_text)
+    assert texts[1] == texts[2]
+    assert len(texts[1]) > 20 * len(texts[0])
+    for later in results[1:]:
+        assert_same(np.array(later), np.array(results[0]))
+    np.testing.assert_array_equal(
+        np.array(results[0]), [X.reshape(12)[k % 12] * (k + 1.0) for k in range(300)]
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -120,13 +121,13 @@ def test_an_interrupted_optimisation_is_tried_again(monkeypatch: pytest.MonkeyPa
     program.rest.seconds = 0.0
     compile_module, calls = llvm_jit.compile_module, list[bool]()
 
-    def interrupted(*arguments: Any, is_quick: bool = False) -> llvm_jit.Code:
+    def compile_or_raise(*arguments: Any, is_quick: bool = False) -> llvm_jit.Code:
         calls.append(is_quick)
         if len(calls) == 3:
             raise KeyboardInterrupt
         return compile_module(*arguments, is_quick=is_quick)
 
-    monkeypatch.setattr(llvm_jit, "compile_module", interrupted)
+    monkeypatch.setattr(llvm_jit, "compile_module", compile_or_raise)
     with pytest.raises(KeyboardInterrupt):
         program(matrix())
     assert not program.rest.is_done
@@ -158,3 +159,22 @@ def test_donated_arguments_are_written_over() -> None:
     wanted = np.asarray(xarr.jit(eliminate)(matrix()))
     for _ in range(3):
         np.testing.assert_array_equal(np.asarray(step(xarr.asarray(matrix()) * 1)), wanted)
+
+
+def test_threads_call_while_one_optimises() -> None:
+    program = program_of(eliminate, matrix())
+    assert isinstance(program, QuickProgram)
+    (wanted,) = program(matrix())
+    answers = list[bytes]()
+
+    def call_often() -> None:
+        for _ in range(5):
+            program.rest.seconds = 0.0
+            answers.append(program(matrix())[0].tobytes())
+
+    threads = [threading.Thread(target=call_often) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [wanted.tobytes()] * 15

@@ -24,7 +24,7 @@ from xarr.shapes import Shape
 from xarr.transforms.lowering import Lowered, ShapeDtypeStruct, argument_type
 from xarr.transforms.object_state import attributes_of, is_seen, mark
 from xarr.transforms.pickled_functions import is_named, reduce_by_value
-from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, replay
+from xarr.transforms.python_replay import MISSED, Replay, has_fast_path, is_wanted, replay
 from xarr.transforms.recording import inline_call, record, run_call
 from xarr.transforms.signature import BoundCall, Signature, call_of, static
 from xarr.transforms.stages import Stage
@@ -304,7 +304,7 @@ class Jitted(Generic[P, R]):
         if trace_stack.is_tracing():
             return inline_call(traced, call)
         result = run_call(self.__name__, traced, call)
-        if has_fast_path(call):
+        if has_fast_path(call) and is_wanted(traced, call):
             self._replay, self._text = replay(traced, call)
             self._replays = (self._replay, *self._replays[: _REPLAYS_KEPT - 1])
         return result

@@ -43,6 +43,8 @@ from xarr.tree import Structure, flatten, unflatten
 Replay = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 #: Bytes above which a NumPy array is not copied into a program.
 _LARGE: Final = 2**16
+#: Arrays and results of which a function is made when a call comes again: it has several lines for each.
+_MANY_LEAVES: Final = 256
 #: What a replay function returns for a call that it was not made for.
 MISSED: Final = object()
 
@@ -68,6 +70,14 @@ def static_types(types: Sequence[Any]) -> tuple[TensorType | None, ...] | None:
 def has_fast_path(call: BoundCall) -> bool:
     """Whether `replay` can be made for calls like this one."""
     return "other" not in call.sources and PARTS not in call.sources
+
+
+def is_wanted(traced: Traced, call: BoundCall) -> bool:
+    """Whether the function is to be made after this call: a long one when such a call has come before."""
+    if len(traced.arrays) + len(traced.result_numbers) <= _MANY_LEAVES or call.sources in traced.called:
+        return True
+    traced.called.add(call.sources)
+    return False
 
 
 def replay(traced: Traced, call: BoundCall) -> tuple[Replay, str]:

@@ -84,6 +84,8 @@ class Traced:
     donation: Donation
     #: The text and the constants of replay functions, by what stood for the leaves.
     texts: dict[tuple[str, ...], tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    #: What stood for the leaves of calls after which there is none yet.
+    called: set[tuple[str, ...]] = field(default_factory=set)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _compiled: CompiledTrace | None = None
 

@@ -112,8 +112,8 @@ class CompiledKernel:
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
         self.text, self._code = self._compile(draft)
-        #: The code before it was optimised, which calls in other threads may still run.
-        self._before = self._code
+        #: The code that there is and that before, which calls in other threads may still run.
+        self._codes = [self._code]
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
@@ -167,8 +167,8 @@ class CompiledKernel:
     def optimise(self) -> None:
         """Make quick machine code anew, for the calls from now on."""
         if self.is_quick:
-            code = self._load(self.text, is_quick=False)
-            self._before, self._code = self._code, code
+            self._code = self._load(self.text, is_quick=False)
+            self._codes.append(self._code)
             self._prepare()
             self.is_quick = False
 

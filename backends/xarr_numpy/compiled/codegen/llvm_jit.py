@@ -183,7 +183,7 @@ class Machine:
         )
 
     def _emitter(self, level: int = CODEGEN_LEVEL) -> llvm.TargetMachine:
-        """What generates code of a level."""
+        """The generator of code of a level."""
         if level not in self._emitters:
             self._emitters[level] = self._target_machine(level)
         return self._emitters[level]

@@ -69,7 +69,9 @@ class _Native:
         entry = self._entry(code)
         self._has_entry = bool(entry)
         self.text = code.text + entry
-        self._code = self._before = self._load(self.is_quick)
+        self._code = self._load(self.is_quick)
+        #: The code that there is and that before, which calls in other threads may still run.
+        self._codes = [self._code]
         self._function = _RUN(self._code.addresses["run"])
         self._inputs = code.inputs
         self._own = code.own
@@ -86,10 +88,9 @@ class _Native:
     def optimise(self) -> None:
         """Make quick machine code anew, for the calls from now on."""
         if self.is_quick:
-            code = self._load(is_quick=False)
-            # Calls in other threads may still run the code before.
-            self._before, self._code = self._code, code
-            self._function = _RUN(code.addresses["run"])
+            self._code = self._load(is_quick=False)
+            self._codes.append(self._code)
+            self._function = _RUN(self._code.addresses["run"])
             self.is_quick = False
 
     @property
