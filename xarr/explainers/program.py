@@ -21,6 +21,7 @@ from xarr.explainers.written_calls import explain_any
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
+from xarr.explanation.html import join_fragments
 from xarr.ir.graph import Graph, Node, next_serial, postorder
 from xarr.ir.source import Source, operand_names, operation_at
 from xarr.runtime.handles import Handle
@@ -83,7 +84,7 @@ class ProgramExplanation:
         """A self-contained HTML fragment."""
         if not self.steps:
             return f"<p>{escape(self.text())}</p>"
-        return "\n".join(step.html() for step in self.steps)
+        return join_fragments([step.html() for step in self.steps])
 
     def svg(self) -> str:
         """The picture of the only broadcast, or else of the only step; InputError if there is no only one."""

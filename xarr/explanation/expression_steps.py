@@ -10,7 +10,7 @@ from xarr.errors import InputError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes, letters_of
 from xarr.explanation.contraction import PRODUCTS, ContractionExplanation, explain_product
 from xarr.explanation.expression import Operation, ShapeText, read_operation
-from xarr.explanation.html import wrap_fragment
+from xarr.explanation.html import join_fragments, wrap_fragment
 from xarr.explanation.notation import operator_named, term
 
 OpExplanation = BroadcastExplanation | ContractionExplanation
@@ -41,7 +41,7 @@ class ChainExplanation:
 
     def html(self) -> str:
         """A self-contained HTML fragment."""
-        return "\n".join(
+        return join_fragments(
             [wrap_fragment(f"<p><code>{escape(self.summary)}</code></p>"), *(s.html() for s in self.steps)]
         )
 

@@ -22,7 +22,7 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts
-from xarr.explanation.svg import render_svg
+from xarr.explanation.svg import STYLE as PICTURE_STYLE, render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
 
 _STYLE = (
@@ -169,6 +169,20 @@ def wrap_fragment(body: str, is_live: bool = False) -> str:
         hint = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
         body += f"\n{hint if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
+
+
+def join_fragments(fragments: Sequence[str]) -> str:
+    """Fragments below each other as one, which has their styles and their script once.
+
+    The first of equal styles stays, and the last script, which finds all fragments before it.
+    """
+    joined = "\n".join(fragments)
+    for text in (f"<style>{_STYLE}</style>", f"<style>{PICTURE_STYLE}</style>"):
+        before, found, after = joined.partition(text)
+        joined = before + found + after.replace(text, "")
+    script = f"<script>{_SCRIPT}</script>"
+    before, found, after = joined.rpartition(script)
+    return before.replace(script, "") + found + after
 
 
 def sections(codes: Sequence[tuple[str, str]]) -> str:
