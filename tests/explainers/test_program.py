@@ -15,6 +15,7 @@ from xarr.distributed import PartitionSpec as P, make_mesh
 from xarr.errors import InputError, ParseError, TracedValueError
 from xarr.explainers.program import ProgramExplanation
 from xarr.explanation.broadcast import BroadcastExplanation
+from xarr.runtime.evaluation import watchers
 
 pytestmark = pytest.mark.implicit
 
@@ -243,3 +244,34 @@ def test_a_module_of_stablehlo_is_looked_into(image: xarr.Array) -> None:
     text = str(xarr.lower(lambda x: lax.fori_loop(0, 2, lambda _, c: c + 1.0 * c.sum(), x), image))
     (step,) = explain(lambda: xarr.stablehlo.run(text, image)).steps
     assert re.sub(r" at \S+:\d+", "", step.within) == "body of while_loop, in _lambda_"
+
+
+def test_what_is_looked_at_is_listed_too(image: xarr.Array, bias: xarr.Array) -> None:
+    def program() -> float:
+        total = float((image - bias).sum())
+        half = np.float32(0.5) * image[0, :2].astype("float64")
+        print(half.max(), total)
+        return float(half.max()) + total
+
+    explanation = explain(program)
+    assert kinds_of(explanation) == [
+        ("BroadcastExplanation", ""),
+        ("ReductionExplanation", ""),
+        ("DTypeExplanation", ""),  # float32 beside float64
+        ("ReductionExplanation", ""),
+        ("ReductionExplanation", ""),
+    ]
+    assert watchers == []
+    later = image.max()
+    with pytest.raises(ZeroDivisionError):
+        xarr.explain(lambda: 1 // 0)
+    assert watchers == [] and explain(lambda: later.evaluate()).steps == ()
+
+
+def test_what_other_threads_compute_is_not_listed(image: xarr.Array) -> None:
+    def program() -> None:
+        thread = threading.Thread(target=lambda: image.max().evaluate())
+        thread.start()
+        thread.join()
+
+    assert explain(program).steps == ()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from typing import Any, SupportsIndex
@@ -24,6 +26,7 @@ from xarr.explanation.expression import read_operand
 from xarr.explanation.html import join_fragments
 from xarr.ir.graph import Graph, Node, next_serial, postorder
 from xarr.ir.source import Source, operand_names, operation_at
+from xarr.runtime.evaluation import watchers
 from xarr.runtime.handles import Handle
 
 _VALUES_SHOWN = 64
@@ -122,9 +125,9 @@ class ProgramExplanation:
 def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExplanation | Explained:
     """Account for the ops of `function(*arguments)` that have an explanation, e.g. `explain(lambda: x - y)`.
 
-    These are implicit broadcasts and each `@`, wherever they are made; and of what the function returns, what it
-    writes to its arguments, and Arrays of its closure: products, reductions, windows, gathers, scatters and implicit
-    promotions, those in loops, branches, functions under `jit` and `shard_map` included, each with what it runs in.
+    These are implicit broadcasts and each `@`, wherever they are made; and of what the function returns or looks at,
+    what it writes to its arguments, and Arrays of its closure: products, reductions, windows, gathers, scatters and
+    implicit promotions, those in loops, branches, functions under `jit` and `shard_map` included, each with what it is in.
     The function is run, its graph recorded; nothing is evaluated unless the function looks at values, or is split by
     `shard_map`.  A broadcast that fails is explained as well, with the fixes that would work.  A string such as
     "(5,1) - (5,)", "(2,3) @ (3,4)", "(4,5)[1:, None]" or "sum((3,4), axis=1)" explains bare shapes.
@@ -138,7 +141,8 @@ def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExpla
     notes: list[tuple[int, Event]] = []
     error: BroadcastError | None = None
     start, result = next_serial(), None
-    with watching(lambda event: notes.append((next_serial(), event))):
+    computed: list[_Recorded] = []
+    with watching(lambda event: notes.append((next_serial(), event))), _keep_computed(start, computed):
         try:
             with config(small_arrays="lazy"):  # nothing is computed
                 result = function(*arguments)
@@ -147,7 +151,7 @@ def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExpla
             if getattr(raised, "explanation", None) is None:
                 raise
     end = next_serial()
-    recorded = _list_nodes(start, notes, (result, arguments, _closure(function)))
+    recorded = _list_nodes(start, notes, computed, (result, arguments, _closure(function)))
     contexts = {
         each.node._location[:2]: each.within for each in recorded if each.within and each.node._location
     }
@@ -180,11 +184,35 @@ class _Recorded:
     within: str
 
 
-def _list_nodes(start: int, notes: Sequence[tuple[int, Event]], values: Any) -> list[_Recorded]:
-    """The nodes below `values` that were made since `start`, then those in the graphs that they and calls carry."""
+@contextmanager
+def _keep_computed(start: int, kept: list[_Recorded]) -> Iterator[None]:
+    """Keep copies of the nodes made since `start` that this thread computes in the block: they lose their operands."""
+    thread, copies = threading.get_ident(), dict[Node, Node]()
+
+    def keep(outputs: Sequence[Node]) -> None:
+        if threading.get_ident() != thread:
+            return
+        for node in postorder(outputs):
+            if node.operands and node not in copies:
+                copies[node] = node.rebuilt(tuple([copies.get(each, each) for each in node.operands]))
+                if node.serial > start:
+                    kept.append(_Recorded(node.serial, copies[node], ""))
+
+    watchers.append(keep)
+    try:
+        yield
+    finally:
+        watchers.remove(keep)
+
+
+def _list_nodes(
+    start: int, notes: Sequence[tuple[int, Event]], computed: Sequence[_Recorded], values: Any
+) -> list[_Recorded]:
+    """The nodes computed, and those below `values`, made since `start`; then those in what calls and ops carry."""
     handles = [leaf for leaf in tree.flatten(values)[0] if isinstance(leaf, Handle)]
     below = [node for node in postorder([handle._node for handle in handles]) if node.serial > start]
-    recorded = [_Recorded(node.serial, node, "") for node in sorted(below, key=lambda node: node.serial)]
+    recorded = [*computed, *(_Recorded(node.serial, node, "") for node in below)]
+    recorded.sort(key=lambda each: each.serial)
     for at, event in notes:
         if isinstance(event, RecordedCall):
             within = event.name + _line_of(event.source)

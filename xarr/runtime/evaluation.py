@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -36,6 +36,8 @@ from xarr.runtime.pending import (
     structure_of,
 )
 
+#: Called with the nodes that are about to be computed, as long as their operands are there; empty but for `explain`.
+watchers: Final[list[Callable[[Sequence[Node]], None]]] = []
 _programs: Final = Programs()
 #: Held while the graph is read or nodes are settled, not while a program runs.
 _lock: Final = threading.RLock()
@@ -110,6 +112,8 @@ def _compute(
     compiled: CompiledGraph, order: list[Node] | None, leaves: list[Node], outputs: list[Node], device: Device
 ) -> None:
     """Let a program compute `outputs` from `leaves`; `order` if it is known already."""
+    for watcher in watchers:
+        watcher(outputs)
     buffers = [
         # What `buffer_of` gives for most leaves, without a call for each.
         leaf.value if leaf.device is device and leaf.value is not None else buffer_of(leaf, device)
