@@ -127,7 +127,7 @@ def explain(function: Callable[..., Any] | str, *arguments: Any) -> ProgramExpla
 
     These are implicit broadcasts and each `@`, wherever they are made; and of what the function returns or looks at,
     what it writes to its arguments, and Arrays of its closure: products, reductions, windows, gathers, scatters and
-    implicit promotions, those in loops, branches, functions under `jit` and `shard_map` included, each with what it is in.
+    implicit promotions, those in loops, branches, functions under `jit` and `shard_map` included, each with its line.
     The function is run, its graph recorded; nothing is evaluated unless the function looks at values, or is split by
     `shard_map`.  A broadcast that fails is explained as well, with the fixes that would work.  A string such as
     "(5,1) - (5,)", "(2,3) @ (3,4)", "(4,5)[1:, None]" or "sum((3,4), axis=1)" explains bare shapes.

@@ -178,10 +178,10 @@ def join_fragments(fragments: Sequence[str]) -> str:
     """
     joined = "\n".join(fragments)
     for text in (f"<style>{_STYLE}</style>", f"<style>{PICTURE_STYLE}</style>"):
-        before, found, after = joined.partition(text)
-        joined = before + found + after.replace(text, "")
+        before, first, after = joined.partition(text)
+        joined = before + first + after.replace(text, "")
     script = f"<script>{_SCRIPT}</script>"
-    before, found, after = joined.rpartition(script)
+    before, first, after = joined.rpartition(script)
     return before.replace(script, "") + found + after
 
 
