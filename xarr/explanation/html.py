@@ -182,7 +182,7 @@ def join_fragments(fragments: Sequence[str]) -> str:
         joined = before + first + after.replace(text, "")
     script = f"<script>{_SCRIPT}</script>"
     before, first, after = joined.rpartition(script)
-    return before.replace(script, "") + found + after
+    return before.replace(script, "") + first + after
 
 
 def sections(codes: Sequence[tuple[str, str]]) -> str:
