@@ -67,3 +67,16 @@ def test_a_condition_narrows_what_it_compares() -> None:
     assert ranges.of(i) == (4, 5)
     either = Ranges({i: (2, 5)}).assuming(loaded.ge(0) | loaded.lt(i))
     assert either.of(loaded) == (-np.inf, np.inf)
+
+
+def test_an_index_from_the_end_is_in_bounds() -> None:
+    values = Values()
+    loaded = values.argument("x", INT64)
+    low = loaded.gt(-5).select(loaded, -5)
+    clipped = low.lt(4).select(low, 4)
+    ranges = Ranges({})
+    assert ranges.of(clipped.lt(0).select(clipped + 5, clipped)) == (0, 4)
+    assert ranges.of(clipped.ge(0).select(clipped, 5 + clipped)) == (0, 4)
+    assert ranges.of(clipped.gt(0).select(clipped - 1, 0)) == (0, 3)
+    assert ranges.of(loaded.lt(0).select(clipped + 5, clipped)) == (-5, 9)
+    assert ranges.of(loaded.lt(0).select(loaded + 5, loaded)) == (-np.inf, np.inf)

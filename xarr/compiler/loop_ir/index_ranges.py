@@ -234,10 +234,16 @@ def _select(ranges: Ranges, value: Value) -> Range:
 
 
 def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
-    """The range of a value where the predicate has this truth, if that compares the value itself."""
+    """The range of a value where the predicate has this truth, if that compares the value or what it is a sum of."""
     low, high = ranges.of(value)
-    if predicate.op not in _NEGATED or value not in predicate.operands:
+    if predicate.op not in _NEGATED:
         return low, high
+    if value not in predicate.operands:
+        if value.op not in ("add", "sub") or not any(each in predicate.operands for each in value.operands):
+            return low, high
+        # As an index from the end, select(k < 0, k + n, k).
+        operands = {operand: _narrow(ranges, operand, predicate, truth) for operand in value.operands}
+        return Ranges(operands)._apply_rule(value)
     x, y = predicate.operands
     op = predicate.op if truth else _NEGATED[predicate.op]
     if value is y:
