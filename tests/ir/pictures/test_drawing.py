@@ -21,7 +21,8 @@ from xarr.ir.ops import Add
 
 
 def graph_of(function: Callable[..., Any], *arguments: Any, stage: str = "traced") -> Graph:
-    graph = xarr.jit(function).lower(*arguments).stage(stage)
+    with xarr.config(fusion="auto", backend="numpy"):  # whichever engine the run is about
+        graph = xarr.jit(function).lower(*arguments).stage(stage)
     assert isinstance(graph, Graph)
     return graph
 
