@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xarr
+from xarr import lax
 
 pytest.importorskip("llvmlite")
 
@@ -17,7 +18,7 @@ from xarr_numpy import engine
 from xarr_numpy.compiled import kernel
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.plans import native_step
-from xarr_numpy.processor import PROCESSOR
+from xarr_numpy.processor import PROCESSOR, Processor
 from xarr_numpy.program import NumpyProgram, QuickProgram
 
 pytestmark = pytest.mark.usefixtures("fused")
@@ -178,3 +179,51 @@ def test_threads_call_while_one_optimises() -> None:
     for thread in threads:
         thread.join()
     assert answers == [wanted.tobytes()] * 15
+
+
+def stretch(a: Any, v: Any, count: Any) -> Any:
+    """A loop of which a step is more than one group."""
+
+    def step(i: Any, v: Any) -> Any:
+        w = a @ v
+        return w / xarr.sqrt(xarr.sum(w * w)) + i
+
+    return lax.fori_loop(0, count, step, v)
+
+
+def test_a_loop_goes_on_in_optimised_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, counts = np.random.default_rng(3).normal(size=(9, 9)), (0, 1, 2, 30, 5000)
+    wanted = [np.asarray(xarr.jit(stretch)(a, a[0], count)) for count in counts]
+    native_step._compile.cache_clear()
+    # Loops that are not part of a function, with code that is to run quickly for some microseconds.
+    for name, value in {"max_native_steps": 0, "min_quick_lines": 1, "optimising_time": 100.0}.items():
+        monkeypatch.setattr(Processor, name, value)
+    optimise, loops = native_step.NativeLoopStep.optimise, list[Any]()
+
+    def note_and_optimise(loop: Any) -> None:
+        loops.append(loop)
+        optimise(loop)
+
+    monkeypatch.setattr(native_step.NativeLoopStep, "optimise", note_and_optimise)
+    got = [np.asarray(xarr.jit(stretch)(a, a[0], count)) for count in counts]
+    assert [each.tobytes() for each in got] == [each.tobytes() for each in wanted]
+    assert loops
+    assert not any(loop.is_quick for loop in loops)
+
+
+def test_loops_inside_of_others_are_optimised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"max_native_steps": 0, "min_quick_lines": 1}.items():
+        monkeypatch.setattr(Processor, name, value)
+    a = np.random.default_rng(3).normal(size=(9, 9))
+
+    def twice(a: Any, v: Any) -> Any:
+        return lax.fori_loop(0, 2, lambda _, v: stretch(a, v, 3), v)
+
+    loops = [
+        part.__self__
+        for part in program_of(twice, a, a[0]).function.__globals__.values()
+        if callable(part) and hasattr(part, "__self__")
+    ]
+    loops = [loop for loop in loops if isinstance(loop, native_step.NativeLoopStep)]
+    assert loops
+    assert not any(loop.is_quick for loop in loops)

@@ -29,8 +29,8 @@ class Target:
     max_eager_bytes: int = 2**18
     #: Values of the body of a loop that becomes one native loop: it bounds the time to compile one.
     max_native_values: int = 600
-    #: Steps of a program that is one function of machine code, which bound the time to compile one, and the bytes of
-    #: its arrays: calls of more take little of its time.
+    #: Steps of a program that is one function of machine code, in loops and branches too, which bound the time to
+    #: compile one, and the bytes of its arrays: calls of more take little of its time.
     max_native_steps: int = 2**8
     max_native_bytes: int = 2**20
     #: Bytes of all arrays of a group that a loop repeats, up to which its iterations run one after the other, each

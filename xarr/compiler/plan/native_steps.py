@@ -249,13 +249,23 @@ def is_small(plan: Plan, target: Target) -> bool:
 
     A plan that is one loop has a function already; of one without groups a library is as fast.
     """
-    if plan.donated or plan.step_count > target.max_native_steps:
+    if plan.donated or _has_more_steps(plan, target.max_native_steps):
         return False
     if any(isinstance(node.type, TupleType) for node in (*plan.graph.parameters, *plan.graph.results)):
         return False
     if _MACHINE_CODE.isdisjoint(map(type, plan.steps)) or _is_one_phase(plan):
         return False
     return plan.layout.peak.total <= target.max_native_bytes
+
+
+def _has_more_steps(plan: Plan, most: int) -> bool:
+    """Whether a plan has more steps than `most`, with those of all plans inside."""
+    count = 0
+    for each in plan.walk():
+        count += len(each.steps)
+        if count > most:
+            return True
+    return False
 
 
 _MACHINE_CODE: Final = frozenset({program_plan.Launch, program_plan.LaunchLoop, program_plan.LoopStep})

@@ -145,6 +145,8 @@ class FunctionCode:
         self._lengths: dict[str, int] = {}
         self._inlined = 0
         self.depth = 0
+        #: The loops that have been written, of which the numbers of iterations may be unknown.
+        self.loops = 0
         #: The loop programs of kernels and of loops over points, in the order in which they are first called.
         self.parts: list[Kernel | NativeLoop] = []
 

@@ -185,8 +185,10 @@ class NativeLoopStep(_Native):
         self, step: LoopStep, wanted: Collection[int], schedule: Schedule, in_python: InPython
     ) -> None:
         types = [step.body.buffers[number].type for number in step.body.parameters]
-        super().__init__(plan_code.emit(step, wanted, schedule), types, in_python)
+        super().__init__(plan_code.emit(step, wanted, schedule), types, in_python, may_be_quick=True)
         self.step = step
+        #: Seconds for which quick code is to run.
+        self._left = llvm_jit.optimising_time(self.text) * 1e-9
 
     def call(self, free: Sequence[int], *operands: Any, count: CountSteps | None = None) -> tuple[Any, ...]:
         """The carried values after the loop, as far as they are wanted.
@@ -201,16 +203,22 @@ class NativeLoopStep(_Native):
             for k, spec in zip(self._own, self._specs, strict=True)
         ]
         table, arena, held = self._fill(state, own)
-        most, total = MOST_STEPS if count is None else 1, 0
+        most, total = 1, 0
         while True:
+            if self.is_quick and self._left <= 0:
+                self.optimise()  # which goes on where the quick code has ended
+            if count is None and not self.is_quick:
+                most = MOST_STEPS
             started = time.perf_counter()
             iterations = self._run(table, most, arena)
+            seconds = time.perf_counter() - started
+            self._left -= seconds
             total += iterations
             if count is not None and iterations:
                 count(iterations)
             if iterations < most:
                 break
-            most = adapt_chunk(most, time.perf_counter() - started)
+            most = adapt_chunk(most, seconds)
         del held
         for k, array in zip(self._own, own, strict=True):
             if total or k in in_place:

@@ -70,7 +70,7 @@ class PlanCode:
     * `checks` - which check failed where the function gives -2, -3 …, and `failure` - where in the arena the value lies
       for which it did, an int64,
     * `parts` - the loop programs of kernels and of loops over points in it,
-    * `nanoseconds` - of a call, about; infinite where loops have unknown numbers of iterations.
+    * `nanoseconds` - of a call, or of an iteration of the loop, about; infinite with loops inside.
     """
 
     text: str
@@ -194,7 +194,7 @@ class _PlanWriter(FunctionCode):
                 if k in read:
                     self.write(f"store ptr {target}, ptr {read[k][1]}, align 8")
         self.write(f"ret i64 {count}")
-        return self._module(inputs, own, in_place)
+        return self._module(inputs, own, in_place, loops=1)
 
     def _bring(self, target: str, source: str, spare: str, nbytes: int) -> str:
         """Copy what lies in a spare array to another one; where it lies then."""
@@ -224,7 +224,9 @@ class _PlanWriter(FunctionCode):
         self.failure = aligned_size(arena)
         self._plan_bytes = self.failure + aligned_size(8)
 
-    def _module(self, inputs: Iterable[int], own: Iterable[int], in_place: frozenset[int]) -> PlanCode:
+    def _module(
+        self, inputs: Iterable[int], own: Iterable[int], in_place: frozenset[int], loops: int = 0
+    ) -> PlanCode:
         body = "\n".join(
             each if each.endswith(":") else f"  {each}"
             for each in [*self.entry, "br label %begin", "begin:", *self.lines]
@@ -241,7 +243,8 @@ class _PlanWriter(FunctionCode):
         module = self.functions.module() + "".join(self.helpers.values()) + text
         memory = tuple(inputs), tuple(own), in_place, self.arena
         rest = tuple(self.statics), tuple(self.checks), self.failure, tuple(self.parts)
-        return PlanCode(module, *memory, *rest, inf if self.longest else self.cost)
+        time = max(self.longest, self.cost) if self.loops == loops else inf
+        return PlanCode(module, *memory, *rest, time)
 
     def _iterations(
         self,
@@ -259,6 +262,7 @@ class _PlanWriter(FunctionCode):
         before, outer_cost, self.cost = self.label, self.cost, 0.0
         outer_limits, self.limits = self.limits, PROCESSOR
         self.depth += 1
+        self.loops += 1
         self.jump(head)
         self.begin(head)
         position = len(self.lines)

@@ -31,6 +31,7 @@ def write(
     iterations: int | None,
 ) -> None:
     """Run a loop; the addresses of its carried values before and after, and those of which the results are used."""
+    code.loops += 1
     carried, prefix = loop.carried, f"loop{len(code.functions.texts)}."
     loop_code.add_functions(code.functions, loop, prefix)
     count = len(carried)
