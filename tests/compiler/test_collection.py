@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ import pytest
 import xarr
 from xarr import backend
 from xarr.compiler import pipeline
-from xarr.compiler.collection import collection_paused
+from xarr.compiler.collection import collection_paused, full_collection_paused
 from xarr.ir.graph import Graph
 
 
@@ -113,3 +114,28 @@ def test_it_is_held_back_while_a_program_is_made_that_is_large_or_runs_often(
     pipeline.make_program(traced, backend.get("numpy"), hot)
     assert enabled == [collects]
     assert gc.isenabled()
+
+
+def test_old_objects_are_left_alone_while_a_function_is_recorded() -> None:
+    before, seen = gc.get_threshold(), list[tuple[int, ...]]()
+
+    def look(x: Any) -> Any:
+        seen.append(gc.get_threshold())
+        assert gc.isenabled()
+        return x + 1
+
+    assert xarr.jit(look)(2.0) == 3.0
+    ((*young, old),) = seen
+    assert young == [*before[:2]]
+    assert old > 10**6 or sys.version_info >= (3, 14)  # which has no such threshold
+    assert gc.get_threshold() == before
+
+
+def test_a_threshold_that_the_program_sets_meanwhile_stays() -> None:
+    before = gc.get_threshold()
+    try:
+        with full_collection_paused(), full_collection_paused():
+            gc.set_threshold(500, 5, 5)
+        assert gc.get_threshold() == (500, 5, 5)
+    finally:
+        gc.set_threshold(*before)

@@ -1,7 +1,8 @@
 """Python's collector of garbage, held back while much is made that stays.
 
 A graph of a hundred thousand nodes becomes many objects that live as long as its program.  The collector would go
-through all of them again and again, which takes a fifth of the time, and find nothing.
+through all of them again and again, which takes a fifth of the time, and find nothing.  While a user's function is
+recorded it goes on with young objects, since the function may make any garbage.
 """
 
 from __future__ import annotations
@@ -9,45 +10,85 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Any, Final
 
+#: A threshold that no count of collections reaches.
+_NEVER: Final = 10**9
 _lock: Final = threading.Lock()
-#: The threads that hold it back, each as often as it does, and whether it ran before the first of them did.
-_holders: Final[list[int]] = []
-_was_enabled = False
 
 
-@contextmanager
-def collection_paused() -> Iterator[None]:
-    """No collection of cycles, in any thread, until the last block ends; one that is off anyway stays off."""
-    global _was_enabled
-    holder = threading.get_ident()
-    with _lock:
-        if not _holders:
-            _was_enabled = gc.isenabled()
-            gc.disable()
-        _holders.append(holder)
-    try:
-        yield
-    finally:
+class _Hold:
+    """Blocks that hold the collector back, in all threads: `stop` begins it, and gives what `go_on` ends it by."""
+
+    def __init__(self, stop: Callable[[], Any], go_on: Callable[[Any], None]) -> None:
+        self._stop, self._go_on = stop, go_on
+        #: The threads that hold it back, each as often as it does, and what was before the first of them did.
+        self._holders: list[int] = []
+        self._before: Any = None
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """Hold it back until the last block ends."""
+        holder = threading.get_ident()
         with _lock:
-            _holders.remove(holder)
-            _resume()
+            if not self._holders:
+                self._before = self._stop()
+            self._holders.append(holder)
+        try:
+            yield
+        finally:
+            with _lock:
+                self._holders.remove(holder)
+                self._resume()
+
+    def _resume(self) -> None:
+        if not self._holders:
+            self._go_on(self._before)
+
+    def keep_own(self) -> None:
+        """Forget other threads than this one, after a fork: none goes on that could end its block."""
+        if self._holders:
+            own = threading.get_ident()
+            self._holders[:] = [holder for holder in self._holders if holder == own]
+            self._resume()
 
 
-def _resume() -> None:
-    if not _holders and _was_enabled:
+def _stop_all() -> bool:
+    was_enabled = gc.isenabled()
+    gc.disable()
+    return was_enabled
+
+
+def _collect_again(was_enabled: bool) -> None:
+    if was_enabled:
         gc.enable()
 
 
+def _stop_full() -> int:
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, _NEVER)
+    return old
+
+
+def _collect_old_again(threshold: int) -> None:
+    young, middle, old = gc.get_threshold()
+    if old == _NEVER:  # unless the program has set another one meanwhile
+        gc.set_threshold(young, middle, threshold)
+
+
+_all: Final = _Hold(_stop_all, _collect_again)
+_full: Final = _Hold(_stop_full, _collect_old_again)
+#: No collection of cycles, in any thread, until the last block ends; one that is off anyway stays off.
+collection_paused: Final = _all.block
+#: The same of collections that go through old objects too.
+full_collection_paused: Final = _full.block
+
+
 def _in_child() -> None:
-    """After a fork: no other thread goes on that could end its block."""
-    if _holders:
-        own = threading.get_ident()
-        _holders[:] = [holder for holder in _holders if holder == own]
-        _resume()
+    for hold in (_all, _full):
+        hold.keep_own()
     _lock.release()
 
 

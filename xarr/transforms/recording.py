@@ -9,6 +9,7 @@ from typing import Any, Final
 from xarr import tree
 from xarr.arrays.array import Array
 from xarr.calls.operands import as_array
+from xarr.compiler.collection import full_collection_paused
 from xarr.errors import DTypeError, EndlessCallError, InputError, TracedValueError
 from xarr.ir import ops
 from xarr.ir.device import Device, join_devices
@@ -109,7 +110,8 @@ def _record(name: str, function: Callable[..., Any], signature: Signature, donat
 
     types = [leaf for leaf in signature.types if not isinstance(leaf, type)]
     owner = signature.device or signature.default_device
-    graph, captured = trace_to_graph.trace(body, types, signature.device, name, extra, True, owner)
+    with full_collection_paused():
+        graph, captured = trace_to_graph.trace(body, types, signature.device, name, extra, True, owner)
     parameters, used = _drop_unused(graph, numbers)
     results = tuple(dict.fromkeys(graph.results))
     number_of = {node: number for number, node in enumerate(results)}
