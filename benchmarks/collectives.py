@@ -29,12 +29,14 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 import numpy as np
 
 import xarr
+from xarr.base.host.memory import copy_array
 from xarr.communication import algorithms
 from xarr.communication.communicator import CollectiveCall, Communicator, current_communicator
 from xarr.distributed import PartitionSpec, initialize, make_mesh, simulate
 
 Array = np.ndarray[Any, Any]
 BOUND = "a copy, the bound"
+FOREIGN = "xarr, NumPy's operand"
 SIZES = (1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
 
 
@@ -57,11 +59,12 @@ def measure_all(sizes: Sequence[int], repeats: int, dtype: str) -> dict[str, dic
     communicator = current_communicator()
     contenders: dict[str, Callable[[Array], Any]] = {"xarr": lambda x: reduce_once(communicator, x)}
     if communicator.name == "MPI":
-        contenders |= _native()
+        contenders |= {FOREIGN: lambda x: reduce_once(communicator, foreign), **_native()}
     contenders[BOUND] = _Copy()
     best: dict[str, dict[int, float]] = {name: {} for name in contenders}
     for size in sizes:
-        operand = np.full(size // 4, communicator.rank + 1, dtype)
+        foreign = np.full(size // 4, communicator.rank + 1, dtype)
+        operand = copy_array(foreign)  # which lies where results of programs do
         wanted = communicator.size * (communicator.size + 1) / 2
         for name, run in contenders.items():
             if not np.all(run(operand) == (communicator.rank + 1 if name == BOUND else wanted)):

@@ -217,8 +217,9 @@ processes, on a machine of two cores that others used meanwhile; of an endless l
 ## Costs before one runs
 
 Seconds of an all-reduce by formulas (`xarr/distributed/costs.py`), of float arrays of three sizes at each replica. The
-first link was measured, the others are assumed. "xarr" is what xarr does: up to 4 KiB it gathers all operands, above it
-is direct, since a ring and a tree combine operands in another order than that of the group.
+first link was measured, the others are assumed. "xarr" is what xarr does: it gathers operands of up to
+4 KiB, and of up to 128 KiB from all others together; above it is direct, since a ring and a tree combine operands in
+another order than that of the group.
 
 {cost_table()}
 """

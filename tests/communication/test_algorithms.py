@@ -30,7 +30,9 @@ class ExchangesOnly(ThreadCommunicator):
         return False
 
     @contextmanager
-    def share(self, members: Sequence[int], arrays: tuple[Array, ...]) -> Iterator[None]:
+    def share(
+        self, members: Sequence[int], read: tuple[Array, ...], written: tuple[Array, ...] = ()
+    ) -> Iterator[None]:
         yield None
 
 
@@ -65,7 +67,7 @@ def _fold(combine: Combine, operands: Sequence[Array]) -> Array:
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("shape", [(), (0, 3), (1,), (7, 5), (40, 50)])
+@pytest.mark.parametrize("shape", [(), (0, 3), (1,), (7, 5), (40, 50), (300, 301)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, np.complex64, ml_dtypes.bfloat16])
 def test_all_reduce_folds_from_the_left_in_group_order(
     run: Callable[..., Any], n: int, shape: tuple[int, ...], dtype: Any
@@ -85,7 +87,7 @@ def test_all_reduce_folds_from_the_left_in_group_order(
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("count", [3, 3000])
+@pytest.mark.parametrize("count", [3, 3000, 70_000])
 def test_several_operands_of_several_types_go_in_one_exchange(
     run: Callable[..., Any], n: int, count: int
 ) -> None:
@@ -106,7 +108,7 @@ def test_several_operands_of_several_types_go_in_one_exchange(
 
 
 @pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("shape", [(), (0,), (3, 2), (5000,)])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 2), (5000,), (70_000,)])
 def test_gathering_and_scattering(run: Callable[..., Any], n: int, shape: tuple[int, ...]) -> None:
     members = tuple(reversed(range(n)))
     rows = [_operand(rank, (n, *shape), np.float32) for rank in range(n)]
@@ -160,14 +162,26 @@ def test_an_operand_may_change_when_the_call_returns(run: Callable[..., Any]) ->
 
     def program(communicator: Communicator) -> float:
         total = 0.0
-        operand = np.ones(3000)
+        operand = np.ones(30_000)
         for step in range(30):
             with communicator.collective(call("all_reduce", operand)):
                 total += algorithms.all_reduce(communicator, members, [operand], [fold_by(np.add)])[0].sum()
             operand[...] = step
         return total
 
-    assert run(3, program) == [9000.0 * (1 + sum(range(29)))] * 3
+    assert run(3, program) == [90_000.0 * (1 + sum(range(29)))] * 3
+
+
+@pytest.mark.parametrize(
+    ("members", "nbytes", "wanted"),
+    [
+        *((1, 2**12, True), (1, 2**12 + 1, False), (2, 2**17, True), (2, 2**17 + 1, False)),
+        *((3, 2**16, True), (3, 2**16 + 1, False), (5, 0, True)),
+        *((4096, 2**12, True), (4096, 2**12 + 1, False)),
+    ],
+)
+def test_what_is_small_depends_on_how_many_gather_it(members: int, nbytes: int, wanted: bool) -> None:
+    assert algorithms.is_small(members, nbytes) == wanted
 
 
 def test_a_native_reduction_is_asked_for_by_name() -> None:

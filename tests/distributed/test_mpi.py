@@ -41,7 +41,7 @@ def program() -> list[bytes]:
     n, results = communicator.size, []
     backward = tuple(reversed(range(n)))
     for number, dtype in enumerate(TYPES):
-        for shape in ((2, 0), (5,), (40, 30)):
+        for shape in ((2, 0), (5,), (40, 30), (300, 500)):
             operand = _operand(number, dtype, shape)
             combine = (
                 np.logical_or if dtype is np.bool_ else halve_and_add if dtype is np.float32 else np.maximum
@@ -50,9 +50,9 @@ def program() -> list[bytes]:
                 combine = np.multiply
             results.append(all_reduce(operand, combine, backward).tobytes())
             results.append(all_gather(operand, backward).tobytes())
-    nan = np.where(rank() == 0, np.nan, np.ones(3000))
+    nan = np.where(rank() == 0, np.nan, np.ones(200_000))
     results.append(all_reduce(nan, np.maximum).tobytes())
-    rows = _operand(3, np.float32, (n, 1000))
+    rows = _operand(3, np.float32, (n, 100_000))
     with communicator.collective(call("all_to_all", rows)):
         results.append(algorithms.all_to_all(communicator, backward, rows).tobytes())
     with communicator.collective(call("reduce_scatter", rows)):

@@ -1,6 +1,6 @@
 """Every collective of each element type under MPI: the bytes of threads, which are those that are expected.
 
-Processes of one machine reduce from memory to memory; here they also do as if each had a machine of its own: then they
+Processes of one machine reduce in shared memory; here they also do as if each had a machine of its own: then they
 send messages, and MPI reduces integers itself.
 """
 
@@ -24,6 +24,7 @@ from xarr import lax
 from xarr.communication.communicator import current_communicator
 from xarr.distributed import simulate
 from xarr.distributed.mpi import MpiCommunicator
+from xarr.distributed.neighbors import Neighbors
 
 #: Backends, element types, sizes or shapes, and names of results.
 Key = tuple[str, str, Any, str]
@@ -42,7 +43,7 @@ OF_BITS: dict[str, Callable[[Any, Any], Any]] = {
     "or": lax.bitwise_or,
     "xor": lax.bitwise_xor,
 }
-SHAPES = ((), (0,), (2, 0), (5,), (3, 4), (70, 90))
+SHAPES = ((), (0,), (2, 0), (5,), (3, 4), (300, 500))
 
 
 def _sizes(backend: str, count: int) -> tuple[int, ...]:
@@ -157,5 +158,5 @@ if __name__ == "__main__":
     own = current_communicator()
     assert isinstance(own, MpiCommunicator)
     if where == "apart":
-        own._machines = [("", 0)] * own.size
+        own._neighbors = Neighbors()
     (Path(folder) / str(own.rank)).write_bytes(pickle.dumps(program(tuple(types), int(programs))))

@@ -19,16 +19,23 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.base.host.memory import pool
-from xarr.communication.communicator import Array, Communicator, SharedArray
+from xarr.communication.communicator import Array, Communicator
 
 #: Writes the combination of the rows, folded from the left, to `out`; rows and `out` are of one type and dimension.
 Fold = Callable[[Sequence[Array], Array], None]
-#: Bytes up to which a round trip costs more than that everybody computes everything.
-SMALL_BYTES: Final = 4096
+#: Bytes of an operand up to which a round trip costs more than that everybody computes everything; and bytes that each
+#: member gets from others then, where an operand is larger.
+SMALL_BYTES: Final = 2**12
+GATHERED_BYTES: Final = 2**17
 #: Members up to which each one sends a small array to every other one.
 DIRECT_MEMBERS: Final = 8
 #: Bytes of a result that are folded at a time, so that a cache still holds them when others get theirs.
-_BLOCK_BYTES: Final = 2**19
+_BLOCK_BYTES: Final = 2**18
+
+
+def is_small(members: int, nbytes: int) -> bool:
+    """Whether so many members gather operands of so many bytes, and each folds all of them."""
+    return nbytes <= SMALL_BYTES or 0 < (members - 1) * nbytes <= GATHERED_BYTES
 
 
 def all_gather(communicator: Communicator, members: Sequence[int], operand: Array) -> Array:
@@ -41,7 +48,7 @@ def all_gather(communicator: Communicator, members: Sequence[int], operand: Arra
 def _gather_into(communicator: Communicator, members: Sequence[int], operand: Array, out: Array) -> None:
     if communicator.all_gather(members, operand, out):
         return
-    if len(members) > DIRECT_MEMBERS and operand.nbytes <= SMALL_BYTES:
+    if len(members) > DIRECT_MEMBERS and is_small(len(members), operand.nbytes):
         _gather_by_doubling(communicator, members, operand, out)
     else:
         sends = dict.fromkeys(members, operand)
@@ -87,25 +94,21 @@ def all_reduce(
     compute itself, as `Communicator.all_reduce` has it, None where it may not.
     """
     outs = [pool.empty(operand.shape, operand.dtype) for operand in operands]
-    left = [
-        index
-        for index, operand in enumerate(operands)
-        if not _is_native(communicator, members, natives[index] if natives else None, operand, outs[index])
-    ]
+    left: Sequence[int] = range(len(operands))
+    if any(natives):
+        left = [
+            index
+            for index, name in enumerate(natives)
+            if name is None or not communicator.all_reduce(members, name, operands[index], outs[index])
+        ]
     flats = [operands[index].reshape(-1) for index in left]
     targets = [outs[index].reshape(-1) for index in left]
     own = [folds[index] for index in left]
-    if left and sum(flat.nbytes for flat in flats) <= SMALL_BYTES:
+    if left and is_small(len(members), sum([flat.nbytes for flat in flats])):
         _reduce_everywhere(communicator, members, flats, targets, own)
     elif left and not _reduce_shared(communicator, members, flats, targets, own):
         _reduce_in_parts(communicator, members, flats, targets, own)
     return outs
-
-
-def _is_native(
-    communicator: Communicator, members: Sequence[int], name: str | None, operand: Array, out: Array
-) -> bool:
-    return name is not None and communicator.all_reduce(members, name, operand, out)
 
 
 def _bounds(size: int, count: int) -> list[int]:
@@ -125,19 +128,20 @@ def _reduce_shared(
     So each operand is read once and each result written once, as few bytes as there can be.
     """
     count, own = len(members), members.index(communicator.rank)
-    with communicator.share(members, (*flats, *outs)) as shared:
+    with communicator.share(members, tuple(flats), tuple(outs)) as shared:
         if shared is None:
             return False
         for number, (fold, flat) in enumerate(zip(folds, flats, strict=True)):
             end = _bounds(flat.size, count)
             rows = [each[number] for each in shared]
-            others = [each[len(flats) + number] for index, each in enumerate(shared) if index != own]
-            _fold_blocks(fold, rows, end[own], outs[number][end[own] : end[own + 1]], others)
+            targets = [each[len(flats) + number] for each in shared]
+            out = targets.pop(own)
+            _fold_blocks(fold, rows, end[own], out[end[own] : end[own + 1]], targets)
     return True
 
 
 def _fold_blocks(
-    fold: Fold, rows: Sequence[SharedArray], start: int, out: Array, others: Sequence[SharedArray] = ()
+    fold: Fold, rows: Sequence[Array], start: int, out: Array, others: Sequence[Array] = ()
 ) -> None:
     """Write the combination of what begins at `start` in the rows to `out`, and there in `others`, block by block."""
     step = max(1, _BLOCK_BYTES // out.itemsize)
@@ -157,11 +161,15 @@ def _reduce_everywhere(
     folds: Sequence[Fold],
 ) -> None:
     """Gather all operands, and fold them at each member."""
-    packed = _pack(flats)
-    rows = np.empty((len(members), packed.size), packed.dtype)
-    _gather_into(communicator, members, packed, rows)
+    packed = flats[0] if len(flats) == 1 else _pack(flats)
+    gathered = np.empty((len(members), packed.size), packed.dtype)
+    _gather_into(communicator, members, packed, gathered)
+    rows = list(gathered)
+    if len(flats) == 1:
+        folds[0](rows, outs[0])
+        return
     for (part, dtype), out, fold in zip(_parts(flats), outs, folds, strict=True):
-        _fold_blocks(fold, [_view_as(row[part], dtype) for row in rows], 0, out)
+        fold([_view_as(row[part], dtype) for row in rows], out)
 
 
 def _pack(arrays: Sequence[Array]) -> Array:
@@ -177,11 +185,8 @@ def _bytes_of(array: Array) -> Array:
 
 def _view_as(memory: Array, dtype: np.dtype[Any]) -> Array:
     """Bytes as an array; copied where it would not be aligned."""
-    if not memory.size:
-        return np.empty(0, dtype)
-    if memory.ctypes.data % dtype.alignment:
-        memory = memory.copy()
-    return memory.view(dtype)
+    array = memory.view(dtype)
+    return array if array.flags.aligned else array.copy()
 
 
 def _parts(arrays: Sequence[Array]) -> Iterator[tuple[slice, np.dtype[Any]]]:

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -44,14 +44,6 @@ class CollectiveCall:
     signature: str
     members: tuple[int, ...]
     source: str = ""
-
-
-class SharedArray(Protocol):
-    """A flat array of some member, parts of which are read and written where it lies; the parts read may be copies."""
-
-    def __getitem__(self, part: slice, /) -> Array: ...
-
-    def __setitem__(self, part: slice, value: Array, /) -> None: ...
 
 
 class Communicator(ABC):
@@ -102,11 +94,12 @@ class Communicator(ABC):
 
     @contextmanager
     def share(
-        self, members: Sequence[int], arrays: tuple[Array, ...]
-    ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
-        """Let the members of a group read and write one another's flat arrays where they lie; None if they cannot.
+        self, members: Sequence[int], read: tuple[Array, ...], written: tuple[Array, ...] = ()
+    ) -> Iterator[Sequence[tuple[Array, ...]] | None]:
+        """Let the members of a group reach one another's flat arrays where they lie; None if they cannot.
 
-        Gives the arrays of each member, in the order of the group.  The end of the block waits for all of them.
+        Gives the arrays of each member, in the order of the group: those that are `read`, or copies of them, and those
+        that are `written` by anyone.  The end of the block waits for all members.
         """
         yield None
 

@@ -20,7 +20,7 @@ from math import ceil, log2
 from typing import Final
 
 from xarr.base.frozen_dataclasses import record
-from xarr.communication.algorithms import DIRECT_MEMBERS, SMALL_BYTES
+from xarr.communication.algorithms import DIRECT_MEMBERS, is_small
 from xarr.errors import ValueRangeError
 
 
@@ -93,4 +93,4 @@ ALGORITHMS: Final[dict[str, Callable[[int, int, Link], float]]] = {
 
 def own_seconds(n: int, nbytes: int, link: Link) -> float:
     """The time that xarr's own algorithm takes, by the size of the operand."""
-    return gather_seconds(n, nbytes, link) if nbytes <= SMALL_BYTES else direct_seconds(n, nbytes, link)
+    return gather_seconds(n, nbytes, link) if is_small(n, nbytes) else direct_seconds(n, nbytes, link)

@@ -4,7 +4,7 @@ Messages are bytes between two processes, and nothing else is asked of MPI, but 
 between machines (`native_sums.py`).  So the bits are those of every other engine, and a message carries in its tag a
 checksum of the collective, its types and groups, and of how often the group has met: what belongs to another collective
 is never taken for an answer.  Replicas that are in different collectives wait for each other then, which `watch.py`
-finds.  Processes of one machine reduce from memory to memory where they can (`process_memory.py`), between two such
+finds.  Processes of one machine reduce in memory that they share where they can (`neighbors.py`), between two such
 messages.
 
 A wait polls.  So Ctrl-C works in it as anywhere in Python, and what the watch sees is raised as an exception.
@@ -16,25 +16,26 @@ import os
 import time
 import zlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
 from xarr.base.configuration import current as config
-from xarr.communication.algorithms import SMALL_BYTES
+from xarr.base.host.memory import pool
+from xarr.communication.algorithms import is_small
 from xarr.communication.communicator import (
     Array,
     ArrayType,
     CollectiveCall,
     Communicator,
     HostQueues,
-    SharedArray,
     describe_arrays,
 )
 from xarr.distributed.native_sums import NativeSums
-from xarr.distributed.process_memory import RemoteArray, find_machines
+from xarr.distributed.neighbors import find_neighbors
 from xarr.distributed.watch import Activity, Blocked, Watch
 from xarr.errors import CollectiveMismatchError, CommunicationError, DeadlockError
 
@@ -46,6 +47,8 @@ _LEAST_SHARED: Final = 2**16
 _QUICK_POLLS: Final = 100
 _SPINNING: Final = 0.05
 _PAUSE: Final = 0.0002
+#: Element types whose arrays are buffers for all; those of ml_dtypes are not.
+_PLAIN: Final = frozenset("?bBhHiIlLqQefdFD")
 #: Spread what is counted over all tags.
 _STEP, _ROUND = 0x9E3779B1, 0x85EBCA6B
 
@@ -62,15 +65,15 @@ class MpiCommunicator(HostQueues, Communicator):
         # Of their own, so that nothing meets messages of the user's or of each other.
         self._data, self._channels = world.Dup(), world.Dup()
         self._tags = int(world.Get_attr(mpi.TAG_UB)) + 1
-        self._call: CollectiveCall | None = None
-        self._checksum = 0
-        self._round = 0
+        #: What runs, its checksum, how often its group has met, and the round, -1 before the first one.
+        self._call = self._outside = CollectiveCall("exchange", "", tuple(range(self._size)))
+        self._checksum, self._met, self._round = 0, 0, -1
         self.progress = Activity()
         #: Arrays of channels: those that may not have left yet, and those that came before they were wanted.
         self._leaving: list[tuple[Any, Any]] = []
         self._arrived: dict[tuple[int, int], deque[Array]] = {}
         self._received: dict[tuple[int, int], int] = {}
-        self._machines = find_machines(world)
+        self._neighbors = find_neighbors(world)
         self._native = NativeSums(mpi, world.Dup())
         #: Arrays of collectives that an error ended, which others may still write to.
         self._abandoned: list[tuple[Array, ...]] = []
@@ -85,60 +88,60 @@ class MpiCommunicator(HostQueues, Communicator):
     def size(self) -> int:
         return self._size
 
-    @contextmanager
-    def collective(self, call: CollectiveCall) -> Iterator[None]:
-        outer = self._call, self._checksum, self._round
-        self._call, self._round = call, 0
-        self._checksum = zlib.crc32(f"{call.name}{call.signature}{call.members}".encode())
-        self.progress.begin(call)
-        try:
-            yield
-        finally:
-            self._call, self._checksum, self._round = outer
+    def collective(self, call: CollectiveCall) -> AbstractContextManager[None]:
+        return _Operation(self, call)
 
     def exchange(self, sends: Mapping[int, Array], recvs: Mapping[int, Array]) -> None:
-        blocked = self._next_round(tuple(sorted({*sends, *recvs} - {self._rank})))
-        tag = (self._checksum + blocked.met * _STEP + blocked.round * _ROUND) % self._tags
-        own = recvs.get(self._rank)
+        rank, byte, tag = self._rank, self._mpi.BYTE, self._next_tag()
         requests = [
-            self._data.Irecv([piece, self._mpi.BYTE], source, tag)
+            self._data.Irecv((piece, byte), source, tag)
             for source, array in recvs.items()
-            if source != self._rank
+            if source != rank
             for piece in _pieces(array)
         ]
         requests += [
-            self._data.Isend([piece, self._mpi.BYTE], target, tag)
+            self._data.Isend((piece, byte), target, tag)
             for target, array in sends.items()
-            if target != self._rank
+            if target != rank
             for piece in _pieces(array)
         ]
-        if own is not None:
-            own[...] = sends[self._rank]
+        if rank in recvs:
+            recvs[rank][...] = sends[rank]
         if requests:
-            self._wait(requests, blocked)
+            self._wait(requests, lambda: self._blocked({*sends, *recvs} - {rank}))
 
-    def _next_round(self, needs: tuple[int, ...]) -> Blocked:
-        """The next round of the collective that runs, in which messages go to and from these processes."""
-        call = self._call or CollectiveCall("exchange", "", tuple(range(self._size)))
-        if self._round == 0:
-            self.progress.meet(call)
-        number = self._round
-        self._round += self._call is not None
-        return Blocked(call, self.progress.met[call.members], number, needs)
+    def _next_tag(self) -> int:
+        """Begin the next round of the collective that runs; the tag of its messages."""
+        if self._round < 0:
+            self._met = self.progress.meet(self._call)
+        self._round += 1
+        return (self._checksum + self._met * _STEP + self._round * _ROUND) % self._tags
+
+    def _blocked(self, needs: Iterable[int]) -> Blocked:
+        """A wait in the round that runs, in which messages go to and from these processes."""
+        return Blocked(self._call, self._met, self._round, tuple(sorted(needs)))
 
     @contextmanager
     def share(
-        self, members: Sequence[int], arrays: tuple[Array, ...]
-    ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
-        if max(array.nbytes for array in arrays) < _LEAST_SHARED or not self._share_memory(members):
+        self, members: Sequence[int], read: tuple[Array, ...], written: tuple[Array, ...] = ()
+    ) -> Iterator[Sequence[tuple[Array, ...]] | None]:
+        largest = max(array.nbytes for array in (*read, *written))
+        if largest < _LEAST_SHARED or not self._neighbors.have(members):
             yield None
             return
-        own = np.array([array.ctypes.data for array in arrays], np.int64)
-        table = np.empty((len(members), len(arrays)), np.int64)
+        find = self._neighbors.find
+        copies = [array if find(array) >= 0 else _copy_for_others(array) for array in read]
+        targets = [array if find(array) >= 0 else pool.lend(array.shape, array.dtype) for array in written]
+        arrays = *copies, *targets
+        own = np.array(list(map(find, arrays)))
+        table = np.empty((len(members), len(arrays)), own.dtype)
         self.exchange(dict.fromkeys(members, own), {rank: table[index] for index, rank in enumerate(members)})
+        if table.min() < 0:  # the memory of one is full
+            yield None
+            return
         try:
             yield [
-                arrays if rank == self._rank else self._remote_arrays(rank, row.tolist(), arrays)
+                (*read, *targets) if rank == self._rank else self._remote_arrays(rank, row.tolist(), arrays)
                 for rank, row in zip(members, table, strict=True)
             ]
             others = [rank for rank in members if rank != self._rank]
@@ -146,36 +149,32 @@ class MpiCommunicator(HostQueues, Communicator):
         except BaseException:
             self._abandoned.append(arrays)
             raise
+        for array, target in zip(written, targets, strict=True):
+            if target is not array:
+                np.copyto(array, target)
 
-    def _share_memory(self, members: Sequence[int]) -> bool:
-        machine = self._machines[self._rank][0]
-        return bool(machine) and all(self._machines[rank][0] == machine for rank in members)
+    def _remote_arrays(
+        self, rank: int, starts: Sequence[int], arrays: tuple[Array, ...]
+    ) -> tuple[Array, ...]:
+        """Arrays of another process, which are like those here."""
+        return tuple(
+            [self._neighbors.array(rank, start, like) for start, like in zip(starts, arrays, strict=True)]
+        )
 
     def all_reduce(self, members: Sequence[int], operation: str, operand: Array, out: Array) -> bool:
-        is_wanted = operand.nbytes > SMALL_BYTES and self._native.can_reduce(operand.dtype)
-        if not is_wanted or self._share_memory(members):
+        is_left = is_small(len(members), operand.nbytes) or not self._native.can_reduce(operand.dtype)
+        if is_left or self._neighbors.have(members):
             return False
-        others = tuple([rank for rank in members if rank != self._rank])
+        others = [rank for rank in members if rank != self._rank]
         own = np.array([self._native.has_room(members)])
         told = {rank: np.empty_like(own) for rank in others}
         self.exchange(dict.fromkeys(others, own), told)
         if not all(map(np.all, (own, *told.values()))):
             return False
         request = self._native.start(members, operation, operand, out)
-        self._wait([request], self._next_round(others))
+        self._next_tag()
+        self._wait([request], lambda: self._blocked(others))
         return True
-
-    def _remote_arrays(
-        self, rank: int, addresses: Sequence[int], arrays: tuple[Array, ...]
-    ) -> tuple[SharedArray, ...]:
-        """Arrays of another process, which are like those here."""
-        process = self._machines[rank][1]
-        return tuple(
-            [
-                RemoteArray(process, address, array.size, array.dtype)
-                for address, array in zip(addresses, arrays, strict=True)
-            ]
-        )
 
     def send(self, array: Array, target: int, channel: int) -> None:
         self._raise_failure()
@@ -189,13 +188,13 @@ class MpiCommunicator(HostQueues, Communicator):
 
     def recv(self, out: Array, source: int, channel: int) -> None:
         wanted = describe_arrays([(out.dtype, out.shape)])
-        call = self._call or CollectiveCall("recv", wanted, (source, self._rank))
+        is_inside = self._call is not self._outside
+        call = self._call if is_inside else CollectiveCall("recv", wanted, (source, self._rank))
         key = (source, channel)
         number = self._received[key] = self._received.get(key, 0) + 1
         waiting = self._arrived.setdefault(key, deque())
-        blocked = Blocked(call, number, 0, (source,), channel)
         while not waiting:
-            self._take_message(source, blocked)
+            self._take_message(source, lambda: Blocked(call, number, 0, (source,), channel))
         array = waiting.popleft()
         if (array.dtype, array.shape) != (out.dtype, out.shape):
             got = describe_arrays([(array.dtype, array.shape)])
@@ -215,7 +214,7 @@ class MpiCommunicator(HostQueues, Communicator):
         self._leaving = [each for each in self._leaving if not self._mpi.Request.Testall(each[0])]
         return len(self._leaving)
 
-    def _take_message(self, source: int, blocked: Blocked) -> None:
+    def _take_message(self, source: int, blocked: Callable[[], Blocked]) -> None:
         """Receive the next array that a process has sent, through whichever channel."""
         message = None
 
@@ -232,18 +231,17 @@ class MpiCommunicator(HostQueues, Communicator):
         self._wait(requests, blocked)
         self._arrived.setdefault((source, channel), deque()).append(array)
 
-    def _wait(self, requests: list[Any], blocked: Blocked) -> None:
-        test = self._mpi.Request.Testall
-        self._poll(lambda: test(requests), blocked)
+    def _wait(self, requests: list[Any], blocked: Callable[[], Blocked]) -> None:
+        self._poll(partial(self._mpi.Request.Testall, requests), blocked)
 
-    def _poll(self, is_done: Any, blocked: Blocked) -> None:
-        """Return when `is_done()`; raises what the watch finds meanwhile."""
+    def _poll(self, is_done: Callable[[], bool], blocked: Callable[[], Blocked]) -> None:
+        """Return when `is_done()`; raises what the watch finds meanwhile, which is told of waits that are not quick."""
         self._raise_failure()
         for _ in range(_QUICK_POLLS):
             if is_done():
                 return
         begin = time.monotonic()
-        self.progress.block(blocked, begin, config.collective_timeout)
+        self.progress.block(blocked(), begin, config.collective_timeout)
         try:
             while not is_done():
                 self._raise_failure()
@@ -267,10 +265,36 @@ class MpiCommunicator(HostQueues, Communicator):
         return kind(self.watch.table(headline) if self.watch is not None else headline)
 
 
-def _pieces(array: Array) -> Iterator[Array]:
+class _Operation(AbstractContextManager[None]):
+    """The block of one collective."""
+
+    __slots__ = ("_call", "_outer", "_own")
+
+    def __init__(self, own: MpiCommunicator, call: CollectiveCall) -> None:
+        self._own, self._call = own, call
+
+    def __enter__(self) -> None:
+        own, call = self._own, self._call
+        self._outer = own._call, own._checksum, own._met, own._round
+        own._call, own._round = call, -1
+        own._checksum = zlib.crc32(f"{call.name}{call.signature}{call.members}".encode())
+        own.progress.begin(call)
+
+    def __exit__(self, *error: object) -> None:
+        own = self._own
+        own._call, own._checksum, own._met, own._round = self._outer
+
+
+def _copy_for_others(array: Array) -> Array:
+    copy = pool.lend(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
+
+
+def _pieces(array: Array) -> list[Array]:
     """The bytes of an array, in parts that one message can carry."""
-    if not array.size:
-        return
+    nbytes = array.nbytes
+    if 0 < nbytes <= _MOST_BYTES and array.dtype.char in _PLAIN:
+        return [array]
     memory = array.reshape(-1).view(np.uint8)
-    for start in range(0, memory.size, _MOST_BYTES):
-        yield memory[start : start + _MOST_BYTES]
+    return [memory[start : start + _MOST_BYTES] for start in range(0, nbytes, _MOST_BYTES)]

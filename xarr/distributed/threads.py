@@ -9,14 +9,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from xarr.base.configuration import current as config
-from xarr.communication.algorithms import SMALL_BYTES
+from xarr.communication.algorithms import is_small
 from xarr.communication.communicator import (
     Array,
     ArrayType,
     CollectiveCall,
     Communicator,
     HostQueues,
-    SharedArray,
     describe_arrays,
 )
 from xarr.distributed.boards import Board, Key, World
@@ -62,22 +61,22 @@ class ThreadCommunicator(HostQueues, Communicator):
         self._meet(call.members, None)
 
     def all_gather(self, members: Sequence[int], operand: Array, out: Array) -> bool:
-        is_small = operand.nbytes <= SMALL_BYTES
         # A copy need not be waited for until all have read it.
-        payload = operand.copy() if is_small else operand
+        is_copied = is_small(len(members), operand.nbytes)
+        payload = operand.copy() if is_copied else operand
         board = self._meet(tuple(members), payload)
         for index, source in enumerate(members):
             out[index, ...] = board.payloads[source]
-        if not is_small:
+        if not is_copied:
             self._meet(tuple(members), None)
         return True
 
     @contextmanager
     def share(
-        self, members: Sequence[int], arrays: tuple[Array, ...]
-    ) -> Iterator[Sequence[tuple[SharedArray, ...]] | None]:
+        self, members: Sequence[int], read: tuple[Array, ...], written: tuple[Array, ...] = ()
+    ) -> Iterator[Sequence[tuple[Array, ...]] | None]:
         group = tuple(members)
-        board = self._meet(group, arrays)
+        board = self._meet(group, (*read, *written))
         yield [board.payloads[rank] for rank in members]
         self._meet(group, None)
 

@@ -110,9 +110,10 @@ class Activity:
         self.number += 1
         self.call = call
 
-    def meet(self, call: CollectiveCall) -> None:
-        """Count a meeting of a group."""
-        self.met[call.members] = self.met.get(call.members, 0) + 1
+    def meet(self, call: CollectiveCall) -> int:
+        """Count a meeting of a group; how often it has met now."""
+        count = self.met[call.members] = self.met.get(call.members, 0) + 1
+        return count
 
     def send(self, target: int, channel: int) -> None:
         """Count an array that was sent."""

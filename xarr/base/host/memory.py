@@ -6,6 +6,7 @@ Fresh pages of memory cost as much as the arithmetic that fills them, so large b
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from math import prod
 from typing import Any, Final
 
@@ -19,6 +20,11 @@ LEAST: Final = 2**17
 #: Bytes that may lie unused.
 MOST_UNUSED: Final = 2**29
 ALIGNMENT: Final = 64
+
+
+def fresh_block(nbytes: int) -> Array:
+    """New bytes of NumPy's."""
+    return np.empty(nbytes, np.uint8)
 
 
 class _Lease:
@@ -50,6 +56,8 @@ class Pool:
 
     def __init__(self, most_unused: int = MOST_UNUSED) -> None:
         self.most_unused = most_unused
+        #: Makes the bytes of a new block.
+        self.source: Callable[[int], Array] = fresh_block
         self._unused: deque[Array] = deque()
 
     @property
@@ -59,11 +67,12 @@ class Pool:
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array, its elements undefined; large ones begin at a multiple of 64 bytes."""
-        nbytes = prod(shape) * dtype.itemsize
-        if nbytes < LEAST:
-            return np.empty(shape, dtype)
-        lease = _Lease(self, self._block(nbytes + ALIGNMENT), shape, dtype)
-        return np.asarray(lease).view(dtype)
+        return np.empty(shape, dtype) if prod(shape) * dtype.itemsize < LEAST else self.lend(shape, dtype)
+
+    def lend(self, shape: tuple[int, ...], dtype: DType) -> Array:
+        """A new array as `empty` makes large ones."""
+        block = self._block(prod(shape) * dtype.itemsize + ALIGNMENT)
+        return np.asarray(_Lease(self, block, shape, dtype)).view(dtype)
 
     def _block(self, nbytes: int) -> Array:
         """A block that is large enough and not a quarter too large."""
@@ -75,7 +84,7 @@ class Pool:
             if nbytes <= len(block) <= nbytes + nbytes // 4:
                 return block
             self._unused.appendleft(block)
-        return np.empty(nbytes, np.uint8)
+        return self.source(nbytes)
 
     def give_back(self, block: Array) -> None:
         """Keep a block, and let the oldest go while too much lies unused."""

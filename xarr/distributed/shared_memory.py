@@ -1,0 +1,256 @@
+"""Memory of this process that others of its machine map: on Linux, one file without a name, which ends with the last of
+them, however they end.
+
+Results are put there (`Pool.source`), so that the others read and write them where they lie: at the speed of memory,
+with no call of the kernel.  The file is as large as the memory of the machine and has holes where nothing lies.
+
+A child of `os.fork` has the same memory, while it must not see what its parent computes next.  So the child gets a copy
+of all that lies there, for which the parent waits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final
+
+import numpy as np
+
+from xarr.base.host.memory import fresh_block, pool
+from xarr.communication.communicator import Array
+
+#: Bytes of pages, small and huge, and of arrays from which on these are huge, as NumPy has them.
+PAGE: Final = mmap.PAGESIZE
+HUGE_PAGE: Final = 2**21
+LEAST_HUGE: Final = 2**22
+#: Bytes of addresses that all processes of a machine may take of each.
+_MOST_ADDRESSES: Final = 2**45
+
+_PRIVATE: Final = 0x02 | 0x20 | 0x4000  # MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE
+_MOVED: Final = 0x01 | 0x02  # MREMAP_MAYMOVE, MREMAP_FIXED
+
+
+class Spans:
+    """The parts of a range of bytes that are free, in order."""
+
+    def __init__(self, start: int, stop: int) -> None:
+        self._range = start, stop
+        self._free = [(start, stop)]
+
+    def take(self, length: int) -> int | None:
+        """The start of the first free part that is long enough, which is free no more; None if there is none."""
+        for index, (start, stop) in enumerate(self._free):
+            if stop - start >= length:
+                self._free[index : index + 1] = [(start + length, stop)] if stop - start > length else []
+                return start
+        return None
+
+    def put(self, start: int, length: int) -> None:
+        """Free a part, and join it with those beside it."""
+        stop = start + length
+        before = next((each for each in self._free if each[1] == start), None)
+        after = next((each for each in self._free if each[0] == stop), None)
+        joined = (before[0] if before else start, after[1] if after else stop)
+        self._free = sorted([*(each for each in self._free if each not in (before, after)), joined])
+
+    def used(self) -> Iterator[tuple[int, int]]:
+        """Start and end of each part that is not free."""
+        at, end = self._range
+        for start, stop in [*self._free, (end, end)]:
+            if at < start:
+                yield at, start
+            at = stop
+
+
+class _Block:
+    """Lends a part of a memory to an array; when the last view of it is gone it is free again."""
+
+    __slots__ = ("__array_interface__", "_memory", "_part")
+
+    def __init__(self, memory: SharedMemory, start: int, length: int, nbytes: int) -> None:
+        self._memory, self._part = memory, (start, length)
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "data": (memory.address + start, False),
+        }
+
+    def __del__(self) -> None:
+        self._memory.free(*self._part)
+
+
+class SharedMemory:
+    """A file without a name, and what lies where in it; OSError or ValueError if the system has none of that size."""
+
+    def __init__(self, size: int) -> None:
+        self.file = os.memfd_create("xarr", os.MFD_CLOEXEC)
+        try:
+            os.ftruncate(self.file, size)
+            self._map = map_file(self.file, size)
+        except BaseException:
+            os.close(self.file)
+            raise
+        self.size = size
+        self.bytes = np.frombuffer(self._map, np.uint8)
+        self.address = self.bytes.ctypes.data
+        #: What others read to see that they have mapped this memory and no other.
+        self.token = os.urandom(16)
+        self._map[:16] = self.token
+        self._small, self._large = Spans(PAGE, size // 2), Spans(size // 2, size)
+        self._lock = threading.RLock()
+        #: Whether a part is being taken, by this thread too where the garbage collector runs in it.
+        self._is_taking = False
+        #: What was freed, by whichever thread the garbage collector runs in, and is not in the spans yet.
+        self._freed: deque[tuple[int, int, bool]] = deque()
+        #: Whether a child is getting its copy, and whether this is a child's.
+        self._is_copied = False
+        self._is_private = False
+        self._pipe: tuple[int, int] | None = None
+
+    def block(self, nbytes: int) -> Array:
+        """Bytes of this memory; of NumPy's if it is full."""
+        spans, page = (self._large, HUGE_PAGE) if nbytes >= LEAST_HUGE else (self._small, PAGE)
+        length = -(-nbytes // page) * page
+        start = self._take(spans, length)
+        if start is None:
+            return fresh_block(nbytes)
+        return np.asarray(_Block(self, start, length, nbytes))
+
+    def _take(self, spans: Spans, length: int) -> int | None:
+        with self._lock:
+            if self._is_taking:
+                return None
+            self._is_taking = True
+            try:
+                self._take_back()
+                return spans.take(length)
+            finally:
+                self._is_taking = False
+
+    def find(self, array: Array) -> int:
+        """Where an array begins that lies here, in C order and aligned; -1 of others, and 0 without elements."""
+        if not array.size:
+            return 0
+        start = int(array.__array_interface__["data"][0]) - self.address
+        is_plain = array.flags.c_contiguous and array.flags.aligned
+        return start if is_plain and 0 <= start <= self.size - array.nbytes else -1
+
+    def free(self, start: int, length: int) -> None:
+        """Give pages back to the system, and their addresses to later arrays; called at any time by any thread."""
+        is_removed = not self._is_copied
+        if is_removed:
+            self._remove(start, length)
+        self._freed.append((start, length, is_removed))
+
+    def _take_back(self) -> None:
+        while self._freed:
+            start, length, is_removed = self._freed.popleft()
+            if not is_removed:
+                self._remove(start, length)
+            (self._small if start < self.size // 2 else self._large).put(start, length)
+
+    def _remove(self, start: int, length: int) -> None:
+        self._map.madvise(mmap.MADV_DONTNEED if self._is_private else mmap.MADV_REMOVE, start, length)
+
+    # --- around os.fork ----------------------------------------------------------------------------
+
+    def before_fork(self) -> None:
+        """Let nothing change until the child has its copy."""
+        self._lock.acquire()
+        if self._is_private:
+            return
+        self._is_copied = True
+        self._take_back()
+        self._pipe = os.pipe()
+
+    def in_parent(self) -> None:
+        """Wait for the child."""
+        try:
+            if self._pipe is not None:
+                reads, writes = self._pipe
+                os.close(writes)
+                os.read(reads, 1)
+                os.close(reads)
+        finally:
+            self._pipe, self._is_copied = None, False
+            self._lock.release()
+
+    def in_child(self) -> None:
+        """Copy what lies here, to the same addresses, and take new memory from the system."""
+        self._lock = threading.RLock()
+        if self._is_private:
+            return
+        try:
+            for start, stop in (*self._small.used(), *self._large.used()):
+                _copy_in_place(self.address + start, stop - start)
+        except BaseException as error:
+            # To go on would be to see what the parent writes.
+            os.write(2, f"xarr: a forked process has no memory of its own for its arrays: {error}\n".encode())
+            os._exit(1)
+        self._is_copied, self._is_private = False, True
+        pool.clear()
+        pool.source = fresh_block
+        if self._pipe is not None:
+            for each in self._pipe:
+                os.close(each)  # which the parent sees as the end
+            self._pipe = None
+
+
+def map_file(file: int, size: int) -> mmap.mmap:
+    """A file in memory, with huge pages where arrays are large and the system has them."""
+    memory = mmap.mmap(file, size)
+    with suppress(OSError):  # of a kernel without huge pages
+        memory.madvise(mmap.MADV_HUGEPAGE, size // 2, size // 2)
+    return memory
+
+
+def _copy_in_place(address: int, length: int) -> None:
+    """Replace memory by a private copy of it; OSError if there is no room."""
+    new = _call("mmap", 0, length, mmap.PROT_READ | mmap.PROT_WRITE, _PRIVATE, -1, 0)
+    ctypes.memmove(new, address, length)
+    _call("mremap", new, length, length, _MOVED, address)
+
+
+def _call(name: str, *arguments: int) -> int:
+    """An address that a function of C gives."""
+    function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    function.restype = ctypes.c_size_t
+    result = function(*map(ctypes.c_size_t, arguments))
+    if result == ctypes.c_size_t(-1).value:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return int(result)
+
+
+_own: SharedMemory | None = None
+
+
+def own_memory(processes: int) -> SharedMemory | None:
+    """The memory of this process that `processes` of its machine map, made when first asked for; None if it has none.
+
+    Results go there from when `use_shared_memory` is called.
+    """
+    global _own
+    if _own is None and sys.platform == "linux":
+        installed = os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE
+        size = min(2 * installed, _MOST_ADDRESSES // (processes + 1))
+        try:
+            _own = SharedMemory(size // (2 * HUGE_PAGE) * 2 * HUGE_PAGE)
+        except (OSError, ValueError):  # limits of files or addresses, or a system that has no such files
+            return None
+        os.register_at_fork(
+            before=_own.before_fork, after_in_parent=_own.in_parent, after_in_child=_own.in_child
+        )
+    return _own
+
+
+def use_shared_memory(memory: SharedMemory) -> None:
+    """Let large results lie where others map them."""
+    pool.clear()
+    pool.source = memory.block
