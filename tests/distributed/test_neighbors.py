@@ -68,7 +68,7 @@ class World:
 
 @pytest.fixture
 def own(monkeypatch: pytest.MonkeyPatch) -> SharedMemory:
-    """A small memory in the place of that of this process, which keeps its pool."""
+    """A small memory instead of that of this process, which keeps its pool."""
     memory = SharedMemory(SIZE)
     monkeypatch.setattr(neighbors, "own_memory", lambda processes: memory)
     monkeypatch.setattr(neighbors, "use_shared_memory", lambda memory: None)
@@ -77,10 +77,10 @@ def own(monkeypatch: pytest.MonkeyPatch) -> SharedMemory:
 
 def test_arrays_of_a_neighbor_are_read_and_written(own: SharedMemory) -> None:
     with _child() as (child, address, start):
-        found = find_neighbors(World(neighbors._machine(), address, True))
-        assert found.have((0, 1))
-        assert not found.have((0, 2))
-        array = found.array(1, start, np.empty(3))
+        near = find_neighbors(World(neighbors._machine(), address, True))
+        assert near.have((0, 1))
+        assert not near.have((0, 2))
+        array = near.array(1, start, np.empty(3))
         assert array.tolist() == [1, 2, 3]
         array[1] = 10
         assert child.stdin is not None and child.stdout is not None
@@ -91,8 +91,8 @@ def test_arrays_of_a_neighbor_are_read_and_written(own: SharedMemory) -> None:
         child.wait()
         assert array.tolist() == [1, 10, 3]  # though nobody else has it any more
     mine = own.block(PAGE := 4096)
-    assert found.find(mine) == own.find(mine)
-    assert np.shares_memory(found.array(0, own.find(mine), np.empty(PAGE, np.uint8)), mine)
+    assert near.find(mine) == own.find(mine)
+    assert np.shares_memory(near.array(0, own.find(mine), np.empty(PAGE, np.uint8)), mine)
 
 
 @pytest.mark.parametrize("what", ["process", "file", "size", "content", "nothing", "refused there"])
@@ -107,9 +107,9 @@ def test_one_that_cannot_be_reached_means_no_neighbors(what: str, own: SharedMem
             "nothing": None,
             "refused there": address,
         }[what]
-        found = find_neighbors(World(neighbors._machine(), told, what != "refused there"))
-    assert not found.have((0, 1))
-    assert found.find(own.block(8)) == -1
+        near = find_neighbors(World(neighbors._machine(), told, what != "refused there"))
+    assert not near.have((0, 1))
+    assert near.find(own.block(8)) == -1
 
 
 @pytest.mark.parametrize("machine", ["elsewhere", ""])

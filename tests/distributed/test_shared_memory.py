@@ -35,19 +35,19 @@ def _resident(memory: SharedMemory) -> int:
 @given(st.lists(st.integers(1, 12), max_size=40))
 def test_parts_never_overlap_and_all_come_back(lengths: list[int]) -> None:
     spans = Spans(5, 105)
-    taken: dict[int, int] = {}
+    lengths_at: dict[int, int] = {}
     for length in lengths:
         start = spans.take(length)
         if start is None or length % 3 == 0:
-            for each in sorted(taken, key=lambda at: (at * 7 + length) % 11)[:2]:
-                spans.put(each, taken.pop(each))
+            for each in sorted(lengths_at, key=lambda at: (at * 7 + length) % 11)[:2]:
+                spans.put(each, lengths_at.pop(each))
         if start is not None:
             assert start in range(5, 106 - length)
-            assert all(start + length <= at or at + size <= start for at, size in taken.items())
-            taken[start] = length
-        used = [at for begin, end in spans.used() for at in range(begin, end)]
-        assert used == sorted(at for begin, size in taken.items() for at in range(begin, begin + size))
-    for each, size in taken.items():
+            assert all(start + length <= at or at + size <= start for at, size in lengths_at.items())
+            lengths_at[start] = length
+        used = [at for begin, end in spans.spans_in_use() for at in range(begin, end)]
+        assert used == sorted(at for begin, size in lengths_at.items() for at in range(begin, begin + size))
+    for each, size in lengths_at.items():
         spans.put(each, size)
     assert spans.take(100) == 5
     assert spans.take(1) is None
@@ -113,14 +113,14 @@ def test_a_finalizer_amid_another_array_gets_memory_of_numpys(
     memory: SharedMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The garbage collector may run anything while a part is taken."""
-    found: list[int] = []
+    starts: list[int] = []
 
     def take_back() -> None:
-        found.append(memory.find(memory.block(PAGE)))
+        starts.append(memory.find(memory.block(PAGE)))
 
     monkeypatch.setattr(memory, "_take_back", take_back)
     assert memory.find(memory.block(PAGE)) == PAGE
-    assert found == [-1]
+    assert starts == [-1]
 
 
 def test_no_memory_is_made_where_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:

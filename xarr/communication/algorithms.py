@@ -26,7 +26,7 @@ Fold = Callable[[Sequence[Array], Array], None]
 #: Bytes of an operand up to which a round trip costs more than that everybody computes everything; and bytes that each
 #: member gets from others then, where an operand is larger.
 SMALL_BYTES: Final = 2**12
-GATHERED_BYTES: Final = 2**17
+RECEIVED_BYTES: Final = 2**17
 #: Members up to which each one sends a small array to every other one.
 DIRECT_MEMBERS: Final = 8
 #: Bytes of a result that are folded at a time, so that a cache still holds them when others get theirs.
@@ -35,7 +35,7 @@ _BLOCK_BYTES: Final = 2**18
 
 def is_small(members: int, nbytes: int) -> bool:
     """Whether so many members gather operands of so many bytes, and each folds all of them."""
-    return nbytes <= SMALL_BYTES or 0 < (members - 1) * nbytes <= GATHERED_BYTES
+    return nbytes <= SMALL_BYTES or 0 < (members - 1) * nbytes <= RECEIVED_BYTES
 
 
 def all_gather(communicator: Communicator, members: Sequence[int], operand: Array) -> Array:
@@ -162,9 +162,9 @@ def _reduce_everywhere(
 ) -> None:
     """Gather all operands, and fold them at each member."""
     packed = flats[0] if len(flats) == 1 else _pack(flats)
-    gathered = np.empty((len(members), packed.size), packed.dtype)
-    _gather_into(communicator, members, packed, gathered)
-    rows = list(gathered)
+    received = np.empty((len(members), packed.size), packed.dtype)
+    _gather_into(communicator, members, packed, received)
+    rows = list(received)
     if len(flats) == 1:
         folds[0](rows, outs[0])
         return

@@ -108,7 +108,7 @@ class MpiCommunicator(HostQueues, Communicator):
         if rank in recvs:
             recvs[rank][...] = sends[rank]
         if requests:
-            self._wait(requests, lambda: self._blocked({*sends, *recvs} - {rank}))
+            self._wait(requests, lambda: self._describe_wait({*sends, *recvs} - {rank}))
 
     def _next_tag(self) -> int:
         """Begin the next round of the collective that runs; the tag of its messages."""
@@ -117,7 +117,7 @@ class MpiCommunicator(HostQueues, Communicator):
         self._round += 1
         return (self._checksum + self._met * _STEP + self._round * _ROUND) % self._tags
 
-    def _blocked(self, needs: Iterable[int]) -> Blocked:
+    def _describe_wait(self, needs: Iterable[int]) -> Blocked:
         """A wait in the round that runs, in which messages go to and from these processes."""
         return Blocked(self._call, self._met, self._round, tuple(sorted(needs)))
 
@@ -173,7 +173,7 @@ class MpiCommunicator(HostQueues, Communicator):
             return False
         request = self._native.start(members, operation, operand, out)
         self._next_tag()
-        self._wait([request], lambda: self._blocked(others))
+        self._wait([request], lambda: self._describe_wait(others))
         return True
 
     def send(self, array: Array, target: int, channel: int) -> None:

@@ -59,7 +59,7 @@ class Spans:
         joined = (before[0] if before else start, after[1] if after else stop)
         self._free = sorted([*(each for each in self._free if each not in (before, after)), joined])
 
-    def used(self) -> Iterator[tuple[int, int]]:
+    def spans_in_use(self) -> Iterator[tuple[int, int]]:
         """Start and end of each part that is not free."""
         at, end = self._range
         for start, stop in [*self._free, (end, end)]:
@@ -188,7 +188,7 @@ class SharedMemory:
         if self._is_private:
             return
         try:
-            for start, stop in (*self._small.used(), *self._large.used()):
+            for start, stop in (*self._small.spans_in_use(), *self._large.spans_in_use()):
                 _copy_in_place(self.address + start, stop - start)
         except BaseException as error:
             # To go on would be to see what the parent writes.
