@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -252,7 +253,12 @@ def current_communicator() -> Communicator:
 def current_grid() -> Grid:
     """The replicas and partitions that the members of the world in use form."""
     communicator, partitions = _current.get()
-    return Grid(communicator.size // partitions, partitions)
+    return _grid(communicator.size // partitions, partitions)
+
+
+@cache
+def _grid(num_replicas: int, num_partitions: int) -> Grid:
+    return Grid(num_replicas, num_partitions)
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from xarr.communication import algorithms
 from xarr.communication.communicator import (
     ArrayType,
     CollectiveCall,
-    Communicator,
+    Grid,
     current_communicator,
     current_grid,
 )
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
+AnyCollective = TypeVar("AnyCollective", bound=Collective)
 
 #: The value of a token.
 TOKEN: Final = np.empty(0, np.bool_)
@@ -60,18 +61,35 @@ _EXACT: Final = frozenset({np.add, np.multiply, np.bitwise_and, np.bitwise_or, n
 # --- who takes part ---------------------------------------------------------------------------------------------
 
 
-def _members(op: Collective) -> tuple[int, ...]:
-    """The ranks of this member's group; none if it is in no group."""
-    return op.members(current_grid(), current_communicator().rank)
+class Participation(Generic[AnyCollective]):
+    """A collective of a program, and what each member of a world does in it, worked out when it first does."""
 
+    def __init__(self, op: AnyCollective) -> None:
+        self.op = op
+        #: By rank and signature, the grid and the call.
+        self._calls: dict[tuple[int, str], tuple[Grid, CollectiveCall]] = {}
+        #: By the program of the combiner, which is the same each time, how rows are combined.
+        self._folds: dict[Function, algorithms.Fold] = {}
 
-@contextmanager
-def _taking_part(
-    op: Collective, signature: str, source: str, members: tuple[int, ...]
-) -> Iterator[Communicator]:
-    world = current_communicator()
-    with world.collective(CollectiveCall(op.lax_name, signature, members, source)):
-        yield world
+    def call(self, signature: str, source: str) -> CollectiveCall:
+        """The call of this member, with the ranks of its group; none if it is in no group."""
+        grid, rank = current_grid(), current_communicator().rank
+        known = self._calls.get((rank, signature))
+        if known is None or known[0] is not grid:
+            call = CollectiveCall(self.op.lax_name, signature, self.op.members(grid, rank), source)
+            known = self._calls[rank, signature] = grid, call
+        return known[1]
+
+    def fold(self, computation: Graph, combine: Function) -> algorithms.Fold:
+        """How rows are combined."""
+        if combine not in self._folds:
+            self._folds[combine] = _fold_by(computation, combine)
+        return self._folds[combine]
+
+    @cached_property
+    def native(self) -> str | None:
+        """The name of a combiner that a communicator may compute itself, of floats on demand."""
+        return _native_name(self.op.graphs[0])
 
 
 def _whole(operands: Sequence[Any]) -> list[Array]:
@@ -108,41 +126,47 @@ def _join(rows: Array | Sequence[Array], dim: int) -> Array:
 # --- kernels ----------------------------------------------------------------------------------------------------
 
 
-def all_gather(op: ops.AllGather, signature: str, source: str, *operands: Any) -> tuple[Array, ...]:
+def all_gather(
+    part: Participation[ops.AllGather], signature: str, source: str, *operands: Any
+) -> tuple[Array, ...]:
     """The operands of all members, joined."""
-    arrays, members = _whole(operands), _members(op)
+    arrays, call, world = _whole(operands), part.call(signature, source), current_communicator()
+    members = call.members
     rows: list[Array | Sequence[Array]]
-    with _taking_part(op, signature, source, members) as world:
+    with world.collective(call):
         if len(arrays) == 1:
             rows = [algorithms.all_gather(world, members, arrays[0])]
         else:
             packed = algorithms.all_gather(world, members, _pack(arrays))
             rows = list(zip(*[_unpack(each, arrays) for each in packed], strict=True))
-    return tuple([_join(row, op.all_gather_dim) for row in rows])
+    return tuple([_join(row, part.op.all_gather_dim) for row in rows])
 
 
 def all_reduce(
-    op: ops.AllReduce, signature: str, source: str, combine: Function, *operands: Any
+    part: Participation[ops.AllReduce], signature: str, source: str, combine: Function, *operands: Any
 ) -> tuple[Array, ...]:
     """The operands of all members, combined."""
-    dtype, members = op.computation.results[0].dtype, _members(op)
+    dtype, world = part.op.computation.results[0].dtype, current_communicator()
     arrays = [each.astype(dtype, copy=False) for each in _whole(operands)]
-    fold, native = _fold_by(op.computation, combine), _native_name(op.computation)
+    fold, native = part.fold(part.op.computation, combine), part.native
     if native is not None and dtype not in BOOL | INTEGER:
-        signature += " by MPI"  # which all members must want
-    with _taking_part(op, signature, source, members) as world:
-        count = len(arrays)
-        return tuple(algorithms.all_reduce(world, members, arrays, [fold] * count, [native] * count))
+        native = native if config.native_sums else None
+        signature += " by MPI" if native else ""  # which all members must want
+    call, count = part.call(signature, source), len(arrays)
+    with world.collective(call):
+        return tuple(algorithms.all_reduce(world, call.members, arrays, [fold] * count, [native] * count))
 
 
 def reduce_scatter(
-    op: ops.ReduceScatter, signature: str, source: str, combine: Function, operand: Any
+    part: Participation[ops.ReduceScatter], signature: str, source: str, combine: Function, operand: Any
 ) -> Array:
     """This member's part of the operands of all members, combined."""
-    dtype, members = op.computation.results[0].dtype, _members(op)
-    rows = _parts(np.asarray(operand).astype(dtype, copy=False), op.scatter_dimension, len(members))
-    with _taking_part(op, signature, source, members) as world:
-        return algorithms.reduce_scatter(world, members, rows, _fold_by(op.computation, combine))
+    dtype, call = part.op.computation.results[0].dtype, part.call(signature, source)
+    operand = np.asarray(operand).astype(dtype, copy=False)
+    rows = _parts(operand, part.op.scatter_dimension, len(call.members))
+    fold, world = part.fold(part.op.computation, combine), current_communicator()
+    with world.collective(call):
+        return algorithms.reduce_scatter(world, call.members, rows, fold)
 
 
 def _parts(array: Array, dim: int, count: int) -> Array:
@@ -153,14 +177,12 @@ def _parts(array: Array, dim: int, count: int) -> Array:
 
 
 def _native_name(computation: Graph) -> str | None:
-    """The name of a combiner that a communicator may compute itself.
+    """The name of a combiner that a communicator may compute itself: of floats on demand, and never extremes.
 
-    Integers and bools have the same bits in any order; floats on demand, but never extremes, which lose NaN under MPI.
+    Integers and bools have the same bits in any order; extremes of floats lose NaN under MPI.
     """
     dtype, combiners = computation.results[0].dtype, monoids(computation)
-    if combiners is None:
-        return None
-    if dtype not in BOOL | INTEGER and not (config.native_sums and combiners[0] in _SUMS):
+    if combiners is None or (dtype not in BOOL | INTEGER and combiners[0] not in _SUMS):
         return None
     return _NATIVE.get(combiners[0])
 
@@ -191,12 +213,15 @@ def _fold_lanes(combine: Function, rows: Sequence[Array], out: Array) -> None:
     out[...] = total
 
 
-def all_to_all(op: ops.AllToAll, signature: str, source: str, *operands: Any) -> tuple[Array, ...]:
+def all_to_all(
+    part: Participation[ops.AllToAll], signature: str, source: str, *operands: Any
+) -> tuple[Array, ...]:
     """The parts of the operands of all members that are for this one, joined."""
-    members = _members(op)
+    op, call, world = part.op, part.call(signature, source), current_communicator()
+    members = call.members
     arrays = [_parts(np.asarray(each), op.split_dimension, op.split_count) for each in operands]
     results: list[Array | Sequence[Array]]
-    with _taking_part(op, signature, source, members) as world:
+    with world.collective(call):
         if len(arrays) == 1:
             results = [algorithms.all_to_all(world, members, arrays[0])]
         else:
@@ -208,22 +233,26 @@ def all_to_all(op: ops.AllToAll, signature: str, source: str, *operands: Any) ->
 
 
 def collective_broadcast(
-    op: ops.CollectiveBroadcast, signature: str, source: str, *operands: Any
+    part: Participation[ops.CollectiveBroadcast], signature: str, source: str, *operands: Any
 ) -> tuple[Array, ...]:
     """The operands of the group's first member; zeros at what is in no group."""
-    arrays, members = _whole(operands), _members(op)
+    arrays, call, world = _whole(operands), part.call(signature, source), current_communicator()
+    members = call.members
     if not members:
         return tuple(map(np.zeros_like, arrays))
-    with _taking_part(op, signature, source, members) as world:
+    with world.collective(call):
         if len(arrays) == 1:
             return (algorithms.broadcast(world, members, arrays[0]),)
         return tuple(_unpack(algorithms.broadcast(world, members, _pack(arrays)), arrays))
 
 
-def collective_permute(op: ops.CollectivePermute, signature: str, source: str, operand: Any) -> Array:
+def collective_permute(
+    part: Participation[ops.CollectivePermute], signature: str, source: str, operand: Any
+) -> Array:
     """The operand of the member that sends to this one; zeros if none does."""
+    op, world = part.op, current_communicator()
     pairs = permutations(op.source_target_pairs, op.strategy, current_grid())
-    with _taking_part(op, signature, source, _members(op)) as world:
+    with world.collective(part.call(signature, source)):
         return algorithms.permute(world, _whole([operand])[0], [(each[0], each[1]) for each in pairs])
 
 
@@ -237,26 +266,28 @@ def partition_id() -> Any:
     return np.uint32(current_grid().coordinates_of(current_communicator().rank)[1])
 
 
-def send(op: ops.Send, signature: str, source: str, *operands: Any) -> Array:
+def send(part: Participation[ops.Send], signature: str, source: str, *operands: Any) -> Array:
     """Send arrays, which stand before a token; gives a token."""
+    op, world = part.op, current_communicator()
     if op.is_host_transfer:
-        return put_outfeed(op, signature, source, *operands)
+        return put_outfeed(part, signature, source, *operands)
     for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
-        if pair[0] == current_communicator().rank:
-            with _taking_part(op, signature, source, pair) as world:
+        if pair[0] == world.rank:
+            with world.collective(CollectiveCall(op.lax_name, signature, pair, source)):
                 for array in _whole(operands[:-1]):
                     world.send(array, pair[1], op.channel_id)
     return TOKEN
 
 
-def recv(op: ops.Recv, signature: str, source: str, token: Any) -> tuple[Array, ...]:
+def recv(part: Participation[ops.Recv], signature: str, source: str, token: Any) -> tuple[Array, ...]:
     """Arrays that were sent to this member, and a token; zeros if none sends to it."""
+    op, world = part.op, current_communicator()
     if op.is_host_transfer:
-        return take_infeed(op, signature, source, token)
+        return take_infeed(part, signature, source, token)
     results = [np.zeros(shape, dtype) for dtype, shape in _types_of(op)]
     for pair in permutations(op.source_target_pairs, op.strategy, current_grid()):
-        if pair[1] == current_communicator().rank:
-            with _taking_part(op, signature, source, pair) as world:
+        if pair[1] == world.rank:
+            with world.collective(CollectiveCall(op.lax_name, signature, pair, source)):
                 for result in results:
                     world.recv(result, pair[0], op.channel_id)
     return (*results, TOKEN)
@@ -266,15 +297,21 @@ def _types_of(op: ops.Recv | ops.Infeed) -> list[ArrayType]:
     return [(type.dtype, type.shape) for type in op.result_types if isinstance(type, TensorType)]
 
 
-def take_infeed(op: ops.Recv | ops.Infeed, signature: str, source: str, token: Any) -> tuple[Array, ...]:
+def take_infeed(
+    part: Participation[ops.Recv] | Participation[ops.Infeed], signature: str, source: str, token: Any
+) -> tuple[Array, ...]:
     """Arrays that the host fed, and a token."""
-    with _taking_part(op, signature, source, (current_communicator().rank,)) as world:
+    op, world = part.op, current_communicator()
+    with world.collective(CollectiveCall(op.lax_name, signature, (world.rank,), source)):
         return (*world.take_infeed(_types_of(op)), TOKEN)
 
 
-def put_outfeed(op: ops.Send | ops.Outfeed, signature: str, source: str, *operands: Any) -> Array:
+def put_outfeed(
+    part: Participation[ops.Send] | Participation[ops.Outfeed], signature: str, source: str, *operands: Any
+) -> Array:
     """Put arrays, which stand before a token, out to the host; gives a token."""
-    with _taking_part(op, signature, source, (current_communicator().rank,)) as world:
+    world = current_communicator()
+    with world.collective(CollectiveCall(part.op.lax_name, signature, (world.rank,), source)):
         world.put_outfeed(_whole(operands[:-1]))
     return TOKEN
 
@@ -302,7 +339,7 @@ def _arguments(emitter: Emitter, step: Step) -> list[str]:
     _refuse_lanes(emitter, op)
     signature = op.signature([operand.type for operand in step.node.operands])
     address = step.node.source.address if step.node.source else ""
-    return [emitter.constant(op), repr(signature), repr(address)]
+    return [emitter.constant(Participation(op)), repr(signature), repr(address)]
 
 
 def _transfer(function: str) -> Writer:
