@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -129,6 +130,11 @@ def _refuse(left: Array, right: Array) -> Array:
     raise ZeroDivisionError("no sum today")
 
 
+def _die(left: Array, right: Array) -> Array:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return left
+
+
 @needs_mpi
 def test_an_exception_amid_a_reduction_ends_all() -> None:
     done = run_script(3, Path(__file__), timeout=30)
@@ -141,6 +147,13 @@ def test_an_exception_amid_a_reduction_ends_all() -> None:
         "#2 all_reduce",
     ):
         assert part in text, text
+
+
+@needs_mpi
+def test_a_process_killed_amid_a_reduction_ends_all() -> None:
+    done = run_script(3, Path(__file__), "killed", timeout=30)
+    assert done.returncode != 0
+    assert "reduced" not in done.stdout
 
 
 @needs_mpi
@@ -175,9 +188,13 @@ def _share() -> None:
 
 
 if __name__ == "__main__":
+    X = np.ones(200_000)
     if sys.argv[1:] == ["shares"]:
         _share()
+    elif sys.argv[1:] == ["killed"]:
+        all_reduce(X)
+        all_reduce(X, _die if rank() == 1 else np.add)
+        print("reduced")
     else:
-        X = np.ones(200_000)
         all_reduce(X)
         all_reduce(X, _refuse if rank() == 1 else np.add)
