@@ -432,3 +432,31 @@ def test_gathers_of_no_slices_have_no_elements() -> None:
     none, indices = xarr.ones((0, 7)), xarr.zeros(0, "int64")
     assert xarr.vmap(lambda v, i: v[i])(none, indices).shape == (0,)
     assert xarr.vmap(lambda v, i: lax.dynamic_slice(v, (i,), (3,)))(none, indices).shape == (0, 3)
+
+
+#: A function, `in_axes`, and what stands behind a matrix among the arguments.
+SAME_FOR_ALL: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
+    "a string": (lambda x, how: x * 2 if how == "double" else x, (0, None), ("double",)),
+    "a function": (lambda x, f: f(x), (0, None), (lambda x: x[0] + 1,)),
+    "an object": (lambda x, each: x * len({each}), (0, None), (object(),)),
+    "None": (lambda x, y: x if y is None else y, (0, None), (None,)),
+    "a number that is a size": (lambda x, count: x[:count], (1, None), (1,)),
+    "a number that gives way": (lambda x, y: x * y, (0, None), (2.5,)),
+    "a scalar of NumPy": (lambda x, y: x * y, (0, None), (np.float64(2.5),)),
+    "a tree of all": (lambda x, y: x * y["k"][0] if y["s"] == "q" else x, (0, None), ({"k": [2], "s": "q"},)),
+    "beside a mapped one": (lambda x, y: x * y[0] if y[1] else x, (0, (0, None)), ((np.arange(2.0), "m"),)),
+}
+
+
+@pytest.mark.parametrize("name", SAME_FOR_ALL)
+def test_what_is_the_same_for_all_slices_may_be_anything(name: str) -> None:
+    f, axes, others = SAME_FOR_ALL[name]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    wanted, got = jax.vmap(f, axes)(x, *others), xarr.vmap(f, axes)(x, *others)
+    assert got.dtype == (np.float64 if "NumPy" in name or "beside" in name else np.float32)
+    np.testing.assert_array_equal(np.asarray(got, np.float32), wanted)
+
+
+def test_what_is_mapped_must_be_an_array() -> None:
+    with pytest.raises(XarrError, match="strings cannot be array elements"):
+        xarr.vmap(lambda x, how: x)(np.ones(2), "double")

@@ -7,6 +7,8 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+import numpy as np
+
 from xarr import tree
 from xarr.arrays.array import Array
 from xarr.base.tracebacks import keep_text, shorten
@@ -14,7 +16,7 @@ from xarr.calls.operands import as_array
 from xarr.errors import ArgumentError, InputError, ShapeError, XarrError
 from xarr.ir import ops
 from xarr.ir.graph import Node, parameter
-from xarr.runtime.handles import weak_kind, wrap
+from xarr.runtime.handles import wrap
 from xarr.runtime.named_axes import bind_batch_axis
 from xarr.shapes import normalize_axis
 from xarr.transforms.batching.batch_graph import BatchedValue, Batcher
@@ -37,7 +39,8 @@ def vmap(
     """`fun` of the slices of its arguments along an axis, computed for all of them at once.
 
     in_axes: the axis of each argument, for all or a pytree that is a prefix of the arguments; None for one that is the
-        same for all slices.  Keyword arguments have axis 0.
+        same for all slices, which may be a number, a string, a function or any object then, and is given as it is.
+        Keyword arguments have axis 0.
     out_axes: the axis of results; None for one that is the same for all slices.
     axis_name: what `lax.psum`, `lax.axis_index` and the like call the slices.
     axis_size: the number of slices, which follows from the arguments if one is mapped.
@@ -84,8 +87,9 @@ def _map(
     spmd_axis_name: Any,
 ) -> Any:
     name = getattr(function, "__name__", type(function).__name__)
-    leaves, structure = tree.flatten((args, kwargs))
     axes = [*_axes_of("in_axes", in_axes, args), *_axes_of("in_axes", 0, kwargs)]
+    args, kwargs, axes = _enclose_others(args, kwargs, axes)
+    leaves, structure = tree.flatten((args, kwargs))
     paths = [*tree.flatten(args)[1].paths("args"), *tree.flatten(kwargs)[1].paths("kwargs")]
     arrays = [leaf if axis is None else as_array(leaf) for leaf, axis in zip(leaves, axes, strict=True)]
     known = [
@@ -101,7 +105,7 @@ def _map(
     ]
     call = call_of(name, [], labelled)
     with _bind(axis_name, size):
-        traced = record(name, function, call.signature, frozenset())
+        traced = record(name, _disclose(function, own_args), call.signature, frozenset())
     wholes = [
         array if axis is None else wrap(move_to_front(array._node, axis))
         for array, axis in zip(arrays, known, strict=True)
@@ -118,6 +122,46 @@ def _map(
         traced.structure,
         [_move_axis(batcher, *each, name) for each in zip(own, ends, paths, strict=True)],
     )
+
+
+@tree.register_static
+class _Same:
+    """An argument that is the same for all slices and no array, such as a string or a function: a tree without leaves."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _is_same(value: Any) -> bool:
+    return isinstance(value, _Same)
+
+
+def _enclose_others(
+    args: tuple[Any, ...], kwargs: dict[str, Any], axes: list[int | None]
+) -> tuple[tuple[Any, ...], dict[str, Any], list[int | None]]:
+    """The arguments, in which what is mapped along no axis and is no array is no leaf; and the axes of the others."""
+    leaves, structure = tree.flatten((args, kwargs))
+    others = [axis is None and not _is_array(leaf) for leaf, axis in zip(leaves, axes, strict=True)]
+    enclosed = [_Same(leaf) if is_other else leaf for leaf, is_other in zip(leaves, others, strict=True)]
+    own_args, own_kwargs = tree.unflatten(structure, enclosed)
+    left = [axis for axis, is_other in zip(axes, others, strict=True) if not is_other]
+    return own_args, own_kwargs, left
+
+
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, Array | np.ndarray | np.generic) or hasattr(leaf, "__array__")
+
+
+def _disclose(function: Function, args: tuple[Any, ...]) -> Function:
+    """A function to which arguments are given as the caller gave them."""
+    if not any(_is_same(each) for each in tree.leaves(args, is_leaf=_is_same)):
+        return function
+
+    def call(*own: Any, **kwargs: Any) -> Any:
+        given = tree.map(lambda each: each.value if _is_same(each) else each, own, is_leaf=_is_same)
+        return function(*given, **kwargs)
+
+    return call
 
 
 def _node(value: BatchedValue) -> Node:
@@ -180,7 +224,7 @@ def _size(
 def _stand_in(leaf: Any, axis: int | None) -> Any:
     """A stand-in for a slice of an argument, or the argument that is the same for all."""
     if axis is None:
-        return leaf if weak_kind(leaf) is not None else _shape_of(as_array(leaf))
+        return _shape_of(as_array(leaf))
     node = leaf._node
     shape = (*node.shape[:axis], *node.shape[axis + 1 :])
     return wrap(parameter(node.tensor_type.with_shape(shape), node.device))
