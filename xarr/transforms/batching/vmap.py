@@ -126,7 +126,7 @@ def _map(
 
 @tree.register_static
 class _Same:
-    """An argument that is the same for all slices and no array, such as a string or a function: a tree without leaves."""
+    """An argument that is the same for all slices and no array, as a string or a function: a tree without leaves."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
