@@ -6,8 +6,8 @@ order.  Arrays are in C order; those that a function returns are new.
 Reductions fold from the left in the order of the group, x0 + x1, then + x2 and so on, each element at one member alone,
 so that all members get the same bits whatever the computation is.  Large arrays go by all-to-all, fold and all-gather:
 each member folds the part of its own number, and hands the result to the others.  This moves 2 (n - 1) / n of the bytes
-over each link, as a ring does, in two rounds; where members share memory it reads and writes each byte once.  Small
-arrays are gathered, and folded by everybody; in groups of more than `DIRECT_MEMBERS` the gathering doubles what each
+over each link, as a ring does, in two rounds; where members share memory it reads and writes each byte once, and what
+is only moved is read where it lies.  Small arrays are gathered, and folded by everybody; in groups of more than `DIRECT_MEMBERS` the gathering doubles what each
 member knows in each round.
 """
 
@@ -50,9 +50,14 @@ def _gather_into(communicator: Communicator, members: Sequence[int], operand: Ar
         return
     if len(members) > DIRECT_MEMBERS and is_small(len(members), operand.nbytes):
         _gather_by_doubling(communicator, members, operand, out)
-    else:
-        sends = dict.fromkeys(members, operand)
-        communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
+        return
+    with communicator.share(members, (operand,)) as shared:
+        if shared is not None:
+            for i, (other,) in enumerate(shared):
+                out[i, ...] = other
+            return
+    sends = dict.fromkeys(members, operand)
+    communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
 
 
 def _gather_by_doubling(
@@ -75,9 +80,16 @@ def _gather_by_doubling(
 def all_to_all(communicator: Communicator, members: Sequence[int], rows: Array) -> Array:
     """Row i of the result is the row of member i for this one: row j goes to member j."""
     out = pool.empty(rows.shape, rows.dtype)
-    if not communicator.all_to_all(members, rows, out):
-        sends = {target: rows[j, ...] for j, target in enumerate(members)}
-        communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
+    if communicator.all_to_all(members, rows, out):
+        return out
+    with communicator.share(members, (rows,)) as shared:
+        if shared is not None:
+            own = members.index(communicator.rank)
+            for i, (other,) in enumerate(shared):
+                out[i, ...] = other[own]
+            return out
+    sends = {target: rows[j, ...] for j, target in enumerate(members)}
+    communicator.exchange(sends, {source: out[i, ...] for i, source in enumerate(members)})
     return out
 
 
@@ -278,9 +290,16 @@ def broadcast(communicator: Communicator, members: Sequence[int], operand: Array
     """The operand of the first of `members`; large ones go by parts, so that no link carries more than others."""
     count, own, root = len(members), members.index(communicator.rank), members[0]
     out = pool.empty(operand.shape, operand.dtype)
-    if operand.nbytes <= SMALL_BYTES or count <= 2:
+    if operand.nbytes <= SMALL_BYTES:
         sends = dict.fromkeys(members, operand) if own == 0 else {}
         communicator.exchange(sends, {root: out})
+        return out
+    with communicator.share(members, (operand if own == 0 else out,)) as shared:
+        if shared is not None:
+            out[...] = shared[0][0]
+            return out
+    if count <= 2:
+        communicator.exchange({} if own else dict.fromkeys(members, operand), {root: out})
         return out
     flat, end = operand.reshape(-1), _bounds(operand.size, count)
     parts = [slice(end[index], end[index + 1]) for index in range(count)]

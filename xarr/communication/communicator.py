@@ -97,7 +97,7 @@ class Communicator(ABC):
     def share(
         self, members: Sequence[int], read: tuple[Array, ...], written: tuple[Array, ...] = ()
     ) -> Iterator[Sequence[tuple[Array, ...]] | None]:
-        """Let the members of a group reach one another's flat arrays where they lie; None if they cannot.
+        """Let the members of a group reach one another's arrays where they lie; None if they cannot.
 
         Gives the arrays of each member, in the order of the group: those that are `read`, or copies of them, and those
         that are `written` by anyone.  The end of the block waits for all members.

@@ -42,7 +42,7 @@ from xarr.errors import CollectiveMismatchError, CommunicationError, DeadlockErr
 #: Bytes of one message: what MPI counts in 32 bits.
 _MOST_BYTES: Final = 2**30
 #: Bytes of an array below which messages are quicker than telling where it lies.
-_LEAST_SHARED: Final = 2**16
+_LEAST_SHARED: Final = 2**17
 #: Polls before a wait is told to the watch, and seconds after which it sleeps between polls.
 _QUICK_POLLS: Final = 100
 _SPINNING: Final = 0.05

@@ -35,8 +35,8 @@ class Neighbors:
         return -1 if self._own is None else self._own.find(array)
 
     def array(self, rank: int, start: int, like: Array) -> Array:
-        """The flat array at a position in the memory of a process."""
-        return self._memories[rank][start : start + like.nbytes].view(like.dtype)
+        """The array at a position in the memory of a process, of the shape and type of another one."""
+        return self._memories[rank][start : start + like.nbytes].view(like.dtype).reshape(like.shape)
 
 
 def find_neighbors(world: Any) -> Neighbors:

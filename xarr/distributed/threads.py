@@ -61,14 +61,12 @@ class ThreadCommunicator(HostQueues, Communicator):
         self._meet(call.members, None)
 
     def all_gather(self, members: Sequence[int], operand: Array, out: Array) -> bool:
+        if not is_small(len(members), operand.nbytes):
+            return False
         # A copy need not be waited for until all have read it.
-        is_copied = is_small(len(members), operand.nbytes)
-        payload = operand.copy() if is_copied else operand
-        board = self._meet(tuple(members), payload)
+        board = self._meet(tuple(members), operand.copy())
         for index, source in enumerate(members):
             out[index, ...] = board.payloads[source]
-        if not is_copied:
-            self._meet(tuple(members), None)
         return True
 
     @contextmanager
