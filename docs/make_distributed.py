@@ -71,7 +71,7 @@ class Outcome:
 def headline(text: str) -> str:
     """The line of an output that says what went wrong."""
     errors = re.findall(r"^(?:xarr\.errors\.)?(\w+Error: .*|KeyboardInterrupt)$", text, re.M)
-    told = re.findall(r"^.*(?:the launcher is gone|Killed|signal 9|aborting).*$", text, re.M)
+    told = re.findall(r"^.*(?:the launcher is gone|Killed|signal 9|[Aa]borting).*$", text, re.M)
     started = re.findall(r"^xarr\.distributed: (.*)$", text, re.M)
     line = [*errors, *started, *told, "no text"][0].strip().replace("|", "\\|")
     return line if len(line) <= 160 else f"{line[:157]}…"

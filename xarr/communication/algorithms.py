@@ -7,8 +7,8 @@ Reductions fold from the left in the order of the group, x0 + x1, then + x2 and 
 so that all members get the same bits whatever the computation is.  Large arrays go by all-to-all, fold and all-gather:
 each member folds the part of its own number, and hands the result to the others.  This moves 2 (n - 1) / n of the bytes
 over each link, as a ring does, in two rounds; where members share memory it reads and writes each byte once, and what
-is only moved is read where it lies.  Small arrays are gathered, and folded by everybody; in groups of more than `DIRECT_MEMBERS` the gathering doubles what each
-member knows in each round.
+is only moved is read where it lies.  Small arrays are gathered, and folded by everybody; in groups of more than
+`DIRECT_MEMBERS` the gathering doubles what each member knows in each round.
 """
 
 from __future__ import annotations
