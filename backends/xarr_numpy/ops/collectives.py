@@ -81,7 +81,7 @@ class Participation(Generic[AnyCollective]):
         return known[1]
 
     def fold(self, computation: Graph, combine: Function) -> algorithms.Fold:
-        """How rows are combined."""
+        """The way in which rows are combined."""
         if combine not in self._folds:
             self._folds[combine] = _fold_by(computation, combine)
         return self._folds[combine]

@@ -158,8 +158,8 @@ def _disclose(function: Function, args: tuple[Any, ...]) -> Function:
         return function
 
     def call(*own: Any, **kwargs: Any) -> Any:
-        given = tree.map(lambda each: each.value if _is_same(each) else each, own, is_leaf=_is_same)
-        return function(*given, **kwargs)
+        values = tree.map(lambda each: each.value if _is_same(each) else each, own, is_leaf=_is_same)
+        return function(*values, **kwargs)
 
     return call
 
