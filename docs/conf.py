@@ -15,6 +15,7 @@ from website.docstrings import annotations, to_rst  # noqa: E402
 from website.examples import example_to_rst, find_example  # noqa: E402
 from website.operations import write_pages as write_operations  # noqa: E402
 from website.parameters import describe  # noqa: E402
+from website.play import link_lesson, write_page  # noqa: E402
 from website.reference import write_pages as write_reference  # noqa: E402
 from website.references import link, write_inventories  # noqa: E402
 
@@ -38,7 +39,12 @@ templates_path = ["_templates"]
 nitpicky = True
 html_theme = "pydata_sphinx_theme"
 html_title = "xarr"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": True, "header_links_before_dropdown": 6}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": True,
+    "header_links_before_dropdown": 6,
+    "navbar_end": ["play_link.html", "theme-switcher", "navbar-icon-links"],
+}
 
 # `explain` prints its tables in plain text; pages show them in fences without a language.
 myst_heading_anchors = 3
@@ -97,3 +103,5 @@ def setup(app: Sphinx) -> None:
     write_operations(HERE / "operation")
     app.connect("autodoc-process-signature", shorten_defaults)
     app.connect("autodoc-process-docstring", rewrite_docstring)
+    app.connect("source-read", link_lesson)
+    app.connect("build-finished", write_page)

@@ -1,32 +1,41 @@
 """Assemble the page in which you type two shapes: `python docs/play/assemble.py FOLDER`, then serve FOLDER.
 
-The folder gets the page, Pyodide's core and a wheel of xarr, and needs no network.  Pyodide comes from the folder that
-XARR_PYODIDE or --pyodide names, that is an unpacked npm package, or from npm (`npm pack`, 6.5 MB).
+The folder gets the page, Pyodide's core and xarr, and needs no network.  Pyodide comes from the folder that XARR_PYODIDE
+or --pyodide names, that is an unpacked npm package, or from npm (`npm pack`, 6.5 MB).  Where that folder has the wheels of
+NumPy and ml_dtypes too, values need no network either.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import html
 import importlib.util
 import json
 import os
 import shutil
 import subprocess
-import sys
 import tarfile
+import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Final
 
 VERSION: Final = "314.0.7"
 SOURCE: Final = Path(__file__).resolve().parent
-CHECKOUT: Final = SOURCE.parents[1]
 
 #: What of Pyodide a browser loads.
 CORE: Final = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-#: The page's own files, copied as they are but for the version of Pyodide.
-PAGE: Final = ("index.html", "style.css", "play.js", "python.js", "page.py")
+#: What a reader asks for who wants values, as Pyodide calls it: npm's package lacks them.
+PACKAGES: Final = ("numpy", "ml-dtypes", "typing-extensions")
+NETWORK: Final = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
+#: The page's own files.
+PAGE: Final = (
+    *("index.html", "style.css", "elements.js", "engine.js", "play.js", "puzzles.js", "python.js"),
+    *("page.py", "puzzle_page.py"),
+)
+LIBRARY: Final = ("xarr", "xarr_numpy", "xarr_reference")
 
 _GALLERY: Final = """\
 <!DOCTYPE html>
@@ -72,26 +81,88 @@ def check_pyodide(folder: Path) -> Path:
     return folder
 
 
-def build_wheel(folder: Path) -> Path:
-    """A wheel of this checkout in `folder`, made by pip."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--wheel-dir",
-        str(folder),
-        str(CHECKOUT),
-    ]
-    subprocess.run(command, check=True, capture_output=True, text=True)
-    return next(folder.glob("xarr-*.whl"))
+def find_packages(pyodide: Path) -> list[Path]:
+    """The wheels of NumPy and what xarr needs beside it, where the folder of Pyodide has all of them; else none."""
+    listed = json.loads((pyodide / "pyodide-lock.json").read_text(encoding="utf-8"))["packages"]
+    wheels = [pyodide / listed[name]["file_name"] for name in PACKAGES]
+    return wheels if all(wheel.is_file() for wheel in wheels) else []
 
 
-def load_page() -> ModuleType:
-    """The module `page.py`, in this Python."""
-    spec = importlib.util.spec_from_file_location("play_page", SOURCE / "page.py")
+def pack_library(archive: Path) -> None:
+    """Pack xarr and its backends, as this Python imports them."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for package in LIBRARY:
+            folder = folder_of(package)
+            for path in sorted(folder.rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    file.write(path, path.relative_to(folder.parent))
+
+
+def pack_shapes(archive: Path) -> None:
+    """Pack the modules of xarr that can be imported without NumPy."""
+    folder = folder_of("xarr")
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in list_modules_without_numpy(folder):
+            file.write(path, path.relative_to(folder.parent))
+
+
+def folder_of(package: str) -> Path:
+    """Where a package lies."""
+    spec = importlib.util.find_spec(package)
+    assert spec is not None and spec.origin is not None, f"{package} is installed, or on the path"
+    return Path(spec.origin).parent
+
+
+def list_modules_without_numpy(folder: Path) -> list[Path]:
+    """The modules of a package that import neither NumPy nor ml_dtypes when they are imported, nor one that does."""
+    paths = {_dotted(path, folder): path for path in folder.rglob("*.py")}
+    imports = {name: set(_imports(path, name)) for name, path in paths.items()}
+    unusable = {"numpy", "ml_dtypes"}
+    while True:
+        more = {name for name, every in imports.items() if every & unusable} - unusable
+        if not more:
+            return sorted(path for name, path in paths.items() if name not in unusable)
+        unusable |= more
+
+
+def _dotted(path: Path, folder: Path) -> str:
+    parts = path.relative_to(folder.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imports(path: Path, name: str) -> Iterator[str]:
+    """The modules that are imported with a module: those above it, and those that its statements name."""
+    yield from _above(name.rpartition(".")[0])
+    for node in _run_at_import(ast.parse(path.read_text(encoding="utf-8")).body):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield from _above(alias.name)
+        else:
+            assert isinstance(node, ast.ImportFrom) and node.module is not None, "imports are absolute"
+            yield from _above(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _above(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    return (".".join(parts[:i]) for i in range(1, len(parts) + 1))
+
+
+def _run_at_import(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The import statements that run when a module is imported."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield node
+        elif isinstance(node, ast.If):
+            is_for_types = ast.unparse(node.test).endswith("TYPE_CHECKING")
+            yield from _run_at_import([*([] if is_for_types else node.body), *node.orelse])
+        elif isinstance(node, ast.Try | ast.With | ast.ClassDef):
+            yield from _run_at_import(node.body)
+
+
+def load_page(name: str = "page") -> ModuleType:
+    """A module of the page, in this Python."""
+    spec = importlib.util.spec_from_file_location(f"play_{name}", SOURCE / f"{name}.py")
     assert spec is not None and spec.loader is not None, "the page lies beside this file"
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -115,21 +186,38 @@ def write_examples(folder: Path) -> None:
     (folder / "gallery.html").write_text(_GALLERY.format(items="\n".join(items)), encoding="utf-8")
 
 
-def assemble(folder: Path, pyodide: Path, wheel: Path) -> None:
-    """Fill `folder` with all that the page needs."""
+def write_puzzles(folder: Path) -> None:
+    """Write the tasks of the puzzles and their hints, which need no Python in the page."""
+    text = json.dumps(load_page("puzzle_page").list_puzzles(), ensure_ascii=False, separators=(",", ":"))
+    (folder / "puzzles.json").write_text(text, encoding="utf-8")
+
+
+def assemble(folder: Path, pyodide: Path | None, home: str = "") -> None:
+    """Fill `folder` with all that the page needs; without `pyodide` it shows its examples and tasks alone.
+
+    `home` is the address of a site that the page belongs to, relative to it.
+    """
     (folder / "pyodide").mkdir(parents=True, exist_ok=True)
+    wheels = find_packages(pyodide) if pyodide is not None else []
+    site = f'<a class="site" href="{html.escape(home)}">Documentation</a>' if home else ""
     for name in PAGE:
-        text = (SOURCE / name).read_text(encoding="utf-8").replace("@VERSION@", VERSION)
+        text = (SOURCE / name).read_text(encoding="utf-8")
+        text = text.replace("@PACKAGES@", "pyodide/" if wheels else NETWORK).replace("<!--site-->", site)
         (folder / name).write_text(text, encoding="utf-8")
-    for name in CORE:
-        shutil.copyfile(pyodide / name, folder / "pyodide" / name)
-    shutil.copyfile(wheel, folder / "xarr.whl")
+    if pyodide is not None:
+        for path in (*(pyodide / name for name in CORE), *wheels):
+            shutil.copyfile(path, folder / "pyodide" / path.name)
+    pack_shapes(folder / "shapes.zip")
+    pack_library(folder / "xarr.zip")
     write_examples(folder)
+    write_puzzles(folder)
 
 
 def list_sizes(folder: Path) -> list[tuple[str, int]]:
     """The files of the first load with their bytes, largest first."""
-    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "gallery.html"]
+    later = ("gallery.html", "xarr.zip")
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name not in later]
+    files = [path for path in files if path.suffix != ".whl"]
     return sorted(
         ((str(path.relative_to(folder)), path.stat().st_size) for path in files), key=lambda pair: -pair[1]
     )
@@ -140,14 +228,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pyodide", type=Path, help="an unpacked npm package of Pyodide")
-    parser.add_argument("--wheel", type=Path, help="a wheel of xarr; else one is built")
     arguments = parser.parse_args()
     work = arguments.folder / ".work"
     try:
         pyodide = check_pyodide(arguments.pyodide) if arguments.pyodide else fetch_pyodide(work)
     except PyodideMissingError as error:
         parser.error(str(error))
-    assemble(arguments.folder, pyodide, arguments.wheel or build_wheel(work))
+    assemble(arguments.folder, pyodide)
     shutil.rmtree(work, ignore_errors=True)
     sizes = list_sizes(arguments.folder)
     for name, size in sizes:

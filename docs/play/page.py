@@ -7,13 +7,14 @@ other package; where NumPy is loaded, the page explains whatever `python -m xarr
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from xarr.base.broadcasting import LISTED, Alignment, alignments, fixes
-from xarr.errors import InputError, XarrError
+from xarr.errors import InputError, ParseError, XarrError
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
 from xarr.explanation.broadcast_code import (
     cut_text,
@@ -62,6 +63,9 @@ MORE_EXAMPLES = (
     ("f32[2,3]{0,1}", "a layout"),
     ("dtype(int8, uint8)", "a promotion"),
 )
+
+#: A call, an index behind a shape, a layout: what may be explained where NumPy is loaded.
+_NEEDS_NUMPY = re.compile(r"\s*(\w+\(.*\)|\([\d,\s]*\)\s*\[.*\]|.*\{[\d,\s]*\})\s*", re.DOTALL)
 
 State = dict[str, Any]
 Answer = dict[str, Any]
@@ -136,10 +140,21 @@ def _explain(expression: str) -> Any:
     import sys
 
     if "numpy" not in sys.modules:
-        return explain_text(expression)
+        return _explain_shapes(expression)
     from xarr.explainers.written_calls import explain_any
 
     return explain_any(expression)
+
+
+def _explain_shapes(expression: str) -> Any:
+    """Explain an op on shapes; where it reads as an index or a call instead, the error says what that needs."""
+    try:
+        return explain_text(expression)
+    except ParseError as error:
+        if not _NEEDS_NUMPY.fullmatch(expression):
+            raise
+        said = f"{error}\nAn index, a gather, a reduction, a window and the like need NumPy: load it below."
+        raise ParseError(said) from None
 
 
 def _describe(shown: Any, state: State | None) -> Answer:

@@ -1,45 +1,19 @@
 // The page: its state is one expression and how it is looked at, and stands in the address.
 
-const $ = (id) => document.getElementById(id);
+import { $, button, copy, draw, fill, make, rove } from "./elements.js";
+import { ask as askPython, hasPython, loadNumPy, startPython, whenLost, whenNumPy } from "./engine.js";
+import { showAddressed, startPuzzles } from "./puzzles.js";
+
 const START = { expression: "(5,1) - (5,)", dims: "", order: "", op: null };
 const LAST_STEP = 4;
+const TITLE = document.title;
 
 let state = { ...START };
 let view = { step: LAST_STEP, tab: "NumPy" };
 let reply = null;
 let known = {}; // answers that were computed when the page was assembled, by state
 let examples = { simple: [], more: [] };
-let worker = null;
-let asked = 0;
-
-// --- elements -------------------------------------------------------------------------------------
-
-const make = (tag, properties = {}, ...children) => {
-  const element = Object.assign(document.createElement(tag), properties);
-  element.append(...children);
-  return element;
-};
-
-const button = (text, act, properties = {}) => make("button", { type: "button", onclick: act, ...properties }, text);
-
-const fill = (element, children) => {
-  element.replaceChildren(...children);
-  element.hidden = children.length === 0;
-};
-
-// Arrow keys go from one button of a group to the next, so that a group is one stop of the tab key.
-const rove = (group, buttons, current) => {
-  buttons.forEach((each, i) => (each.tabIndex = i === Math.max(current, 0) ? 0 : -1));
-  group.onkeydown = (event) => {
-    const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    const at = buttons.indexOf(document.activeElement);
-    if (!by || at < 0) return;
-    event.preventDefault();
-    const next = buttons[(at + by + buttons.length) % buttons.length];
-    next.focus();
-    if (group.dataset.follows) next.click();
-  };
-};
+let asked = 0; // so that an answer that comes late is not shown with another question
 
 // --- the address ----------------------------------------------------------------------------------
 
@@ -47,6 +21,7 @@ const writeAddress = () => {
   const parts = { e: state.expression, d: state.dims, o: state.order, n: state.op ?? "", s: view.step, t: view.tab };
   const query = new URLSearchParams(Object.entries(parts).filter(([, value]) => value !== ""));
   history.replaceState(null, "", `#${query}`);
+  $("to-shapes").href = `#${query}`;
 };
 
 const readAddress = () => {
@@ -67,17 +42,25 @@ const readAddress = () => {
 const key = (of) => JSON.stringify({ expression: of.expression, dims: of.dims, order: of.order, op: of.op });
 
 const go = (next) => {
+  if ($("shapes").hidden) return; // what was typed just before the other view came
   state = { ...next };
   if ($("expression").value !== state.expression) $("expression").value = state.expression;
   ask();
 };
 
-const ask = () => {
+const ask = async () => {
   writeAddress();
   markExample();
   asked += 1;
-  if (known[key(state)]) show(known[key(state)]);
-  else if (worker) worker.postMessage({ id: asked, state: key(state) });
+  const mine = asked;
+  if (known[key(state)]) return show(known[key(state)]);
+  if (!hasPython()) return;
+  try {
+    const answer = await askPython("answer", key(state));
+    if (mine === asked) show(answer);
+  } catch (error) {
+    if (mine === asked) show({ error: error.message });
+  }
 };
 
 const show = (answer) => {
@@ -148,12 +131,7 @@ const showChoices = () => {
 
 const showPicture = () => {
   const picture = $("picture");
-  picture.innerHTML = reply.svg; // made by xarr, which escapes all names
-  // Their texts stand below the picture, so no tooltip repeats them.
-  picture.querySelectorAll("title").forEach((title) => {
-    title.parentElement.dataset.says = title.textContent;
-    title.remove();
-  });
+  draw(picture, reply.svg);
   picture.dataset.step = reply.steps.length > 1 ? view.step : LAST_STEP;
   $("reads").textContent = picture.querySelector("[data-reads]")
     ? "Point at a cell, or use the arrow keys in the picture: what it reads lights up."
@@ -291,17 +269,6 @@ const showCodes = () => {
   $("panel").setAttribute("aria-label", codes[shown]?.name ?? "");
 };
 
-const copy = async (text, from) => {
-  const { textContent } = from;
-  try {
-    await navigator.clipboard.writeText(text);
-    from.textContent = "Copied";
-  } catch {
-    from.textContent = "Not allowed here";
-  }
-  setTimeout(() => (from.textContent = textContent), 1500);
-};
-
 // --- start ----------------------------------------------------------------------------------------
 
 const markExample = () => {
@@ -323,43 +290,30 @@ const showExamples = (listed) => {
 
 const withoutPython = (why) => {
   $("status").textContent = `${why} The examples work all the same; for other shapes: python -m xarr explain "…"`;
-  document.documentElement.dataset.python = "none";
   $("expression").disabled = true;
   $("dimensions").disabled = true;
   $("more").hidden = true;
 };
 
-const hear = ({ data }) => {
-  if (data.loading) $("status").textContent = `Loading ${data.loading} …`;
-  if (data.failed) withoutPython(`Python could not be loaded: ${data.failed}.`);
-  if (data.ready) {
-    $("status").textContent = "Python is here.";
-    document.documentElement.dataset.python = "ready";
-    document.documentElement.dataset.milliseconds = String(Math.round(performance.now()));
-  }
-  if (data.id === asked) show(JSON.parse(data.reply));
-  if (data.numpy) $("numpy-status").textContent = data.numpy;
-  if (data.numpyFailed) {
-    $("numpy-status").textContent = `NumPy could not be loaded; shapes go on working. ${data.numpyFailed}`;
-    $("numpy").disabled = false;
-  }
-  if (data.loaded) {
-    document.documentElement.dataset.numpy = "loaded";
-    known = {};
-    showExamples([...examples.simple, ...examples.more]);
-    ask();
-  }
+const withNumPy = () => {
+  known = {};
+  showExamples([...examples.simple, ...examples.more]);
+  if (!$("shapes").hidden) ask();
 };
 
-const startPython = () => {
-  if (typeof WebAssembly !== "object") {
-    withoutPython("This browser has no WebAssembly, so Python cannot run here.");
-    return;
+// The address says which of the two views is shown.
+const showView = () => {
+  const isPuzzle = showAddressed();
+  $("shapes").hidden = isPuzzle;
+  $("puzzles").hidden = !isPuzzle;
+  for (const [id, shown] of [["to-shapes", !isPuzzle], ["to-puzzles", isPuzzle]]) {
+    if (shown) $(id).setAttribute("aria-current", "page");
+    else $(id).removeAttribute("aria-current");
   }
-  worker = new Worker("python.js", { type: "module" });
-  worker.onmessage = hear;
-  worker.onerror = (event) => withoutPython(`Python could not be loaded: ${event.message ?? "its script is missing"}.`);
-  if (!known[key(state)]) ask();
+  if (isPuzzle) return;
+  document.title = TITLE;
+  readAddress();
+  go(state);
 };
 
 const wire = () => {
@@ -380,21 +334,18 @@ const wire = () => {
   picture.onkeydown = moveLight;
   $("copy").onclick = () => copy($("panel").textContent, $("copy"));
   $("link").onclick = () => copy(location.href, $("link"));
-  $("numpy").onclick = () => {
-    $("numpy").disabled = true;
-    worker.postMessage({ numpy: true });
-  };
-  window.onhashchange = () => {
-    readAddress();
-    go(state);
-  };
+  $("numpy").onclick = () => loadNumPy().catch(() => {}); // the line beside it says why
+  window.onhashchange = showView;
 };
 
 const begin = async () => {
   readAddress();
   $("expression").value = state.expression;
   wire();
+  whenLost(withoutPython);
+  whenNumPy(withNumPy);
   startPython();
+  startPuzzles().catch(() => ($("puzzle-title").textContent = "The puzzles could not be loaded."));
   try {
     const response = await fetch("examples.json");
     const { answers, ...listed } = await response.json();
@@ -404,7 +355,7 @@ const begin = async () => {
   } catch {
     $("status").textContent = "The examples could not be loaded.";
   }
-  go(state);
+  showView();
 };
 
 begin();

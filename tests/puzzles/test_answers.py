@@ -10,13 +10,14 @@ import pytest
 import xarr
 from xarr import lax
 from xarr.puzzles import check
-from xarr.puzzles.answers import LAX_NAMES, MEMBERS, NUMPY_NAMES, AnswerError, compile_answer, evaluate_answer
+from xarr.puzzles.answers import LAX_NAMES, MEMBERS, NUMPY_NAMES, AnswerError, compile_expression
+from xarr.puzzles.array_answers import evaluate_answer
 
 pytestmark = pytest.mark.implicit
 
 
 def evaluate(text: str, **values: Any) -> Any:
-    return evaluate_answer(compile_answer(text, frozenset(values)), values)
+    return evaluate_answer(compile_expression(text, frozenset(values)), values)
 
 
 @pytest.mark.parametrize(
@@ -121,6 +122,21 @@ def test_no_allowed_name_reaches_files_or_code() -> None:
     }
     assert not reaching & (NUMPY_NAMES | LAX_NAMES | MEMBERS)
     assert not any(name.startswith("_") for name in NUMPY_NAMES | LAX_NAMES | MEMBERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(a - b).shape", "no name 'a' here; there are m, n$"),
+        ("np.abs(m)", "no name 'np' here"),
+        ("(m, n) * 2", "arrays and numbers around an operator"),
+        ("(m, n ** 9)", "an exponent of at most 8"),
+        ("(m, 9999 * 9999)", "numbers up to 1,000,000"),
+    ],
+)
+def test_an_answer_that_is_a_shape_is_made_of_sizes(text: str, words: str) -> None:
+    with pytest.raises(AnswerError, match=words):
+        check(1, text)
 
 
 def test_values() -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import xarr
 from xarr.errors import InputError
 from xarr.puzzles import PUZZLES, check, hint, puzzle
+from xarr.puzzles.answers import compile_answer, run_answer
 from xarr.puzzles.draws import draws_of
 from xarr.puzzles.hint_steps import STEPS
 from xarr.puzzles.records import RULES, ArraySpec, Puzzle, Wrong
@@ -65,6 +69,40 @@ def test_draws_are_distinct_first_then_one_nothing_and_equal(number: int) -> Non
     if number not in (31, 32, 33):
         assert any(0 in draw.sizes.values() for draw in draws)
         assert any(1 in draw.sizes.values() for draw in draws)
+
+
+@pytest.mark.parametrize("number", [one.number for one in PUZZLES if one.is_shape])
+def test_a_solution_that_is_a_shape_is_what_numpy_says(number: int) -> None:
+    """Answers are compared with the solution, so that they can be checked where there is no NumPy."""
+    one = puzzle(number)
+    code = compile_answer(one.solution, one)
+    draws = list(draws_of(one))
+    assert len(draws) >= 4
+    assert [run_answer(code, draw.sizes) for draw in draws] == [draw.result for draw in draws]
+    wrong = compile_answer(one.wrong[0].answer, one)
+    assert [run_answer(wrong, draw.sizes) for draw in draws] != [draw.result for draw in draws]
+
+
+def test_shapes_are_checked_without_numpy() -> None:
+    code = (
+        "import sys\nclass Absent:\n    def find_spec(name, *_):\n"
+        "        if name in ('numpy', 'ml_dtypes', 'llvmlite'): raise ImportError(name)\n"
+        "sys.meta_path.insert(0, Absent)\nfrom xarr.puzzles import PUZZLES, check, hint\n"
+        "for one in PUZZLES:\n    if one.is_shape:\n        print(one.number, hint(one.number), hint(one.number, 2))\n"
+        "        assert check(one.number, one.solution).passed\n"
+        "        assert not any(check(one.number, wrong.answer).passed for wrong in one.wrong)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.returncode == 0, run.stderr
+    assert "31 x is k by m by n; for k = 3, m = 4, n = 2 the answer has 3 entries count what" in run.stdout
+
+
+def test_a_wrong_shape_is_explained_by_the_op_that_the_puzzle_shows() -> None:
+    explained = {one.number: check(one.number, one.wrong[0].answer).explanation for one in PUZZLES if one.is_shape}
+    assert [number for number, shown in explained.items() if shown is None] == [5, 31, 32]
+    verdict = check(6, "(m, p)")
+    assert verdict.explanation is not None
+    assert verdict.explanation.text().startswith("x @ y    x: (3, 4)   y: (2, 4, 5)")
 
 
 def test_an_answer_is_never_broadcast() -> None:

@@ -142,6 +142,7 @@ COSTLY = (
     "xarr.transforms.sharding.split_calls",
     *("xarr.compiler.fusion.form_groups", "xarr.compiler.while_loops.lowering"),
     "xarr_numpy.compiled.schedule",
+    *("xarr.puzzles.array_checker", "xarr.puzzles.array_hints"),  # with NumPy, which a browser may lack
 )
 
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ast
 import linecache
-import sys
-from collections.abc import Mapping
-from math import prod
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from xarr import lax
 from xarr.errors import InputError
-from xarr.runtime.handles import Handle
+from xarr.puzzles.records import Puzzle
 
 
 def _list_words(text: str) -> frozenset[str]:
@@ -41,8 +38,10 @@ MEMBERS: Final = _list_words(
     "transpose"
 )
 _MODULES: Final = {"np": NUMPY_NAMES, "xarr": NUMPY_NAMES, "lax": LAX_NAMES}
-#: Characters and parts of an answer, the largest int in it, and elements of an array that it makes.
-_LONGEST, _PARTS, _LARGEST, _ELEMENTS = 500, 200, 10_000, 1_000_000
+#: Characters and parts of an answer, and the largest int in it.
+_LONGEST, _PARTS, _LARGEST = 500, 200, 10_000
+#: The largest number that an answer computes, and elements of an array that it makes.
+LIMIT: Final = 1_000_000
 _NODES: Final = (
     *(
         ast.Expression,
@@ -62,8 +61,18 @@ class AnswerError(InputError):
     """An answer that is no expression of the allowed kind."""
 
 
-def compile_answer(text: str, names: frozenset[str]) -> Any:
-    """The code of an answer over the arrays and sizes `names`; AnswerError says what it may not hold."""
+def compile_answer(text: str, puzzle: Puzzle) -> Any:
+    """The code of an answer to a puzzle; AnswerError says what it may not hold.
+
+    It may name the arrays and sizes of the puzzle, `np` and `lax`; where a shape is asked for, sizes alone.
+    """
+    modules = () if puzzle.is_shape else ("np", "xarr", "lax")
+    arrays = () if puzzle.is_shape else [array.name for array in puzzle.arrays]
+    return compile_expression(text, frozenset([*arrays, *puzzle.sizes]), modules)
+
+
+def compile_expression(text: str, names: frozenset[str], modules: Sequence[str] = tuple(_MODULES)) -> Any:
+    """The code of a restricted expression over `names` and functions of `modules`."""
     if len(text) > _LONGEST:
         raise AnswerError(f"wanted an expression of at most {_LONGEST} characters, got {len(text)}")
     written = text.strip()
@@ -77,19 +86,20 @@ def compile_answer(text: str, names: frozenset[str]) -> Any:
     if len(parts) > _PARTS:
         raise AnswerError(f"wanted an expression of at most {_PARTS} parts, got {len(parts)}")
     for part in parts:
-        _check_part(part, names)
+        _check_part(part, names, modules)
     guarded = ast.fix_missing_locations(_Guards().visit(tree))
     # So that explanations can show the answer, as they show lines of a file.
     linecache.cache["<answer>"] = (len(written), None, [written + "\n"], "<answer>")
     return compile(guarded, "<answer>", "eval")
 
 
-def _check_part(part: ast.AST, names: frozenset[str]) -> None:
+def _check_part(part: ast.AST, names: frozenset[str], modules: Sequence[str]) -> None:
     if not isinstance(part, _NODES):
         kind = type(part).__name__
         raise AnswerError(f"wanted arrays, operators, calls and indices in an answer, got {kind} in it")
-    if isinstance(part, ast.Name) and part.id not in names and part.id not in _MODULES:
-        raise AnswerError(f"no name {part.id!r} here; there are {', '.join(sorted(names))}, np and lax")
+    if isinstance(part, ast.Name) and part.id not in names and part.id not in modules:
+        known = ", ".join(sorted(names)) + (", np and lax" if modules else "")
+        raise AnswerError(f"no name {part.id!r} here; there are {known}")
     if isinstance(part, ast.Attribute):
         _check_attribute(part)
     if isinstance(part, ast.Call) and not isinstance(part.func, ast.Attribute):
@@ -141,33 +151,37 @@ def _call(name: str, argument: ast.expr) -> ast.Call:
     return ast.copy_location(call, argument)
 
 
-def _operand(value: Any) -> Any:
-    """An operand of an operator: an array or a number, since sequences grow by `*`."""
-    if isinstance(value, Handle | bool | int | float):
+def check_operand(value: Any) -> Any:
+    """An operand of an operator: a number, since sequences grow by `*`."""
+    if isinstance(value, bool | int | float):
         return value
     raise AnswerError(f"wanted arrays and numbers around an operator, got {type(value).__name__}")
 
 
-def _exponent(value: Any) -> Any:
+def check_exponent(value: Any) -> Any:
+    """An exponent that is not too large."""
     if isinstance(value, int) and abs(value) > 8:
         raise AnswerError(f"wanted an exponent of at most 8, got {value}")
-    return _operand(value)
-
-
-def _check_size(value: Any) -> Any:
-    """A value that is not too large to go on with."""
-    if isinstance(value, Handle):
-        size = prod(value._node.shape)
-        if size > _ELEMENTS:
-            raise AnswerError(f"wanted arrays of at most {_ELEMENTS:,} elements, got {size:,}")
-    elif isinstance(value, int | float) and _ELEMENTS < abs(value) < float("inf"):
-        raise AnswerError(f"wanted numbers up to {_ELEMENTS:,}, got one beyond")
     return value
 
 
-def evaluate_answer(code: Any, values: Mapping[str, Any]) -> Any:
-    """The value of a compiled answer for arrays and sizes."""
-    guards = {"_operand_": _operand, "_exponent_": _exponent, "_bounded_": _check_size}
-    namespace = sys.modules["xarr"]  # which stands above this package
-    scope = {"__builtins__": {}, "np": namespace, "xarr": namespace, "lax": lax, **guards, **values}
-    return eval(code, scope)
+def check_number(value: Any) -> Any:
+    """A value that is not too large to go on with."""
+    if isinstance(value, int | float) and LIMIT < abs(value) < float("inf"):
+        raise AnswerError(f"wanted numbers up to {LIMIT:,}, got one beyond")
+    return value
+
+
+def run_answer(
+    code: Any,
+    values: Mapping[str, Any],
+    operand: Callable[[Any], Any] = check_operand,
+    bounded: Callable[[Any], Any] = check_number,
+) -> Any:
+    """The value of a compiled answer for `values`; `operand` and `bounded` check what it computes on the way."""
+    guards = {
+        "_operand_": operand,
+        "_exponent_": lambda value: operand(check_exponent(value)),
+        "_bounded_": bounded,
+    }
+    return eval(code, {"__builtins__": {}, **guards, **values})

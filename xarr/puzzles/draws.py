@@ -1,17 +1,15 @@
-"""The arrays that an answer is tried on: of distinct sizes first, then of sizes 1, 0 and equal ones."""
+"""The arrays that an answer is tried on, and the result that the loops of a puzzle give for them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from xarr.puzzles.records import ArraySpec, Puzzle
-
-_DISTINCT: Final = ((3, 4, 2, 5, 6), (5, 2, 3, 4, 7))
+from xarr.puzzles.records import ArraySpec, Puzzle, draw_sizes, shape_of
 
 
 @dataclass(frozen=True)
@@ -30,8 +28,8 @@ class Draw:
 
 def draws_of(puzzle: Puzzle) -> Iterator[Draw]:
     """Every draw for which the puzzle means something: an index into nothing does not, nor a step along one element."""
-    for seed, sizes in enumerate(_sizes(puzzle)):
-        if all(sizes[spec.below] > 0 or size_of(spec, sizes) == (0,) for spec in puzzle.arrays if spec.below):
+    for seed, sizes in enumerate(draw_sizes(puzzle)):
+        if all(sizes[spec.below] > 0 or shape_of(spec, sizes) == (0,) for spec in puzzle.arrays if spec.below):
             arrays = {spec.name: _values(spec, sizes, seed, k) for k, spec in enumerate(puzzle.arrays)}
             try:
                 yield Draw(sizes, arrays, wanted_result(puzzle, sizes, arrays))
@@ -39,25 +37,9 @@ def draws_of(puzzle: Puzzle) -> Iterator[Draw]:
                 continue
 
 
-def _sizes(puzzle: Puzzle) -> Iterator[dict[str, int]]:
-    names = puzzle.sizes
-    for sizes in _DISTINCT:
-        yield dict(zip(names, sizes, strict=False))
-    yield from (dict.fromkeys(names, size) for size in (2, 3, 1))
-    for small in (1, 0):
-        for name in names:
-            yield {**dict(zip(names, _DISTINCT[0], strict=False)), name: small}
-    yield dict.fromkeys(names, 0)
-
-
-def size_of(spec: ArraySpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of an array: each word is a size, a number, or `2*m` or `n+2`."""
-    return tuple(eval(word, {"__builtins__": {}}, dict(sizes)) for word in spec.sizes.split())
-
-
 def _values(spec: ArraySpec, sizes: Mapping[str, int], seed: int, number: int) -> np.ndarray[Any, Any]:
     """Small whole numbers, distinct and not in order, so that sums are exact; of an index with repetitions."""
-    shape, generator = size_of(spec, sizes), np.random.default_rng([seed, number])
+    shape, generator = shape_of(spec, sizes), np.random.default_rng([seed, number])
     total = int(np.prod(shape))
     if spec.below is not None:
         index = generator.integers(0, max(1, sizes[spec.below]), shape)

@@ -226,11 +226,20 @@ for i in range(n):
 
 
 def _count(
-    number: int, title: str, task: str, arrays: tuple[ArraySpec, ...], wanted: str, solution: str, *wrong: str
+    number: int,
+    title: str,
+    task: str,
+    arrays: tuple[ArraySpec, ...],
+    wanted: str,
+    solution: str,
+    *wrong: str,
+    shown: str = "",
 ) -> Puzzle:
     """A puzzle that asks for numbers."""
     return Puzzle(
-        number, REUSE, title, task, arrays, wanted, solution, list_wrong("shape", *wrong), is_shape=True
+        *(number, REUSE, title, task, arrays, wanted, solution, list_wrong("shape", *wrong)),
+        shown=shown,
+        is_shape=True,
     )
 
 
@@ -274,6 +283,7 @@ result = (int(read_a[0, 0]), int(read_b[0]))
 """,
         "(n, m)",
         *("(m, n)", "(1, m)", "(n, 1)", "(m * n, m * n)", "(1, 1)"),
+        shown="a * b",
     ),
     Puzzle(
         34,

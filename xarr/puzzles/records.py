@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Rule: TypeAlias = Literal["nothing implicit", "one op", "one broadcast", "no reshape", "few elements"]
 
@@ -84,3 +85,23 @@ class Puzzle:
         return self.text()
 
     __repr__ = __str__
+
+
+_DISTINCT: Final = ((3, 4, 2, 5, 6), (5, 2, 3, 4, 7))
+
+
+def draw_sizes(puzzle: Puzzle) -> Iterator[dict[str, int]]:
+    """The sizes that an answer is tried on: distinct ones first, then equal ones, then 1 and 0 among others."""
+    names = puzzle.sizes
+    for sizes in _DISTINCT:
+        yield dict(zip(names, sizes, strict=False))
+    yield from (dict.fromkeys(names, size) for size in (2, 3, 1))
+    for small in (1, 0):
+        for name in names:
+            yield {**dict(zip(names, _DISTINCT[0], strict=False)), name: small}
+    yield dict.fromkeys(names, 0)
+
+
+def shape_of(spec: ArraySpec, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of an array: each word is a size, a number, or `2*m` or `n+2`."""
+    return tuple(eval(word, {"__builtins__": {}}, dict(sizes)) for word in spec.sizes.split())
