@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import html
 import importlib.util
 import json
@@ -200,15 +201,17 @@ def assemble(folder: Path, pyodide: Path | None, home: str = "") -> None:
     (folder / "pyodide").mkdir(parents=True, exist_ok=True)
     wheels = find_packages(pyodide) if pyodide is not None else []
     site = f'<a class="site" href="{html.escape(home)}">Documentation</a>' if home else ""
-    for name in PAGE:
-        text = (SOURCE / name).read_text(encoding="utf-8")
-        text = text.replace("@PACKAGES@", "pyodide/" if wheels else NETWORK).replace("<!--site-->", site)
-        (folder / name).write_text(text, encoding="utf-8")
     if pyodide is not None:
         for path in (*(pyodide / name for name in CORE), *wheels):
             shutil.copyfile(path, folder / "pyodide" / path.name)
     pack_shapes(folder / "shapes.zip")
     pack_library(folder / "xarr.zip")
+    texts = {name: (SOURCE / name).read_text(encoding="utf-8") for name in PAGE}
+    digest = hashlib.sha256((folder / "shapes.zip").read_bytes() + "".join(texts.values()).encode())
+    for name, text in texts.items():
+        text = text.replace("@PACKAGES@", "pyodide/" if wheels else NETWORK).replace("<!--site-->", site)
+        text = text.replace("@BUILD@", f"{VERSION}-{digest.hexdigest()[:16]}")
+        (folder / name).write_text(text, encoding="utf-8")
     write_examples(folder)
     write_puzzles(folder)
 

@@ -1,4 +1,4 @@
-// The page's Python, as both views ask it: a worker, the questions that it has not answered yet, and what is loading.
+// The page's Python, as both views ask it: a thread, the questions that it has not answered yet, and what is loading.
 
 import { $ } from "./elements.js";
 
@@ -6,7 +6,6 @@ const waiting = new Map();
 let worker = null;
 let asked = 0;
 let numpy = null; // the promise that NumPy is there, once it was asked for
-let settleNumPy = null;
 const onLost = [];
 const onNumPy = [];
 
@@ -17,19 +16,53 @@ export const hasNumPy = () => document.documentElement.dataset.numpy === "loaded
 export const ask = (name, text) => {
   if (!worker) return Promise.reject(new Error("Python cannot run here."));
   asked += 1;
-  worker.postMessage({ id: asked, name, text });
-  return new Promise((resolve, reject) => waiting.set(asked, { resolve, reject }));
+  const question = { id: asked, name, text };
+  worker.postMessage(question);
+  return new Promise((resolve, reject) => waiting.set(question.id, { question, resolve, reject }));
 };
 
-// Load NumPy behind the page, once; a promise that fails where it is not to be had, after which one may try again.
+// Load NumPy behind the page, in a thread that takes the place of the first one; a promise that fails where it is not to
+// be had, after which one may try again.
 export const loadNumPy = () => {
   if (!worker) return Promise.reject(new Error("Python cannot run here."));
   numpy ??= new Promise((resolve, reject) => {
-    settleNumPy = { resolve, reject };
-    $("numpy").disabled = true;
-    worker.postMessage({ numpy: true });
+    const values = new Worker("python.js", { type: "module", name: "values" });
+    const fail = (why) => {
+      values.terminate();
+      numpy = null;
+      sayNumPy("failed", `NumPy could not be loaded; shapes go on working. ${why}`);
+      reject(new Error(`NumPy could not be loaded: ${why}`));
+    };
+    values.onmessage = (event) => {
+      const { loading, loaded, failed } = event.data.numpy ?? {};
+      if (loading) sayNumPy("loading", loading);
+      if (failed) fail(failed);
+      if (loaded) {
+        replaceWorker(values);
+        sayNumPy("loaded", "NumPy is here.");
+        onNumPy.forEach((act) => act());
+        resolve();
+      }
+      hear(event);
+    };
+    values.onerror = (event) => fail(event.message ?? "the page's script is missing.");
+    sayNumPy("loading", "Loading another Python …");
   });
   return numpy;
+};
+
+const sayNumPy = (state, text) => {
+  document.documentElement.dataset.numpy = state;
+  document.querySelectorAll(".numpy-status").forEach((each) => (each.textContent = text));
+  document.querySelectorAll(".load-numpy").forEach((each) => (each.disabled = state !== "failed"));
+};
+
+// The other thread answers from now on, what was asked before included.
+const replaceWorker = (next) => {
+  worker?.terminate();
+  worker = next;
+  document.documentElement.dataset.python = "ready";
+  for (const { question } of waiting.values()) worker.postMessage(question);
 };
 
 // What to do where there is no Python, and once NumPy is there.
@@ -46,23 +79,6 @@ const lose = (why) => {
   onLost.forEach((act) => act(why));
 };
 
-const hearOfNumPy = ({ loading, loaded, failed }) => {
-  const root = document.documentElement.dataset;
-  root.numpy = loaded ? "loaded" : failed ? "failed" : "loading";
-  document.querySelectorAll(".numpy-status").forEach((each) => {
-    each.textContent = loading ?? (loaded ? "NumPy is here." : `NumPy could not be loaded; shapes go on working. ${failed}`);
-  });
-  if (loaded) {
-    settleNumPy.resolve();
-    onNumPy.forEach((act) => act());
-  }
-  if (failed) {
-    settleNumPy.reject(new Error(failed));
-    numpy = null;
-    $("numpy").disabled = false;
-  }
-};
-
 const hear = ({ data }) => {
   if (data.loading) $("status").textContent = `Loading ${data.loading} …`;
   if (data.failed) lose(`Python could not be loaded: ${data.failed}.`);
@@ -70,8 +86,8 @@ const hear = ({ data }) => {
     $("status").textContent = "Python is here.";
     document.documentElement.dataset.python = "ready";
     document.documentElement.dataset.milliseconds = String(Math.round(performance.now()));
+    document.documentElement.dataset.restored = String(data.restored);
   }
-  if (data.numpy) hearOfNumPy(data.numpy);
   const question = waiting.get(data.id);
   if (!question) return;
   waiting.delete(data.id);

@@ -85,6 +85,12 @@ def answer(text: str) -> str:
         return json.dumps({"error": str(error)})
 
 
+def warm_up() -> None:
+    """Answer once of each kind, so that what is imported late is there."""
+    for expression in (EXAMPLES[0][0], EXAMPLES[2][0], EXAMPLES[8][0], "(2,"):
+        answer(key(start(expression)))
+
+
 def answers() -> dict[str, Answer]:
     """The answers to all examples and to what one click leads to from each, by the state as JSON."""
     known: dict[str, Answer] = {}

@@ -18,6 +18,7 @@ from numpy import ndarray
 
 from xarr import backend as backends
 from xarr.base.at_once.numpy_warnings import call_quietly, run_quietly
+from xarr.base.at_once.obstacles import Obstacle
 from xarr.base.typing import Array
 from xarr.ir.device import Device
 from xarr.ir.source import location_of, user_files
@@ -45,6 +46,15 @@ _NUMBERS: Final = frozenset({int, float})
 #: Errors of Python and NumPy, which the functions of the NumPy level explain.
 _REFUSALS: Final = (ArithmeticError, TypeError, ValueError)
 _new: Final = object.__new__
+
+
+def stand_against(ints: np.dtype[Any]) -> Obstacle | None:
+    """An obstacle where NumPy's ints, those of `argmax` and of Python's numbers, are not int64, as in WebAssembly."""
+    return None if ints == np.int64 else Obstacle()
+
+
+#: Held as long as the library is there.
+_OBSTACLE: Final = stand_against(np.dtype(np.intp))
 
 
 # --- values of Arrays -----------------------------------------------------------------------------------

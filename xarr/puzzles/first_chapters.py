@@ -249,7 +249,7 @@ for i in range(m):
         _TASK,
         (ArraySpec("x", "m n"),),
         """\
-result = np.zeros(n, int)
+result = np.zeros(n, np.int64)
 for i in range(m):
     for j in range(n):
         if x[i, j] > 0:

@@ -33,8 +33,18 @@ from xarr.runtime.live_values import moved_value
 from xarr.runtime.trace_stack import Trace, innermost, recording
 
 _new: Final = object.__new__
-#: The element types that Python computes in.
-PYTHON_TYPES: Final = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
+
+
+def list_python_types(ints: np.dtype[Any]) -> frozenset[np.dtype[Any]]:
+    """The element types that Python computes in, and of which NumPy makes arrays of Python's numbers.
+
+    ints: NumPy's type for Python's ints, that of indices: of 32 bits on some machines, such as WebAssembly's.
+    """
+    types = frozenset(map(np.dtype, (np.float64, np.int64, np.bool_)))
+    return types if ints == np.int64 else types - {np.dtype(np.int64)}
+
+
+PYTHON_TYPES: Final = list_python_types(np.dtype(np.intp))
 #: Below these no bound of the configuration is looked up, to keep recording cheap.
 _UNCHECKED_DEPTH: Final = 256
 _UNCHECKED_BYTES: Final = 2**20
