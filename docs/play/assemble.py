@@ -1,8 +1,8 @@
 """Assemble the page in which you type two shapes: `python docs/play/assemble.py FOLDER`, then serve FOLDER.
 
-The folder gets the page, Pyodide's core and xarr, and needs no network.  Pyodide comes from the folder that XARR_PYODIDE
-or --pyodide names, that is an unpacked npm package, or from npm (`npm pack`, 6.5 MB).  Where that folder has the wheels of
-NumPy and ml_dtypes too, values need no network either.
+The folder gets the page, Pyodide's core and xarr, and needs no network.  Pyodide comes from the folder that
+XARR_PYODIDE or --pyodide names, that is an unpacked npm package, or from npm (`npm pack`, 6.5 MB).  Where that folder
+has the wheels of NumPy and ml_dtypes too, values need no network either.
 """
 
 from __future__ import annotations

@@ -344,8 +344,8 @@ const begin = async () => {
   wire();
   whenLost(withoutPython);
   whenNumPy(withNumPy);
-  startPython();
   startPuzzles().catch(() => ($("puzzle-title").textContent = "The puzzles could not be loaded."));
+  startPython();
   try {
     const response = await fetch("examples.json");
     const { answers, ...listed } = await response.json();

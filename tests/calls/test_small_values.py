@@ -18,9 +18,10 @@ from tests.compare import assert_same
 from tests.lax_values import dtype_of
 from xarr import lax
 from xarr.base.at_once.obstacles import Obstacle, obstacles
-from xarr.calls.small_values import OPERATORS, small_value
+from xarr.calls import host_functions
+from xarr.calls.small_values import OPERATORS, small_value, stand_against
 from xarr.ir.types import PLAIN
-from xarr.runtime import check_flags
+from xarr.runtime import check_flags, handles
 
 pytestmark = pytest.mark.usefixtures("on_numpy")
 
@@ -278,3 +279,23 @@ def test_numpy_reads_small_values_of_types_that_it_has_not(name: str) -> None:
     x = xarr.asarray(np.ones(3, dtype_of(name)))
     for value in (x, lax.add(x, x), x[1], x[:2]):
         assert np.asarray(value).dtype == dtype_of(name)
+
+
+def test_numbers_and_indices_are_int64_where_numpys_ints_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As under WebAssembly, where NumPy's own ints have 32 bits, those of `argmax` for one."""
+    narrow, array = np.dtype(np.int32), xarr.asarray([3, 1, 2])
+    run = host_functions.HostFunction(host_functions.NumPyCall(lambda x: np.int32(0))).run_in_python
+    assert stand_against(np.dtype(np.int64)) is None
+    assert run([array], {}).dtype == np.int32
+    obstacle = stand_against(narrow)
+    assert obstacle is not None
+    try:
+        assert run([array], {}) is None
+        monkeypatch.setattr(handles, "PYTHON_TYPES", handles.list_python_types(narrow))
+        results = [array.argmax(), array.sum(), xarr.count_nonzero(array), array[0], xarr.asarray(5)]
+        assert [result.dtype for result in results] == [np.int64] * 5
+        assert type(handles.scalar_value(np.asarray(5))) is np.int64
+        assert type(handles.scalar_value(np.asarray(5.0))) is float
+    finally:
+        del obstacle
+    assert handles.list_python_types(np.dtype(np.int64)) >= {np.dtype(np.int64), np.dtype(np.float64)}

@@ -14,7 +14,7 @@ import pytest
 
 from tests.support.checkout import CHECKOUT
 from tests.support.contrast import LOW_CONTRAST
-from tests.support.play_site import assemble_site, open_browser, serve
+from tests.support.play_site import assemble_site, has_packages, open_browser, serve
 
 #: Until Python has loaded in the page, on a busy machine.
 PATIENCE: Final = 120_000
@@ -65,7 +65,9 @@ class Visit:
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
         page.goto(self.address + (name or "index.html") + fragment)
-        if not name:
+        if fragment.startswith("#p="):
+            page.wait_for_selector("#puzzles:not([hidden]) #task code, #puzzles:not([hidden]) #loops")
+        elif not name:
             page.wait_for_selector("#answer:not([hidden]) svg")
         return page
 
@@ -73,7 +75,7 @@ class Visit:
         """A window in which Python has loaded: the same for all checks of a visit."""
         if self._ready is None:
             self._ready = self.open()
-            self._ready.wait_for_selector("html[data-python=ready]", timeout=PATIENCE, state="attached")
+            wait_for_python(self._ready)
         return self._ready
 
     def close(self) -> None:
@@ -128,6 +130,30 @@ def ask(page: Any, expression: str) -> None:
     page.wait_for_function(
         "(text) => new URLSearchParams(location.hash.slice(1)).get('e') === text", arg=expression
     )
+
+
+def wait_for_python(page: Any) -> None:
+    """Wait until shapes that are typed are answered."""
+    page.wait_for_selector("html[data-python=ready]", timeout=PATIENCE, state="attached")
+
+
+def wait_for_kept_memory(page: Any) -> None:
+    """Wait until the browser has kept Python's memory for the next visit."""
+    page.wait_for_function(
+        "async () => (await (await caches.open('xarr.python')).keys()).length === 1", timeout=30_000
+    )
+
+
+def show_puzzle(page: Any, number: int) -> None:
+    """Go to a puzzle by the list."""
+    page.click(f"#chapters a[href='#p={number}']")
+    page.wait_for_function(f"document.getElementById('puzzle-title').textContent.startsWith('{number}. ')")
+
+
+def answer(page: Any, text: str) -> None:
+    """Type an answer, and check it by the enter key."""
+    page.fill("#answer-text", text)
+    page.press("#answer-text", "Enter")
 
 
 def wait_for_text(page: Any, selector: str, text: str) -> None:
@@ -261,7 +287,17 @@ def check_keyboard(visit: Visit) -> None:
             break
         reached.append(name)
         assert outline == "solid", f"{name} shows no focus"
-    wanted = {"expression", "(3,4) + (3,)", "picture", "dimensions", "copy", "panel", "link", "numpy"}
+    wanted = {
+        "expression",
+        "(3,4) + (3,)",
+        "picture",
+        "dimensions",
+        "copy",
+        "panel",
+        "link",
+        "numpy",
+        "to-puzzles",
+    }
     assert wanted <= set(reached), f"{wanted - set(reached)} not reached"
     page.focus("#picture")
     for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
@@ -323,7 +359,11 @@ def check_no_errors(visit: Visit) -> None:
     page.reload()
     for expression in EXAMPLES:
         page.click(f"#examples button[data-expression='{expression}']")
-    page.wait_for_selector("html[data-python=ready]", timeout=PATIENCE, state="attached")
+    wait_for_python(page)
+    page.click("#to-puzzles")
+    answer(page, "(n, m)")
+    wait_for_text(page, "#verdict", "not yet")
+    page.click("#to-shapes")
     assert visit.errors == []
     assert visit.requests and all(each.startswith(visit.address) for each in visit.requests), visit.requests
 
@@ -341,13 +381,215 @@ def check_without_web_assembly(visit: Visit) -> None:
 def check_without_numpy(visit: Visit) -> None:
     page = visit.with_python()
     page.click("#numpy")
-    for _ in range(100):
-        if "could not be loaded" in page.inner_text("#numpy-status"):
+    status = "#more .numpy-status"
+    for _ in range(600):
+        if "could not be loaded" in page.inner_text(status):
             break
         page.wait_for_timeout(100)
-    wait_for_text(page, "#numpy-status", "shapes go on working")
+    wait_for_text(page, status, "shapes go on working")
+    assert not page.locator("#numpy").is_disabled(), "one may try again"
     ask(page, "(9,1) + (2,)")
     wait_for_text(page, "#headline", "→ (9, 2)")
+    ask(page, "sum((3,4), axis=1)")
+    wait_for_text(page, "#problem", "need NumPy: load it below")
+
+
+def check_kept_memory(visit: Visit) -> None:
+    """The second visit takes Python as it was left at the first, and answers as that did."""
+    page = visit.open()
+    wait_for_python(page)
+    assert page.get_attribute("html", "data-restored") == "false"
+    wait_for_kept_memory(page)
+    page.reload()
+    wait_for_python(page)
+    assert page.get_attribute("html", "data-restored") == "true"
+    ask(page, "(8,1) + (3,)")
+    wait_for_text(page, "#headline", "→ (8, 3)")
+    show_puzzle_view(page, 6)
+    answer(page, "(m, p)")
+    wait_for_text(page, "#verdict", "wanted (2, 3, 5)")
+
+
+def check_damaged_memory(visit: Visit) -> None:
+    """What was kept and cannot be used is given up, and Python starts as at the first visit."""
+    page = visit.open()
+    wait_for_python(page)
+    wait_for_kept_memory(page)
+    page.evaluate(
+        "async () => { const store = await caches.open('xarr.python'), [key] = await store.keys(); "
+        "await store.put(key, new Response(new Uint8Array(100))); }"
+    )
+    page.reload()
+    wait_for_python(page)
+    assert page.get_attribute("html", "data-restored") == "false"
+    ask(page, "(8,1) + (3,)")
+    wait_for_text(page, "#headline", "→ (8, 3)")
+
+
+def show_puzzle_view(page: Any, number: int) -> None:
+    """Go to a puzzle from the view of shapes."""
+    page.click("#to-puzzles")
+    show_puzzle(page, number)
+
+
+def check_views(visit: Visit) -> None:
+    """Shapes and puzzles, each with its own address; going back leads to the one before."""
+    page = visit.open("#e=(3,4) %2B (3,)")
+    page.click("#to-puzzles")
+    page.wait_for_selector("#shapes", state="hidden")
+    assert page.get_attribute("#to-puzzles", "aria-current") == "page"
+    show_puzzle(page, 9)
+    page.go_back()
+    page.go_back()
+    page.wait_for_selector("#puzzles", state="hidden")
+    wait_for_text(page, "#headline", "does not fit")
+    assert page.input_value("#expression") == "(3,4) + (3,)"
+    assert page.get_attribute("#to-shapes", "aria-current") == "page"
+
+
+def check_puzzle(visit: Visit) -> None:
+    """A wrong answer is drawn, a right one is kept in the list, also after another start."""
+    page = visit.open("#p=3")
+    wait_for_python(page)
+    answer(page, "(m, n, k)")
+    wait_for_text(page, "#verdict", "not yet: for m = 3, n = 4, k = 2")
+    assert page.locator("#failure svg").count() == 1
+    page.click("#failure summary")
+    wait_for_text(page, "#failure pre", "a: (3, 1, 4)   b: (2, 1)")
+    answer(page, "open('x')")
+    wait_for_text(page, "#verdict", "wanted calls")
+    assert page.locator("#failure svg").count() == 0
+    answer(page, "(m, k, n)")
+    wait_for_text(page, "#verdict", "right")
+    page.click("#verdict a")
+    wait_for_text(page, "#puzzle-title", "4. the surprise")
+    assert page.input_value("#answer-text") == "" and page.locator("#verdict").inner_text() == ""
+    wait_for_text(page, "#solved", "1 of 36 solved")
+    page.reload()
+    wait_for_text(page, "#solved", "1 of 36 solved")
+    wait_for_text(page, "#chapters a.solved", "3 three axes from two")
+    page.click("#forget")
+    wait_for_text(page, "#solved", "0 of 36 solved")
+
+
+def check_hints(visit: Visit) -> None:
+    """One after another, the solution last, and none of the puzzle before."""
+    page = visit.open("#p=7")
+    assert page.locator("#hints pre").count() == 0
+    for number, text in ((1, "a is m; b is n"), (2, "a solution records these ops")):
+        wait_for_text(page, "#hint", f"Hint {number} of 3")
+        page.click("#hint")
+        wait_for_text(page, "#hints pre:last-child", text)
+        assert "a[:, None] + b" not in page.inner_text("#hints")
+    wait_for_text(page, "#hint", "Show a solution")
+    page.click("#hint")
+    wait_for_text(page, "#hints pre:last-child", "one solution: a[:, None] + b")
+    assert page.locator("#hint").is_hidden()
+    show_puzzle(page, 8)
+    assert page.locator("#hints pre").count() == 0
+
+
+def check_puzzle_link(visit: Visit) -> None:
+    page = visit.open("#p=21")
+    page.fill("#answer-text", "x - w[:, None]")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click("#puzzle-link")
+    wait_for_text(page, "#puzzle-link", "Copied")
+    address = page.evaluate("navigator.clipboard.readText()")
+    other = visit.open("#" + address.partition("#")[2])
+    wait_for_text(other, "#puzzle-title", "21. around an axis")
+    assert other.input_value("#answer-text") == "x - w[:, None]"
+    wait_for_text(other, "#chapters [aria-current]", "21")
+
+
+def check_puzzle_without_numpy(visit: Visit) -> None:
+    page = visit.open("#p=7")
+    wait_for_python(page)
+    answer(page, "a[:, None] + b")
+    wait_for_text(page, "#verdict", "NumPy loads first")
+    for _ in range(600):
+        if "could not be loaded" in page.inner_text("#verdict"):
+            break
+        page.wait_for_timeout(100)
+    wait_for_text(page, "#verdict", "Chapter 1 and puzzles 31 to 33 need no NumPy")
+    wait_for_text(page, "#needs", "could not be loaded")
+    wait_for_text(page, "#solved", "0 of 36")
+    show_puzzle(page, 31)
+    assert page.locator("#needs").is_hidden()
+    answer(page, "(m * n, n, 1)")
+    wait_for_text(page, "#verdict", "right")
+
+
+def check_puzzle_keyboard(visit: Visit) -> None:
+    page = visit.open("#p=7")
+    page.focus("body")
+    reached: list[str] = []
+    for _ in range(70):
+        page.keyboard.press("Tab")
+        name, outline = page.evaluate(
+            "() => { const at = document.activeElement, text = at === document.body ? '' : at.textContent; "
+            "return [at.id || text.trim(), getComputedStyle(at).outlineStyle]; }"
+        )
+        if not name or name in reached:
+            break
+        reached.append(name)
+        assert outline == "solid", f"{name} shows no focus"
+    wanted = {"to-shapes", "loops", "answer-text", "check", "load-for-puzzle", "hint", "puzzle-link"}
+    assert wanted <= set(reached), f"{wanted - set(reached)} not reached"
+    assert sum("\N{MIDDLE DOT}" in name for name in reached) == 36
+    page.focus("#hint")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.closest('#hints') !== null"), "the hint is read aloud"
+
+
+def check_puzzle_looks(visit: Visit) -> None:
+    """Contrast in both schemes, and 320 pixels, with all that a puzzle shows."""
+    for scheme, width in (("light", 1280), ("dark", 320)):
+        page = visit.open("#p=6&a=(m, p)", scheme=scheme, width=width)
+        wait_for_python(page)
+        answer(page, "(m, p)")
+        page.wait_for_selector("#failure svg")
+        page.click("#hint")
+        page.click("#failure summary")
+        assert page.evaluate(LOW_CONTRAST) == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        answer(page, "(k, m, p)")
+        wait_for_text(page, "#verdict", "right")
+        assert page.evaluate(LOW_CONTRAST) == []
+
+
+def check_puzzles_without_web_assembly(visit: Visit) -> None:
+    page = visit.open("#p=2", script="delete globalThis.WebAssembly")
+    wait_for_text(page, "#verdict", "Answers cannot be checked here")
+    assert page.locator("#check").is_disabled()
+    show_puzzle(page, 7)
+    wait_for_text(page, "#loops", "result[i, j] = a[i] + b[j]")
+    wait_for_text(page, "#verdict", 'python -m xarr puzzle 7 "…"')
+
+
+def check_values(visit: Visit) -> None:
+    """With NumPy: indices and reductions are explained, and answers that are arrays are checked and scored."""
+    page = visit.open()
+    wait_for_python(page)
+    page.click("#numpy")
+    ended = "html[data-numpy=loaded], html[data-numpy=failed]"
+    page.wait_for_selector(ended, timeout=PATIENCE, state="attached")
+    assert page.get_attribute("html", "data-numpy") == "loaded", page.inner_text("#more .numpy-status")
+    ask(page, "take((5,4), [0, 3], axis=0)")
+    wait_for_text(page, "#headline", "take")
+    page.click("#examples button:has-text('sum((3,4), axis=1)')")
+    page.wait_for_selector("#picture svg")
+    show_puzzle_view(page, 7)
+    answer(page, "a + b")
+    wait_for_text(page, "#verdict", "not yet")
+    assert page.locator("#failure svg").count() == 1
+    answer(page, "a[:, None] + b")
+    wait_for_text(page, "#verdict", "right: it reads and writes 36 elements, the best known answer 36")
+    wait_for_text(page, "#chapters a.solved .score", "36")
+    show_puzzle(page, 16)
+    answer(page, "(x > 0).sum(axis=0)")
+    wait_for_text(page, "#verdict", "right")
+    assert visit.errors == []
 
 
 def check_gallery(visit: Visit) -> None:
@@ -384,7 +626,17 @@ CHECKS: Final = (
     Check(check_narrow, Defect("style.css", ".picture { overflow-x: auto", ".picture { overflow-x: visible")),
     Check(check_no_errors, Defect("index.html", "<main>", '<main><img src="missing.png" alt="">'), True),
     Check(check_without_web_assembly, Defect("play.js", "withoutPython(", "console.log(")),
-    Check(check_without_numpy, Defect("play.js", "data.numpyFailed", "data.otherFailed"), True),
+    Check(check_without_numpy, Defect("engine.js", 'sayNumPy("failed"', 'sayNumPy("loading"'), True),
+    Check(check_kept_memory, Defect("python.js", "await store.put(build,", 'await store.put("other",'), True),
+    Check(check_damaged_memory, Defect("python.js", "await store.delete(build);", "throw 0;"), True),
+    Check(check_views, Defect("play.js", "window.onhashchange = showView", "window.onhashchange = null")),
+    Check(check_puzzle, Defect("puzzles.js", "localStorage.setItem(", "sessionStorage.getItem("), True),
+    Check(check_hints, Defect("puzzles.js", "hints.slice(0, shownHints)", "hints.slice(-shownHints)")),
+    Check(check_puzzle_link, Defect("puzzles.js", 'query.set("a"', 'query.set("b"')),
+    Check(check_puzzle_without_numpy, Defect("puzzles.js", "one.needs_numpy && !hasNumPy()", "false"), True),
+    Check(check_puzzle_keyboard, Defect("puzzles.js", "lastElementChild.focus()", "lastElementChild.blur()")),
+    Check(check_puzzle_looks, Defect("style.css", "--result: #00664a", "--result: #48b090"), True),
+    Check(check_puzzles_without_web_assembly, Defect("puzzles.js", "isLost = true;", "")),
     Check(check_gallery, Defect("style.css", ".scroll { overflow-x: auto", ".scroll { overflow-x: visible")),
 )
 
@@ -402,6 +654,21 @@ def test_a_check_fails_on_its_defect(check: Check, browser: Any, address: str) -
     errors = (AssertionError, _timeout())
     with visiting(browser, address, check.defect, check.needs_python) as visit, pytest.raises(errors):
         check.function(visit)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_values(is_there: bool, browser: Any, address: str) -> None:
+    """With the wheels of NumPy and ml_dtypes in the folder that XARR_PYODIDE names; without, the check fails."""
+    if has_packages() is not is_there:
+        pytest.skip(
+            "XARR_PYODIDE names no folder with the wheels of NumPy and ml_dtypes" if is_there else "they are"
+        )
+    with visiting(browser, address) as visit:
+        if is_there:
+            check_values(visit)
+        else:
+            with pytest.raises(AssertionError, match="could not be loaded"):
+                check_values(visit)
 
 
 def _timeout() -> type[Exception]:

@@ -1,4 +1,4 @@
-"""Explanations in Pyodide, under node, beside those of CPython: 2,000 random pairs of shapes, letter for letter."""
+"""Replies in Pyodide, under node, beside those of CPython, letter for letter: 2,000 pairs of shapes, and puzzles."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.checkout import CHECKOUT
 from tests.support.play_site import assemble_site, load_script
+from xarr.puzzles import PUZZLES
 
 COUNT = 2000
 SYMBOLS = ("+", "-", "*", "/", "//", "%", "**", "<", "==", "&")
@@ -40,13 +41,26 @@ def _spell(shape: list[int], rng: random.Random) -> str:
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"
 
 
-def differences(states: list[dict[str, Any]], answers: list[tuple[str | None, str]]) -> list[str]:
-    """The expressions of which CPython says another text, or anything else otherwise."""
-    page, differing = load_script("page"), []
-    for state, (text, digest) in zip(states, answers, strict=True):
-        reply = page.answer(json.dumps(state))
+def list_puzzle_questions() -> list[tuple[str, str]]:
+    """The solution and the wrong answers of each puzzle that asks for a shape, and texts that are no answers."""
+    answers = [
+        (one.number, answer)
+        for one in PUZZLES
+        if one.is_shape
+        for answer in (one.solution, *(wrong.answer for wrong in one.wrong))
+    ]
+    answers += [(1, "(m,"), (1, "open('x')"), (6, "m / 0"), (6, "(k, 'm')")]
+    return [("check", json.dumps({"number": number, "answer": answer})) for number, answer in answers]
+
+
+def differences(questions: list[tuple[str, str]], answers: list[tuple[str | None, str]]) -> list[str]:
+    """The questions to which CPython replies otherwise."""
+    functions = {"answer": load_script("page").answer, "check": load_script("puzzle_page").check}
+    differing = []
+    for (name, asked), (text, digest) in zip(questions, answers, strict=True):
+        reply = functions[name](asked)
         if json.loads(reply).get("text") != text or hashlib.sha256(reply.encode()).hexdigest() != digest:
-            differing.append(str(state["expression"]))
+            differing.append(asked)
     return differing
 
 
@@ -54,22 +68,29 @@ def test_the_text_in_pyodide_is_that_of_cpython(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    site, states = assemble_site(tmp_path), draw_states(20261126, COUNT)
-    script, asked = CHECKOUT / "tests" / "play" / "answers.mjs", tmp_path / "states.json"
-    asked.write_text(json.dumps(states), encoding="utf-8")
+    states = draw_states(20261126, COUNT)
+    questions = [*(("answer", json.dumps(state)) for state in states), *list_puzzle_questions()]
+    site, asked = assemble_site(tmp_path), tmp_path / "questions.json"
+    script = CHECKOUT / "tests" / "play" / "answers.mjs"
+    asked.write_text(json.dumps(questions), encoding="utf-8")
     command = [node, str(script), str(site), str(asked)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     answers = json.loads(run.stdout)
-    assert differences(states, answers) == []
-    outcomes = [text is None or ("->" in text and "does not broadcast" not in text) for text, _ in answers]
+    assert differences(questions, answers) == []
+    outcomes = [
+        text is None or ("->" in text and "does not broadcast" not in text) for text, _ in answers[:COUNT]
+    ]
     assert COUNT / 10 < sum(outcomes) < COUNT * 9 / 10, "the draws are all alike"
 
 
 def test_another_text_is_noticed() -> None:
-    page, states = load_script("page"), draw_states(1, 3)
-    replies = [page.answer(json.dumps(state)) for state in states]
+    page = load_script("page")
+    questions = [("answer", json.dumps(state)) for state in draw_states(1, 3)] + list_puzzle_questions()[1:2]
+    replies = [page.answer(asked) for _, asked in questions[:3]]
+    replies.append(load_script("puzzle_page").check(questions[3][1]))
     answers = [(json.loads(each).get("text"), hashlib.sha256(each.encode()).hexdigest()) for each in replies]
-    assert differences(states, answers) == []
-    assert differences(states, [("other", answers[0][1]), *answers[1:]]) == [states[0]["expression"]]
-    assert differences(states, [(answers[0][0], ""), *answers[1:]]) == [states[0]["expression"]]
+    assert differences(questions, answers) == []
+    assert differences(questions, [("other", answers[0][1]), *answers[1:]]) == [questions[0][1]]
+    assert differences(questions, [(answers[0][0], ""), *answers[1:]]) == [questions[0][1]]
+    assert differences(questions, [*answers[:3], (None, "")]) == [questions[3][1]]

@@ -98,7 +98,9 @@ def test_shapes_are_checked_without_numpy() -> None:
 
 
 def test_a_wrong_shape_is_explained_by_the_op_that_the_puzzle_shows() -> None:
-    explained = {one.number: check(one.number, one.wrong[0].answer).explanation for one in PUZZLES if one.is_shape}
+    explained = {
+        one.number: check(one.number, one.wrong[0].answer).explanation for one in PUZZLES if one.is_shape
+    }
     assert [number for number, shown in explained.items() if shown is None] == [5, 31, 32]
     verdict = check(6, "(m, p)")
     assert verdict.explanation is not None

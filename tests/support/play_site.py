@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import http.server
 import importlib.util
+import os
 import shutil
 import sys
 import threading
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-import xarr
 from tests.support.checkout import CHECKOUT
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -32,17 +31,6 @@ def load_script(name: str) -> ModuleType:
     return module
 
 
-def archive_of_library(folder: Path) -> Path:
-    """An archive with what the wheel has of `xarr`, as it is installed for these tests."""
-    source = Path(xarr.__file__).parent
-    archive = folder / "xarr.whl"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        for path in sorted(source.rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                file.write(path, Path("xarr") / path.relative_to(source))
-    return archive
-
-
 def find_pyodide(folder: Path) -> Path:
     """Pyodide's core; the tests are skipped where neither XARR_PYODIDE nor npm gives it."""
     script = load_script("assemble")
@@ -53,10 +41,16 @@ def find_pyodide(folder: Path) -> Path:
     return folder_of_core
 
 
+def has_packages() -> bool:
+    """Whether the folder that XARR_PYODIDE names has NumPy and ml_dtypes for Pyodide too."""
+    named = os.environ.get("XARR_PYODIDE")
+    return bool(named and load_script("assemble").find_packages(Path(named)))
+
+
 def assemble_site(folder: Path) -> Path:
     """The folder of the page; skipped where there is no Pyodide."""
     site = folder / "site"
-    load_script("assemble").assemble(site, find_pyodide(folder / "npm"), archive_of_library(folder))
+    load_script("assemble").assemble(site, find_pyodide(folder / "npm"))
     return site
 
 

@@ -29,7 +29,9 @@ class Draw:
 def draws_of(puzzle: Puzzle) -> Iterator[Draw]:
     """Every draw for which the puzzle means something: an index into nothing does not, nor a step along one element."""
     for seed, sizes in enumerate(draw_sizes(puzzle)):
-        if all(sizes[spec.below] > 0 or shape_of(spec, sizes) == (0,) for spec in puzzle.arrays if spec.below):
+        if all(
+            sizes[spec.below] > 0 or shape_of(spec, sizes) == (0,) for spec in puzzle.arrays if spec.below
+        ):
             arrays = {spec.name: _values(spec, sizes, seed, k) for k, spec in enumerate(puzzle.arrays)}
             try:
                 yield Draw(sizes, arrays, wanted_result(puzzle, sizes, arrays))

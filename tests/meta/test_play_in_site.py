@@ -1,0 +1,62 @@
+"""The page of docs/play in the site: lessons link to it, and it is assembled into the output."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import unquote
+
+import pytest
+
+from tests.support.checkout import CHECKOUT
+from tests.support.play_site import load_script
+
+sys.path.insert(0, str(CHECKOUT / "docs"))
+
+from website import play
+
+LESSONS = sorted((CHECKOUT / "docs" / "learn").glob("[1-8]_*.md"))
+
+
+@pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_links_its_example_and_its_puzzles(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    links = re.findall(r'href="\.\./play/index\.html#(\w)=([^"]*)"', play.add_links(text, "../"))
+    examples = [unquote(value) for name, value in links if name == "e"]
+    assert len(examples) == 1
+    reply = load_script("page").answer(load_script("page").key(load_script("page").start(examples[0])))
+    assert '"svg"' in reply, reply
+    numbers = [value for name, value in links if name == "p"]
+    outside_of_code = re.sub("`[^`]*`", "", text.rpartition("## Puzzles")[2])
+    assert numbers == re.findall(r"\d+", outside_of_code) and numbers
+
+
+def test_only_lessons_are_changed_and_only_in_html() -> None:
+    text = '```{code-cell} python\nxarr.explain("(2,) + (2,)")\n```\n\n## Puzzles\n\n1 and `2`\n'
+    for docname, builder, is_linked in (
+        ("learn/1_x", "html", True),
+        ("learn/1_x", "latex", False),
+        ("a", "html", False),
+    ):
+        source = [text]
+        play.link_lesson(SimpleNamespace(builder=SimpleNamespace(format=builder)), docname, source)
+        assert ("play/index.html#e=(2,)%20%2B%20(2,)" in source[0]) is is_linked
+        assert ("#p=1" in source[0]) is is_linked and "#p=2" not in source[0]
+    assert play.add_links("```{code-cell} python\nxarr.ones(2)\n```\n", "") == (
+        "```{code-cell} python\nxarr.ones(2)\n```\n"
+    )
+
+
+def test_the_page_is_assembled_where_pyodide_is_not_to_be_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XARR_PYODIDE", str(tmp_path / "nothing"))
+    app = SimpleNamespace(builder=SimpleNamespace(format="html"), outdir=str(tmp_path / "site"))
+    play.write_page(app, None)
+    page = (tmp_path / "site" / "play" / "index.html").read_text(encoding="utf-8")
+    assert 'href="../index.html"' in page
+    app.outdir = str(tmp_path / "failed")
+    play.write_page(app, ValueError("of Sphinx"))
+    assert not (tmp_path / "failed").exists()
