@@ -116,7 +116,7 @@ def folder_of(package: str) -> Path:
 
 def list_modules_without_numpy(folder: Path) -> list[Path]:
     """The modules of a package that import neither NumPy nor ml_dtypes when they are imported, nor one that does."""
-    paths = {_dotted(path, folder): path for path in folder.rglob("*.py")}
+    paths = {_name_module(path, folder): path for path in folder.rglob("*.py")}
     imports = {name: set(_imports(path, name)) for name, path in paths.items()}
     unusable = {"numpy", "ml_dtypes"}
     while True:
@@ -126,25 +126,25 @@ def list_modules_without_numpy(folder: Path) -> list[Path]:
         unusable |= more
 
 
-def _dotted(path: Path, folder: Path) -> str:
+def _name_module(path: Path, folder: Path) -> str:
     parts = path.relative_to(folder.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def _imports(path: Path, name: str) -> Iterator[str]:
     """The modules that are imported with a module: those above it, and those that its statements name."""
-    yield from _above(name.rpartition(".")[0])
+    yield from _list_packages(name.rpartition(".")[0])
     for node in _run_at_import(ast.parse(path.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield from _above(alias.name)
+                yield from _list_packages(alias.name)
         else:
             assert isinstance(node, ast.ImportFrom) and node.module is not None, "imports are absolute"
-            yield from _above(node.module)
+            yield from _list_packages(node.module)
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _above(name: str) -> Iterator[str]:
+def _list_packages(name: str) -> Iterator[str]:
     parts = name.split(".")
     return (".".join(parts[:i]) for i in range(1, len(parts) + 1))
 

@@ -60,7 +60,7 @@ def test_the_folder_has_all_that_the_page_asks_for(tmp_path: Path, pyodide: Path
 def test_another_source_is_another_build(
     tmp_path: Path, pyodide: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What browsers keep of Python's memory is of one build."""
+    """Browsers keep the memory of Python of one build."""
     builds = []
     for text in ("", "", "more = 1\n"):
         source = tmp_path / "source"

@@ -11,6 +11,7 @@ import xarr
 from xarr.errors import InputError
 from xarr.puzzles import PUZZLES, check, hint, puzzle
 from xarr.puzzles.answers import compile_answer, run_answer
+from xarr.puzzles.array_checker import best_known
 from xarr.puzzles.draws import draws_of
 from xarr.puzzles.hint_steps import STEPS
 from xarr.puzzles.records import RULES, ArraySpec, Puzzle, Wrong
@@ -138,6 +139,14 @@ def test_rules_say_what_was_recorded() -> None:
     verdict = check(34, "np.outer(a, b).sum()")
     assert verdict.rule == "few elements" and verdict.elements is not None and verdict.best is not None
     assert verdict.elements > verdict.best
+
+
+def test_hints_say_what_a_solution_records() -> None:
+    assert hint(19, 2).startswith("a solution records these ops: broadcast_in_dim, add")
+
+
+def test_the_best_known_answer_is_the_solution() -> None:
+    assert [best_known(number) for number in (24, 29, 34)] == [0, 12, 14]
 
 
 def test_scores_count_what_is_read() -> None:

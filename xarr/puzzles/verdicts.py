@@ -11,7 +11,7 @@ from xarr.puzzles.records import Reason, Rule
 
 
 class Explanation(Protocol):
-    """What shows the ops of an answer: an explanation of a program, of a broadcast, of a product."""
+    """An explanation of the ops of an answer: of a program, of a broadcast, of a product."""
 
     def text(self) -> str:
         """Plain text."""
