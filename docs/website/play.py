@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import importlib.util
 import re
@@ -18,7 +19,6 @@ SOURCE: Final = Path(__file__).resolve().parents[1] / "play"
 FOLDER: Final = "play"
 
 _CELL: Final = re.compile(r"```\{code-cell\} python\n(?P<code>.*?)\n```\n", re.DOTALL)
-_EXPLAINED: Final = re.compile(r"""xarr\.explain\((?:"([^"]+)"|'([^']+)')\)""")
 _PUZZLES: Final = "\n## Puzzles\n"
 
 
@@ -38,11 +38,25 @@ def _link_numbers(text: str, root: str) -> str:
 
 
 def _link_cell(code: str, root: str) -> str:
-    explained = _EXPLAINED.search(code)
-    if explained is None:
-        return ""
-    query = f"e={quote(explained[1] or explained[2], safe='(),')}"
-    return f'\n<p class="try-it">{_link(query, root, "Try it with shapes of your own")}</p>\n'
+    query = find_query(code)
+    return (
+        ""
+        if query is None
+        else f'\n<p class="try-it">{_link(query, root, "Try it with shapes of your own")}</p>\n'
+    )
+
+
+def find_query(code: str) -> str | None:
+    """The address in the page of what a cell explains: of a text, or of two shapes and their `broadcast_dimensions`."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "xarr.explain":
+            return f"e={quote(ast.literal_eval(node.args[0]), safe='(),')}"
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "xarr.explain_broadcast":
+            named = {each.arg: ast.literal_eval(each.value) for each in node.keywords}
+            operands = f" {named['op']} ".join(map(ast.unparse, node.args))
+            dims = ",".join(map(str, named["broadcast_dimensions"]))
+            return f"e={quote(operands, safe='(),')}&d={dims}"
+    return None
 
 
 def _link(query: str, root: str, words: str) -> str:

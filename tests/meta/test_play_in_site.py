@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from html import unescape
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import unquote
+from urllib.parse import parse_qsl
 
 import pytest
 
@@ -23,12 +24,13 @@ LESSONS = sorted((CHECKOUT / "docs" / "learn").glob("[1-8]_*.md"))
 @pytest.mark.parametrize("path", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_links_its_example_and_its_puzzles(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    links = re.findall(r'href="\.\./play/index\.html#(\w)=([^"]*)"', play.add_links(text, "../"))
-    examples = [unquote(value) for name, value in links if name == "e"]
+    links = re.findall(r'href="\.\./play/index\.html#([^"]*)"', play.add_links(text, "../"))
+    queries = [dict(parse_qsl(unescape(link))) for link in links]
+    page, examples = load_script("page"), [query for query in queries if "e" in query]
     assert len(examples) == 1
-    reply = load_script("page").answer(load_script("page").key(load_script("page").start(examples[0])))
-    assert '"svg"' in reply, reply
-    numbers = [value for name, value in links if name == "p"]
+    state = {**page.start(examples[0]["e"]), "dims": examples[0].get("d", "")}
+    assert '"svg"' in page.answer(page.key(state))
+    numbers = [query["p"] for query in queries if "p" in query]
     outside_of_code = re.sub("`[^`]*`", "", text.rpartition("## Puzzles")[2])
     assert numbers == re.findall(r"\d+", outside_of_code) and numbers
 
@@ -47,6 +49,12 @@ def test_only_lessons_are_changed_and_only_in_html() -> None:
     assert play.add_links("```{code-cell} python\nxarr.ones(2)\n```\n", "") == (
         "```{code-cell} python\nxarr.ones(2)\n```\n"
     )
+
+
+def test_dimensions_of_a_broadcast_are_linked() -> None:
+    code = 'xarr.explain_broadcast((2, 3), (2,), op="+", broadcast_dimensions=(0,))'
+    assert play.find_query(code) == "e=(2,%203)%20%2B%20(2,)&d=0"
+    assert play.find_query("xarr.ones(2)") is None
 
 
 def test_the_page_is_assembled_where_pyodide_is_not_to_be_had(
