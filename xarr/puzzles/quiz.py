@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from xarr.errors import InputError, pluralize
-from xarr.explainers.written_calls import explain_any
+from xarr.explanation.expression_steps import explain_text
 
 #: A shape, None for what fails.
 Answer: TypeAlias = tuple[int, ...] | None
@@ -100,5 +100,5 @@ def read_answer(text: str) -> Answer:
 
 
 def _result(question: str) -> Answer:
-    shape = explain_any(question).to_dict()["result"]
+    shape = explain_text(question).to_dict()["result"]
     return None if shape is None else tuple(shape)
