@@ -153,6 +153,17 @@ def test_a_program_is_text_that_anybody_can_run() -> None:
     assert re.search(r"^# n: int64\[\], a: int64\[5\]", text, re.MULTILINE)
 
 
+def test_a_scan_of_no_rows_has_a_type_step_by_step() -> None:
+    rows = Type("int64", (0, 2))
+    number = Type("int64", ())
+    inside = Compound("cond", ((Let("n", name("n + 1", number)),), ()), (name("n > 0", number),))
+    scan = Compound("scan", ((inside,),), (name("a", rows), name("row0[0] * 1.5", number)), ("a", "row0"))
+    program = Program((("n", number), ("a", rows)), (scan,), ("n", "a"))
+    results, _ = running.make_stepped(program)([np.asarray(1), np.zeros((0, 2), np.int64)])
+    assert_same(results[0], np.asarray(1))
+    assert_same(results[1], np.zeros(0))
+
+
 def test_programs_have_all_that_they_are_meant_to_have() -> None:
     texts = [draw(seed)[0].text() for seed in range(400)]
     deepest = max(len(line) - len(line.lstrip()) for text in texts for line in text.splitlines())

@@ -61,7 +61,7 @@ class Stepped:
             state, each = body(copy_handles(state), rows[k])
             made.append(each)
         if not made:
-            _, each = xarr.eval_shape(body, state, xarr.zeros(rows.shape[1:], rows.dtype))
+            each = _recorded_type(body, state, rows)
             return state, xarr.zeros((0, *each.shape), each.dtype)
         return state, xarr.stack(made[::-1] if reverse else made)
 
@@ -89,6 +89,17 @@ class SteppedNames:
 
     def vmap(self, function: Callable[..., Any]) -> Callable[..., Any]:
         return lambda rows: xarr.stack([function(row.copy()) for row in rows])
+
+
+def _recorded_type(body: Callable[..., Any], state: Any, rows: Any) -> Any:
+    """The type of what a step makes that never runs, whose loops inside are recorded then."""
+    scope = body.__globals__
+    before = {name: scope[name] for name in ("xp", "lax")}
+    scope.update(xp=xarr, lax=lax)
+    try:
+        return xarr.eval_shape(body, state, xarr.zeros(rows.shape[1:], rows.dtype))[1]
+    finally:
+        scope.update(before)
 
 
 def copy_handles(state: Any) -> Any:
