@@ -124,6 +124,7 @@ def swap_updates(graph: Graph) -> Graph:
     return graph.derive({**{node: node for node in graph.parameters}, **new})
 
 
+@pytest.mark.usefixtures("fused")
 def test_a_compiler_that_swaps_two_updates_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     program, decompose = program_of_updates(), pipeline.decompose
 
