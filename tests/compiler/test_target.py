@@ -100,6 +100,7 @@ OTHERS = {
     "compiler/fusion/repeated_positions.py": dict.fromkeys(
         ("_MOST_OPERATIONS", "_MOST_USERS"), "work that is done again, in operations"
     ),
+    "compiler/collection.py": {"_NEVER": "more than a collector counts"},
     "compiler/limits.py": {"MAX_OPERATIONS": "days on any machine: a mistake of the program"},
     "compiler/loop_ir/computed_indices.py": {"_LARGEST": "what int64 counts"},
     "compiler/loop_ir/index_ranges.py": {"_EITHER": "both truth values"},
