@@ -25,6 +25,7 @@ class Kind(Enum):
     NEST = "element-wise operations and reductions"
     SCAN = "running totals"
     SCATTER = "a scatter"
+    ACCUMULATING_SCATTER = "a scatter, and reductions of what it goes through"
     WINDOWS = "a reduction of windows"
     SELECT_AND_SCATTER = "a scatter to what windows choose"
     CONVOLUTION = "a convolution"
@@ -59,7 +60,10 @@ def kind_of(fusion: ops.Fusion) -> Kind:
     # Running totals are windows too, which reach to the end of the array.
     if any(map(computes, nodes)):
         return Kind.SCAN
-    return next((kind for kind in map(kind_around, nodes) if kind is not Kind.NEST), Kind.NEST)
+    kind = next((kind for kind in map(kind_around, nodes) if kind is not Kind.NEST), Kind.NEST)
+    if kind is Kind.SCATTER and any(isinstance(node.op, ops.Reduce) for node in nodes):
+        return Kind.ACCUMULATING_SCATTER
+    return kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -163,8 +163,10 @@ class Target:
     min_reduced_checks: int = 2**12
     #: Indices that a dimension should have to be cut into ranges, one for each thread.
     min_range_extent: int = 64
-    #: Updates that are looked through before those among them that belong to a thread are applied.
+    #: Updates that are looked through before those among them that belong to a thread are applied, or those that have
+    #: a target.  Operations that say where an update goes from which on they are done in lanes, before the updates.
     listed_updates: int = 1024
+    max_target_operations: int = 12
     #: Elements of a window from which two threads are faster than one although both look through all updates.
     min_shared_window: int = 64
 

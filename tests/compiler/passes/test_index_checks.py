@@ -11,6 +11,7 @@ import xarr
 from tests.compare import assert_same
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.passes.index_checks import check_worst_indices
+from xarr.ir import ops
 from xarr.ir.graph import Graph
 from xarr_numpy.processor import PROCESSOR
 
@@ -68,3 +69,65 @@ def test_few_indices_and_types_that_do_not_hold_the_size_are_checked_as_they_are
         graph = xarr.lower(pick, xarr.zeros(size), xarr.asarray(i)).stage("decomposed")
         assert isinstance(graph, Graph)
         assert check_worst_indices(graph, PROCESSOR) is graph
+
+
+def count_cells(x: xarr.Array, y: xarr.Array, weights: xarr.Array) -> xarr.Array:
+    """A weighted histogram, whose indices are computed, checked and used along the way."""
+    i, j = xarr.floor(x * 8).astype("int64"), xarr.floor(y * 5).astype("int64")
+    return xarr.zeros((8, 5)).at[i, j].add(weights)
+
+
+def groups(function: Any, *arrays: Any) -> int:
+    graph = xarr.jit(function).lower(*map(xarr.asarray, arrays)).stage("fused")
+    return sum(type(node.op) is ops.Fusion for node in graph.nodes)
+
+
+@pytest.mark.parametrize("shape", [(COUNT,), (50, 100), (1, COUNT), (4096,)])
+def test_scatters_find_the_index_to_check_as_they_go_along(shape: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(5)
+    x, y = generator.uniform(-1, 1, shape), generator.uniform(-1, 1, shape)
+    weights = np.where(generator.random(shape) < 0.01, np.nan, generator.normal(size=shape))
+    wanted = np.zeros((8, 5))
+    np.add.at(wanted, (np.floor(x * 8).astype(int), np.floor(y * 5).astype(int)), weights)
+    assert_same(xarr.jit(count_cells)(*map(xarr.asarray, (x, y, weights))), wanted)
+    with xarr.config(fusion="compiled"):
+        assert groups(count_cells, x, y, weights) == 1
+
+
+@pytest.mark.parametrize("bad", [1.0, -1.01, 1e30, -np.inf, np.inf])
+@pytest.mark.parametrize("which", [0, 1])
+def test_what_is_out_of_bounds_is_an_error_after_the_scatter_too(bad: float, which: int) -> None:
+    arrays = [np.random.default_rng(k).random(COUNT) for k in range(3)]
+    arrays[which][4321] = bad
+    with pytest.raises(IndexError, match=f"out of bounds for axis {which} with size {(8, 5)[which]}"):
+        xarr.jit(count_cells)(*map(xarr.asarray, arrays))
+
+
+def waits(function: Any, *arrays: Any) -> bool:
+    """Whether a scatter's result waits for a check, and not its indices."""
+    graph = xarr.jit(function).lower(*map(xarr.asarray, arrays)).stage("decomposed")
+    assert isinstance(graph, Graph)
+    return ops.OptimizationBarrier in check_worst_indices(graph, PROCESSOR).op_classes
+
+
+def test_indices_that_others_see_wait_for_their_check() -> None:
+    i = indices("int64")
+    assert waits(lambda i: xarr.zeros(SIZE).at[i].add(1.0), i)
+    assert not waits(pick, np.zeros(SIZE), i)
+
+
+def test_errors_keep_their_order() -> None:
+    """An index waits for its check if something between that and the scatter may fail."""
+
+    def add_at(i: xarr.Array, k: xarr.Array, few: xarr.Array) -> xarr.Array:
+        updates = xarr.ones(COUNT) * xarr.zeros(3)[few].sum()
+        return xarr.zeros((SIZE, 7)).at[i, k].add(updates)
+
+    i, few = indices("int64", (3, 100)), np.arange(3)
+    k = i % 7
+    with pytest.raises(IndexError, match="index 100 is out of bounds for axis 0"):
+        xarr.jit(add_at)(*map(xarr.asarray, (i, k + 7, few + 5)))
+    with pytest.raises(IndexError, match="index 13 is out of bounds for axis 1"):
+        xarr.jit(add_at)(*map(xarr.asarray, (indices("int64"), k + 7, few + 5)))
+    with pytest.raises(IndexError, match="index 7 is out of bounds for axis 0 with size 3"):
+        xarr.jit(add_at)(*map(xarr.asarray, (indices("int64"), k, few + 5)))

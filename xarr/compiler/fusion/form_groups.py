@@ -74,6 +74,7 @@ def form_groups(
             computes,
             lambda group: worth(group.shape(), cost(group)),
             describe,
+            schedule.builds(Kind.ACCUMULATING_SCATTER),
         )
         for candidate in candidates:
             if candidate is before:

@@ -32,10 +32,10 @@ from xarr.compiler.fusion.groups import (
     own_dimensions,
     whole,
 )
+from xarr.compiler.fusion.joined_reductions import is_short_or_repeated, join_reduction, kept_shape
 from xarr.compiler.fusion.partial_updates import placement
 from xarr.compiler.fusion.scan_windows import reduces_rows, scan_axis
-from xarr.compiler.fusion.scatter_windows import has_rows
-from xarr.compiler.loop_ir.accumulators import combination
+from xarr.compiler.fusion.scatter_windows import can_accumulate, has_rows
 from xarr.compiler.passes.inner_products import products_inside
 from xarr.compiler.passes.min_of_sqrt import move_sqrt_after_min
 from xarr.compiler.target import Target
@@ -51,6 +51,7 @@ def fused_graphs(
     computes: Callable[[Node], bool],
     worth: Callable[[Group], bool],
     describe: Callable[[ops.Fusion], str] | None = None,
+    scatters_accumulate: bool = False,
 ) -> Iterator[Graph]:
     """Graphs with groups of nodes exchanged for `Fusion` nodes, the first one as fast as can be.
 
@@ -59,17 +60,19 @@ def fused_graphs(
     too early.  One that forgoes nothing more is the very graph before it.
 
     `computes` says which nodes loops can hold, `worth` which finished groups are to become loops, `describe` what a
-    group's loops cost, for its printed text.
+    group's loops cost, for its printed text; `scatters_accumulate` whether those of a scatter can hold reductions of
+    what they go through.
     """
     graph = move_sqrt_after_min(graph)
     apart, shapes = products_inside(graph, target)
     plain: Iterator[Graph] | None = None
-    for level, fused in enumerate(_Fuser(apart, target, computes, describe).graphs(worth)):
+    own = target, computes, describe, scatters_accumulate
+    for level, fused in enumerate(_Fuser(apart, *own).graphs(worth)):
         stored = {node.type.shape for node in fused.nodes if isinstance(node.type, TensorType)}
         if stored.isdisjoint(shapes):
             yield fused
         else:  # The products did not end up in groups.
-            plain = plain or islice(_Fuser(graph, target, computes, describe).graphs(worth), level, None)
+            plain = plain or islice(_Fuser(graph, *own).graphs(worth), level, None)
             yield next(plain)
 
 
@@ -80,10 +83,12 @@ class _Fuser:
         target: Target,
         computes: Callable[[Node], bool],
         describe: Callable[[ops.Fusion], str] | None,
+        scatters_accumulate: bool,
     ) -> None:
         self.graph = graph
         self.target = target
         self.describe = describe
+        self.scatters_accumulate = scatters_accumulate
         self.computes = computes
         self.results = set(graph.results)
         self.users = find_users(graph)
@@ -144,6 +149,8 @@ class _Fuser:
             return
         if isinstance(node.op, ops.Reduce) and not self._can_reduce(node):
             return
+        if len(groups) > 1 and self.scatters_accumulate:
+            groups = self._accumulate_along(groups)
         alone = not outside and len(groups) == 1
         if not isinstance(node.op, ops.Scatter):
             for group, own in groups.items():
@@ -182,8 +189,8 @@ class _Fuser:
         return count <= 2 or count + group.input_count() <= self.target.max_group_inputs
 
     def _begin(self, node: Node) -> None:
-        if isinstance(node.op, ops.Reduce) and _is_short_or_repeated(node, self.target):
-            domain = _kept_shape(node)
+        if isinstance(node.op, ops.Reduce) and is_short_or_repeated(node, self.target):
+            domain = kept_shape(node)
             group = Group(domain, (), along={node: {whole(domain)}})
             group.inner[node] = tuple(INNER + k for k in range(len(node.op.dimensions)))
         elif isinstance(node.op, ops.Reduce):
@@ -220,7 +227,7 @@ class _Fuser:
             plain = group.placed is None and (
                 scan is None or reduces_rows(node, group.domain, scan, self.target)
             )
-            joined = plain and _join_reduction(node, index_maps, group, self.target)
+            joined = plain and join_reduction(node, index_maps, group, self.target)
         elif isinstance(node.op, ops.ReduceWindow):
             joined = index_maps == {whole(group.domain)} and self._can_scan(node, group)
         else:
@@ -262,8 +269,46 @@ class _Fuser:
 
     # --- groups over the same elements ---------------------------------------------------------------
 
+    def _accumulate_along(self, groups: dict[Group, list[Node]]) -> dict[Group, list[Node]]:
+        """The groups that use a node, and their members that do, where scatters have taken in what they can."""
+        for scatter in [group for group in groups if group.scatter is not None]:
+            group = scatter
+            for other in [each for each in groups if each.scatter is None and self._accumulates(group, each)]:
+                merged = self._merge(group, other)
+                groups = {merged: groups[group] + groups[other], **groups}
+                del groups[group], groups[other]
+                group = merged
+        return groups
+
+    def _accumulates(self, scatter: Group, other: Group) -> bool:
+        """Whether the loops of a scatter can accumulate what another group does, which then stores nothing else."""
+        if len(scatter.along) + len(other.along) > self.target.max_group_members:
+            return False
+        if not can_accumulate(scatter, other):
+            return False
+        inside = [node for node in other.along if not (node.op.moves or isinstance(node.op, ops.Reduce))]
+        inside = [node for node in inside if node.tensor_type.size > 1]
+        if any(node in self.results or self._users_outside(node, other) for node in inside):
+            return False
+        return not (self._reaches(scatter, other) or self._reaches(other, scatter))
+
+    def _merge_into_scatters(self) -> None:
+        """Let scatters accumulate what is reduced of the arrays that they read."""
+        reductions: dict[Ints, list[Group]] = {}
+        for group in self.spans:
+            if group.reduced and group.kept_axes() == ():
+                reductions.setdefault(group.domain, []).append(group)
+        for group in [each for each in self.spans if each.scatter is not None]:
+            for other in [each for each in reductions.get(group.domain, ()) if each in self.spans]:
+                shared = self._read(group) & self._read(other)
+                is_read = any(node.tensor_type.size > 1 for node in shared)
+                if is_read and self._accumulates(group, other):
+                    group = self._merge(group, other)
+
     def _merge_siblings(self) -> None:
         """Let groups with one domain that read the same arrays run as one, which reads them once."""
+        if self.scatters_accumulate:
+            self._merge_into_scatters()
         alike: dict[tuple[Ints, Ints], list[Group]] = {}
         for group in self.spans:
             if group.scatter is not None:
@@ -406,130 +451,6 @@ def _scatters(node: Node, scatter: Node, target: Target) -> bool:
     if isinstance(node.op, ops.Reduce | ops.ReduceWindow | ops.Scatter):
         return False
     return node.op.cost <= INSTRUCTION or isinstance(node.op, ops.Gather) or has_rows(scatter, target)
-
-
-def _join_reduction(node: Node, index_maps: set[Along], group: Group, target: Target) -> bool:
-    """Whether the group can hold a reduction.
-
-    Its domain may grow by the dimensions that are reduced; or the reduction is computed anew for each element
-    of the domain, if it is asked for once for each.
-    """
-    assert isinstance(node.op, ops.Reduce)
-    domain, reduced = node.operands[0].shape, tuple(sorted(node.op.dimensions))
-    kept = [axis for axis in range(len(domain)) if axis not in reduced]
-    large = [axis for axis in kept if domain[axis] != 1]
-    if len(index_maps) != 1:
-        return False
-    (along,) = index_maps
-    if group.domain == domain and group.reduced in ((), reduced):
-        if [axis for axis in along if axis != ONE] != large or None in along:
-            return False
-        group.reduced = reduced
-        return True
-    inside = group.reduced or group.inner or _is_short_or_repeated(node, target)
-    if inside and _put_inside(node, along, group, target):
-        return True
-    return _grow(along, group, domain, reduced, large)
-
-
-def _is_short_or_repeated(node: Node, target: Target) -> bool:
-    """Whether a reduction is better computed element by element of its result, with results in lanes.
-
-    Either it is short, along the last dimension, or its operand is made of smaller arrays that are repeated:
-    these can be read in any order, since they are few.
-    """
-    shape, own = node.operands[0].shape, own_dimensions(node)
-    large = [axis for axis, size in enumerate(shape) if size != 1]
-    if not large or large[-1] not in own or prod(_kept_shape(node)) < target.min_results_side_by_side:
-        return False
-    count = prod(shape[axis] for axis in own)
-    if count == 1 or combination(node).in_order:
-        return False
-    if count <= target.max_short_reduction and not _follows_reduction(node, target):
-        return True
-    return _is_repeated(node.operands[0], target)
-
-
-def _follows_reduction(node: Node, target: Target) -> bool:
-    """Whether a reduction's operand is another's result, all but element-wise operations: they make one group."""
-    stack, seen = list(node.operands[:1]), set(node.operands)
-    while stack and len(seen) < target.max_group_members:
-        each = stack.pop()
-        if isinstance(each.op, ops.Reduce):
-            return True
-        if each.op.is_elementwise:
-            new = [operand for operand in each.operands if operand not in seen]
-            seen.update(new)
-            stack.extend(new)
-    return False
-
-
-def _kept_shape(node: Node) -> Ints:
-    """The shape of a reduction's results."""
-    own = own_dimensions(node)
-    return tuple(size for axis, size in enumerate(node.operands[0].shape) if axis not in own)
-
-
-def _is_repeated(root: Node, target: Target) -> bool:
-    """Whether an array is computed from broadcasts alone."""
-    size = root.tensor_type.size
-    stack, seen = [root], {root}
-    while stack:
-        node = stack.pop()
-        if isinstance(node.op, ops.BroadcastInDim | ops.Constant | ops.Iota):
-            if node.operands and node.operands[0].tensor_type.size * 8 > size:
-                return False
-            continue
-        is_in_place = isinstance(node.op, ops.Elementwise | ops.Convert | ops.Select)
-        if not is_in_place or len(seen) > target.max_group_members:
-            return False
-        new = [operand for operand in node.operands if operand not in seen]
-        seen.update(new)
-        stack.extend(new)
-    return True
-
-
-def _put_inside(node: Node, along: Along, group: Group, target: Target) -> bool:
-    """Let the group compute a reduction for each element of its domain."""
-    axes = group.axes(range(len(group.domain)))
-    runs = [axis for axis in along if axis not in (ONE, None)]
-    sizes = [node.operands[0].shape[axis] for axis in own_dimensions(node)]
-    if not axes or None in along or sorted(runs, key=str) != sorted(axes, key=str) or prod(sizes) == 1:
-        return False
-    if group.reduced and _has_several_stages(group):
-        rows = prod(group.domain[axis] for axis in group.kept_axes())
-        row = prod(group.domain) // rows
-        if axes[-1] not in group.reduced or rows < target.min_busy_iterations or row > target.max_kept_row:
-            return False
-    first = INNER + sum(map(len, group.inner.values()))
-    group.inner[node] = tuple(first + k for k in range(len(sizes)))
-    return True
-
-
-def _has_several_stages(group: Group) -> bool:
-    """Whether the elements of the domain are gone through again after a reduction."""
-    axes = set(group.axes(range(len(group.domain))))
-    stage: dict[Node, int] = {}
-    for node in group.members():
-        outer = isinstance(node.op, ops.Reduce) and node not in group.inner
-        stage[node] = max((stage.get(each, 0) for each in node.operands), default=0) + outer
-        if stage[node] and not outer and any(axes.issubset(along) for along in group.along[node]):
-            return True
-    return False
-
-
-def _grow(along: Along, group: Group, domain: Ints, reduced: Ints, large: list[int]) -> bool:
-    """A group of what comes after a reduction takes the reduction in."""
-    axes = group.axes(range(len(group.domain)))
-    if group.reduced or group.inner or [axis for axis in along if axis != ONE] != axes:
-        return False
-    new = dict(zip(axes, large, strict=True))
-    group.along = {
-        member: {tuple(new.get(a, a) if a is not None else None for a in runs) for runs in each}
-        for member, each in group.along.items()
-    }
-    group.domain, group.reduced = domain, reduced
-    return True
 
 
 def _is_affordable(node: Node, index_maps: set[Along], group: Group, target: Target) -> bool:

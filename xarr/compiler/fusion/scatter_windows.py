@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+from xarr.compiler.fusion.groups import Group
 from xarr.compiler.loop_ir import elements
+from xarr.compiler.loop_ir.accumulators import combination
 from xarr.compiler.target import Target
 from xarr.ir import ops
 from xarr.ir.graph import Node
@@ -24,6 +27,39 @@ def has_rows(node: Node, target: Target) -> bool:
     windows = windows_of(node)
     inner = [dim for dim, size in enumerate(windows.operand_shape) if size != 1][-1:]
     return any(windows.sizes[dim] >= target.min_vector_row for dim in inner)
+
+
+def can_accumulate(scatter: Group, other: Group) -> bool:
+    """Whether the loops of a scatter of single elements can accumulate what another group reduces, which are integers.
+
+    It reduces the same domain to a number for each reduction, in any order, and none of these depends on another.
+    """
+    if scatter.scatter is None or other.domain != scatter.domain or prod(scatter.domain) == 1:
+        return False
+    if other.kept_axes() or other.scatter or other.scan or other.placed or other.inner:
+        return False
+    if prod(windows_of(scatter.scatter).sizes) != 1:
+        return False
+    reductions = [node for node in other.along if isinstance(node.op, ops.Reduce)]
+    return all(_accumulates_integers(node, other) for node in reductions)
+
+
+def _accumulates_integers(node: Node, group: Group) -> bool:
+    """Whether a reduction takes all elements of the group's domain, integers in any order, and no result of another."""
+    how, op = combination(node), node.op
+    assert isinstance(op, ops.Reduce)
+    is_whole = node.operands[0].shape == group.domain and len(op.dimensions) == len(group.domain)
+    if not is_whole or how.monoids is None or any(array.dtype.kind not in "iub" for array in how.arrays):
+        return False
+    stack, seen = list(node.operands), set(node.operands)
+    while stack:
+        each = stack.pop()
+        if isinstance(each.op, ops.Reduce):
+            return False
+        new = [operand for operand in each.operands if operand in group.along and operand not in seen]
+        seen.update(new)
+        stack.extend(new)
+    return True
 
 
 def windows_of(node: Node) -> Any:

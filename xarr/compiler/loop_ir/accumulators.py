@@ -216,6 +216,12 @@ class Combination:
         return (factors[0].fma(factors[1], held[0]),) if factors else self.combine(held, terms)
 
 
+def outer_accumulator(inner: Accumulator, terms: tuple[Value, ...]) -> Accumulator:
+    """The accumulator of a loop whose iterations end with these results of `inner`."""
+    results = tuple(map(_result, inner.results))
+    return Accumulator(inner.identities, terms, inner.left, inner.right, inner.combined, results)
+
+
 def _parts(values: Sequence[Value]) -> tuple[Value, ...]:
     """The values, of complex numbers their parts."""
     pairs = [(x.real(), x.imag()) if x.dtype.kind == "c" else (x,) for x in values]

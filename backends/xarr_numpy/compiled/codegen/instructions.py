@@ -389,8 +389,31 @@ class Block:
             x = x.convert(np.float32)
             self.emit([x])
         kind, old = register_type(new, width), register_type(x.dtype, width)
-        name = f"llvm.fpto{'s' if new.kind == 'i' else 'u'}i.sat.{intrinsic_suffix(kind)}.{intrinsic_suffix(old)}"
+        instruction = f"fpto{'s' if new.kind == 'i' else 'u'}i"
+        if width > 1:
+            return self._saturate_lanes(
+                x, new, self._cast(instruction, self.typed_operand(x, width), new, width)
+            )
+        name = f"llvm.{instruction}.sat.{intrinsic_suffix(kind)}.{intrinsic_suffix(old)}"
         return self.call(name, kind, [old], [self.typed_operand(x, width)])
+
+    def _saturate_lanes(self, x: Value, new: DType, converted: str) -> str:
+        """Lanes of floats that were converted where they fit: LLVM's own instruction takes them one by one."""
+        limits, width = np.iinfo(new), self.width
+        kind, lanes = register_type(new, width), f"<{width} x i1>"
+        floats, each = self.typed_operand(x, width), element_type(new)
+        real = element_type(x.dtype)
+        low, high = (literal(x.constant(float(end))) for end in (limits.min, limits.max + 1))
+        within = self.line(f"freeze {kind} {converted}")
+        above = self.line(f"fcmp oge {floats}, splat ({real} {high})")
+        within = self.line(f"select {lanes} {above}, {kind} splat ({each} {limits.max}), {kind} {within}")
+        below = self.line(f"fcmp ult {floats}, splat ({real} {low})")  # or NaN
+        least = f"{kind} zeroinitializer"
+        if limits.min:
+            is_nan = self.line(f"fcmp uno {floats}, {self.operand(x, width)}")
+            least = f"select {lanes} {is_nan}, {least}, {kind} splat ({each} {limits.min})"
+            least = f"{kind} {self.line(least)}"
+        return self.line(f"select {lanes} {below}, {least}, {kind} {within}")
 
     def _from_integer(self, x: Value, new: DType, width: int) -> str:
         instruction = "sitofp" if x.dtype.kind == "i" else "uitofp"

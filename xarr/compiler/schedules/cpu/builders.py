@@ -20,6 +20,7 @@ BUILDERS: Final[Mapping[Kind, Builder]] = {
     Kind.NEST: group_loops.build,
     Kind.SCAN: scans.build,
     Kind.SCATTER: scatters.build,
+    Kind.ACCUMULATING_SCATTER: scatters.build,
     Kind.WINDOWS: windows.build,
     Kind.SELECT_AND_SCATTER: select_and_scatter.build,
     Kind.CONVOLUTION: convolutions.build,

@@ -11,7 +11,7 @@ from typing import Literal
 from xarr.compiler.fusion.accesses import own_index
 from xarr.compiler.fusion.iteration_space import IterationSpace, Run, inside_count, inside_sizes
 from xarr.compiler.fusion.partial_updates import shift_index, stored_part
-from xarr.compiler.loop_ir.accumulators import Combination
+from xarr.compiler.loop_ir.accumulators import Combination, outer_accumulator
 from xarr.compiler.loop_ir.elements import Elements, Index, Source, constant_source, row_major
 from xarr.compiler.loop_ir.loop_bounds import bound_by_conditions
 from xarr.compiler.loop_ir.loops import (
@@ -26,7 +26,7 @@ from xarr.compiler.loop_ir.loops import (
     load,
     nest_loops,
 )
-from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value
 from xarr.compiler.schedules.cpu.packing import Lane, Packing
 from xarr.compiler.schedules.cpu.transposed_tiles import Tiles
 from xarr.compiler.target import Target
@@ -410,7 +410,7 @@ class Loops:
         totals = bound_by_conditions(loops[-1], lanes, self.target.min_bounded_iterations)
         for outer, inner in zip(reversed(loops[:-1]), reversed(loops[1:]), strict=True):
             rows = zip(inner.accumulators, totals, strict=True)
-            outer.accumulators.extend(_outer_accumulator(self.values, each, total) for each, total in rows)
+            outer.accumulators.extend(outer_accumulator(each, total) for each, total in rows)
             totals = [each.results for each in outer.accumulators]
         return totals
 
@@ -420,10 +420,3 @@ class Loops:
             self.nest.packing.extents[loop.index] = extent
             self.nest.packing.inner.add(loop.index)
         return loop
-
-
-def _outer_accumulator(values: Values, inner: Accumulator, terms: tuple[Value, ...]) -> Accumulator:
-    """The accumulator of a loop whose iterations end with these results of `inner`."""
-    dtypes = [value.dtype for value in inner.results]
-    results = tuple(values.make("result", (), dtype, "r", unique=True) for dtype in dtypes)
-    return Accumulator(inner.identities, terms, inner.left, inner.right, inner.combined, results)

@@ -10,6 +10,17 @@
 
 Every thread goes through all index vectors and writes to targets of its own.  So each target meets its
 updates in their order, whatever the number of threads.
+
+Single elements, of which it takes a while to say where they go, or of which a reduction looks at the indices too, go
+there in blocks, and one thread does all:
+
+    for each block of index vectors:
+        vector for each of them:
+            target = where the update goes, -1 where it goes nowhere
+            the accumulators of the reductions take in their elements
+        for each of them, one after the other:
+            if target >= 0:
+                result[target] = combine(result[target], update)
 """
 
 from __future__ import annotations
@@ -18,7 +29,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
 
+from xarr.compiler.fusion.accesses import parts_of
 from xarr.compiler.fusion.scatter_windows import windows_of
+from xarr.compiler.loop_ir.accumulators import combination, outer_accumulator
 from xarr.compiler.loop_ir.axis_runs import axis_runs
 from xarr.compiler.loop_ir.computed_indices import as_int64, components, is_inside
 from xarr.compiler.loop_ir.elements import (
@@ -26,6 +39,7 @@ from xarr.compiler.loop_ir.elements import (
     Index,
     buffer_of,
     compute_scalars,
+    constant_source,
     reader,
     row_major,
 )
@@ -35,6 +49,7 @@ from xarr.compiler.loop_ir.loops import (
     Carry,
     Kernel,
     Loop,
+    Runs,
     Store,
     in_threads,
     index_value,
@@ -43,7 +58,7 @@ from xarr.compiler.loop_ir.loops import (
     nest_loops,
     new_carry,
 )
-from xarr.compiler.loop_ir.scalars import INT64, Value, Values
+from xarr.compiler.loop_ir.scalars import INT64, Value, Values, in_order
 from xarr.compiler.target import Target
 from xarr.ir import ops
 
@@ -61,13 +76,15 @@ class _ScatterSchedule:
         self.target = target
         self.graph = fusion.computation
         self.values = Values()
-        (self.node,) = self.graph.results
+        (self.node,) = [node for node in self.graph.results if isinstance(node.op, ops.Scatter)]
         assert isinstance(self.node.op, ops.Scatter)
         self.op = self.node.op
         self.operand, self.indices, self.updates = self.node.operands
         self.windows = windows_of(self.node)
         self.inputs = tuple(buffer_of(f"in{k}", node, "in") for k, node in enumerate(self.graph.parameters))
-        self.out = buffer_of("out0", self.node, "out")
+        results = enumerate(self.graph.results)
+        self.outputs = {node: buffer_of(f"out{k}", node, "out") for k, node in results}
+        self.out = self.outputs[self.node]
         self.locals: list[Buffer] = []
         self.sources = {
             node: reader(self.values, buffer, node)
@@ -75,8 +92,10 @@ class _ScatterSchedule:
         }
 
     def kernel(self) -> Kernel:
-        phases = [self._copy_operand(), _Walk(self).phase()]
-        return Kernel(self.inputs, (self.out,), (), tuple(self.locals), in_threads(phases))
+        blocks = _Blocks(self)
+        phases = [self._copy_operand(), blocks.phase() if blocks.pay() else _Walk(self).phase()]
+        outputs = tuple(self.outputs[node] for node in self.graph.results)
+        return Kernel(self.inputs, outputs, (), tuple(self.locals), in_threads(phases))
 
     def elements(self) -> Elements:
         return Elements(self.values, self.sources)
@@ -104,6 +123,192 @@ class _ScatterSchedule:
             loops.append(Loop(value, prod(extents[axis] for axis in run)))
             index[run[-1]] = Affine(((value, 1),))
         return loops, tuple(index)
+
+    def start(self, batch: Index) -> tuple[list[Affine], dict[int, Value]]:
+        """Where the window at an index of the batch starts, and by dimension when it fits."""
+        windows = self.windows
+        start_index, fits = [Affine()] * len(windows.operand_shape), dict[int, Value]()
+        rank = len(self.indices.shape)
+        element = partial(self.elements().at, self.indices)
+        for dim, last, number in components(windows, rank, batch, element):
+            fits[dim] = is_inside(number, last)
+            if last:
+                start_index[dim] = Affine(((as_int64(number), 1),))
+        for dim, position in windows.batching:
+            start_index[dim] = batch[position]
+        return start_index, fits
+
+    def index_of_update(self, batch: Index, window: Index) -> Index:
+        """The index of an element of a window in the updates."""
+        windows = self.windows
+        index = [Affine()] * len(self.updates.shape)
+        for dim, at in zip(windows.batch_dims, batch, strict=True):
+            index[dim] = at
+        for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
+            index[own] = window[dim]
+        return tuple(index)
+
+    def update(self, batch: Index, window: Index) -> Value:
+        """The update of an element of a window."""
+        return self.elements().at(self.updates, self.index_of_update(batch, window))
+
+    def combine(self, target: Affine, update: Value) -> Store:
+        """Combine an update into its target."""
+        old = load(self.values, self.out, target)
+        (new,) = compute_scalars(self.op.update_computation, (old, update), self.values)
+        return Store(self.out, target, new)
+
+    def once_if(self, condition: Value | None) -> Loop:
+        """A loop that runs once if the condition holds, else not at all."""
+        extent = 1 if condition is None else condition.select(self.values.constant(1, INT64), 0)
+        return Loop(index_value(self.values, "once"), extent)
+
+
+def _all_of(conditions: Iterable[Value]) -> Value | None:
+    """Whether all conditions hold; None without any."""
+    conjunction: Value | None = None
+    for condition in conditions:
+        conjunction = condition if conjunction is None else conjunction & condition
+    return conjunction
+
+
+def _index_of(loop: Loop) -> Affine:
+    return Affine(((loop.index, 1),))
+
+
+class _Blocks:
+    """The phase that goes through updates of single elements in blocks."""
+
+    def __init__(self, scatter: _ScatterSchedule) -> None:
+        self.scatter = scatter
+        self.target, self.values = scatter.target, scatter.values
+        self.shape = scatter.windows.batch_shape
+        self.window = (Affine(),) * len(scatter.windows.operand_shape)
+        self.reductions = [node for node in scatter.graph.nodes if isinstance(node.op, ops.Reduce)]
+        self.combinations = [combination(node) for node in self.reductions]
+
+    def pay(self) -> bool:
+        """Whether updates go through blocks."""
+        if self.reductions:
+            return True
+        if prod(self.scatter.windows.sizes) != 1 or prod(self.shape) < 2 * self.target.min_vector_columns:
+            return False
+        single = tuple(Affine(((index_value(self.values, "i"), 1),)) for _ in self.shape)
+        computed = [
+            value for value in in_order(self._target(single)) if value.operands and value.op != "load"
+        ]
+        return len(computed) > self.target.max_target_operations
+
+    def phase(self) -> Loop:
+        single = [index_value(self.values, f"i{axis}") for axis in range(len(self.shape))]
+        index = tuple(Affine(((value, 1),)) for value in single)
+        roots = [self._target(index), self.scatter.update(index, self.window)]
+        roots += [term for terms in self._terms(index) for term in terms]
+        runs = axis_runs(self.shape, single, roots)
+        loops, _ = self.scatter.loops(self.shape, runs)
+        phase = Loop(index_value(self.values, "once"), 1)
+        chain = self._blocks(phase, loops, runs)
+        self._reduce(phase, chain)
+        return phase
+
+    def _blocks(self, phase: Loop, loops: list[Loop], runs: list[list[int]]) -> list[Loop]:
+        """Put the loops into the phase; those around what is accumulated, and the loop that does it."""
+        *around, every = loops
+        total = every.max_iterations
+        most = min(self.target.listed_updates, self.target.local_bytes // 32, total)
+        start, count = Affine(), self.values.constant(total, INT64)
+        if total > most:
+            around.append(Loop(index_value(self.values, "block"), -(-total // most)))
+            start = Affine(((around[-1].index, most),))
+            left = start.value(self.values) * -1 + total
+            count = left.lt(most).select(left, most)
+        lanes, each = (
+            Loop(index_value(self.values, name), count if total > most else total, runs_as)
+            for name, runs_as in (("lane", Runs.LANES), ("k", Runs.SERIAL))
+        )
+        nest_loops([phase, *around])
+        inner = around[-1] if around else phase
+        inner.body += [lanes, each]
+        outer = {run[-1]: _index_of(loop) for run, loop in zip(runs[:-1], around, strict=False)}
+        at = self._index({**outer, runs[-1][-1]: start + _index_of(lanes)})
+        self._fill(lanes, at, each, most)
+        return [*around, lanes]
+
+    def _index(self, axes: dict[int, Affine]) -> Index:
+        """An index of the batch; the axes that are not given have one element, or are part of a run."""
+        return tuple(axes.get(axis, Affine()) for axis in range(len(self.shape)))
+
+    def _fill(self, lanes: Loop, at: Index, each: Loop, most: int) -> None:
+        """Let both loops do their part of an update."""
+        goes_to = self._keep(lanes, "target", self._target(at), each, most)
+        update = self._update_one_by_one(lanes, self.scatter.update(at, self.window), each, most)
+        once = self.scatter.once_if(goes_to.ge(0))
+        once.body.append(self.scatter.combine(Affine(((goes_to, 1),)), update))
+        each.body.append(once)
+        for how, terms in zip(self.combinations, self._terms(at), strict=True):
+            lanes.accumulators.append(how.accumulator(terms, ()))
+
+    def _update_one_by_one(self, lanes: Loop, update: Value, each: Loop, most: int) -> Value:
+        """The update where updates go one after the other: kept if it takes a while to compute in lanes.
+
+        Elements that lie anywhere are read there, by indices that are kept.
+        """
+        values = in_order(update)
+        computed = [value for value in values if value.operands and value.op != "load"]
+        indices = {
+            index: None
+            for value in values
+            if value.op == "load" and not value.attribute.masked
+            for index in value.operands
+            if index.op not in ("index", "load")
+        }
+        of_indices = in_order(*indices)
+        light = [value for value in computed if value not in of_indices]
+        if len(light) > self.target.max_light_operations or any(each.op == "rarely" for each in values):
+            return self._keep(lanes, "update", update, each, most)
+        known = {lanes.index: each.index}
+        for index in indices:
+            known[index] = self._keep(lanes, f"at{len(self.scatter.locals)}", index, each, most)
+        return self.values.rebuild(update, known)
+
+    def _keep(self, lanes: Loop, name: str, value: Value, each: Loop, most: int) -> Value:
+        """Store a value in the lanes, and load it where updates go one after the other."""
+        buffer = Buffer(name, value.dtype, most, "local")
+        self.scatter.locals.append(buffer)
+        lanes.body.append(Store(buffer, Affine(((lanes.index, 1),)), value))
+        return load(self.values, buffer, Affine(((each.index, 1),)))
+
+    def _target(self, batch: Index) -> Value:
+        """Where an update goes, -1 for nowhere."""
+        start, fits = self.scatter.start(batch)
+        number = row_major(self.scatter.windows.operand_shape, tuple(start)).value(self.values)
+        wanted = _all_of(fits.values())
+        return number if wanted is None else wanted.select(number, -1)
+
+    def _terms(self, batch: Index) -> list[list[Value]]:
+        """The elements that each reduction takes in: those of arrays of the shape of the updates."""
+        elements, index = self.scatter.elements(), self.scatter.index_of_update(batch, self.window)
+        return [[elements.at(array, index) for array in how.arrays] for how in self.combinations]
+
+    def _reduce(self, phase: Loop, chain: list[Loop]) -> None:
+        """Accumulate in the loops around the lanes too, and store what comes of it behind them."""
+        totals = [each.results for each in chain[-1].accumulators]
+        for outer, inner in zip(reversed(chain[:-1]), reversed(chain[1:]), strict=True):
+            rows = zip(inner.accumulators, totals, strict=True)
+            outer.accumulators = [outer_accumulator(each, total) for each, total in rows]
+            totals = [each.results for each in outer.accumulators]
+        scatter, sources = self.scatter, dict(self.scatter.sources)
+        elements = Elements(self.values, sources)
+        for node, how, total in zip(self.reductions, self.combinations, totals, strict=True):
+            initial = [elements.at(first, ()) for first in node.operands[len(how.arrays) :]]
+            results = how.finish(initial, total)
+            parts = parts_of(node, scatter.graph).items()
+            sources.update((part, constant_source(results[number])) for part, number in parts)
+        after = Elements(self.values, sources)
+        for node, buffer in scatter.outputs.items():
+            if node is not scatter.node:
+                index = (Affine(),) * len(node.shape)
+                phase.body.append(Store(buffer, Affine(), after.at(node, index)))
 
 
 class _Walk:
@@ -149,7 +354,7 @@ class _Walk:
         # A range that is all there is needs no list.
         whole = self.bounds[0].eq(0) & self.bounds[1].eq(self.shape[own])
         for condition, way in ((whole, self._test_updates), (~whole, self._list_updates)):
-            once = self._once(condition)
+            once = self.scatter.once_if(condition)
             phase.body.append(once)
             self._updates(once, extents, runs, way)
         phase.repeats = prod(sizes) < self.target.min_shared_window
@@ -197,7 +402,7 @@ class _Walk:
         )
         each = Loop(every.index, within if total > at_once else total)
         at = tuple(index + start if index.terms else index for index in batch)
-        start_index, fits = self._start(at)
+        start_index, fits = self.scatter.start(at)
         wanted = self._belongs(start_index, fits, own)
         count, last = new_carry(self.values, INT64)
         each.carries.append(Carry(self.values.constant(0, INT64), count, count + wanted.convert(INT64), last))
@@ -214,36 +419,25 @@ class _Walk:
     ) -> tuple[Loop, Index]:
         """Loops that go through the updates and leave out those that do not belong to the range."""
         own = self.divided
-        start_index, fits = self._start(batch)
+        start_index, fits = self.scatter.start(batch)
         if own is None:
-            outer.append(self._once(self._all(fits.values())))
+            outer.append(self.scatter.once_if(_all_of(fits.values())))
         elif self.windows.sizes[own] == 1:
-            outer.append(self._once(self._belongs(start_index, fits, own)))
+            outer.append(self.scatter.once_if(self._belongs(start_index, fits, own)))
         else:
             (loop,) = (loop for loop in inner if loop.index in dict(window[own].terms))
             low, loop.extent = self._own_part(start_index[own].value(self.values), fits, own)
             window[own] = window[own] + Affine(((low, 1),))
         return nest_loops([around, *outer])[-1], batch
 
-    def _once(self, condition: Value | None) -> Loop:
-        """A loop that runs once if the condition holds, else not at all."""
-        extent = 1 if condition is None else condition.select(self.values.constant(1, INT64), 0)
-        return Loop(index_value(self.values, "once"), extent)
-
     def _belongs(self, start_index: list[Affine], fits: dict[int, Value], own: int) -> Value:
         """Whether a window that has one index along the divided dimension fits and lies in the range."""
         first, end = self.bounds
         number = start_index[own].value(self.values)
         others = [condition for dim, condition in fits.items() if dim != own]
-        belongs = self._all([number.ge(first), number.lt(end), *others])
+        belongs = _all_of([number.ge(first), number.lt(end), *others])
         assert belongs is not None
         return belongs
-
-    def _all(self, conditions: Iterable[Value]) -> Value | None:
-        conjunction: Value | None = None
-        for condition in conditions:
-            conjunction = condition if conjunction is None else conjunction & condition
-        return conjunction
 
     def _own_part(self, start: Value, fits: dict[int, Value], own: int) -> tuple[Value, Value]:
         """Which part of a window's extent along the divided dimension belongs to the range: first and count."""
@@ -252,39 +446,16 @@ class _Walk:
         low = first.lt(0).select(0, first)
         high = end.gt(size).select(size, end)
         count = high - low
-        some = self._all([*fits.values(), count.gt(0)])
+        some = _all_of([*fits.values(), count.gt(0)])
         assert some is not None
         count = some.select(count, 0)
         return low, count.gt(size).select(size, count)
 
-    def _start(self, batch: Index) -> tuple[list[Affine], dict[int, Value]]:
-        """Where the window at an index of the batch starts, and by dimension when it fits."""
-        start_index, fits = [Affine()] * len(self.shape), dict[int, Value]()
-        rank = len(self.scatter.indices.shape)
-        element = partial(self.scatter.elements().at, self.scatter.indices)
-        for dim, last, number in components(self.windows, rank, batch, element):
-            fits[dim] = is_inside(number, last)
-            if last:
-                start_index[dim] = Affine(((as_int64(number), 1),))
-        for dim, position in self.windows.batching:
-            start_index[dim] = batch[position]
-        return start_index, fits
-
     def _update(self, batch: Index, window: Index) -> tuple[Store, list[Value]]:
         """Combine one update into its target."""
-        scatter, windows = self.scatter, self.windows
-        start_index, fits = self._start(batch)
+        start_index, fits = self.scatter.start(batch)
         target = row_major(self.shape, tuple(a + b for a, b in zip(start_index, window, strict=True)))
-        index = [Affine()] * len(scatter.updates.shape)
-        for dim, at in zip(windows.batch_dims, batch, strict=True):
-            index[dim] = at
-        for dim, own in zip(windows.kept_dims, windows.window_dims, strict=True):
-            index[own] = window[dim]
-        update = scatter.elements().at(scatter.updates, tuple(index))
-        old = load(self.values, scatter.out, target)
-        computation = scatter.op.update_computation
-        (new,) = compute_scalars(computation, (old, update), scatter.values)
-        return Store(scatter.out, target, new), list(fits.values())
+        return self.scatter.combine(target, self.scatter.update(batch, window)), list(fits.values())
 
 
 def _split(run: list[int], rank: int) -> Iterator[list[int]]:
