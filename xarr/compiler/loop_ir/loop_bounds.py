@@ -50,7 +50,8 @@ def _accumulate_rest(
 ) -> tuple[Value, ...]:
     """The result of an accumulator, and of what it gets where the settled conditions do not hold."""
     accumulator = loop.accumulators[number]
-    loop.accumulators[number] = replace(accumulator, terms=(settle(term.value, settled),))
+    terms = tuple(settle(value, settled) for value in term.values)
+    loop.accumulators[number] = replace(accumulator, terms=terms)
     (total,) = accumulator.results
     if term.rest is accumulator.identities[0]:
         return (total,)
@@ -61,9 +62,9 @@ def _accumulate_rest(
 
 @dataclass(frozen=True)
 class _Term:
-    """The term that an iteration accumulates: `value`, which is `rest` unless all literals hold."""
+    """The value that an iteration accumulates, or the factors of one, which is `rest` unless all literals hold."""
 
-    value: Value
+    values: tuple[Value, ...]
     rest: Value
     literals: tuple[Literal, ...]
 
@@ -81,8 +82,10 @@ class Conditions:
 
     def term_of(self, accumulator: Accumulator) -> _Term | None:
         """The term of an accumulator, if it may be left out where conditions do not hold."""
-        if not accumulator.repeatable or len(accumulator.terms) != 1 or accumulator.arguments:
+        if not accumulator.repeatable or len(accumulator.identities) != 1:
             return None
+        if accumulator.arguments:
+            return self._product_of(accumulator)
         (value,), (identity,) = accumulator.terms, accumulator.identities
         is_one = accumulator.repeatable == "one"
         rests_on = bool(constant_of(identity)) if identity.dtype == BOOL else is_one
@@ -92,7 +95,23 @@ class Conditions:
         rest, literals = split
         if accumulator.repeatable != "any" and not (rest.op == "constant" and constant_of(rest) == is_one):
             return None
-        return _Term(value, rest, tuple(literals))
+        return _Term((value,), rest, tuple(literals))
+
+    def _product_of(self, accumulator: Accumulator) -> _Term | None:
+        """The product that a sum adds, if both factors are +0.0 where conditions do not hold."""
+        (step,), names = accumulator.step, accumulator.arguments
+        if (
+            step.op != "fma"
+            or step.operands != (*names, *accumulator.left)
+            or accumulator.repeatable != "zero"
+        ):
+            return None
+        splits = [self._split(value, False) for value in accumulator.terms]
+        zero = self.values.constant(0, step.dtype)
+        if any(split is None or split[0] is not zero for split in splits):
+            return None
+        first, second = ([] if split is None else split[1] for split in splits)
+        return _Term(accumulator.terms, zero, tuple(each for each in first if each in second))
 
     def _split(self, value: Value, rests_on: bool) -> tuple[Value, list[Literal]] | None:
         """The rest, which a value is unless all of some literals hold; a bool is to be `rests_on` then."""

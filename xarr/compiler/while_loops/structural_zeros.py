@@ -1,0 +1,147 @@
+"""Products inside loops of what is still zero: columns of a factor that a loop fills one after the other.
+
+    factor[:, j] = f(a[:, j] - factor @ factor[j])          for j = 0, 1, 2 …
+
+Before step j the columns from j on are what the loop began with, zeros, and the sums of the product need not go there:
+0 times 0 is 0, which changes no sum but -0.0, and is added once.  So the operands are written as chosen by a condition
+of the position, which becomes a bound of the loops (`loop_ir.loop_bounds`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from xarr.compiler.passes.inner_products import split_product
+from xarr.ir import ops
+from xarr.ir.constants import full
+from xarr.ir.graph import Graph, Node, rewritten
+from xarr.ir.types import TensorType
+
+_INT64: Final = np.dtype(np.int64)
+_TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64)))
+
+
+def leave_out_zeros(loop: ops.While, initial: Sequence[Node], min_terms: int) -> Graph:
+    """The body of a loop that begins with these values, with such products of at least so many terms as sums."""
+    body = loop.body
+    if ops.DotGeneral not in body.op_classes or ops.DynamicUpdateSlice not in body.op_classes:
+        return body
+    zeros = _zeros(body, initial)
+    if not zeros:
+        return body
+
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if not _reads_once(node, min_terms):
+            return None
+        op = node.op
+        assert isinstance(op, ops.DotGeneral)
+        axes = (*op.lhs_contracting_dimensions, *op.rhs_contracting_dimensions)
+        numbers = [_zeros_along(each, axis, zeros) for each, axis in zip(node.operands, axes, strict=True)]
+        if numbers[0] is None or numbers[0] is not numbers[1]:
+            return None
+        rows = zip(operands, axes, strict=True)
+        return split_product(node, tuple([_in_front_of(numbers[0], each, axis) for each, axis in rows]))
+
+    return rewritten(body, rule)
+
+
+def _reads_once(node: Node, min_terms: int) -> bool:
+    """Whether a product takes one pass over its larger operand, as a matrix times a vector, along one dimension."""
+    op = node.op
+    if not isinstance(op, ops.DotGeneral) or len(op.lhs_contracting_dimensions) != 1:
+        return False
+    left, right = (operand.tensor_type for operand in node.operands)
+    if node.dtype not in _TYPES or not left.dtype == right.dtype == node.dtype:
+        return False
+    terms = left.shape[op.lhs_contracting_dimensions[0]]
+    return terms >= min_terms and terms * node.tensor_type.size <= max(left.size, right.size)
+
+
+def _zeros(body: Graph, initial: Sequence[Node]) -> dict[Node, dict[int, Node]]:
+    """For parameters of a body the dimensions along which they are zeros from a number on, a parameter too."""
+    counters = {
+        old
+        for old, new, first in zip(body.parameters, body.results, initial, strict=True)
+        if _counts_up(old, new) and _is_natural(first)
+    }
+    zeros: dict[Node, dict[int, Node]] = {}
+    for old, new, first in zip(body.parameters, body.results, initial, strict=True):
+        if isinstance(new.op, ops.DynamicUpdateSlice) and _is_zero(first):
+            filled = _list_filled(old, new, counters)
+            if filled:
+                zeros[old] = filled
+    return zeros
+
+
+def _counts_up(old: Node, new: Node) -> bool:
+    """Whether a carried number becomes the next one; of 64 bits, so that it never comes to the end of its type."""
+    if not isinstance(new.op, ops.Add) or not isinstance(old.type, TensorType):
+        return False
+    if old.dtype != _INT64 or old.shape != () or old not in new.operands:
+        return False
+    (step,) = [each for each in new.operands if each is not old] or [old]
+    return isinstance(step.op, ops.Constant) and int(step.op.array) == 1
+
+
+def _is_natural(node: Node) -> bool:
+    return isinstance(node.op, ops.Constant) and node.shape == () and int(node.op.array) >= 0
+
+
+def _is_zero(node: Node) -> bool:
+    """Whether an array is +0.0 everywhere, for certain."""
+    while isinstance(node.op, ops.BroadcastInDim | ops.Reshape):
+        (node,) = node.operands
+    return isinstance(node.op, ops.Constant) and not any(node.op.raw)
+
+
+def _list_filled(old: Node, new: Node, counters: set[Node]) -> dict[int, Node]:
+    """The dimensions along which all that a step writes lies at the number of a counter."""
+    dimensions: dict[int, Node] | None = None
+    while new is not old:
+        if not isinstance(new.op, ops.DynamicUpdateSlice):
+            return {}
+        new, update, *starts = new.operands
+        numbers = enumerate(_from_start(start, counters) for start in starts)
+        here = {axis: start for axis, start in numbers if start in counters and update.shape[axis] == 1}
+        dimensions = here if dimensions is None else dict(dimensions.items() & here.items())
+    return dimensions or {}
+
+
+def _from_start(node: Node, counters: set[Node]) -> Node:
+    """A counter, which is never negative, where it would be counted from the end if it were; else the node."""
+    if isinstance(node.op, ops.Select):
+        is_negative, _, rest = node.operands
+        if rest in counters and isinstance(is_negative.op, ops.Compare) and is_negative.op.direction == "LT":
+            number, zero = is_negative.operands
+            if number is rest and isinstance(zero.op, ops.Constant) and not int(zero.op.array):
+                return rest
+    return node
+
+
+def _zeros_along(node: Node, axis: int, zeros: dict[Node, dict[int, Node]]) -> Node | None:
+    """The number from which on an array has zeros along a dimension, as far as is known."""
+    while node not in zeros:
+        (source, *_) = node.operands or (None,)
+        if source is None or not isinstance(source.type, TensorType):
+            return None
+        if isinstance(node.op, ops.DynamicSlice) and node.shape[axis] == source.shape[axis]:
+            node = source
+            continue
+        if not isinstance(node.op, ops.Reshape):
+            return None
+        large = [[k for k, size in enumerate(each.shape) if size != 1] for each in (source, node)]
+        sizes = [[each.shape[k] for k in ks] for each, ks in zip((source, node), large, strict=True)]
+        if sizes[0] != sizes[1] or axis not in large[1]:
+            return None
+        node, axis = source, large[0][large[1].index(axis)]
+    return zeros[node].get(axis)
+
+
+def _in_front_of(number: Node, operand: Node, axis: int) -> Node:
+    """The operand, written as zeros from a number on."""
+    position = Node(ops.Iota(TensorType(operand.shape, _INT64), axis))
+    before = Node(ops.Compare("LT"), (position, Node(ops.BroadcastInDim(operand.shape, ()), (number,))))
+    return Node(ops.Select(), (before, operand, full(0, operand.shape, operand.dtype)))
