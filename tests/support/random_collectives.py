@@ -24,7 +24,7 @@ def run_program(seed: str, pause: float) -> None:
         if own.random() < 0.2:
             time.sleep(own.random() * pause)
         members = shared.sample(range(n), shared.randrange(1, n + 1))
-        kind, size = shared.randrange(3), shared.choice((0, 3, 2000))
+        kind, size = shared.randrange(3), shared.choice((0, 3, 2000, 40_000))
         source, target = shared.sample(range(n), 2) if n > 1 else (0, 0)
         if kind == 2:
             if rank() == source:
