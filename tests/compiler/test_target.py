@@ -93,7 +93,6 @@ def test_checks_of_numbers_can_fail() -> None:
 
 #: Numbers of modules that describe no machine, by module and name, and why.
 OTHERS = {
-    "compiler/collection.py": {"_NEVER": "more than any count"},
     "compiler/fusion/groups.py": {
         "ONE": "a mark",
         "INNER": "axes of inner reductions are counted from here on",
