@@ -16,6 +16,7 @@ from contextvars import Context
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
+from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr.base.configuration import current as config
 from xarr.base.frozen_dataclasses import record
 from xarr.base.layouts import Layout
@@ -88,9 +89,8 @@ class ArrayClass:
     * `context` - a context in which NumPy does not warn; None if there is none,
     * `locate`, `count` - give the location of the user's line for a frame, and count elements that it reads,
     * `index_step`, `copied_bytes` - of parts: what stands for an index, and bytes up to which they are copied,
-    * `host_methods` - by the names of methods functions of NumPy's that do the same for arrays of element types with
-      these codes, of which the first arguments are so many, unless they raise one of `refusals`,
-    * `hold`, `release` - count a call as a reader of a node, and no more.
+    * `host_methods` - by the names of methods functions of NumPy's that do the same, unless they raise one of
+      `refusals`.
     """
 
     cls: type[Any]
@@ -101,25 +101,23 @@ class ArrayClass:
     count: Callable[..., Any]
     index_step: object
     copied_bytes: int
-    host_methods: Mapping[str, tuple[Callable[..., Any], str, int]]
+    host_methods: Mapping[str, NumPyCall]
     refusals: tuple[type[Exception], ...]
-    hold: Callable[..., Any]
-    release: Callable[..., Any]
 
 
 @dataclass(frozen=True)
 class ArrayMethods:
     """Methods by name that may stand in place of those of an `ArrayClass`.
 
-    forget_counts: counts the elements that lines have read from 0 again; host_call: makes of a function of NumPy's, of
-    codes of element types and of how many of the first arguments may be arrays one of arguments in a tuple and in a
-    dict, which gives an Array, or None where it is not sure.  It is called by a function that the user's program
-    called, or that a method did.
+    forget_counts: counts the elements that lines have read from 0 again; host_call: makes of a row, and of the names
+    of the parameters that may be arrays, a function of arguments in a tuple and in a dict, which gives an Array; where
+    that is not sure what a function gives, and another one where NumPy refuses, None for None.  It is called by a
+    function that the user's program called, or that a method did.
     """
 
     methods: Mapping[str, Callable[..., Any]]
     forget_counts: Callable[[], None]
-    host_call: Callable[[Callable[..., Any], str, int], Callable[..., Any]]
+    host_call: Callable[..., Callable[..., Any]]
 
 
 def mark_failed(error: BaseException, node: Node) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from xarr.backend import EagerFunction, Program
 from xarr.base.at_once.numpy_warnings import loud, quiet
 from xarr.compiler.plan.ownership import exposed_results
-from xarr.dtypes import COMPLEX, FLOAT
+from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER
 from xarr.ir import ops
 from xarr.ir.op import Op
 from xarr.ir.ops.elementwise import DIRECTIONS
@@ -48,13 +48,14 @@ def eager_function(
 
 def _elementwise(op: Op, types: Sequence[TensorType]) -> Callable[..., Any] | None:
     """The function that the program of `op` calls, if it is one for arrays of these element types and any shapes."""
-    if any(type.dtype.char not in "fd" for type in types):
+    is_float = all(type.dtype.char in "fd" for type in types)
+    if not is_float and any(type.dtype not in INTEGER | BOOL or type.dtype.isbuiltin != 1 for type in types):
         return None
     match op:
         case ops.Maximum():
-            return floating_point.maximum
+            return floating_point.maximum if is_float else np.maximum
         case ops.Minimum():
-            return floating_point.minimum
+            return floating_point.minimum if is_float else np.minimum
     return None
 
 

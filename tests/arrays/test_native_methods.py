@@ -6,6 +6,7 @@ import inspect
 import operator
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +23,9 @@ from tests.support import fuzz
 from xarr.arrays import native_methods
 from xarr.base.at_once.obstacles import Obstacle
 from xarr.calls.small_values import small_value
-from xarr.errors import ElementLoopWarning, IndexingError, PartUpdateWarning, XarrError
+from xarr.errors import DonationError, ElementLoopWarning, IndexingError, PartUpdateWarning, XarrError
 from xarr.indexing import element_loops
 from xarr.ir import source
-from xarr.runtime import handles
 
 pytestmark = [
     pytest.mark.usefixtures("on_numpy", "native"),
@@ -243,17 +243,6 @@ def on_call(function: Any, act: Callable[[], object]) -> Iterator[list[str]]:
         sys.setprofile(None)
 
 
-def interrupt() -> None:
-    raise KeyboardInterrupt
-
-
-def shared_array() -> xarr.Array:
-    """An Array with a node, of so many elements that NumPy lets other threads run while it reads them."""
-    x = (xarr.asarray(np.arange(900.0).reshape(30, 30)) + 1).evaluate()
-    assert x._node.handles == 1
-    return x
-
-
 def test_an_index_that_changes_the_array_reads_what_there_was() -> None:
     x = xarr.asarray(np.full((40, 40), 2.0, np.float32)).evaluate() * 1
     i, others = xarr.asarray(np.int32(3)).evaluate(), []
@@ -283,35 +272,65 @@ def test_an_array_changed_while_the_line_is_looked_for_is_written_to_as_it_is_th
     assert x[3] == 7.0 and x[4] == 4.0
 
 
-def test_an_interrupt_of_a_call_that_begins_to_read_a_node_is_raised_and_nothing_released() -> None:
-    x = shared_array()
-    with on_call(native_methods._hold, interrupt), pytest.raises(KeyboardInterrupt):
-        x @ x
+DOUBLE: Final = xarr.jit(lambda x: x * 2 + 1, donate_argnums=0)
+MAKE: Final = xarr.jit(lambda x: x * 1 + 0)
+
+
+def shared_array() -> xarr.Array:
+    """An Array of ones with a node, of so many elements that NumPy lets other threads run while it reads them."""
+    x: xarr.Array = MAKE(xarr.asarray(np.ones(20_000)))
     assert x._node.handles == 1
-    copy = x.copy()
-    with on_call(native_methods._hold, interrupt), pytest.raises(KeyboardInterrupt):
-        xarr.isnan(x)
-    changed = xarr.jit(lambda a: a.at[0, 0].set(-7.0), donate_argnums=0)(x)
-    assert copy[0, 0] == 1.0 and changed[0, 0] == -7.0
+    small_value(x)
+    return x
 
 
-@pytest.mark.parametrize("rows", [30, 4])
-def test_an_interrupt_of_a_call_that_has_read_a_node_is_raised(rows: int) -> None:
-    """Also where NumPy refused, which is left to Python else."""
-    x, other = shared_array(), xarr.asarray(np.ones((rows, 2))).evaluate() * 1
-    with on_call(handles.release, interrupt), pytest.raises(KeyboardInterrupt):
-        x @ other
-    assert x._node.handles == 2  # too many readers only keep memory from being donated
+def test_memory_that_anything_else_refers_to_is_not_written_over() -> None:
+    """As an operator in another thread does, which is no reader of the node; else it is written over."""
+    for is_held in (False, True):
+        x = shared_array()
+        address = x._node.value.ctypes.data
+        held = x._value if is_held else None
+        assert (np.asarray(DOUBLE(x)).ctypes.data == address) is not is_held
+        assert held is None or (held == 1).all()
 
 
-def test_a_list_that_is_emptied_while_it_is_read_is_no_crash() -> None:
-    """The result might be large, so Python reads the list afterwards, which is empty by then."""
-    numbers = xarr.asarray(np.ones((30, 30))).evaluate() * 1
-    parts = [shared_array(), numbers, numbers]
-    assert parts[0]._node.handles == 1
-    with on_call(native_methods._hold, parts.clear) as entered:
-        result = xarr.isnan(parts)
-    assert entered and not parts and result.shape == (0,)
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: np.asarray(x + x) == 2,
+        lambda x: np.asarray(-x) == -1,
+        lambda x: np.asarray(x.sum()) == 20_000,
+        lambda x: np.asarray(xarr.isnan(x)) == 0,
+        lambda x: np.asarray(x[1:]) == 1,
+    ],
+    ids=["operator", "sign", "method", "function", "part"],
+)
+def test_a_thread_reads_all_or_finds_it_donated(read: Callable[[Any], Any]) -> None:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    wrong: list[object] = []
+
+    def run(x: xarr.Array, start: threading.Barrier) -> None:
+        start.wait()
+        try:
+            for _ in range(20):
+                if not np.all(read(x)):
+                    wrong.append("another value")
+        except DonationError:
+            pass
+
+    try:
+        for _ in range(60):
+            x, start = shared_array(), threading.Barrier(2)
+            thread = threading.Thread(target=run, args=(x, start))
+            thread.start()
+            start.wait()
+            y = DOUBLE(x)
+            thread.join()
+            assert (np.asarray(y) == 3).all()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []
 
 
 def test_an_obstacle_leaves_all_to_python() -> None:

@@ -15,8 +15,9 @@ from tests.calls.test_small_values import values
 from tests.compare import assert_same
 from tests.support import fuzz
 from xarr.arrays import native_methods
+from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr.base.at_once.obstacles import Obstacle
-from xarr.calls import host_functions
+from xarr.calls import host_functions, ufunc_methods
 from xarr.calls.host_functions import ROWS, HostFunction
 from xarr.calls.small_values import small_value
 from xarr.errors import InputError, ShapeError
@@ -49,8 +50,12 @@ def pick(rng: Generator, items: Any) -> Any:
     return items[rng.integers(len(items))]
 
 
+#: Codes of element types, those that rows take most often more than once.
+CHARS: Final = "dl?dl?dfFDbBiIL"
+
+
 def array(
-    rng: Generator, chars: str = "dl?", shape: tuple[int, ...] | None = None, usual: bool = False
+    rng: Generator, chars: str = CHARS, shape: tuple[int, ...] | None = None, usual: bool = False
 ) -> xarr.Array:
     dtype = np.dtype(pick(rng, chars))
     shape = pick(rng, SHAPES) if shape is None else shape
@@ -144,6 +149,30 @@ def draw_with(*numbers: Any) -> Callable[[Generator], Arguments]:
     return lambda rng: ((array(rng), *([pick(rng, numbers)] if rng.random() < 0.7 else [])), {})
 
 
+def draw_clip(rng: Generator) -> Arguments:
+    bounds = [
+        pick(rng, [None, 0, -1.5, 2, 0.0, -0.0, 1e30, float("nan"), array(rng), array(rng, shape=())])
+        for _ in range(2)
+    ]
+    return (array(rng), *bounds), {}
+
+
+def draw_nested(rng: Generator) -> Arguments:
+    def item(depth: int) -> Any:
+        kind = rng.random()
+        if depth and kind < 0.5:
+            return pick(rng, [list, tuple])([item(depth - 1) for _ in range(2)])
+        if kind < 0.8:
+            return array(rng, shape=pick(rng, [(), (), (), (2,)]))
+        return pick(rng, [0, 1.5, -1, True, float("nan"), -0.0, 2**20])
+
+    first = array(rng, shape=pick(rng, [(), (), (3,), (2, 3)]))
+    if rng.random() < 0.3:
+        return (first,), {}
+    alike = [array(rng, first.dtype.char, first.shape) for _ in range(2)]
+    return (alike if rng.random() < 0.4 else [first, *[item(2) for _ in range(rng.integers(3))]],), {}
+
+
 #: By the function's name what its arguments are.
 DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
     **dict.fromkeys(("any", "all", "mean", "median", "prod"), draw_reduction),
@@ -156,18 +185,35 @@ DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
     **dict.fromkeys(("concatenate", "stack"), draw_list),
     **dict.fromkeys(("hstack", "vstack"), lambda rng: (draw_list(rng)[0][:1], {})),
     "where": draw_choice,
+    **dict.fromkeys(("square", "reciprocal", "conj", "logical_not"), draw_one),
+    **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder"), draw_two),
+    "clip": draw_clip,
+    "round": draw_with(0, 1, -1, 2),
+    "repeat": draw_with(2, 0, 1),
+    "tile": draw_with(2, (2, 1), 0),
+    "array": draw_nested,
     "roll": draw_with(1, -2, 0, (1, 1)),
     "diff": draw_with(1, 2),
     "pad": draw_with(1, (1, 2)),
     "bincount": draw_counts,
     "searchsorted": draw_search,
     "take": draw_indices,
+    "sliding_window_view": lambda rng: (
+        (array(rng), int(rng.integers(1, 4)), *([pick(rng, [None, 0, -1])] if rng.random() < 0.5 else [])),
+        {},
+    ),
+    "arange": lambda rng: (
+        tuple(rng.integers(-9, 9, rng.integers(1, 4)).tolist()),
+        {"step": pick(rng, [1, 2, -3, 0])} if rng.random() < 0.4 else {},
+    ),
     "linalg.solve": draw_system,
     **dict.fromkeys(("linalg.inv", "linalg.cholesky"), lambda rng: (draw_system(rng)[0][:1], {})),
 }
 
 
 def function_of(name: str) -> Callable[..., Any]:
+    if name == "sliding_window_view":
+        return xarr.lib.stride_tricks.sliding_window_view  # type: ignore[no-any-return]
     result: Any = xarr
     for part in name.split("."):
         result = getattr(result, part)
@@ -192,11 +238,17 @@ def test_every_row_has_arguments() -> None:
     assert DRAWS.keys() == ROWS.keys()
 
 
+def record_constant(function: Callable[..., Any]) -> host_functions.Run:
+    """Make what records the node of a constant when that is asked for, and computes nothing else."""
+    return lambda args, kwargs: function(*args, **kwargs) if xarr.config.small_arrays == "lazy" else None
+
+
 @pytest.mark.parametrize("seed", fuzz.seeds(3, 100))
 @pytest.mark.parametrize("name", DRAWS)
 def test_numpys_functions_give_the_bits_of_recorded_ones(name: str, seed: int, run_by: str) -> None:
     rng = np.random.default_rng(seed)
-    host, function = HostFunction(ROWS[name]), function_of(name)
+    function = function_of(name)
+    host = HostFunction(ROWS[name], record_constant(function) if name == "arange" else None)
     computed = 0
     for _ in range(40):
         args, kwargs = DRAWS[name](rng)
@@ -221,10 +273,14 @@ def _call(host: HostFunction, args: Any, kwargs: Any) -> Any:
     return host.run(args, kwargs)
 
 
-@pytest.mark.parametrize(("method", "name"), host_functions._UFUNC_METHODS)
-def test_methods_of_ufuncs_give_the_bits_of_recorded_ones(method: str, name: str, run_by: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "name", "row"),
+    [(*key, row) for key, rows in ufunc_methods._UFUNC_METHODS.items() for row in rows],
+)
+def test_methods_of_ufuncs_give_the_bits_of_recorded_ones(
+    method: str, name: str, row: NumPyCall, run_by: str
+) -> None:
     rng = np.random.default_rng(3)
-    row = host_functions._UFUNC_METHODS[method, name]
     host = HostFunction(row)
     computed = 0
     for _ in range(100):
@@ -252,10 +308,17 @@ def test_updates_at_indices_give_the_bits_of_recorded_ones(name: str, run_by: st
     computed = 0
     for _ in range(100):
         start = array(rng, "dl", pick(rng, [(5,), (4, 3), (0,)]))
-        indices = array(rng, "l", pick(rng, [(7,), (2, 2), (0,)]), usual=True)
-        b = array(rng, "dl", pick(rng, [indices.shape, (1,), (3,)]))
+        if rng.random() < 0.2:
+            start = xarr.zeros(start.shape, start.dtype)
+        shape = pick(rng, [(7,), (2, 2), (0,)])
+        indices: Any = array(rng, "l", shape, usual=True)
+        b = array(rng, "dl", pick(rng, [shape, (1,), (3,)]))
+        if rng.random() < 0.4:
+            indices = indices, array(rng, "l", pick(rng, [shape, (1,), ()]), usual=True)
+        if rng.random() < 0.4:
+            b = pick(rng, [1, -2, 1.5, True, 2**40, float("nan")])
         fast, slow = start.copy(), start.copy()
-        if host_functions.update_at(name, fast, indices, b):
+        if ufunc_methods.update_at(name, fast, indices, b):
             computed += 1
             obstacle = Obstacle()
             getattr(xarr, name).at(slow, indices, b)
@@ -285,16 +348,6 @@ def test_arrays_by_name_count_as_by_position(run_by: str) -> None:
         {"minlength": 1},
     )
     assert host_functions._by_position(["a", "b"], (), {"b": 1}) == ((), {"b": 1})
-
-
-def test_nodes_of_long_arrays_are_held_while_numpy_reads_them(run_by: str) -> None:
-    x = xarr.asarray(np.arange(900.0).reshape(30, 30)).evaluate()
-    before = x._node.handles
-    assert float(xarr.sum(x)) == float(x.sum()) == 899.0 * 450
-    assert xarr.matmul(x, x).shape == (30, 30) and (x @ x).shape == (30, 30)
-    with pytest.raises(xarr.errors.AxisError):
-        xarr.sum(x, axis=5)
-    assert x._node.handles == before
 
 
 @pytest.mark.parametrize("name", ["max", "min", "median"])
@@ -387,17 +440,27 @@ def test_a_difference_would_be_noticed() -> None:
 def test_functions_are_run_by_numpy(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> None:
     called: list[str] = []
 
-    def maker(row: host_functions.NumPyCall) -> Callable[..., Any]:
-        return lambda args, kwargs: called.append(getattr(row.call, "__name__", "")) or None
+    def maker(host: HostFunction) -> host_functions.Run:
+        def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            called.append(getattr(host.row.call, "__name__", ""))
+            return None if host.otherwise is None else host.otherwise(args, kwargs)
+
+        return run
 
     host_functions.run_by(maker)
     try:
         x = xarr.asarray([[2.0, 1.0], [0.0, 3.0]]).evaluate()
-        for function in (xarr.where, xarr.isnan, xarr.floor):
+        for call in (
+            lambda: xarr.where(x > 1, x, x),
+            lambda: xarr.isnan(x),
+            lambda: xarr.sum(x),
+            lambda: x.max(axis=0),
+            lambda: xarr.stack([x, x]),
+            lambda: x @ x,
+            lambda: xarr.bincount(xarr.asarray([1, 2])),
+        ):
             before = len(called)
-            with pytest.raises((xarr.errors.XarrError, TypeError)):
-                function(x, "text", x) if function is xarr.where else function("text")
-            assert len(called) > before, function
+            assert isinstance(call(), xarr.Array) and len(called) > before
     finally:
         host_functions.run_by(None)
 

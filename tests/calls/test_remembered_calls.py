@@ -89,8 +89,8 @@ def eager() -> Iterator[None]:
 def at_first(monkeypatch: pytest.MonkeyPatch, python_methods: None) -> Iterator[None]:
     """Each call is remembered when it comes for the first time, and none is NumPy's own."""
     monkeypatch.setattr(remembered_calls, "CALLS_BEFORE", 0)
-    monkeypatch.setattr(host_functions.HostFunction, "run_in_python", lambda *_: None)
-    host_functions.run_by(lambda row: lambda args, kwargs: None)
+    monkeypatch.setattr(host_functions.HostFunction, "_by_numpy", lambda *_: None)
+    host_functions.run_by(lambda host: host.in_python)
     yield
     monkeypatch.undo()
     host_functions.run_by(None)

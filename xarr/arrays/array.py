@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from xarr import indexing
 from xarr.arrays import native_methods, numpy_protocols
 from xarr.arrays.at import At
+from xarr.arrays.component_methods import ComponentMethods
 from xarr.arrays.indexing_methods import IndexingMethods
 from xarr.arrays.number_methods import NumberMethods
 from xarr.arrays.operators import (
@@ -34,20 +35,34 @@ from xarr.base.tracebacks import names_errors, shorten
 from xarr.calls import ufuncs
 from xarr.calls.arguments import as_device, backend_of, check_casting, check_order
 from xarr.calls.operands import observe_product, observers
-from xarr.calls.small_values import OPERATORS, magnitude, negate, small_value, wrap_value
-from xarr.dtypes import COMPLEX, PREDICATE, canonical
-from xarr.errors import DTypeError, InputError, ShapeError, TracedValueError, XarrError
+from xarr.calls.small_values import (
+    OPERATORS,
+    convert_small,
+    magnitude,
+    negate,
+    raise_to_number,
+    small_value,
+    wrap_recipe,
+    wrap_value,
+)
+from xarr.dtypes import PREDICATE, canonical
+from xarr.errors import InputError, ShapeError, TracedValueError, XarrError
 from xarr.indexing.at_once import read_at_once, write_at_once
 from xarr.indexing.element_loops import count, count_element
-from xarr.indexing.small_parts import elements, read_small, reshape_small, turn_small, write_small
+from xarr.indexing.small_parts import (
+    elements,
+    read_small,
+    reshape_small,
+    turn_small,
+    write_small,
+)
 from xarr.ir.ops import Convert
 from xarr.ir.source import here
 from xarr.lax.core import ArrayLike, apply, convert_step
 from xarr.lax.dynamic_sizes import refuse_dynamic
-from xarr.lax.elementwise import complex as complex_of
 from xarr.numpy_api.linear_algebra import products as linear_algebra
 from xarr.numpy_api.manipulation import memory_views, shapes as manipulation, tiling
-from xarr.numpy_api.mathematics import complex_numbers, division, elementwise, rounding
+from xarr.numpy_api.mathematics import division, elementwise, rounding
 from xarr.numpy_api.sorting import sorting
 from xarr.numpy_api.ufuncs import methods
 from xarr.runtime import display, dlpack, handles, materialisation, trace_stack, view_tracking
@@ -59,6 +74,8 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 Axis = int | tuple[int, ...] | None
+#: Element types of small values by their codes, less those of which NumPy has two.
+_DTYPES: Final = {char: np.dtype(char) for char in "?bBhHiIlLfdFD"}
 
 
 class _ArrayType(type):
@@ -71,7 +88,13 @@ class _ArrayType(type):
 
 
 class Array(
-    AbsentAttributes, PickledValues, IndexingMethods, NumberMethods, ReductionMethods, metaclass=_ArrayType
+    AbsentAttributes,
+    PickledValues,
+    IndexingMethods,
+    NumberMethods,
+    ReductionMethods,
+    ComponentMethods,
+    metaclass=_ArrayType,
 ):
     """An n-dimensional array of numbers whose value is computed when it is needed.
 
@@ -97,9 +120,7 @@ class Array(
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions; of dynamic ones the bounds, as XLA has it."""
         value = self._value
-        if type(value) is np.ndarray:
-            return value.shape  # type: ignore[no-any-return]
-        return self._node.shape
+        return value.shape if type(value) is np.ndarray else self._node.shape
 
     @shape.setter
     def shape(self, shape: int | tuple[int, ...]) -> None:
@@ -111,17 +132,20 @@ class Array(
     @property
     def dtype(self) -> np.dtype[Any]:
         """Element type.  Source: NumPy and Array API, `dtype`."""
-        return self._node.tensor_type.dtype
+        value = self._value
+        known = _DTYPES.get(value.dtype.char) if type(value) is np.ndarray else None
+        return self._node.tensor_type.dtype if known is None else known
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return len(self._node.shape)
+        return len(self.shape)
 
     @property
     def size(self) -> int:
         """Number of elements."""
-        return self._node.tensor_type.size
+        value = self._value
+        return value.size if type(value) is np.ndarray else self._node.tensor_type.size
 
     @property
     def itemsize(self) -> int:
@@ -163,7 +187,7 @@ class Array(
     @property
     def is_evaluated(self) -> bool:
         """Whether the value has been computed."""
-        return self._node.value is not None
+        return handles.is_wanted(self) or self._node.value is not None
 
     @names_errors
     def evaluate(self) -> Array:
@@ -297,8 +321,11 @@ class Array(
         """A new handle on the same value; what happens to one handle does not touch the other."""
         if order != "C":
             check_order("copy", order)
-        if self._shown is None and not obstacles and self._device is not None:
-            return wrap_value(self._value, self._device, sys._getframe(1))
+        if self._shown is None and not obstacles and self._weak is None:
+            if self._device is not None:
+                return wrap_value(self._value, self._device, sys._getframe(1))
+            if (recipe := handles.recipe_of(self)) is not None:
+                return wrap_recipe(self._value, recipe)
         return handles.wrap(self._node)
 
     @names_errors
@@ -341,6 +368,8 @@ class Array(
             return self.copy() if copy else self
         if self._weak is not None:
             return apply(Convert(wanted), self)
+        if not obstacles and (converted := convert_small(self, wanted, sys._getframe(1))) is not None:
+            return converted
         op, type = convert_step(self._node.tensor_type, wanted)
         return apply_op(op, (self._node,), type)
 
@@ -413,6 +442,10 @@ class Array(
             square = OPERATORS["*"].combine(self, self, sys._getframe(1))
             if square is not None and square.dtype != PREDICATE:  # the square of bools is a number
                 return square
+        if (type(other) is int or type(other) is float) and not obstacles:
+            power = raise_to_number(self, other, sys._getframe(1))
+            if power is not None:
+                return power
         return raise_to_power(self, other) if is_operand(other) else NotImplemented
 
     __and__, __rand__, __iand__ = arithmetic("&", elementwise.bitwise_and)
@@ -474,7 +507,7 @@ class Array(
     @property
     def T(self) -> Array:
         """The dimensions in reverse order.  Source: NumPy and Array API, `T`."""
-        if not obstacles and (turned := turn_small(self, sys._getframe(1))) is not None:
+        if not obstacles and (turned := turn_small(self, (), sys._getframe(1))) is not None:
             return turned
         return manipulation.transpose(self)
 
@@ -495,11 +528,20 @@ class Array(
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in the order `axes`, reversed by default."""
+        if not obstacles:
+            own = axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes
+            turned = turn_small(self, own, sys._getframe(1))
+            if turned is not None:
+                return turned
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return manipulation.transpose(self, order)
 
     def ravel(self, order: str = "C") -> Array:
         """All elements in one dimension."""
+        if order == "C" and not obstacles:
+            row = reshape_small(self, (-1,), sys._getframe(1))
+            if row is not None:
+                return row
         return manipulation.ravel(self, order)
 
     @names_errors
@@ -543,33 +585,6 @@ class Array(
     ) -> Array:
         """Not below `min` nor above `max`."""
         return elementwise.clip(self, min, max, out, **options)
-
-    def conj(self, out: Array | None = None) -> Array:
-        """Complex conjugate; bools stay bools, other than by `xarr.conj`.  Source: NumPy, `ndarray.conj`."""
-        return self.copy() if out is None and self.dtype == PREDICATE else complex_numbers.conj(self, out)
-
-    conjugate = conj
-
-    @property
-    def real(self) -> Array:
-        """Real part."""
-        return complex_numbers.real(self)
-
-    @real.setter
-    def real(self, values: ArrayLike) -> None:
-        part = indexing.update(self.real, ..., values)
-        self._show(part if self.dtype not in COMPLEX else complex_of(part, self.imag))
-
-    @property
-    def imag(self) -> Array:
-        """Imaginary part."""
-        return complex_numbers.imag(self)
-
-    @imag.setter
-    def imag(self, values: ArrayLike) -> None:
-        if self.dtype not in COMPLEX:
-            raise DTypeError(f"imag: {self.dtype} has no imaginary part to set; write x = x + 1j * values")
-        self._show(complex_of(self.real, indexing.update(self.imag, ..., values)))
 
 
 def _product(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -16,7 +16,6 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.calls import host_functions
 from xarr.indexing import element_loops
 from xarr.indexing.small_parts import MAX_COPIED
-from xarr.ir.graph import Node
 from xarr.ir.source import call_when_many, location_of
 from xarr.runtime import handles
 from xarr.runtime.view_tracking import INDEX
@@ -43,7 +42,11 @@ _NAMES: Final = (
     *("__bool__", "__int__", "__float__", "__index__", "__getitem__", "__setitem__"),
 )
 #: Methods that NumPy's functions of the same arguments compute, by the row of the function.
-_HOST_METHODS: Final = {"__matmul__": "matmul"}
+_HOST_METHODS: Final = {
+    "__matmul__": "matmul",
+    **{name: name for name in ("sum", "prod", "any", "all", "max", "min", "mean", "argmax", "argmin")},
+    **{name: name for name in ("cumsum", "cumprod", "argsort", "dot", "trace", "take")},
+}
 
 #: What a compiler raises that does not work: BackendError, llvmlite's own errors, and those of loading libraries.
 _COMPILER_ERRORS: Final = (RuntimeError, OSError)
@@ -80,12 +83,12 @@ def install() -> bool:
     return True
 
 
-def _make_call(row: host_functions.NumPyCall) -> Callable[..., Any] | None:
-    """A function in machine code for functions without options: it looks at nothing but element types."""
+def _make_call(host: host_functions.HostFunction) -> host_functions.Run | None:
+    """A function in machine code that runs a row."""
     made = _made[0]
-    if made is None or row.options or not row.numbers:
+    if made is None or host.row.several:
         return None
-    return made.host_call(row.call, row.chars, row.most)
+    return made.host_call(host.row, host.names, host.in_python, host.otherwise)
 
 
 def uninstall() -> bool:
@@ -133,17 +136,11 @@ def _make() -> ArrayMethods | None:
             element_loops.count,
             INDEX,
             MAX_COPIED,
-            {name: host_functions.ROWS[row][:3] for name, row in _HOST_METHODS.items()},
+            {name: host_functions.ROWS[row] for name, row in _HOST_METHODS.items()},
             host_functions.REFUSALS,
-            _hold,
-            handles.release,
         )
     )
     return made
-
-
-def _hold(node: Node) -> None:
-    node.handles += 1
 
 
 def _locate(frame: FrameType) -> object:

@@ -10,7 +10,7 @@ from xarr.errors import InputError, ShapeError
 from xarr.indexing.at_once import element
 from xarr.lax.dynamic_sizes import refuse_dynamic
 from xarr.runtime import materialisation
-from xarr.runtime.handles import Handle
+from xarr.runtime.handles import Handle, number_of
 
 
 class NumberMethods(Handle):
@@ -25,7 +25,7 @@ class NumberMethods(Handle):
         return materialisation.to_host(self).item() if number is None else number
 
     def __bool__(self) -> bool:
-        value = self._value
+        value = number_of(self)
         if not obstacles and (type(value) is bool or type(value) is float or type(value) is int):
             return bool(value)
         if (number := element(self)) is not None:
@@ -40,21 +40,21 @@ class NumberMethods(Handle):
         return bool(materialisation.to_host(self).item())
 
     def __int__(self) -> int:
-        if type(self._value) is int and not obstacles:
-            return self._value
+        if type(value := number_of(self)) is int and not obstacles:
+            return value
         return int(self._scalar("int"))
 
     def __float__(self) -> float:
-        if type(self._value) is float and not obstacles:
-            return self._value
+        if type(value := number_of(self)) is float and not obstacles:
+            return value
         return float(self._scalar("float"))
 
     def __complex__(self) -> complex:
         return complex(self._scalar("complex"))
 
     def __index__(self) -> int:
-        if type(self._value) is int and not obstacles:
-            return self._value
+        if type(value := number_of(self)) is int and not obstacles:
+            return value
         if self._node.dtype not in INTEGER:
             raise InputError(f"wanted an array of integers for an index, got {self._node.dtype}")
         return int(self._scalar("index"))

@@ -98,6 +98,8 @@ def operator(symbol: str, function: Function) -> Method:
     """The method of the expression `self symbol other`, for which `function` computes."""
 
     small = OPERATORS.get(symbol)
+    if small is not None:
+        small.record = function
 
     def method(self: Array, other: ArrayLike) -> Array:
         if not obstacles and small is not None:
@@ -189,6 +191,7 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
     An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element.
     """
     name, small = f"__{_NAMES[symbol]}__", OPERATORS[symbol]
+    small.record = function
 
     def method(self: Array, other: ArrayLike) -> Array:
         if not obstacles:

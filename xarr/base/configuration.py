@@ -281,6 +281,12 @@ class Config:
     def __repr__(self) -> str:
         return "\n".join(["xarr.config", *(f"  {name} = {getattr(self, name)!r}" for name in _OPTIONS)])
 
+    @contextmanager
+    def as_usual(self) -> Iterator[None]:
+        """Let the block see the settings under which values are computed at once, and record what it computes."""
+        with self(**{**_USUAL, "small_arrays": "lazy"}):
+            yield
+
     def debugging(self) -> bool:
         """Whether what ops make is checked, so that they run one by one."""
         settings = self.now()

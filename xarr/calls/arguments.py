@@ -13,9 +13,8 @@ from xarr.backend import AbstractBackend
 from xarr.base.host_arrays import scalar
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.base.typing import Array
-from xarr.calls.host_functions import host_function
 from xarr.calls.operands import DType, as_array, broadcast_operands, common_dtype, promote_operands
-from xarr.calls.remembered_calls import remembering
+from xarr.calls.remembered_calls import runner
 from xarr.dtypes import BOOL, COMPLEX, FLOAT, INTEGER, PREDICATE
 from xarr.errors import ArgumentError, DTypeError, InputError, ShapeError, ValueRangeError, XarrError
 from xarr.ir.device import Device
@@ -269,15 +268,12 @@ def arranges_elements(function: Callable[P, R], keys: int = 1) -> Callable[P, R]
     which is asked where `function` itself takes no such value.  keys: how many of them it must get.
     """
 
-    name = name_in_errors(function)
-    remembered, host = remembering(function), host_function(function)
+    name, own = name_in_errors(function), runner(function)
 
     @wraps(function)
     def arranging(*args: P.args, **kwargs: P.kwargs) -> R:
-        if host is not None and (value := host.run(args, kwargs)) is not None:
-            return value  # type: ignore[no-any-return]
         try:
-            return remembered(args, kwargs)
+            return own.run(args, kwargs)  # type: ignore[no-any-return]
         except (XarrError, TypeError, ValueError) as error:
             values = [
                 value for value in _items((*args, *kwargs.values())) if hasattr(type(value), "_arrange")

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.base.configuration import current as config
-from xarr.calls.small_values import small_value
+from xarr.calls.small_values import small_value, wrap_recipe
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.pipeline import make_program
 from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
@@ -21,13 +21,13 @@ from xarr.ir.ops import GetTupleElement
 from xarr.ir.source import caller, location_of
 from xarr.ir.types import TensorType
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle, wrap, wrap_leaf
+from xarr.runtime.handles import Handle, Recipe, wrap, wrap_leaf
 from xarr.runtime.pending import StandIn, graph_of
 from xarr.runtime.small_ops import is_small_op, pending_value, small_ops
 from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 
 #: Bytes of a constant whose value is kept beside the program that records it.
-_MOST_KEPT_BYTES: Final = 2**12
+_MOST_KEPT_BYTES: Final = 2**15
 Location = tuple[CodeType, int] | None
 #: What `CallProgram.run` gives where the function itself is to be called.
 MISSED: Final[Any] = object()
@@ -76,7 +76,7 @@ class Computed(Result):
 
 
 class Recorded(Result):
-    """A value made of constants alone, which stays recorded.
+    """A value made of constants alone, which stays recorded, or is there beside a recipe of its node.
 
     value: what it is computed to, for ops that are computed at once; None for one that is not small, or not known.
     """
@@ -88,18 +88,24 @@ class Recorded(Result):
         self.value: Any = None
 
     def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
+        if self.value is not None:
+            return wrap_recipe(self.value, Recipe(self.record, (), location))
+        array = self.record()
+        for node in postorder([array._node]):
+            node._location = location or ()
+        if self.is_new:
+            self.is_new = False
+            if array._node.type.nbytes <= _MOST_KEPT_BYTES and small_value(array) is not None:
+                self.value = array._value if array._device is None else None
+        return array
+
+    def record(self) -> Any:
+        """An Array of new nodes."""
         new: dict[Node, Node] = {}
         for node in self.order:
             operands = tuple([new[operand] for operand in node.operands])
-            new[node] = Node(node.op, operands, node.type, location or (), node.device)
-        array = wrap(new[self.order[-1]])
-        if self.value is not None:
-            array._value, array._device = self.value, None
-        elif self.is_new:
-            self.is_new = False
-            if new[self.order[-1]].type.nbytes <= _MOST_KEPT_BYTES and small_value(array) is not None:
-                self.value = array._value if array._device is None else None
-        return array
+            new[node] = Node(node.op, operands, node.type, (), node.device)
+        return wrap(new[self.order[-1]])
 
 
 class PartOf(Result):

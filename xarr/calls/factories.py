@@ -11,13 +11,14 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.backend import default_device
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.broadcasting import Alignment
 from xarr.base.configuration import current as config
 from xarr.base.host_arrays import host_array, scalar_kind
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
-from xarr.calls.host_functions import HostFunction, host_ufunc
+from xarr.calls.host_functions import UFuncs
 from xarr.calls.operands import (
     DType,
     align,
@@ -63,6 +64,7 @@ from xarr.runtime.small_ops import (
     Steps,
     compute,
     compute_beside_number,
+    known_ufunc,
     small_call,
     small_ops,
     state_at_once,
@@ -168,7 +170,7 @@ class CallPlan:
     dtype: the element type of Python numbers; steps: the conversion and the broadcast of each operand; type: that of
     the result; alignment: that of the shapes, None for equal ones; settings: those that it was made under, by
     identity, None if it holds under any; small: the function that computed the last call at once, if there is one that
-    may do so again; ufunc: NumPy's that computed it, if it may do so for operands of any shapes.
+    may do so again; ufunc: NumPy's that computed it, if it may do so for operands of any shapes, False if none may.
     """
 
     # No record, whose attributes would be looked up in a dict at each call.
@@ -323,25 +325,41 @@ def _apply_two(
     return wrap(Node(op, (first, second), plan.type, source))
 
 
+def _is_constant(x: object) -> bool:
+    """Whether x is an Array made of constants alone whose value is known."""
+    return isinstance(x, Handle) and x._value is not None and x._device is None
+
+
+def _learn_later(ufuncs: UFuncs, op: Op, plan: CallPlan, operands: int) -> None:
+    """Let the ufunc of an op compute it from now on, if there is one, at the second call: it takes a while to find.
+
+    For what no equal shapes have shown it of: of numbers, and of constants alone.
+    """
+    table = small_ops()
+    if table is None or _converts(plan) or not has_plain_elements(plan.dtype):
+        return
+    types = (TensorType((1,), plan.dtype),) * operands
+    plan.ufunc = known_ufunc(table, op, types, default_device()) or False
+    if plan.ufunc:
+        ufuncs.learn(plan.ufunc, plan.dtype.char)
+
+
 def _converts(plan: CallPlan) -> bool:
     return any([type(step) is ops.Convert for own in plan.steps for step, _ in own])
 
 
 def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None) -> UnaryFunction:
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
-    plans = _Plans(name, op, rule or _RULES[op.accepts])
-    ufuncs: dict[str, Any] = {}
-    host: HostFunction | None = None
+    plans, ufuncs = _Plans(name, op, rule or _RULES[op.accepts]), UFuncs(name, 1)
 
     def function(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
-        nonlocal host
         if options or out is not None:
             return with_options(ufunc, (x,), out, options)
-        if type(x) is handles._array_class and not obstacles:
-            array = None if host is None else host.run((x,), _NO_OPTIONS)
-            if array is None:
-                array = apply_ufunc(ufuncs, x, frame_of(1))
-            if array is not None:
+        if ufuncs.hosts and type(x) is handles._array_class and not obstacles:
+            for host in ufuncs.hosts:
+                if (array := host.run((x,), _NO_OPTIONS)) is not None:
+                    return array
+            if (array := apply_ufunc(ufuncs.by_char, x, frame_of(1), ufunc)) is not None:
                 return array
         try:
             node: Any = getattr(x, "_shown", None)
@@ -356,11 +374,11 @@ def unary(name: str, op: Elementwise, rule: Rule | None = None, summary: str | N
                     return array
             if plan is None or (plan.settings is not None and not config.is_in(plan.settings)):
                 plan, (node,) = plans.prepare(x)
+            elif plan.ufunc is None and not obstacles and _is_constant(x):
+                _learn_later(ufuncs, op, plan, 1)
             result = _apply_one(op, plan, node, source)
-            if plan.ufunc is not None and not any(plan.steps) and has_plain_elements(plan.dtype):
-                ufuncs[plan.dtype.char] = plan.ufunc
-                if plan.dtype == np.float64 and host is None:
-                    host = host_ufunc(plan.ufunc, 1)
+            if plan.ufunc and not any(plan.steps) and has_plain_elements(plan.dtype):
+                ufuncs.learn(plan.ufunc, plan.dtype.char)
             return result
         except XarrError as error:
             shorten(error, name)
@@ -375,19 +393,16 @@ def binary(
     name: str, op: Elementwise, rule: Rule | None = None, summary: str | None = None
 ) -> BinaryFunction:
     """The function of an op under NumPy's `name`; the rule and the summary are the op's unless given."""
-    plans = _Plans(name, op, rule or _RULES[op.accepts])
-    ufuncs: dict[str, Any] = {}
-    host: HostFunction | None = None
+    plans, ufuncs = _Plans(name, op, rule or _RULES[op.accepts]), UFuncs(name, 2)
 
     def function(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
-        nonlocal host
         if options or out is not None:
             return with_options(ufunc, (x1, x2), out, options)
-        if ufuncs and not obstacles:
-            array = None if host is None else host.run((x1, x2), _NO_OPTIONS)
-            if array is None:
-                array = apply_ufunc_of_two(ufuncs, x1, x2, frame_of(1))
-            if array is not None:
+        if ufuncs.hosts and not obstacles:
+            for host in ufuncs.hosts:
+                if (array := host.run((x1, x2), _NO_OPTIONS)) is not None:
+                    return array
+            if (array := apply_ufunc_of_two(ufuncs.by_char, x1, x2, frame_of(1), ufunc)) is not None:
                 return array
         try:
             first: Any = getattr(x1, "_shown", None)
@@ -409,6 +424,8 @@ def binary(
                 else:
                     array = small.two(first, second, source)
                 if array is not None:
+                    if plan.ufunc is None and (first is None or second is None):
+                        _learn_later(ufuncs, op, plan, 2)
                     return array
             if (
                 plan is None
@@ -417,11 +434,11 @@ def binary(
                 or (plan.settings is not None and not config.is_in(plan.settings))
             ):
                 plan, (first, second) = plans.prepare(x1, x2)
+            elif plan.ufunc is None and not obstacles and (_is_constant(x1) or _is_constant(x2)):
+                _learn_later(ufuncs, op, plan, 2)
             result = _apply_two(op, plan, (x1, x2), first, second, source)
-            if plan.ufunc is not None and not _converts(plan) and has_plain_elements(plan.dtype):
-                ufuncs[plan.dtype.char] = plan.ufunc
-                if plan.dtype == np.float64 and host is None:
-                    host = host_ufunc(plan.ufunc, 2)
+            if plan.ufunc and not _converts(plan) and has_plain_elements(plan.dtype):
+                ufuncs.learn(plan.ufunc, plan.dtype.char)
             return result
         except XarrError as error:
             shorten(error, name)

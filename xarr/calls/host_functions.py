@@ -2,182 +2,180 @@
 
 A function of the NumPy level checks its arguments, records ops and computes them one by one.  Where all of its Arrays
 hold small values of element types for which NumPy's function gives the same element types, shapes and bits, that is
-called instead, and what it gives is wrapped.  `tests/calls/test_host_functions.py` compares both for every row of
+called instead, and what it gives is wrapped.  `tests/calls/test_hostfunctions.py` compares both for every row of
 `ROWS`.  A row says what else it may be called with; every other argument, and what NumPy refuses, is left to the
 function itself, which says what is wrong.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from inspect import signature
 from sys import _getframe as frame_of
 from types import FrameType, MappingProxyType, NoneType
-from typing import Any, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 from numpy import ndarray
 
+from xarr.base.at_once.numpy_calls import WIDE, ArgumentKind, NumPyCall, Unless, kind_of
 from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
-from xarr.calls.small_values import join, plain_value, show_small_value, small_value, wrap_value
+from xarr.calls.small_values import (
+    join,
+    plain_value,
+    small_value,
+    spread,
+    wrap_constant,
+    wrap_value,
+)
 from xarr.errors import XarrError
 from xarr.ir.device import Device
-from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN
 from xarr.runtime import handles
 
 P = ParamSpec("P")
 R = TypeVar("R")
 HostArray = np.ndarray[Any, Any]
 
-#: Items of the longest list of arguments that is looked at.
+#: Items of the longest list of arguments that is looked at, and how deep lists may lie in lists.
 _LONGEST: Final = 32
+_DEEPEST_LIST: Final = 4
 #: What stands in calls of NumPy's for the number that an Array without dimensions holds: of that type, never weak.
 STRONG: Final = {float: np.float64, int: np.int64, bool: np.bool_}
 #: The codes of these types.
 _CHARS: Final = {kind: np.dtype(own).char for kind, own in STRONG.items()}
-#: Integers beyond are left to the functions, for axes, widths and operands.
-_LARGEST_INT: Final = 2**31
 #: What NumPy raises for arguments that it refuses.
 REFUSALS: Final = (ArithmeticError, LookupError, TypeError, ValueError)
-#: From `HostFunction.run_in_python` to the caller of the function that users call.
-_DEPTH: Final = 2
+#: From what wraps the result to the caller of the function that users call.
+DEPTH: Final = 3
 
-
-#: Of a row what runs it, None for one that it does not know.
-Maker: TypeAlias = "Callable[[NumPyCall], Callable[..., Any] | None]"
+#: What runs a call instead: a function of arguments by position and by name.
+Run: TypeAlias = "Callable[[tuple[Any, ...], dict[str, Any]], Any]"
+#: What runs a function instead of Python, None for one that it does not know.
+Maker: TypeAlias = "Callable[[HostFunction], Run | None]"
 #: What makes `run` of functions, in place of Python's; None for nothing.
 _maker: Maker | None = None
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and -_LARGEST_INT < value < _LARGEST_INT
-
-
-def _is_axis(value: Any) -> bool:
-    return value is None or _is_whole(value)
-
-
-def _are_axes(value: Any) -> bool:
-    return _is_axis(value) or (type(value) is tuple and all(map(_is_whole, value)))
-
-
-def _is_shift(value: Any) -> bool:
-    return value is not None and _are_axes(value)
-
-
-def _is_width(value: Any) -> bool:
-    """Whether a width for all sides is given, or a pair, or a pair for each dimension."""
-    return _is_shift(value) or (
-        type(value) is tuple and all(type(pair) is tuple and _is_shift(pair) for pair in value)
-    )
-
-
-def _is_bool(value: Any) -> bool:
-    return type(value) is bool
-
-
-class NumPyCall(NamedTuple):
-    """A function of NumPy's that stands for one of the NumPy level, and what it may be called with.
-
-    call: it; chars: the codes of the element types of its arrays; most: so many of the first arguments may be arrays.
-    options: the arguments after these in their order, by position or by name, and by name alone `keepdims` of those
-        that have an axis; each with what tells whether a value of it means the same to both.
-    lists: whether a list of arrays may stand for one; numbers: whether arrays without dimensions and numbers may.
-    """
-
-    call: Callable[..., Any]
-    chars: str = "dl?"
-    most: int = 1
-    options: Mapping[str, Callable[[Any], bool]] = MappingProxyType({})
-    lists: bool = False
-    numbers: bool = False
+def _do_nothing(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Leave a call to others."""
 
 
 class HostFunction:
     """A function by its row.
 
-    run: gives the result for arguments by position and by name, in the frame of what users call; None where NumPy's may
-    be another one.
+    run: gives the result for arguments by position and by name, by what `otherwise` gives where NumPy's may be
+    another one, which is None for no such function.  names: the parameters that may be arrays; is_for_python: whether
+    Python runs it where no machine code does.
     """
 
-    __slots__ = ("row", "run")
-    run: Callable[[Sequence[Any], Mapping[str, Any]], Any]
+    __slots__ = ("in_python", "names", "otherwise", "row", "run")
+    run: Run
 
-    def __init__(self, row: NumPyCall) -> None:
-        self.row = row
+    def __init__(
+        self,
+        row: NumPyCall,
+        otherwise: Run | None = None,
+        names: Sequence[str] = (),
+        is_for_python: bool = True,
+    ) -> None:
+        self.row, self.otherwise, self.names = row, otherwise, names
+        self.in_python: Run | None = self.run_in_python if is_for_python else None
         self.run_by(_maker)
 
     def run_by(self, maker: Maker | None) -> None:
         """Let it be run by what `maker` makes; by Python for None, and where that does not know the row."""
-        self.run = (maker and maker(self.row)) or self.run_in_python
+        made = None if maker is None else maker(self)
+        self.run = made or self.in_python or _do_nothing
 
-    def run_in_python(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def takes_too(self, char: str) -> None:
+        """Let arrays of the element type with this code be among its arguments from now on."""
+        self.row = self.row._replace(chars=self.row.chars + char)
+        self.run_by(_maker)
+
+    def run_in_python(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As `run`."""
+        result = None if obstacles else self._by_numpy(*_by_position(self.names, args, kwargs))
+        return result if result is not None or self.otherwise is None else self.otherwise(args, kwargs)
+
+    def _by_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of NumPy's function; None where that may be another one."""
         row = self.row
         arrays: list[Any] = []
+        numbers: list[Any] = []
         operands: list[Any] = []
-        if obstacles or not self._collect(args[: row.most], operands, arrays):
+        if not self._collect(args[: row.most], operands, arrays, numbers) or (not arrays and row.most):
             return None
-        if (len(args) > row.most or kwargs) and not self._takes_options(args[row.most :], kwargs):
+        if not row.combines({_char_of(array._value) for array in arrays}, numbers):
             return None
-        operands += args[row.most :]
-        if not arrays or not _are_few(operands, arrays):
+        options = args[row.most :]
+        if (options or kwargs) and not self._takes_options(options, kwargs):
             return None
-        device = arrays[0]._device
+        if not row.is_bounded and not _are_few(operands, arrays, row):
+            return None
+        if row.fills and len(args) == row.most and next(iter(row.options)) not in kwargs:
+            options = (None,)
+        device = arrays[0]._device if arrays else None
         for array in arrays:
             if array._device is not device:
                 device = join(device, array._device)
-        if device is None:
+                if device is None:
+                    return None
+        is_constant = device is None
+        if (is_constant and row.lists) or (row.unless and not _is_sure(row.unless, operands[0])):
             return None
-        nodes = [array._shown for array in arrays if array._shown is not None]
-        for node in nodes:
-            node.handles += 1  # so that nobody writes over it meanwhile
         try:
-            if any([array._value is None for array in arrays]):  # given away just now, by another thread
-                return None
-            result = call_quietly(row.call, *operands, **kwargs)
+            result = call_quietly(row.call, *operands, *options, **kwargs)
         except REFUSALS:
             return None
-        finally:
-            for node in nodes:
-                handles.release(node)
-        return wrap_result(result, device, frame_of(_DEPTH))
+        if row.unless & Unless.ZEROS_OF_BOTH_SIGNS and _has_zeros_of_both_signs(operands, result):
+            return None
+        frame = frame_of(DEPTH)
+        if device is not None:
+            return wrap_result(result, device, frame)
+        if row.several or self.otherwise is None or (value := value_of_result(result)) is None:
+            return None
+        return wrap_constant(value, _record, (self.otherwise, kwargs, *args), frame)
 
     def _takes_options(self, positional: Sequence[Any], named: Mapping[str, Any]) -> bool:
-        known = self.row.options
-        if len(positional) > len(known) - ("keepdims" in known):
+        row = self.row
+        if len(positional) > row.by_position:
             return False
-        arguments = {**dict(zip(known, positional, strict=False)), **named}
-        return len(arguments) == len(positional) + len(named) and all(
-            [name in known and known[name](value) for name, value in arguments.items()]
-        )
+        for name, value in zip(row.options, positional, strict=False):
+            if name in named or not row.takes(name, value):
+                return False
+        return all([row.takes(name, value) for name, value in named.items()])
 
-    def _collect(self, values: Sequence[Any], operands: list[Any], arrays: list[Any]) -> bool:
-        """Add what stands for `values` in the call of NumPy's, and the Arrays; False for one that nothing does."""
+    def _collect(
+        self,
+        values: Sequence[Any],
+        operands: list[Any],
+        arrays: list[Any],
+        numbers: list[Any],
+        depth: int = _DEEPEST_LIST,
+    ) -> bool:
+        """Add what stands for `values` in the call of NumPy's, Arrays and numbers; False for one that nothing does."""
+        row = self.row
         for value in values:
             kind = type(value)
             if kind is handles._array_class:
                 own = value._value
                 if own is None and (own := small_value(value)) is None:
                     return False
-                char = own.dtype.char if type(own) is ndarray else _CHARS.get(type(own))
-                if (
-                    char is None
-                    or char not in self.row.chars
-                    or not (type(own) is ndarray or self.row.numbers)
-                ):
+                if _char_of(own) not in row.chars or not (type(own) is ndarray or row.numbers or row.lists):
                     return False
                 arrays.append(value)
-                operands.append(own if type(own) is ndarray else STRONG[type(own)](own))
-            elif self.row.numbers and (kind is float or kind is bool or _is_whole(value)):
+                operands.append(STRONG[type(own)](own) if type(own) in STRONG else own)
+            elif row.numbers and (kind is float or kind_of(value) & (ArgumentKind.INT | ArgumentKind.BOOL)):
                 operands.append(value)
-            elif self.row.lists and (kind is list or kind is tuple) and len(value) <= _LONGEST:
+                numbers.append(value)
+            elif row.lists and (kind is list or kind is tuple) and len(value) <= _LONGEST and depth:
                 inner: list[Any] = []
-                items = [each for each in value if type(each) is handles._array_class]
-                if len(items) < len(value) or not self._collect(items, inner, arrays):
+                if not self._collect(value, inner, arrays, numbers, depth - 1 if row.numbers else 0):
                     return False
                 operands.append(inner)
             else:
@@ -185,200 +183,306 @@ class HostFunction:
         return True
 
 
-def _are_few(operands: list[Any], arrays: list[Any]) -> bool:
+def _char_of(value: Any) -> str:
+    """The code of the element type of a small value."""
+    return _CHARS.get(type(value)) or value.dtype.char
+
+
+def _by_position(
+    names: Sequence[str], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, of which those with `names` stand by position as far as that goes."""
+    left = names[len(args) :] if kwargs else ()
+    if not left or left[0] not in kwargs:
+        return args, kwargs
+    positional, options = list(args), dict(kwargs)
+    for name in left:
+        if name not in options:
+            break
+        positional.append(options.pop(name))
+    return tuple(positional), options
+
+
+def _is_sure(unless: int, operand: HostArray) -> bool:
+    """Whether an operand alone says nothing against NumPy's result."""
+    if unless & Unless.EMPTY and not operand.size:
+        return False
+    return not (unless & Unless.NEGATIVE_ZEROS and _has_negative_zeros(operand))
+
+
+def _are_few(operands: list[Any], arrays: list[Any], row: NumPyCall) -> bool:
     """Whether no result of these operands can be large: of one array, of arrays of one shape, or of few elements."""
-    if len(arrays) == 1:
+    if len(arrays) < 2:
         return True
+    if row.numbers:
+        return spread(*operands) <= MOST_COMBINED or (
+            len({array._value.shape for array in arrays if type(array._value) is ndarray}) == 1
+        )
     first = arrays[0]._value
     combined = 1
     for array in arrays:
         value = array._value
         combined *= value.size if type(value) is ndarray else 1
+    if row.contracts and type(first) is ndarray and first.ndim:
+        combined //= max(first.shape[-1], 1) ** 2
     return combined <= MOST_COMBINED or (
         all([type(array._value) is ndarray and array._value.shape == first.shape for array in arrays])
         and len(operands) == len(arrays)
     )
 
 
-def wrap_result(result: Any, device: Device, frame: FrameType) -> Any:
-    """Wrap what NumPy gave as an Array; None for what is too large for a small value, or is no array."""
+def value_of_result(result: Any) -> Any:
+    """Make of what NumPy gave what an Array holds; None for what is too large for a small value, or is no array."""
     if type(result) is ndarray:
         if result.nbytes > MOST_PLAIN_BYTES:
             return None
         if not result.ndim:
-            return wrap_value(plain_value(result[()]), device, frame)
-        if not result.flags.c_contiguous:
-            result = np.array(result, order="C")
-        return wrap_value(result, device, frame)
-    if isinstance(result, np.generic):
-        return wrap_value(plain_value(result), device, frame)
-    if type(result) is tuple:  # of several arrays
+            return plain_value(result[()])
+        return result if result.flags.c_contiguous else np.array(result, order="C")
+    return plain_value(result) if isinstance(result, np.generic) else None
+
+
+def wrap_result(result: Any, device: Device, frame: FrameType) -> Any:
+    """Wrap what NumPy gave as an Array, or as a tuple of them; None for what `value_of_result` has none."""
+    if type(result) is tuple:
         arrays = [wrap_result(each, device, frame) for each in result]
         return None if NoneType in map(type, arrays) else tuple(arrays)
-    return None
+    value = value_of_result(result)
+    return None if value is None else wrap_value(value, device, frame)
+
+
+def _record(run: Run, options: dict[str, Any], *args: Any) -> Any:
+    return run(args, options)
 
 
 # --- the functions --------------------------------------------------------------------------------------------
 
 
-def _refuse(is_refused: Any) -> None:
+def refuse(is_refused: Any) -> None:
     """ValueError for what NumPy's function would do in another way."""
     if is_refused:
         raise ValueError
 
 
-def _has_negative_zeros(x: HostArray) -> Any:
+def _has_negative_zeros(x: Any) -> Any:
+    if type(x) is float:
+        return x == 0 and math.copysign(1.0, x) < 0
+    if x.dtype.kind == "c":
+        return _has_negative_zeros(x.real) or _has_negative_zeros(x.imag)
     return x.dtype.kind == "f" and (np.signbit(x) & (x == 0)).any()
+
+
+def _has_zeros_of_both_signs(operands: Sequence[Any], result: Any) -> Any:
+    """Whether a result has zeros and an operand -0.0; those of which none is are numbers and arrays."""
+    return any([_has_negative_zeros(each) for each in operands if type(each) not in (int, bool)]) and (
+        not np.all(result)
+    )
 
 
 def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
     """`bincount` of numbers that are no larger than arrays are small."""
-    _refuse(x.ndim != 1 or (x.size and int(x.max()) >= MOST_COMBINED) or minlength > MOST_COMBINED)
-    _refuse(weights is not None and x.shape != np.shape(weights))
+    refuse(x.ndim != 1 or (x.size and int(x.max()) >= MOST_COMBINED) or minlength > MOST_COMBINED)
+    refuse(weights is not None and x.shape != np.shape(weights))
     return np.bincount(x, weights, minlength)
 
 
-def _largest(a: HostArray, *rest: Any, **options: Any) -> Any:
-    """`max` that is no zero, of which NumPy's may be either."""
-    result = a.max(*rest, **options)
-    _refuse(a.dtype.kind == "f" and not np.all(result))
-    return result
-
-
-def _least(a: HostArray, *rest: Any, **options: Any) -> Any:
-    """As `_largest`."""
-    result = a.min(*rest, **options)
-    _refuse(a.dtype.kind == "f" and not np.all(result))
-    return result
-
-
-def _pad(array: HostArray, pad_width: Any, *rest: Any, **options: Any) -> HostArray:
+def _pad(array: HostArray, pad_width: Any, mode: Any = "constant") -> HostArray:
     """`pad` by no more than arrays are small."""
-    _refuse(np.max(pad_width, initial=0) > MOST_COMBINED)
-    return np.pad(array, pad_width, *rest, **options)
+    widths = [pad_width] if type(pad_width) is int else pad_width
+    pairs = [each if type(each) is tuple else (each,) for each in widths]
+    refuse(max([width for pair in pairs for width in pair], default=0) > MOST_COMBINED)
+    return np.pad(array, pad_width, mode)
 
 
 def _diff(a: HostArray, n: int = 1, *rest: Any, **options: Any) -> HostArray:
     """`diff` that is not the array itself."""
-    _refuse(not n)
+    refuse(not n)
     return np.diff(a, n, *rest, **options)
 
 
-def _mean(a: HostArray, *rest: Any, **options: Any) -> Any:
-    """`mean` of some elements: of none NumPy warns."""
-    _refuse(not a.size)
-    return np.mean(a, *rest, **options)
-
-
-def _median(a: HostArray, *rest: Any, **options: Any) -> Any:
-    """`median` of some elements that is no zero: of those in the middle NumPy takes any."""
-    _refuse(not a.size)
-    result = np.median(a, *rest, **options)
-    _refuse(not np.all(result))
-    return result
-
-
-def _accumulate_sums(a: HostArray, axis: int | None = None) -> HostArray:
+def _accumulate_sums(
+    a: HostArray, axis: int | None = None, dtype: None = None, out: None = None
+) -> HostArray:
     """`cumsum` that begins with 0.0, so that -0.0 alone is 0.0."""
-    sums = np.cumsum(a, axis)
-    return sums + 0.0 if sums.dtype.kind == "f" else sums
-
-
-def _sort(a: HostArray, axis: int | None = -1) -> HostArray:
-    """`sort` of numbers of which none is -0.0, which comes before 0.0."""
-    _refuse(_has_negative_zeros(a))
-    return np.sort(a, axis)
+    sums = a.cumsum(axis)
+    return sums + 0.0 if sums.dtype.kind in "fc" else sums
 
 
 def _sort_indices(a: HostArray, axis: int | None = -1) -> HostArray:
-    _refuse(_has_negative_zeros(a))
     return np.argsort(a, axis, kind="stable")
+
+
+def _range(start: int, stop: int | None = None, step: int = 1) -> HostArray:
+    """`arange` of ints, of no more than arrays are small."""
+    numbers = range(0, start, step) if stop is None else range(start, stop, step)
+    refuse(len(numbers) > MOST_COMBINED)
+    return np.arange(numbers.start, numbers.stop, numbers.step)
+
+
+def _show_windows(x: HostArray, window_shape: int, axis: int | None = None) -> HostArray:
+    """A copy of `sliding_window_view` of one axis, of no more than arrays are small."""
+    refuse(x.size * window_shape > MOST_COMBINED)
+    return np.array(np.lib.stride_tricks.sliding_window_view(x, window_shape, axis))
 
 
 def _take(a: HostArray, indices: HostArray, axis: int | None = None) -> HostArray:
     """`take` at integers, at which NumPy does not look if there is nothing to take."""
-    _refuse(indices.dtype.kind != "i" or not a.size)
+    refuse(indices.dtype.kind != "i" or not a.size)
     return np.take(a, indices, axis)
 
 
 def _dot(a: HostArray, b: HostArray) -> HostArray:
     """`dot` of what a BLAS multiplies: products without a sum have other zeros."""
-    _refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
     return np.dot(a, b)  # type: ignore[no-any-return]
 
 
 def _inner(a: HostArray, b: HostArray) -> HostArray:
     """As `_dot`."""
-    _refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
     return np.inner(a, b)  # type: ignore[no-any-return]
 
 
-_AXIS: Final = MappingProxyType({"axis": _is_axis})
-#: By position an axis alone: what follows are other arguments.
-_BY_NAME: Final = MappingProxyType({"axis": _are_axes, "keepdims": _is_bool})
+def _options(**kinds: int | frozenset[str]) -> Mapping[str, int | frozenset[str]]:
+    return MappingProxyType(kinds)
+
+
+AXIS: Final = _options(axis=ArgumentKind.INT | ArgumentKind.NONE)
+_AXES: Final = ArgumentKind.NONE | ArgumentKind.INT | ArgumentKind.INTS
+#: Of sums and of extremes, for which NumPy's functions have the same order up to `out`.
+_OF_SUMS: Final = _options(
+    axis=_AXES, dtype=ArgumentKind.NONE, out=ArgumentKind.NONE, keepdims=ArgumentKind.BOOL
+)
+_OF_EXTREMES: Final = _options(axis=_AXES, out=ArgumentKind.NONE, keepdims=ArgumentKind.BOOL)
+_ACCUMULATED: Final = _options(
+    axis=ArgumentKind.INT | ArgumentKind.NONE, dtype=ArgumentKind.NONE, out=ArgumentKind.NONE
+)
 _ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", "sign", "abs")
+#: The codes of all element types of NumPy's that small values have, and of those but complex numbers.
+_ALL: Final = "".join(sorted(PLAIN))
+_REAL: Final = _ALL.translate(dict.fromkeys(map(ord, "FD")))
+_EITHER: Final = Unless.ZEROS_OF_BOTH_SIGNS
+#: The methods of ufuncs that reductions are; NumPy's functions and methods of arrays call them in Python.
+_SUMS: Final = {"sum": np.add, "prod": np.multiply}
+_EXTREMES: Final = {
+    **{"any": (np.logical_or, 0), "all": (np.logical_and, 0)},
+    **{"max": (np.maximum, _EITHER), "min": (np.minimum, _EITHER)},
+}
 #: By the names of functions as errors have them.  Methods of NumPy's arrays are quicker than functions.
 ROWS: Final[dict[str, NumPyCall]] = {
+    **{name: NumPyCall(ufunc.reduce, _ALL, options=_OF_SUMS, fills=True) for name, ufunc in _SUMS.items()},
     **{
-        name: NumPyCall(getattr(np.ndarray, name), options=_BY_NAME) for name in ("sum", "prod", "any", "all")
+        name: NumPyCall(ufunc.reduce, _ALL, options=_OF_EXTREMES, fills=True, unless=unless)
+        for name, (ufunc, unless) in _EXTREMES.items()
     },
-    **{name: NumPyCall(call, options=_BY_NAME) for name, call in (("max", _largest), ("min", _least))},
-    **{name: NumPyCall(call, options=_BY_NAME) for name, call in (("mean", _mean), ("median", _median))},
-    **{name: NumPyCall(getattr(np.ndarray, name), options=_AXIS) for name in ("argmax", "argmin", "cumprod")},
-    **{"cumsum": NumPyCall(_accumulate_sums, options=_AXIS), "sort": NumPyCall(_sort, options=_AXIS)},
-    "argsort": NumPyCall(_sort_indices, options=_AXIS),
-    **{name: NumPyCall(getattr(np.ndarray, name)) for name in ("trace", "nonzero")},
-    **{name: NumPyCall(getattr(np, name)) for name in ("count_nonzero", "flatnonzero")},
-    **{name: NumPyCall(getattr(np, name), options=_AXIS, lists=True) for name in ("concatenate", "stack")},
-    **{name: NumPyCall(getattr(np, name), lists=True) for name in ("hstack", "vstack")},
+    "mean": NumPyCall(np.ndarray.mean, _REAL, options=_OF_SUMS, unless=Unless.EMPTY),
+    # Of those in the middle NumPy takes any.
+    "median": NumPyCall(
+        np.median,
+        _REAL,
+        options=_options(axis=_AXES, keepdims=ArgumentKind.BOOL),
+        unless=Unless.EMPTY | _EITHER,
+    ),
     **{
-        name: NumPyCall(getattr(np, name), options=MappingProxyType({"k": _is_whole}))
+        name: NumPyCall(
+            getattr(np.ndarray, name),
+            _ALL,
+            options=_options(axis=ArgumentKind.INT | ArgumentKind.NONE, out=ArgumentKind.NONE),
+        )
+        for name in ("argmax", "argmin")
+    },
+    "cumsum": NumPyCall(_accumulate_sums, _ALL, options=_ACCUMULATED),
+    "cumprod": NumPyCall(np.ndarray.cumprod, _REAL, options=_ACCUMULATED),
+    # -0.0 comes before 0.0.
+    "sort": NumPyCall(np.sort, _ALL, options=AXIS, unless=Unless.NEGATIVE_ZEROS),
+    "argsort": NumPyCall(_sort_indices, _ALL, options=AXIS, unless=Unless.NEGATIVE_ZEROS),
+    "trace": NumPyCall(np.ndarray.trace, _ALL),
+    "nonzero": NumPyCall(np.ndarray.nonzero, _ALL, several=True),
+    **{name: NumPyCall(getattr(np, name), _ALL) for name in ("count_nonzero", "flatnonzero")},
+    **{
+        name: NumPyCall(getattr(np, name), _ALL, options=AXIS, lists=True, is_bounded=True)
+        for name in ("concatenate", "stack")
+    },
+    **{
+        name: NumPyCall(getattr(np, name), _ALL, lists=True, is_bounded=True) for name in ("hstack", "vstack")
+    },
+    **{
+        name: NumPyCall(getattr(np, name), _ALL, options=_options(k=ArgumentKind.INT))
         for name in ("tril", "triu")
     },
-    "roll": NumPyCall(np.roll, options=MappingProxyType({"shift": _is_shift, "axis": _are_axes})),
-    "diff": NumPyCall(_diff, options=MappingProxyType({"n": _is_whole, "axis": _is_whole})),
-    "pad": NumPyCall(_pad, options=MappingProxyType({"pad_width": _is_width})),
-    **{name: NumPyCall(getattr(np, name), numbers=True) for name in _ELEMENT_WISE},
-    "where": NumPyCall(np.where, most=3, numbers=True),
-    **{name: NumPyCall(getattr(np, name), most=2) for name in ("outer", "matmul", "vdot", "searchsorted")},
+    "roll": NumPyCall(
+        np.roll, _ALL, options=_options(shift=ArgumentKind.INT | ArgumentKind.INTS, axis=_AXES)
+    ),
+    "diff": NumPyCall(_diff, _ALL, options=_options(n=ArgumentKind.INT, axis=ArgumentKind.INT)),
+    "pad": NumPyCall(
+        _pad,
+        _ALL,
+        options=_options(
+            pad_width=ArgumentKind.INT | ArgumentKind.INTS | ArgumentKind.PAIRS,
+            mode=frozenset({"constant", "edge"}),
+        ),
+    ),
+    **{name: NumPyCall(getattr(np, name), _ALL, numbers=True) for name in _ELEMENT_WISE},
+    "where": NumPyCall(np.where, _ALL, most=3, numbers=True),
+    **{name: NumPyCall(getattr(np, name), _ALL, numbers=True) for name in ("square", "conj", "logical_not")},
+    "reciprocal": NumPyCall(np.reciprocal, "dfDF", numbers=True),
     **{
-        "dot": NumPyCall(_dot, most=2),
-        "inner": NumPyCall(_inner, most=2),
-        "take": NumPyCall(_take, most=2, options=_AXIS),
+        name: NumPyCall(getattr(np, name), _ALL, most=2, numbers=True, alike=True)
+        for name in ("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder")
     },
-    "bincount": NumPyCall(_count, most=2, options=MappingProxyType({"minlength": _is_whole})),
+    "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=_EITHER),
+    "round": NumPyCall(np.ndarray.round, "dfDF", options=_options(decimals=ArgumentKind.INT)),
+    "repeat": NumPyCall(
+        np.repeat, _ALL, options=_options(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
+    ),
+    "tile": NumPyCall(np.tile, _ALL, options=_options(reps=ArgumentKind.INT | ArgumentKind.INTS)),
+    "array": NumPyCall(np.array, WIDE, lists=True, numbers=True, is_bounded=True),
+    "outer": NumPyCall(np.outer, _ALL, most=2),
+    "matmul": NumPyCall(np.matmul, _ALL, most=2, contracts=True),
+    "vdot": NumPyCall(np.vdot, _REAL, most=2),
+    "searchsorted": NumPyCall(np.searchsorted, _REAL, most=2, is_bounded=True),
+    "dot": NumPyCall(_dot, _ALL, most=2, contracts=True),
+    "inner": NumPyCall(_inner, _ALL, most=2, contracts=True),
+    "arange": NumPyCall(
+        _range,
+        most=0,
+        options=_options(
+            start=ArgumentKind.INT, stop=ArgumentKind.INT | ArgumentKind.NONE, step=ArgumentKind.INT
+        ),
+    ),
+    "sliding_window_view": NumPyCall(
+        _show_windows,
+        _ALL,
+        options=_options(window_shape=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE),
+    ),
+    "take": NumPyCall(_take, _ALL, most=2, options=AXIS),
+    "bincount": NumPyCall(_count, most=2, is_bounded=True, options=_options(minlength=ArgumentKind.INT)),
     "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
     **{f"linalg.{name}": NumPyCall(getattr(np.linalg, name), "d") for name in ("inv", "cholesky")},
 }
 
 
-_functions: Final[list[HostFunction]] = []
+functions: Final[list[HostFunction]] = []
 
 
 def run_by(maker: Maker | None) -> None:
     """Let functions be run by what `maker` makes of their rows; by Python for None."""
     global _maker
     _maker = maker
-    for each in _functions:
+    for each in functions:
         each.run_by(maker)
 
 
 def tries_host(function: Callable[P, R]) -> Callable[P, R]:
     """`function` for users, as `names_errors` gives it, by its row of `ROWS` where that is sure."""
     name = name_in_errors(function)
-    host = host_function(function)
+    host = host_function(function, lambda args, kwargs: function(*args, **kwargs))
     assert host is not None, name
-
-    names = [*signature(function).parameters][: host.row.most]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        positional, options = _by_position(names, args, kwargs) if kwargs else (args, kwargs)
-        result = host.run(positional, options)
-        if result is not None:
-            return result  # type: ignore[no-any-return]
         try:
-            return function(*args, **kwargs)
+            return host.run(args, kwargs)  # type: ignore[no-any-return]
         except XarrError as error:
             shorten(error, name)
             raise
@@ -386,80 +490,48 @@ def tries_host(function: Callable[P, R]) -> Callable[P, R]:
     return mark_boundary(call)
 
 
-def _by_position(
-    names: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments, of which those with `names` stand by position as far as that goes."""
-    positional, options = list(args), dict(kwargs)
-    for name in names[len(args) :]:
-        if name not in options:
-            break
-        positional.append(options.pop(name))
-    return tuple(positional), options
+#: Functions of two floats that NumPy has, but for the sign of zeros, by their names.
+_EXTREMES_OF_TWO: Final = {"maximum": np.maximum, "minimum": np.minimum}
 
 
-_EXACT: Final = ("add", "multiply", "maximum", "minimum")
-#: Methods of ufuncs that are the same, which for floats add in another order, as rows of `ROWS`.
-_UFUNC_METHODS: Final[dict[tuple[str, str], NumPyCall]] = {
-    **{("reduceat", name): NumPyCall(getattr(np, name).reduceat, "l", 2, _AXIS) for name in _EXACT},
-    **{("accumulate", name): NumPyCall(getattr(np, name).accumulate, "l", 1, _AXIS) for name in _EXACT},
-}
-_by_ufunc: Final[dict[tuple[str, str], HostFunction]] = {}
+class UFuncs:
+    """The ufuncs that compute the op of a function for small arrays, once they have, by the codes of element types.
+
+    by_char: functions of the values; hosts: the same in machine code, as far as that is there.
+    """
+
+    __slots__ = ("by_char", "hosts", "name", "operands")
+
+    def __init__(self, name: str, operands: int) -> None:
+        self.name, self.operands = name, operands
+        self.by_char: dict[str, Callable[..., Any]] = {}
+        self.hosts: tuple[HostFunction, ...] = ()
+
+    def learn(self, call: Callable[..., Any], char: str) -> None:
+        """Let `call` compute for operands of the element type with this code."""
+        if char in self.by_char:
+            return
+        self.by_char[char] = call
+        quick = _EXTREMES_OF_TWO.get(self.name) if char in "fd" else None
+        unless = 0 if quick is None else _EITHER
+        call = quick or call
+        for host in self.hosts:
+            if host.row.call is call and host.row.unless == unless:
+                host.takes_too(char)
+                return
+        row = NumPyCall(call, char, self.operands, numbers=True, alike=True, unless=unless)
+        made = HostFunction(row, is_for_python=False)
+        functions.append(made)
+        self.hosts = (*self.hosts, made)
 
 
-def run_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run the method `name` of NumPy's ufunc for the one that is the first argument; None where that is not sure."""
-    key = name, args[0].__name__ if args else ""
-    row = _UFUNC_METHODS.get(key)
-    if row is None:
-        return None
-    host = _by_ufunc.get(key)
-    if host is None:
-        host = _by_ufunc[key] = HostFunction(row)
-        _functions.append(host)
-    return host.run(args[1:], kwargs)
+def host_function(function: Callable[..., Any], otherwise: Run) -> HostFunction | None:
+    """The function of NumPy's that stands for one of the NumPy level where arrays are small; None for no row.
 
-
-#: Functions whose `at` is the same, by the codes of element types: floats are added in the order of the indices.
-_UPDATES: Final = {"l": frozenset(_EXACT), "d": frozenset({"add", "subtract"})}
-
-
-def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
-    """Do `ufunc.at` of this name on small arrays of one type; False where that is not sure, and nothing is done."""
-    kind = handles._array_class
-    if type(array) is not kind or type(indices) is not kind or type(b) is not kind:
-        return False
-    own, chosen, values = small_value(array), small_value(indices), small_value(b)
-    if type(own) is not ndarray or type(chosen) is not ndarray or type(values) is not ndarray:
-        return False
-    char, device = own.dtype.char, join(array._device, indices._device)
-    if name not in _UPDATES.get(char, ()) or values.dtype is not own.dtype or chosen.dtype.char != "l":
-        return False
-    if (
-        device is None
-        or join(device, b._device) is not array._device
-        or chosen.size * own.size > MOST_COMBINED
-    ):
-        return False
-    new = np.array(own)
-    try:
-        call_quietly(getattr(np, name).at, new, chosen, values)
-    except REFUSALS:
-        return False
-    return show_small_value(array, wrap_value(new, device, frame_of(_DEPTH)))
-
-
-def host_ufunc(call: Callable[..., Any], operands: int) -> HostFunction:
-    """A function that computes an op of float64 element by element, of so many operands."""
-    made = HostFunction(NumPyCall(call, "d", operands, numbers=True))
-    _functions.append(made)
-    return made
-
-
-def host_function(function: Callable[..., Any]) -> HostFunction | None:
-    """The function of NumPy's that stands for one of the NumPy level where arrays are small; None for no row."""
+    otherwise: what runs a call of the function else.
+    """
     row = ROWS.get(name_in_errors(function))
     if row is None:
         return None
-    _functions.append(HostFunction(row))
-    return _functions[-1]
+    functions.append(HostFunction(row, otherwise, [*signature(function).parameters][: row.most]))
+    return functions[-1]

@@ -31,6 +31,7 @@ from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
+from xarr.runtime.trace_stack import is_alone
 
 DType = np.dtype[Any]
 
@@ -75,7 +76,7 @@ def watching(observer: Callable[[Event], None], all_threads: bool = False) -> It
     thread = threading.get_ident()
 
     def own(event: Event) -> None:
-        if all_threads or threading.get_ident() == thread:
+        if (all_threads or threading.get_ident() == thread) and not is_alone.get():
             observer(event)
 
     obstacle = Obstacle()

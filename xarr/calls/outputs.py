@@ -18,9 +18,8 @@ from xarr.base.broadcasting import fits_into
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_casting, convert, truth, where_mask
-from xarr.calls.host_functions import host_function
 from xarr.calls.operands import DType, as_array, broadcast_operands
-from xarr.calls.remembered_calls import remembering
+from xarr.calls.remembered_calls import runner
 from xarr.dtypes import BOOL, COMPLEX, EXTENDED_FLOAT, FLOAT, promote
 from xarr.errors import DTypeError, InputError, ShapeError, XarrError
 from xarr.lax.core import ArrayLike
@@ -56,18 +55,15 @@ def takes_out(
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         parameters = signature(function)
-        name = name_in_errors(function)
-        remembered, host = remembering(function), host_function(function)
+        name, own = name_in_errors(function), runner(function)
         is_by_name = parameters.parameters["out"].kind is Parameter.KEYWORD_ONLY
         # Where no `out` is among the positional arguments, it is not looked for.
         position = len(parameters.parameters) if is_by_name else list(parameters.parameters).index("out")
 
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if host is not None and (value := host.run(args, kwargs)) is not None:
-                return value  # type: ignore[no-any-return]
             try:
                 if (len(args) <= position or args[position] is None) and kwargs.get("out") is None:
-                    return remembered(args, kwargs)
+                    return own.run(args, kwargs)  # type: ignore[no-any-return]
                 bound = parameters.bind(*args, **kwargs)
                 target, bound.arguments["out"] = target_of(name, bound.arguments["out"]), None
                 if keeps_inexact:

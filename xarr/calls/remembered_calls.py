@@ -35,7 +35,7 @@ from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
 from xarr.calls.call_programs import MISSED, CallProgram, learn
-from xarr.calls.host_functions import host_function
+from xarr.calls.host_functions import HostFunction, Run, host_function
 from xarr.calls.operands import observers
 from xarr.calls.small_values import small_value
 from xarr.errors import XarrError
@@ -154,7 +154,7 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
 
 
 def _device_of_values(arrays: list[Handle], values: list[Any]) -> Device | None:
-    """The device on which all of these Arrays have small values; None if they have not, and for no Array."""
+    """The device on which all of these Arrays have small values, beside those of constants; None if there is none."""
     if obstacles:
         return None
     device: Device | None = None
@@ -162,9 +162,10 @@ def _device_of_values(arrays: list[Handle], values: list[Any]) -> Device | None:
         if value is None:
             return None
         own = array._device
-        if own is not device and (own is None or device is not None):
-            return None
-        device = own
+        if own is not device and own is not None:
+            if device is not None:
+                return None
+            device = own
     return device
 
 
@@ -229,17 +230,29 @@ def is_ufunc(function: Callable[..., Any]) -> bool:
     return "nargs" in getattr(function, "__dict__", ())
 
 
+class Runner:
+    """The runner of a function that has no row of `ROWS`; run: as that of `HostFunction`."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+
+def runner(function: Callable[..., Any]) -> Runner | HostFunction:
+    """Give the runner of `function`, called by `run(args, kwargs)`: by NumPy's where that is sure, else remembered."""
+    remembered = remembering(function)
+    return host_function(function, remembered) or Runner(remembered)
+
+
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:
     """`function` for users, as `names_errors` gives it, with its calls on small arrays remembered."""
-    name = name_in_errors(function)
-    remembered, host = remembering(function), host_function(function)
+    name, own = name_in_errors(function), runner(function)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if host is not None and (value := host.run(args, kwargs)) is not None:
-            return value  # type: ignore[no-any-return]
         try:
-            return remembered(args, kwargs)
+            return own.run(args, kwargs)  # type: ignore[no-any-return]
         except XarrError as error:
             shorten(error, name)
             raise

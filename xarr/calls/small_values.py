@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from itertools import zip_longest
+from math import prod
 from types import FrameType
 from typing import Any, Final
 
@@ -19,12 +21,14 @@ from numpy import ndarray
 from xarr import backend as backends
 from xarr.base.at_once.numpy_warnings import call_quietly, run_quietly
 from xarr.base.at_once.obstacles import Obstacle
+from xarr.base.configuration import current as config
 from xarr.base.typing import Array
 from xarr.ir.device import Device
+from xarr.ir.graph import Node
 from xarr.ir.source import location_of, user_files
-from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, TensorType
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, TensorType, has_plain_elements
 from xarr.runtime import handles
-from xarr.runtime.handles import Handle
+from xarr.runtime.handles import Handle, Recipe, content_of
 from xarr.runtime.small_ops import pending_value, small_ops
 from xarr.runtime.view_tracking import is_put_back
 
@@ -41,8 +45,10 @@ _FLOAT64: Final = np.dtype(np.float64)
 _PYTHONS: Final = {np.float64: float, np.int64: int, np.bool_: bool}
 _OF_PYTHONS: Final = {own: kind for kind, own in _PYTHONS.items()}
 _WIDE: Final = frozenset("dD")
+_COMPLEX: Final = np.dtype(np.complex128)
 _SINGLE: Final = frozenset("fF")
 _NUMBERS: Final = frozenset({int, float})
+_OPERANDS: Final = frozenset({int, float, complex})
 #: Errors of Python and NumPy, which the functions of the NumPy level explain.
 _REFUSALS: Final = (ArithmeticError, TypeError, ValueError)
 _new: Final = object.__new__
@@ -113,6 +119,78 @@ def wrap_value(value: Any, device: Device, frame: FrameType) -> Array:
     return result  # type: ignore[return-value]
 
 
+#: Recipes that lie over one another at most: what is made of more is a value.
+_DEEPEST: Final = 8
+
+
+def wrap_constant(
+    value: Any, function: Callable[..., Any], operands: tuple[Any, ...], frame: FrameType
+) -> Array | None:
+    """An Array with the small value of constants alone, of which `function` of the operands records a node.
+
+    None where constants have no values.
+    """
+    device = _device_of_constants()
+    if device is None:
+        return None
+    depth, own = 1, []
+    for each in operands:
+        if isinstance(each, Handle):
+            each = content_of(each)
+            if each.depth >= depth:
+                depth = each.depth + 1
+        own.append(each)
+    if depth > _DEEPEST:
+        nodes = [each.node() if type(each) is Recipe else each for each in own]
+        devices = [each.device for each in nodes if isinstance(each, Node) and each.device is not None]
+        return wrap_value(value, devices[0] if devices else device.uncommitted, frame)
+    result = _new(handles._array_class)
+    result._shown = None
+    result._value = value
+    result._device = result._part = None
+    code = frame.f_code
+    location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
+    result._location = Recipe(function, own, location, depth)
+    return result  # type: ignore[return-value]
+
+
+#: The settings by identity, and the device on which constants are computed under them; None for none.
+_known: tuple[tuple[object, object], Device | None] = ((None, None), None)
+
+
+def _device_of_constants() -> Device | None:
+    global _known
+    state, device = _known
+    if not config.is_in(state):
+        state, device = config.state(), backends.default_device()
+        device = device if device.backend.computes_small_ops else None
+        _known = state, device
+    return device
+
+
+def wrap_recipe(value: Any, recipe: Recipe) -> Array:
+    """An Array with the small value of constants alone, and the recipe of its node."""
+    result = _new(handles._array_class)
+    result._shown = None
+    result._value = value
+    result._device = result._part = None
+    result._location = recipe
+    return result  # type: ignore[return-value]
+
+
+def own_constant(array: Handle) -> bool:
+    """Let an Array hold the value of constants alone as its own, so that it may be written to; False if none may be."""
+    device = _device_of_constants()
+    if device is None:
+        return False
+    content = content_of(array)
+    array._location = content.location if isinstance(content, Recipe) else content._location or None
+    array._value = np.array(array._value)
+    array._device = device
+    array._shown = array._share = None
+    return True
+
+
 def show_small_value(array: Handle, result: Handle) -> bool:
     """Make `array` show what a new Array holds; False for another type, and where writing to a part needs a word."""
     old, new = array._value, result._value
@@ -133,6 +211,44 @@ def negate(array: Handle, frame: FrameType) -> Array | None:
     if type(value) is not float or array._device is None:
         return None
     return wrap_value(-value, array._device, frame)
+
+
+def raise_to_number(array: Handle, exponent: float, frame: FrameType) -> Array | None:
+    """array ** exponent of an array of float64, where that is no root or square; None for others."""
+    value = array._value
+    if type(value) is not ndarray or value.dtype is not _FLOAT64 or array._device is None:
+        return None
+    device = array._device
+    if exponent in _OWN_POWERS or not -_EXACT <= exponent <= _EXACT:
+        return None
+    return wrap_value(call_quietly(np.power, value, float(exponent)), device, frame)
+
+
+#: Exponents of which NumPy's operator, its function and the op have ways of their own.
+_OWN_POWERS: Final = frozenset({-1.0, 0.0, 0.5, 1.0, 2.0})
+
+
+#: By the kind of elements those that NumPy converts them to as xarr does: floats to integers if these hold them.
+_CONVERTED: Final = {"b": "biufc", "i": "biufc", "u": "biufc", "f": "biufc", "c": "c"}
+
+
+def convert_small(array: Handle, dtype: np.dtype[Any], frame: FrameType) -> Array | None:
+    """array.astype(dtype) of another element type; None where that is not sure."""
+    value = array._value
+    if type(value) is not ndarray or array._device is None or not has_plain_elements(dtype):
+        return None
+    kind, device = value.dtype.kind, array._device
+    if dtype.kind not in _CONVERTED.get(kind, ""):
+        return None
+    if kind == "f" and dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        # Of NaN no comparison holds; the greatest integers may be no floats.
+        if value.size and not (limits.min <= value.min() and value.max() < limits.max / 2):
+            return None
+    result = call_quietly(value.astype, dtype)
+    return (
+        wrap_value(np.ascontiguousarray(result), device, frame) if result.nbytes <= MOST_PLAIN_BYTES else None
+    )
 
 
 def magnitude(array: Handle, frame: FrameType) -> Array | None:
@@ -156,24 +272,34 @@ def join(first: Device | None, second: Device | None) -> Device | None:
 _CHARS: Final = {float: "d", int: np.dtype(np.int64).char, bool: "?"}
 
 
-def apply_ufunc(ufuncs: dict[str, Any], array: Handle, frame: FrameType) -> Array | None:
-    """Apply the function in `ufuncs` for the code of its element type to an Array; None if there is none."""
+def apply_ufunc(
+    ufuncs: dict[str, Any], array: Handle, frame: FrameType, record: Callable[..., Any]
+) -> Array | None:
+    """Apply the function in `ufuncs` for the code of its element type to an Array; None if there is none.
+
+    record: the function of the NumPy level.
+    """
     value = array._value
     if value is None:
         value = small_value(array)
     if value is None:
         return None
     call, device = ufuncs.get(_CHARS.get(type(value)) or value.dtype.char), array._device
-    if call is None or device is None:
+    if call is None:
         return None
     try:
         result = run_quietly(call, value)
     except RuntimeError:  # in another thread just now
         result = call_quietly(call, value)
-    return wrap_value(result if type(result) is ndarray else plain_value(result), device, frame)
+    result = result if type(result) is ndarray else plain_value(result)
+    if device is None:
+        return wrap_constant(result, record, (array,), frame)
+    return wrap_value(result, device, frame)
 
 
-def apply_ufunc_of_two(ufuncs: dict[str, Any], first: Any, second: Any, frame: FrameType) -> Array | None:
+def apply_ufunc_of_two(
+    ufuncs: dict[str, Any], first: Any, second: Any, frame: FrameType, record: Callable[..., Any]
+) -> Array | None:
     """As `apply_ufunc`, for two operands of one element type, of which one may be a Python number."""
     is_first, is_second = type(first) is handles._array_class, type(second) is handles._array_class
     left, right = first, second
@@ -186,10 +312,12 @@ def apply_ufunc_of_two(ufuncs: dict[str, Any], first: Any, second: Any, frame: F
             device = first._device
             if device is not second._device:
                 device = join(device, second._device)
+                if device is None:
+                    return None
             char = _CHARS.get(type(left)) or left.dtype.char
             if char != (_CHARS.get(type(right)) or right.dtype.char):
                 return None
-            if _size(left) * _size(right) > MOST_COMBINED and _shape(left) != _shape(right):
+            if not _are_few(left, right):
                 return None
         elif is_first and type(right) in _NUMBERS:
             device, char = first._device, _char_beside(right, left)
@@ -198,12 +326,32 @@ def apply_ufunc_of_two(ufuncs: dict[str, Any], first: Any, second: Any, frame: F
         else:
             return None
         call = ufuncs.get(char)
-        if call is None or device is None:
+        if call is None:
             return None
         result = call_quietly(call, left, right)
     except _REFUSALS:
         return None
-    return wrap_value(result if type(result) is ndarray else plain_value(result), device, frame)
+    result = result if type(result) is ndarray else plain_value(result)
+    if device is None:
+        return wrap_constant(result, record, (first, second), frame)
+    return wrap_value(result, device, frame)
+
+
+def spread(*values: Any) -> int:
+    """The elements of the shape that values broadcast to, if they do."""
+    shapes = [value.shape[::-1] for value in values if type(value) is ndarray]
+    return prod([max(sizes, key=_but_one) for sizes in zip_longest(*shapes, fillvalue=1)])
+
+
+def _are_few(left: Any, right: Any) -> bool:
+    """Whether no result of two values can be large."""
+    if _size(left) * _size(right) <= MOST_COMBINED or _shape(left) == _shape(right):
+        return True
+    return spread(left, right) <= MOST_COMBINED
+
+
+def _but_one(size: int) -> int:
+    return -1 if size == 1 else size
 
 
 def _size(value: Any) -> int:
@@ -236,10 +384,12 @@ class SmallOperator:
     that only the NumPy level knows.
     """
 
-    __slots__ = ("call", "numbers", "refused", "takes_floats")
+    __slots__ = ("call", "numbers", "record", "refused", "takes_floats")
 
     def __init__(self, call: Compute, numbers: Compute, refused: str = "") -> None:
         self.call, self.numbers, self.refused = call, numbers, frozenset(refused)
+        #: The function of the NumPy level, set when that is defined.
+        self.record: Callable[..., Any] = call
         self.takes_floats = "f" not in refused
 
     def combine(self, array: Handle, other: Any, frame: FrameType) -> Array | None:
@@ -254,7 +404,9 @@ class SmallOperator:
             device = array._device
             if device is not other._device:
                 device = join(device, other._device)
-        elif type(other) in _NUMBERS:
+                if device is None:  # not one device
+                    return None
+        elif type(other) in _OPERANDS:
             right = other
             if left is None:
                 left = small_value(array)
@@ -262,8 +414,6 @@ class SmallOperator:
                     return None
             device = array._device
         else:
-            return None
-        if device is None:
             return None
         try:
             if type(left) is float and type(right) is float:
@@ -279,7 +429,7 @@ class SmallOperator:
                     or (
                         type(right) is ndarray
                         and right.dtype is _FLOAT64
-                        and left.size * right.size <= MOST_COMBINED
+                        and (left.size * right.size <= MOST_COMBINED or spread(left, right) <= MOST_COMBINED)
                     )
                 )
             ):
@@ -294,6 +444,8 @@ class SmallOperator:
             value = self.of_arrays(left, right, right is other)
         if value is None:
             return None
+        if device is None:
+            return wrap_constant(value, self.record, (array, other), frame)
         code = frame.f_code
         result = _new(handles._array_class)
         result._shown = None
@@ -304,32 +456,41 @@ class SmallOperator:
 
     def combine_reflected(self, number: Any, array: Handle, frame: FrameType) -> Array | None:
         """`number` and then `array`, as `combine`."""
-        if type(number) not in _NUMBERS:
+        if type(number) not in _OPERANDS:
             return None
         right = array._value
         if right is None:
             right = small_value(array)
-        if right is None or array._device is None:
+        if right is None:
             return None
         try:
             if type(right) is float and type(number) is float:
                 value = self.call(number, right)
-            elif type(right) in _CHARS:
+            elif type(right) in _CHARS and type(number) is not complex:
                 value = self.numbers(number, right)
             else:
                 value = self.of_arrays(number, right, True)
         except _REFUSALS:
             return None
-        return None if value is None else wrap_value(value, array._device, frame)
+        if value is None:
+            return None
+        device = array._device
+        if device is None:
+            return wrap_constant(value, self.record, (number, array), frame)
+        return wrap_value(value, device, frame)
 
     def of_arrays(self, left: Any, right: Any, is_weak: bool) -> Any:
         """Of two values of which one is NumPy's; is_weak: the other one is a number that gives way to its type."""
-        if type(left) in _CHARS:
+        if type(left) is complex or type(right) is complex:
+            array, kind = (right, "c") if type(left) is complex else (left, "c")
+            if getattr(array, "dtype", None) != _COMPLEX:
+                return None
+        elif type(left) in _CHARS:
             left, kind = _fit_beside(left, right.dtype, is_weak), right.dtype.kind
         elif type(right) in _CHARS:
             right, kind = _fit_beside(right, left.dtype, is_weak), left.dtype.kind
         else:
-            if left.size * right.size > MOST_COMBINED and left.shape != right.shape:
+            if not _are_few(left, right):
                 return None
             kind = left.dtype.kind + right.dtype.kind if self.refused else ""
         if self.refused and not self.refused.isdisjoint(kind):

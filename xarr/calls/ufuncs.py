@@ -18,8 +18,8 @@ from numpy.typing import DTypeLike
 
 from xarr.base.tracebacks import mark_boundary, shorten
 from xarr.base.typing import Array
-from xarr.calls.host_functions import host_function, run_method
-from xarr.calls.remembered_calls import is_ufunc as is_ufunc, remembering
+from xarr.calls.remembered_calls import is_ufunc as is_ufunc, remembering, runner
+from xarr.calls.ufunc_methods import run_method
 from xarr.errors import XarrError, register_function
 from xarr.lax.core import ArrayLike
 
@@ -56,6 +56,7 @@ _DEFAULTS_OF_PRODUCTS: Final[dict[str, object]] = {
     "signature": None,
 }
 _DEFAULTS: Final = {"where": True, **_DEFAULTS_OF_PRODUCTS}
+_NO_OPTIONS: Final[dict[str, Any]] = {}
 
 
 class NotGiven:
@@ -315,15 +316,13 @@ def gufunc(
     """
 
     def decorate(function: Callable[[ArrayLike, ArrayLike], Array]) -> Product:
-        remembered, host = remembering(function), host_function(function)
+        own = runner(function)
 
         def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
             try:
                 if options or out is not None:
                     return _methods.call_on_cores(call, (x1, x2), out, options)
-                if host is not None and (value := host.run((x1, x2), {})) is not None:
-                    return value
-                return remembered((x1, x2), {})
+                return own.run((x1, x2), _NO_OPTIONS)
             except XarrError as error:
                 shorten(error, call.__name__)
                 raise
@@ -337,15 +336,13 @@ def gufunc(
 
 
 def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
-    remembered, host = remembering(function), host_function(function)
+    own = runner(function)
 
     def call(x: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(call, (x,), out, options)  # type: ignore[arg-type]
-        if host is not None and (value := host.run((x,), {})) is not None:
-            return value
         try:
-            return remembered((x,), {})
+            return own.run((x,), _NO_OPTIONS)
         except XarrError as error:
             shorten(error, call.__name__)
             raise
@@ -354,13 +351,13 @@ def _unary(function: Callable[[ArrayLike], R]) -> Callable[..., Any]:
 
 
 def _binary(function: Callable[[ArrayLike, ArrayLike], R]) -> Callable[..., Any]:
-    remembered = remembering(function)
+    own = runner(function)
 
     def call(x1: ArrayLike, x2: ArrayLike, /, out: object = None, **options: Any) -> Any:
         if options or out is not None:
             return with_options(call, (x1, x2), out, options)  # type: ignore[arg-type]
         try:
-            return remembered((x1, x2), {})
+            return own.run((x1, x2), _NO_OPTIONS)
         except XarrError as error:
             shorten(error, call.__name__)
             raise

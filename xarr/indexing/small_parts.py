@@ -7,6 +7,7 @@ written to in place while the Array alone refers to it, and is copied else.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from sys import _getframe as _frame_of, getrefcount
 from types import FrameType
 from typing import Any, Final
@@ -14,18 +15,26 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
-from xarr import backend as backends
 from xarr.base import python_build
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.typing import Array
-from xarr.calls.small_values import join, plain_value, small_value, wrap_value
+from xarr.calls.small_values import (
+    join,
+    own_constant,
+    plain_value,
+    small_value,
+    wrap_constant,
+    wrap_value,
+)
+from xarr.indexing import read
 from xarr.indexing.element_loops import LIMIT, count, counts
+from xarr.ir.device import Device
 from xarr.ir.graph import Data
 from xarr.ir.source import location_of, user_files
 from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
-from xarr.runtime.view_tracking import INDEX, RESHAPE, TRANSPOSE, PartStep, mark
+from xarr.runtime.view_tracking import IMAG, INDEX, REAL, RESHAPE, TRANSPOSE, PartStep, mark
 
 HostArray = np.ndarray[Any, Any]
 
@@ -61,7 +70,7 @@ def small_items(index: Any) -> Any:
     """An index of ints, slices, `...`, None and arrays of ints and bools for NumPy; None for any other."""
     if type(index) is not tuple:
         item = _item(index)
-        return None if item is _UNKNOWN or item is None else item
+        return None if item is _UNKNOWN else (None,) if item is None else item
     for item in index:
         if type(item) is not int:
             break
@@ -132,14 +141,17 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
         if type(buffer) is not ndarray:
             return None
     device = array._device
-    if device is None:
-        return None
     items = index if type(index) is int else small_items(index)
     if items is None:
         return None
+    arrays = [] if items is index else _arrays_of(items)
+    if device is None:
+        device = _device_of_index(index) if arrays else None
+        if device is None:
+            return _read_constant(array, index, items, frame)
     try:
-        if items is not index and (arrays := _arrays_of(items)):
-            return _read_items(array, buffer, items, arrays, frame)
+        if arrays:
+            return _read_items(device, buffer, items, arrays, frame)
         value = buffer[items]
     except _REFUSALS:
         return None
@@ -164,6 +176,30 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
     return result  # type: ignore[return-value]
 
 
+def _read_constant(array: Array, index: Any, items: Any, frame: FrameType) -> Array | None:
+    """As `read_small` of constants alone."""
+    operand = index
+    if type(index) is handles._array_class:
+        if index._device is not None:
+            return None
+    elif _holds_array(index):
+        return None
+    else:
+        operand = items
+    try:
+        value = array._value[items]
+    except _REFUSALS:
+        return None
+    if type(value) is not ndarray:
+        count(frame, 1)
+        return wrap_constant(plain_value(value), read, (array, operand), frame)
+    is_copy = type(items) is ndarray or bool(_arrays_of(items))
+    if is_copy and value.nbytes > MOST_PLAIN_BYTES:
+        return None
+    part = wrap_constant(np.array(value, order="C"), read, (array, operand), frame)
+    return part if part is None or is_copy else mark(array, part, INDEX, index)
+
+
 _new: Final = object.__new__
 
 
@@ -183,14 +219,34 @@ def _read_part(
     return mark(array, wrap_value(value, array._device, frame), step, argument)
 
 
-def turn_small(array: Array, frame: FrameType) -> Array | None:
-    """array.T, for the user's line in `frame`, a part as in NumPy; None where that is not sure."""
+def turn_small(array: Array, axes: tuple[Any, ...], frame: FrameType) -> Array | None:
+    """array.transpose(axes) of ints, none for the reverse order, for the user's line in `frame`, a part as in NumPy.
+
+    None where that is not sure.
+    """
     buffer = array._value
     if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
         return None
-    if array._device is None:
+    rank = buffer.ndim
+    if array._device is None or (axes and {*map(type, axes)} - {int}):
         return None
-    return _read_part(array, TRANSPOSE, range(buffer.ndim)[::-1], buffer, buffer.T, frame)
+    if not axes:
+        return _read_part(array, TRANSPOSE, range(rank)[::-1], buffer, buffer.T, frame)
+    try:
+        order = tuple([range(rank)[axis] for axis in axes])
+        return _read_part(array, TRANSPOSE, order, buffer, buffer.transpose(order), frame)
+    except (IndexError, ValueError):
+        return None
+
+
+def show_component(array: Array, is_real: bool, frame: FrameType) -> Array | None:
+    """array.real or array.imag of complex numbers, as `turn_small`."""
+    buffer = array._value
+    if type(buffer) is not ndarray or array._device is None or buffer.dtype.kind != "c":
+        return None
+    if is_real:
+        return _read_part(array, REAL, False, buffer, buffer.real, frame)
+    return _read_part(array, IMAG, None, buffer, buffer.imag, frame)
 
 
 def reshape_small(array: Array, shape: tuple[Any, ...], frame: FrameType) -> Array | None:
@@ -207,25 +263,36 @@ def reshape_small(array: Array, shape: tuple[Any, ...], frame: FrameType) -> Arr
     return _read_part(array, RESHAPE, (value.shape, "C"), buffer, value, frame) if value.ndim else None
 
 
+def _device_of_index(index: Any) -> Device | None:
+    """Where Arrays in an index lie; None for constants alone, and for several devices."""
+    device = None
+    for item in index if type(index) is tuple else (index,):
+        if type(item) is handles._array_class and item._device is not None:
+            if device is not None and item._device is not device:
+                return None
+            device = item._device
+    return device
+
+
 def _read_items(
-    array: Array, buffer: HostArray, items: Any, arrays: list[HostArray], frame: FrameType
+    device: Device, buffer: HostArray, items: Any, arrays: list[HostArray], frame: FrameType
 ) -> Array | None:
     """A copy of what an index with arrays means, where NumPy copies too."""
-    assert array._device is not None
     most = MOST_PLAIN_BYTES // buffer.itemsize
     if len(arrays) > 1 or arrays[0].dtype is not _BOOL or type(items) is tuple:
         batch = arrays[0].size
         for each in arrays[1:]:
             batch = batch if each.shape == arrays[0].shape and each.dtype is not _BOOL else batch * each.size
-        is_row = len(arrays) == 1 and type(items) is ndarray
-        if batch * buffer.size > most * (len(buffer) if is_row else 1):
+        # Each array of ints stands for one dimension, of which no product is less than that of the smallest.
+        chosen = len(arrays) if all([each.dtype is not _BOOL for each in arrays]) else 0
+        if batch * buffer.size > most * max(1, prod(sorted(buffer.shape)[:chosen])):
             return None
     value = buffer[items]
     if type(value) is not ndarray:
         return None
     if value.base is not None or not value.flags.c_contiguous:  # NumPy may keep the operand's order in memory
         value = np.array(value, order="C")
-    return wrap_value(value, array._device, frame)
+    return wrap_value(value, device, frame)
 
 
 def elements(array: Array, length: int) -> Iterator[Array]:
@@ -250,8 +317,8 @@ def write_small(array: Array, index: Any, value: Any, frame: FrameType) -> bool:
             return False
     if getattr(array, "_part", None) is not None:
         return False
-    if array._shown is not None:
-        if not _forget_node(array):
+    if array._device is None or array._shown is not None:
+        if not (_forget_node(array) if array._device is not None else own_constant(array)):
             return False
         buffer = array._value
         if type(buffer) is not ndarray:
@@ -321,13 +388,6 @@ def _forget_node(array: Array) -> bool:
     node = array._shown
     if node is None or array._value is None:
         return False
-    if (
-        node.value is None and array._device is None and not node.traced
-    ):  # of constants, whose value others may use
-        array._value, array._device = np.array(array._value), node.device or backends.default_device()
-        array._location = node._location or None
-        array._shown = array._share = None
-        return True
     if type(node.op) is not Data:
         return False
     if node.exposed or node.handles != 1 or node.value is None:

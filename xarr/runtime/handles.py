@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import Context
 from sys import getrefcount as references
 from types import ModuleType
 from typing import Any, ClassVar, Final
@@ -23,14 +24,14 @@ from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
 from xarr.errors import TracedValueError, ValueRangeError, XarrError
 from xarr.ir.device import Device, join_devices
-from xarr.ir.graph import Donated, Leaf, Node, data, data_of
+from xarr.ir.graph import Donated, Leaf, Node, data, data_of, postorder
 from xarr.ir.source import Location
 from xarr.ir.types import TensorType
 from xarr.runtime import view_tracking
 from xarr.runtime.check_flags import read, unread
 from xarr.runtime.evaluation import run_one
 from xarr.runtime.live_values import moved_value
-from xarr.runtime.trace_stack import Trace, innermost, recording
+from xarr.runtime.trace_stack import Trace, innermost, is_alone, recording
 
 _new: Final = object.__new__
 
@@ -111,6 +112,83 @@ def _share_of(node: Node) -> Share:
     return share
 
 
+class Recipe:
+    """The way a small value of constants alone was computed, of which a node is made when that is asked for.
+
+    function: gives an Array that is recorded, of these operands, constants by their nodes or recipes; location: the
+    line; depth: recipes that lie over one another.
+    """
+
+    __slots__ = ("_node", "depth", "function", "is_wanted", "location", "operands")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        location: Location | None,
+        depth: int = 1,
+    ) -> None:
+        self.function, self.operands, self.location, self.depth = function, operands, location, depth
+        self._node: Node | None = None
+        #: Whether the value has been looked at, or one that was computed of it.
+        self.is_wanted = False
+
+    def want(self) -> None:
+        """Say that the value is looked at, which would have computed it and what it is made of."""
+        if not self.is_wanted:
+            self.is_wanted = True
+            for each in self.operands:
+                if isinstance(each, Recipe):
+                    each.want()
+
+    def node(self) -> Node:
+        """The node, as it would have been recorded: under the settings of then, and watched by nobody."""
+        if self._node is None:
+            nodes = [each.node() if type(each) is Recipe else each for each in self.operands]
+            self._node = Context().run(self._record, nodes)
+        return self._node
+
+    def _record(self, operands: list[Any]) -> Node:
+        is_alone.set(True)
+        with config.as_usual():
+            node: Node = self.function(
+                *[wrap(each) if isinstance(each, Node) else each for each in operands]
+            )._node
+        known = {*map(id, operands)}
+        for each in postorder([node], lambda inner: id(inner) in known):
+            if id(each) not in known:
+                each._location = self.location or ()
+        return node
+
+
+def recipe_of(handle: Handle) -> Recipe | None:
+    """The recipe of what a handle shows, which may be another node by now; None for none."""
+    location = getattr(handle, "_location", None)
+    if isinstance(location, Recipe) and handle._shown in (None, location._node):
+        return location
+    return None
+
+
+def number_of(handle: Handle) -> Any:
+    """The small value of a handle, for who wants it as a Python number; None if it has none."""
+    value = handle._value
+    if value is not None and handle._device is None and (recipe := recipe_of(handle)) is not None:
+        recipe.want()
+    return value
+
+
+def is_wanted(handle: Handle) -> bool:
+    """Whether the small value of constants alone has been looked at, which has no node with a value then."""
+    recipe = recipe_of(handle)
+    return recipe is not None and recipe.is_wanted
+
+
+def content_of(constant: Handle) -> Recipe | Node:
+    """Give what an Array made of constants alone shows now, for recipes."""
+    recipe = recipe_of(constant)
+    return constant._node if recipe is None else recipe
+
+
 class Handle:
     """A lazy value: it shows a node, or holds a small value of which a node is made when it is asked for.
 
@@ -121,7 +199,7 @@ class Handle:
       the node has none, and of others until it is asked for.  While nobody else refers to the NumPy array, which its
       count of references tells, it may be written to,
     * `_device` - where `_value` lies; None for one that is made of constants alone,
-    * `_location` - the line that made a value without a node.
+    * `_location` - the line that made a value without a node; the recipe of one that is made of constants alone.
     """
 
     __slots__ = (
@@ -132,7 +210,7 @@ class Handle:
     _share: Share | None
     _value: Any
     _device: Device | None
-    _location: Location | None
+    _location: Location | Recipe | None
     #: Set while a function is being recorded.
     _made_in: Trace | None
     #: For what in NumPy would be a view of another Array, until something is written to it; results of jitted
@@ -237,10 +315,25 @@ def _bound_growth(handle: Handle) -> None:
             raise
 
 
+def _settle_constant(handle: Handle, node: Node) -> bool:
+    """Give the node of constants alone the value that is known of them; whether one is, where it is to be computed."""
+    value, recipe = handle._value, recipe_of(handle)
+    device = backends.default_device() if node.device is None else node.device.committed
+    if value is None or recipe is None or not device.backend.computes_small_ops:
+        return False
+    array = value if type(value) is np.ndarray else np.asarray(value)
+    array.flags.writeable = False
+    recipe.want()
+    node.settle(array, device, True)
+    if handle._shown is node and handle._value is value:
+        handle._device, handle._location = node.device, recipe.location
+    return True
+
+
 def compute(handle: Handle) -> Node:
     """The node that `handle` shows now, with its value, whatever another thread makes the handle show."""
     node = handle._shown or handle._node
-    if node.value is None:
+    if node.value is None and (handle._value is None or not _settle_constant(handle, node)):
         device = node.device.committed if node.device is not None else backends.default_device()
         run_one(node, device)
     return node
@@ -359,7 +452,9 @@ def _filled_leaf(
 def _leaf_of(handle: Handle) -> Node:
     """The node of a handle that holds a value alone: from now on it shows that too."""
     value = own = handle._value
-    device, location = handle._device, handle._location
+    device, made = handle._device, handle._location
+    if isinstance(made, Recipe):
+        return _show_recipe(handle, made)
     if type(value) is np.ndarray:
         exposed = references(value) > _OWN_REFERENCES or (value.base is not None and _shares_base(value))
     else:
@@ -367,13 +462,22 @@ def _leaf_of(handle: Handle) -> Node:
     if device is None or own is None:  # another thread wrote to it meanwhile
         return handle._node
     value.flags.writeable = False
-    leaf = _filled_leaf(TensorType(value.shape, value.dtype), value, device, exposed, location)
+    leaf = _filled_leaf(TensorType(value.shape, value.dtype), value, device, exposed, made)
     share = _share_of(leaf)
     # From here to the last line nothing is called, so that no other thread comes between.
     if handle._shown is None and handle._value is own:
         handle._share = share
         handle._shown = leaf
         return leaf
+    return handle._node
+
+
+def _show_recipe(handle: Handle, recipe: Recipe) -> Node:
+    share = _share_of(recipe.node())
+    if handle._shown is None and handle._location is recipe:
+        handle._share = share
+        handle._shown = share.node
+        return share.node
     return handle._node
 
 

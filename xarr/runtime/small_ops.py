@@ -140,6 +140,13 @@ def ufunc_of(table: SmallOps, key: object, node: Node) -> Any:
     return None if small is None else small.ufunc
 
 
+def known_ufunc(table: SmallOps, op: Op, types: tuple[TensorType, ...], device: Device) -> Any:
+    """NumPy's ufunc that computes an op for operands of these types on a device; None if it is no such one."""
+    key = (op, device.committed, *types)
+    small = table[key] if key in table else _keep(table, key, op, types, device)
+    return None if small is None else small.ufunc
+
+
 def small_call(table: SmallOps, key: object, *nodes: Node | None) -> SmallCall | None:
     """The function that has just computed the op of a key for `nodes`, None for a number among them.
 

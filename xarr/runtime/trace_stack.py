@@ -60,6 +60,10 @@ def is_unrecorded() -> bool:
     return _unrecorded.get()
 
 
+#: Whether this thread or task records what nobody shall watch, since it was computed before.
+is_alone: Final[ContextVar[bool]] = ContextVar("is_alone", default=False)
+
+
 @contextmanager
 def run_unrecorded() -> Iterator[None]:
     """Run a function that is recorded otherwise."""

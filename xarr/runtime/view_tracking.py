@@ -226,13 +226,19 @@ def warn_of_write(handle: Handle, part: Part, write: Write | None) -> None:
     )
 
 
+def line_of(handle: Handle) -> Any:
+    """The line that made a value without a node, of constants alone too."""
+    location = handle._location
+    return getattr(location, "location", location)
+
+
 def is_put_back(handle: Handle) -> bool:
     """Whether `handle` was made by the left side of the statement that now changes it in place.
 
     `x[0] += 1` and `x.real += 1` are that: Python writes the result to where it came from, which changes x.
     """
     frame, node = user_frame(), handle._shown
-    made = handle._location if node is None else node._location
+    made = line_of(handle) if node is None else node._location
     if node is not None and node is _node_of_outer(handle):
         return True  # `x.real` of a real x, which shows what x shows: nothing tells where it was made.
     if frame is None or not made or made[0] is not frame.f_code or made[1] >= frame.f_lasti:

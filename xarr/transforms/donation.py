@@ -40,10 +40,6 @@ def give_away(arrays: Iterable[tuple[Handle, Node]], taker: str) -> None:
                 array._give_away(taker)
 
 
-#: To a value that is donated: the caller's, the variable and the argument.
-_LEAST_REFERENCES: Final = 3
-
-
 def note_loss(error: BaseException) -> None:
     """Let the error of a call that had begun to run say that its donated Arrays are gone."""
     if not isinstance(error, DonationError):  # another call was given them
@@ -71,3 +67,13 @@ def claim(node: Node, device: Device, taker: str) -> None:
     is_plain = isinstance(node.type, TensorType) and node.type.is_plain
     if not is_plain or getrefcount(buffer) <= _LEAST_REFERENCES:
         device.backend.claim(buffer)
+
+
+def _count_least() -> int:
+    """Count as `claim` does for a value that nothing but its caller and its variable refers to."""
+    kept = [object()]
+    buffer = kept[0]
+    return getrefcount(buffer)
+
+
+_LEAST_REFERENCES: Final = _count_least()

@@ -31,6 +31,7 @@ from xarr.calls.arguments import (
     missing_dimensions,
     move_to_device,
 )
+from xarr.calls.host_functions import tries_host
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh, is_weak, promote_operands
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.dtypes import (
@@ -237,7 +238,7 @@ def argument(value: ArrayLike) -> Array:
     return _stack_nested(value, None)
 
 
-@names_errors
+@tries_host
 def array(
     object: ArrayLike,
     dtype: DTypeLike | None = None,

@@ -5,32 +5,28 @@ The rules are those of `xarr.calls.host_functions`, whose Python computes where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from xarr.base.at_once.numpy_calls import EXACT_SINGLE, LARGEST_INT, SINGLE, WIDE, NumPyCall, Unless
 from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES
+from xarr_numpy.compiled.small_arrays.host_checks import CHECKS
 from xarr_numpy.compiled.small_arrays.host_operands import OPERANDS
 from xarr_numpy.compiled.small_arrays.objects import KINDS, text
 
-#: Arguments of a call, and items of a list.
+#: Arguments of a call, items of a list, and how deep lists may lie in lists.
 _MOST_ARGUMENTS: Final = 8
 _MOST_ITEMS: Final = 32
+_DEEPEST_LIST: Final = 4
 
-#: Elements from which NumPy lets other threads run while it computes.
-_MIN_SHARED: Final = 500
-
-#: What a call knows of its operands: device, elements of all combinations, the first array, arrays, other arguments,
-#: whether shapes differ, the number of nodes that are held, and these.
-_WORDS: Final = 15
+#: What a call knows of its operands: device, elements of all combinations, the first array, arrays, a bit for each kind
+#: of elements, whether shapes differ, whether NumPy refused, and what numbers there are.
+_WORDS: Final = 8
 
 _CALL: Final = """
-; None, for what is left to Python: as a new reference.
-define internal ptr @host.none() alwaysinline {
-  call void @Py_IncRef(ptr @_Py_NoneStruct)
-  ret ptr @_Py_NoneStruct
-}
 ; What NumPy gave as the value of an Array, the reference to it taken over; null, without an error, for another object.
 define internal ptr @host.value(ptr %made) {
   %is.ndarray = call i1 @is_ndarray(ptr %made)
@@ -97,30 +93,35 @@ bool:
   ret ptr %as.bool
 c:
   %is.python.int = icmp eq ptr %class, @PyLong_Type
-  br i1 %is.python.int, label %give, label %no
+  %is.scalar = call i1 @is_scalar(ptr %made)
+  %as.it.is = or i1 %is.python.int, %is.scalar
+  br i1 %as.it.is, label %give, label %no
 no:
   call void @Py_DecRef(ptr %made)
   ret ptr null
 }
-; The value for a function, the kinds that it takes, and its arguments: so many by position, and those by name in a
-; dict, or the last ones, of which a tuple has the names.  The device is put into the first of the facts, a reference.
-; Null, without an error, where Python computes.
+; The value for a row and its arguments: so many by position, and the last ones by name, of which a tuple has the names.
+; The device is put into the first of the facts, a reference.  Null, without an error, where Python
+; computes; the last fact is 1 where NumPy refused.
 define internal ptr @host.compute(
-    ptr %function, i64 %mask, ptr %items, i64 %count, i64 %positional, ptr %named, ptr %facts,
-    i64 %most) {
+    ptr %row, ptr %items, i64 %count, i64 %positional, ptr %named, ptr %facts) {
 entry:
-  %stack = alloca [$MOSTARGUMENTS x ptr], align 8
-  %position = alloca i64, align 8
-  %key = alloca ptr, align 8
-  %held = alloca ptr, align 8
-  store i64 0, ptr %position, align 8
+  %stack = alloca [$MOSTSTACK x ptr], align 8
+  %refused.slot = getelementptr i64, ptr %facts, i64 6
   %is.free = call i1 @is_free()
-  %short = icmp sle i64 %count, $MOSTARGUMENTS
+  %short = icmp slt i64 %count, $MOSTSTACK
   %begins = and i1 %is.free, %short
-  br i1 %begins, label %next, label %no
+  %most = call i64 @row.number(ptr %row, i64 1)
+  %options.given = sub i64 %positional, %most
+  %some.given = icmp sgt i64 %options.given, 0
+  %given = select i1 %some.given, i64 %options.given, i64 0
+  %most.given = call i64 @row.number(ptr %row, i64 3)
+  %few.given = icmp sle i64 %given, %most.given
+  %usual = and i1 %begins, %few.given
+  br i1 %usual, label %next, label %no
 next:
   %k = phi i64 [ 0, %entry ], [ %k.next, %put ]
-  %is = icmp slt i64 %k, %count
+  %is = icmp slt i64 %k, %positional
   br i1 %is, label %more, label %names
 more:
   %item.slot = getelementptr ptr, ptr %items, i64 %k
@@ -128,14 +129,14 @@ more:
   %is.operand = icmp slt i64 %k, %most
   br i1 %is.operand, label %operand, label %option
 operand:
-  %made.of.it = call ptr @host.operand(ptr %item, i64 %mask, ptr %facts)
+  %made.of.it = call ptr @host.operand(ptr %item, ptr %row, ptr %facts, i64 $DEEPEST)
   %bad = icmp eq ptr %made.of.it, null
   br i1 %bad, label %give.up, label %put
 option:
-  %is.plain = call i1 @host.is_plain(ptr %item)
-  br i1 %is.plain, label %as.it.is, label %give.up
+  %number = sub i64 %k, %most
+  %fits = call i1 @host.fits(ptr %row, i64 %number, ptr %item)
+  br i1 %fits, label %as.it.is, label %give.up
 as.it.is:
-  call void @host.differ(ptr %facts)
   call void @Py_IncRef(ptr %item)
   br label %put
 put:
@@ -144,20 +145,58 @@ put:
   store ptr %own, ptr %slot, align 8
   %k.next = add i64 %k, 1
   br label %next
+; Of the options by name: whether the first one, which may have to be filled in, is among them.
 names:
-  %all.positional = icmp eq i64 %count, %positional
   %has.names = icmp ne ptr %named, null
-  %in.dict = and i1 %has.names, %all.positional
-  br i1 %in.dict, label %walk, label %judge
-walk:
-  %left = call i32 @PyDict_Next(ptr %named, ptr %position, ptr %key, ptr %held)
-  %goes.on = icmp ne i32 %left, 0
-  br i1 %goes.on, label %see, label %judge
-see:
-  %value = load ptr, ptr %held, align 8
-  %plain = call i1 @host.is_plain(ptr %value)
-  br i1 %plain, label %walk, label %give.up
+  br i1 %has.names, label %each, label %fill
+each:
+  %j = phi i64 [ %positional, %names ], [ %j.next, %ask ]
+  %each.first = phi i1 [ false, %names ], [ %each.found, %ask ]
+  %each.more = icmp slt i64 %j, %count
+  br i1 %each.more, label %ask, label %fill
+ask:
+  %name.number = sub i64 %j, %positional
+  %name = call ptr @PyTuple_GetItem(ptr %named, i64 %name.number)
+  %value.slot = getelementptr ptr, ptr %items, i64 %j
+  %value = load ptr, ptr %value.slot, align 8
+  %each.number = call i64 @host.option(ptr %row, ptr %name, ptr %value, i64 %given)
+  %each.is.first = icmp eq i64 %each.number, 0
+  %each.found = or i1 %each.first, %each.is.first
+  %j.next = add i64 %j, 1
+  %each.known = icmp sge i64 %each.number, 0
+  br i1 %each.known, label %each, label %give.up
+fill:
+  %found = phi i1 [ false, %names ], [ %each.first, %each ]
+  %fills = call i1 @row.has(ptr %row, i64 $FILLS)
+  %none.given = icmp eq i64 %positional, %most
+  %left.out = xor i1 %found, true
+  %wanted = and i1 %fills, %none.given
+  %filled = and i1 %wanted, %left.out
+  br i1 %filled, label %put.none, label %copy
+put.none:
+  %none.slot = getelementptr ptr, ptr %stack, i64 %k
+  store ptr @_Py_NoneStruct, ptr %none.slot, align 8
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  br label %copy
+copy:
+  %one = zext i1 %filled to i64
+  %by.position = add i64 %positional, %one
+  br label %copy.next
+copy.next:
+  %c = phi i64 [ %positional, %copy ], [ %c.next, %copy.one ]
+  %c.more = icmp slt i64 %c, %count
+  br i1 %c.more, label %copy.one, label %judge
+copy.one:
+  %from.slot = getelementptr ptr, ptr %items, i64 %c
+  %to = add i64 %c, %one
+  %to.slot = getelementptr ptr, ptr %stack, i64 %to
+  %option.value = load ptr, ptr %from.slot, align 8
+  call void @Py_IncRef(ptr %option.value)
+  store ptr %option.value, ptr %to.slot, align 8
+  %c.next = add i64 %c, 1
+  br label %copy.next
 judge:
+  %total = add i64 %count, %one
   %device = load ptr, ptr %facts, align 8
   %combined.slot = getelementptr i64, ptr %facts, i64 1
   %combined = load i64, ptr %combined.slot, align 8
@@ -167,12 +206,23 @@ judge:
   %differ = load i64, ptr %differ.slot, align 8
   %has.device = icmp ne ptr %device, null
   %is.one = icmp eq i64 %arrays, 1
-  %are.few = icmp sle i64 %combined, $MOSTCOMBINED
+  %are.less = icmp slt i64 %positional, %most
+  %operands = select i1 %are.less, i64 %positional, i64 %most
+  %results = call i64 @host.results(ptr %row, ptr %facts, i64 %combined, ptr %stack, i64 %operands)
+  %are.few = icmp sle i64 %results, $MOSTCOMBINED
   %are.alike = icmp eq i64 %differ, 0
+  %are.joined = call i1 @row.has(ptr %row, i64 $BOUNDED)
   %either = or i1 %is.one, %are.few
-  %any = or i1 %either, %are.alike
-  %fine = and i1 %any, %has.device
-  br i1 %fine, label %call, label %give.up
+  %some = or i1 %either, %are.alike
+  %any = or i1 %some, %are.joined
+  %usual.sizes = and i1 %any, %has.device
+  %combine = call i1 @host.combines(ptr %row, ptr %facts)
+  %fine = and i1 %usual.sizes, %combine
+  br i1 %fine, label %see.operand, label %drop.all
+see.operand:
+  %first = load ptr, ptr %stack, align 8
+  %unsure = call i1 @host.is_unsure(ptr %row, ptr %first)
+  br i1 %unsure, label %drop.all, label %call
 call:
   call void @Py_IncRef(ptr %device)
   %context = call ptr @state_word(i64 $CONTEXT)
@@ -180,68 +230,61 @@ call:
   %busy = icmp ne i32 %entered, 0
   br i1 %busy, label %refused, label %quiet
 quiet:
-  br i1 %all.positional, label %by.dict, label %by.tuple
-by.dict:
-  %made.by.dict = call ptr @PyObject_VectorcallDict(ptr %function, ptr %stack, i64 %count, ptr %named)
-  br label %called
-by.tuple:
-  %made.by.tuple = call ptr @PyObject_Vectorcall(ptr %function, ptr %stack, i64 %positional, ptr %named)
-  br label %called
-called:
-  %made = phi ptr [ %made.by.dict, %by.dict ], [ %made.by.tuple, %by.tuple ]
+  %function = call ptr @word(ptr %row, i64 $TUPLE)
+  %made = call ptr @PyObject_Vectorcall(ptr %function, ptr %stack, i64 %by.position, ptr %named)
   %exited = call i32 @PyContext_Exit(ptr %context)
-  %unsettled = call i1 @host.settle(ptr %facts)
-  call void @host.drop(ptr %stack, i64 %count)
-  br i1 %unsettled, label %lose, label %judge.made
-lose:
-  call void @drop(ptr %made)
-  br label %leave
-judge.made:
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %ask, label %convert
+  br i1 %lacks, label %ask.error, label %see.zeros
+see.zeros:
+  %of.zeros = call i1 @row.has(ptr %row, i64 $BOTHZEROS)
+  br i1 %of.zeros, label %look.zeros, label %convert
+look.zeros:
+  %result.zero = call i1 @host.has_zero(ptr %made, i64 0)
+  br i1 %result.zero, label %look.operand, label %convert
+look.operand:
+  %z = phi i64 [ 0, %look.zeros ], [ %z.next, %look.next ]
+  %z.more = icmp slt i64 %z, %most
+  br i1 %z.more, label %look.next, label %convert
+look.next:
+  %z.slot = getelementptr ptr, ptr %stack, i64 %z
+  %z.operand = load ptr, ptr %z.slot, align 8
+  %z.next = add i64 %z, 1
+  %operand.zero = call i1 @host.has_zero(ptr %z.operand, i64 1)
+  br i1 %operand.zero, label %lose, label %look.operand
+lose:
+  call void @Py_DecRef(ptr %made)
+  br label %leave
 convert:
   %result = call ptr @host.value(ptr %made)
   %unknown = icmp eq ptr %result, null
   br i1 %unknown, label %leave, label %give
 give:
+  call void @host.drop(ptr %stack, i64 %total)
   ret ptr %result
-ask:
+ask.error:
   %refusals = call ptr @state_word(i64 $REFUSALS)
   %matches = call i32 @PyErr_ExceptionMatches(ptr %refusals)
   %is.refusal = icmp ne i32 %matches, 0
   br i1 %is.refusal, label %clear, label %leave
 clear:
   call void @PyErr_Clear()
+  store i64 1, ptr %refused.slot, align 8
   br label %leave
 refused:
   call void @PyErr_Clear()
-  %refused.settled = call i1 @host.settle(ptr %facts)
-  call void @host.drop(ptr %stack, i64 %count)
   br label %leave
 leave:
+  call void @host.drop(ptr %stack, i64 %total)
   call void @Py_DecRef(ptr %device)
   ret ptr null
+drop.all:
+  call void @host.drop(ptr %stack, i64 %total)
+  ret ptr null
 give.up:
-  %given.up.settled = call i1 @host.settle(ptr %facts)
   call void @host.drop(ptr %stack, i64 %k)
-  br label %no
+  ret ptr null
 no:
   ret ptr null
-}
-; Release what is held, if anything is; an error that is set stays, unless releasing raises one: true, and that is set.
-define internal i1 @host.settle(ptr %facts) {
-  %count.slot = getelementptr i64, ptr %facts, i64 6
-  %count = load i64, ptr %count.slot, align 8
-  %any = icmp ne i64 %count, 0
-  br i1 %any, label %yes, label %no
-yes:
-  %error = alloca [3 x ptr], align 8
-  call void @error.take(ptr %error)
-  %raised = call i1 @host.release(ptr %facts, ptr %error)
-  call void @error.put(ptr %error)
-  ret i1 %raised
-no:
-  ret i1 false
 }
 define internal void @host.drop(ptr %stack, i64 %count) {
 entry:
@@ -259,54 +302,166 @@ more:
 end:
   ret void
 }
-; The function in Python of the first owner, for arguments by position in a tuple and by name in a dict.
+; The arguments in a tuple and in a dict as `host.compute` takes them, on a stack, those by name behind the others: how
+; many stand by position, and in %all of how many; a new tuple of names into %names, null for none.  Those that may be
+; arrays stand by position as far as that goes.  -1, without an error, for too many.
+define internal i64 @host.flatten(ptr %row, ptr %args, ptr %dict, ptr %stack, ptr %all, ptr %names) {
+entry:
+  %position = alloca i64, align 8
+  %key = alloca ptr, align 8
+  %held = alloca ptr, align 8
+  store i64 0, ptr %position, align 8
+  store ptr null, ptr %names, align 8
+  %count = call i64 @PyTuple_Size(ptr %args)
+  %named = call i64 @PyDict_Size(ptr %dict)
+  %both = add i64 %count, %named
+  store i64 %both, ptr %all, align 8
+  %short = icmp slt i64 %both, $MOSTSTACK
+  br i1 %short, label %copy, label %no
+copy:
+  %items = getelementptr i8, ptr %args, i64 $TUPLE
+  %bytes = mul i64 %count, 8
+  call void @llvm.memcpy.p0.p0.i64(ptr %stack, ptr %items, i64 %bytes, i1 false)
+  %any = icmp ne i64 %named, 0
+  br i1 %any, label %operands, label %plain
+plain:
+  ret i64 %count
+operands:
+  %at.operands = add i64 $TUPLE, 24
+  %operand.names = call ptr @word(ptr %row, i64 %at.operands)
+  %most = call i64 @PyTuple_Size(ptr %operand.names)
+  br label %next
+next:
+  %k = phi i64 [ %count, %operands ], [ %k.next, %put ]
+  %is = icmp slt i64 %k, %most
+  br i1 %is, label %look, label %rest
+look:
+  %wanted = call ptr @PyTuple_GetItem(ptr %operand.names, i64 %k)
+  %value = call ptr @PyDict_GetItem(ptr %dict, ptr %wanted)
+  %is.there = icmp ne ptr %value, null
+  br i1 %is.there, label %put, label %rest
+put:
+  %slot = getelementptr ptr, ptr %stack, i64 %k
+  store ptr %value, ptr %slot, align 8
+  %k.next = add i64 %k, 1
+  br label %next
+rest:
+  %left = sub i64 %both, %k
+  %some = icmp ne i64 %left, 0
+  br i1 %some, label %make, label %all.done
+all.done:
+  ret i64 %k
+make:
+  %made = call ptr @PyTuple_New(i64 %left)
+  %lacks = icmp eq ptr %made, null
+  br i1 %lacks, label %clear, label %walk
+clear:
+  call void @PyErr_Clear()
+  br label %no
+walk:
+  %j = phi i64 [ 0, %make ], [ %j, %skip ], [ %j.next, %keep ]
+  %goes = call i32 @PyDict_Next(ptr %dict, ptr %position, ptr %key, ptr %held)
+  %goes.on = icmp ne i32 %goes, 0
+  br i1 %goes.on, label %see, label %done
+see:
+  %name = load ptr, ptr %key, align 8
+  br label %compare
+; Whether it is one of those that stand by position now.
+compare:
+  %c = phi i64 [ %count, %see ], [ %c.next, %compare.next ]
+  %c.is = icmp slt i64 %c, %k
+  br i1 %c.is, label %compare.next, label %take
+compare.next:
+  %c.name = call ptr @PyTuple_GetItem(ptr %operand.names, i64 %c)
+  %c.next = add i64 %c, 1
+  %c.same = icmp eq ptr %c.name, %name
+  br i1 %c.same, label %skip, label %compare
+skip:
+  br label %walk
+take:
+  %fits = icmp slt i64 %j, %left
+  br i1 %fits, label %keep, label %bad
+keep:
+  call void @Py_IncRef(ptr %name)
+  %set = call i32 @PyTuple_SetItem(ptr %made, i64 %j, ptr %name)
+  %to = add i64 %k, %j
+  %to.slot = getelementptr ptr, ptr %stack, i64 %to
+  %held.value = load ptr, ptr %held, align 8
+  store ptr %held.value, ptr %to.slot, align 8
+  %j.next = add i64 %j, 1
+  br label %walk
+; A name that is equal to one of ours, and not the same string.
+bad:
+  call void @Py_DecRef(ptr %made)
+  br label %no
+done:
+  store ptr %made, ptr %names, align 8
+  ret i64 %k
+no:
+  ret i64 -1
+}
+; By a row, the owner of the function: for arguments by position in a tuple and by name in a dict.
 define ptr @host.run(ptr %self, ptr %arguments, i64 %count) {
 entry:
   %facts = alloca [$FACTWORDS x i64], align 8
-  call void @llvm.memset.p0.i64(ptr %facts, i8 0, i64 $FACTBYTES, i1 false)
-  %combined.slot = getelementptr i64, ptr %facts, i64 1
-  store i64 1, ptr %combined.slot, align 8
+  %stack = alloca [$MOSTSTACK x ptr], align 8
+  %all = alloca i64, align 8
+  %names = alloca ptr, align 8
+  call void @host.begin(ptr %facts)
   %args = load ptr, ptr %arguments, align 8
   %named.slot = getelementptr ptr, ptr %arguments, i64 1
-  %named.dict = load ptr, ptr %named.slot, align 8
-  %names = call i64 @PyDict_Size(ptr %named.dict)
-  %has.names = icmp ne i64 %names, 0
-  %named = select i1 %has.names, ptr %named.dict, ptr null
-  %function = call ptr @word(ptr %self, i64 $TUPLE)
-  %mask.slot = add i64 $TUPLE, 8
-  %mask.object = call ptr @word(ptr %self, i64 %mask.slot)
-  %mask = call i64 @integer(ptr %mask.object)
-  %most.slot = add i64 $TUPLE, 16
-  %most.object = call ptr @word(ptr %self, i64 %most.slot)
-  %most = call i64 @integer(ptr %most.object)
-  %length = call i64 @PyTuple_Size(ptr %args)
-  %items = getelementptr i8, ptr %args, i64 $TUPLE
+  %dict = load ptr, ptr %named.slot, align 8
+  %positional = call i64 @host.flatten(ptr %self, ptr %args, ptr %dict, ptr %stack, ptr %all, ptr %names)
+  %usual = icmp sge i64 %positional, 0
+  br i1 %usual, label %compute, label %other
+compute:
+  %total = load i64, ptr %all, align 8
+  %named = load ptr, ptr %names, align 8
   %value = call ptr @host.compute(
-    ptr %function, i64 %mask, ptr %items, i64 %length, i64 %length, ptr %named, ptr %facts, i64 %most)
+    ptr %self, ptr %stack, i64 %total, i64 %positional, ptr %named, ptr %facts)
+  call void @drop(ptr %named)
   %lacks = icmp eq ptr %value, null
   br i1 %lacks, label %none, label %wrap
 none:
   %left = call ptr @PyErr_Occurred()
   %raised = icmp ne ptr %left, null
-  br i1 %raised, label %raise, label %quiet
+  br i1 %raised, label %raise, label %other
 raise:
   ret ptr null
-quiet:
-  %nothing = call ptr @host.none()
-  ret ptr %nothing
+; What NumPy refused is not asked of it again.
+other:
+  %refused.slot = getelementptr i64, ptr %facts, i64 6
+  %refused = load i64, ptr %refused.slot, align 8
+  %shift = shl i64 %refused, 3
+  %first = add i64 $TUPLE, 32
+  %at = add i64 %first, %shift
+  %python = call ptr @word(ptr %self, i64 %at)
+  %is.there = icmp ne ptr %python, @_Py_NoneStruct
+  br i1 %is.there, label %ask, label %nothing
+ask:
+  %by.python = call ptr @PyObject_Vectorcall(ptr %python, ptr %arguments, i64 2, ptr null)
+  ret ptr %by.python
+nothing:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
 wrap:
   %device = load ptr, ptr %facts, align 8
   %line = call ptr @locate_above()
   %result = call ptr @wrap_at(ptr %value, ptr %device, ptr %line)
   ret ptr %result
 }
+define internal void @host.begin(ptr %facts) alwaysinline {
+  call void @llvm.memset.p0.i64(ptr %facts, i8 0, i64 $FACTBYTES, i1 false)
+  %combined.slot = getelementptr i64, ptr %facts, i64 1
+  store i64 1, ptr %combined.slot, align 8
+  ret void
+}
 """
 
-#: What a method does for arguments after the array itself; NumPy's function and that in Python are words of the state.
+#: What a method does for arguments after the array itself; the row and the function in Python are words of the state.
 _METHODS: Final = """
 define internal ptr @host.method(
-    ptr %self, ptr %arguments, i64 %count, ptr %names, i64 %host, i64 %mask, i64 %most,
-    i64 %fallback) {
+    ptr %self, ptr %arguments, i64 %count, ptr %names, i64 %host, i64 %fallback) {
 entry:
   %facts = alloca [$FACTWORDS x i64], align 8
   %stack = alloca [$MOSTSTACK x ptr], align 8
@@ -330,12 +485,10 @@ fill:
   call void @llvm.memcpy.p0.p0.i64(ptr %rest, ptr %arguments, i64 %bytes, i1 false)
   br i1 %is.array, label %try, label %slow
 try:
-  call void @llvm.memset.p0.i64(ptr %facts, i8 0, i64 $FACTBYTES, i1 false)
-  %combined.slot = getelementptr i64, ptr %facts, i64 1
-  store i64 1, ptr %combined.slot, align 8
-  %function = call ptr @state_word(i64 %host)
+  call void @host.begin(ptr %facts)
+  %row = call ptr @state_word(i64 %host)
   %value = call ptr @host.compute(
-    ptr %function, i64 %mask, ptr %stack, i64 %total, i64 %positional, ptr %names, ptr %facts, i64 %most)
+    ptr %row, ptr %stack, i64 %total, i64 %positional, ptr %names, ptr %facts)
   %lacks = icmp eq ptr %value, null
   br i1 %lacks, label %none, label %wrap
 none:
@@ -363,25 +516,31 @@ many:
 _METHOD: Final = """
 define ptr @method.$METHOD(ptr %self, ptr %arguments, i64 %count, ptr %names) {
   %made = call ptr @host.method(
-    ptr %self, ptr %arguments, i64 %count, ptr %names, i64 $HOST, i64 $MASK, i64 $MOST, i64 $FALLBACK)
+    ptr %self, ptr %arguments, i64 %count, ptr %names, i64 $HOST, i64 $FALLBACK)
   ret ptr %made
 }
 """
 
 
-def method_text(
-    method: str, chars: str, most: int, host: int, fallback: int, fields: Mapping[str, int]
-) -> str:
-    """The function of a method such as `sum`: NumPy's function and the Python method are words of the state."""
-    return text(
-        _METHOD,
-        fields,
-        METHOD=method,
-        MASK=str(kind_mask(chars)),
-        MOST=str(most),
-        HOST=str(8 * host),
-        FALLBACK=str(8 * fallback),
-    )
+def method_text(method: str, host: int, fallback: int, fields: Mapping[str, int]) -> str:
+    """The function of a method such as `sum`: its row and the Python method are words of the state."""
+    return text(_METHOD, fields, METHOD=method, HOST=str(8 * host), FALLBACK=str(8 * fallback))
+
+
+def row_of(call: NumPyCall, names: Sequence[str] = (), *others: object) -> tuple[object, ...]:
+    """A row as machine code reads it: function, numbers, names of options and of arguments that may be arrays, others.
+
+    The numbers: the mask of the element types, how many arguments may be arrays, flags, how many options may be given
+    by position, and the kinds that each option takes; of strings none, which are left to Python.
+    """
+    reasons = (Unless.EMPTY, Unless.NEGATIVE_ZEROS, Unless.ZEROS_OF_BOTH_SIGNS)
+    flags = [call.lists, call.numbers, call.fills, *[call.unless & each for each in reasons], call.alike]
+    flags += [call.contracts, call.is_bounded]
+    bits = sum(1 << index for index, is_set in enumerate(flags) if is_set)
+    kinds = [kinds if isinstance(kinds, int) else 0 for kinds in call.options.values()]
+    numbers = np.array([kind_mask(call.chars), call.most, bits, call.by_position, *kinds], np.int64)
+    options, operands = (tuple(map(sys.intern, each)) for each in (call.options, names))
+    return call.call, numbers, options, operands, *others
 
 
 def kind_mask(chars: str) -> int:
@@ -391,16 +550,37 @@ def kind_mask(chars: str) -> int:
 
 def call_text(fields: Mapping[str, int]) -> str:
     """The function `host.run`, and what methods call."""
+    flags = (
+        "LISTS",
+        "NUMBERS",
+        "FILLS",
+        "EMPTY",
+        "NEGATIVEZEROS",
+        "BOTHZEROS",
+        "ALIKE",
+        "CONTRACTS",
+        "BOUNDED",
+    )
     return text(
-        OPERANDS + _CALL + _METHODS,
+        OPERANDS + CHECKS + _CALL + _METHODS,
         fields,
         MOSTBYTES=str(MOST_PLAIN_BYTES),
         MOSTCOMBINED=str(MOST_COMBINED),
-        MOSTARGUMENTS=str(_MOST_ARGUMENTS),
-        MINSHARED=str(_MIN_SHARED),
-        MOSTHELD=str(_WORDS - 7),
+        MOSTPRODUCT=str(2**40),
         MOSTSTACK=str(_MOST_ARGUMENTS),
         MOSTITEMS=str(_MOST_ITEMS),
+        DEEPEST=str(_DEEPEST_LIST),
+        LARGEST=str(LARGEST_INT),
+        SINGLEKIND=str(KINDS["float32"]),
+        EXACTKINDS=str(kind_mask("?bBhHiIlL")),
+        WIDEKINDS=str(kind_mask(WIDE)),
+        BESIDEKINDS=str(kind_mask(WIDE + SINGLE)),
+        NUMBERKINDS=str(kind_mask(WIDE + SINGLE) & ~kind_mask("?")),
+        INEXACTKINDS=str(kind_mask("dDfF")),
+        SMALL=str(EXACT_SINGLE),
+        FIRSTOPTION="4",
         FACTWORDS=str(_WORDS),
         FACTBYTES=str(8 * _WORDS),
+        POINTS="3",
+        **{name: str(1 << index) for index, name in enumerate(flags)},
     )

@@ -5,16 +5,135 @@ from __future__ import annotations
 from typing import Final
 
 OPERANDS: Final = """
+; A number of a row, which has them in an array.
+define internal i64 @row.number(ptr %row, i64 %index) alwaysinline {
+  %slot.numbers = add i64 $TUPLE, 8
+  %numbers = call ptr @word(ptr %row, i64 %slot.numbers)
+  %data = call ptr @word(ptr %numbers, i64 $DATA)
+  %slot = getelementptr i64, ptr %data, i64 %index
+  %number = load i64, ptr %slot, align 8
+  ret i64 %number
+}
+define internal i1 @row.has(ptr %row, i64 %flag) alwaysinline {
+  %flags = call i64 @row.number(ptr %row, i64 2)
+  %own = and i64 %flags, %flag
+  %has = icmp ne i64 %own, 0
+  ret i1 %has
+}
+; Whether arrays of a kind of elements may stand in a call; the facts note it.
+define internal i1 @row.takes(ptr %row, i64 %kind, ptr %facts) {
+  %mask = call i64 @row.number(ptr %row, i64 0)
+  %bit = shl i64 1, %kind
+  %taken = and i64 %bit, %mask
+  %known = icmp ne i64 %taken, 0
+  call void @host.note(ptr %facts, i64 4, i64 %bit)
+  ret i1 %known
+}
+define internal void @host.note(ptr %facts, i64 %word, i64 %bits) alwaysinline {
+  %slot = getelementptr i64, ptr %facts, i64 %word
+  %before = load i64, ptr %slot, align 8
+  %after = or i64 %before, %bits
+  store i64 %after, ptr %slot, align 8
+  ret void
+}
+; Whether the arrays and Python numbers of a call are of element types that go together, as `NumPyCall.combines` says.
+define internal i1 @host.combines(ptr %row, ptr %facts) {
+  %kinds.slot = getelementptr i64, ptr %facts, i64 4
+  %kinds = load i64, ptr %kinds.slot, align 8
+  %numbers.slot = getelementptr i64, ptr %facts, i64 7
+  %numbers = load i64, ptr %numbers.slot, align 8
+  %alike = call i1 @row.has(ptr %row, i64 $ALIKE)
+  %less = sub i64 %kinds, 1
+  %others = and i64 %kinds, %less
+  %is.single = icmp eq i64 %others, 0
+  %different = xor i1 %alike, true
+  %one.type = or i1 %different, %is.single
+  %any = icmp ne i64 %numbers, 0
+  br i1 %any, label %beside, label %alone
+alone:
+  ret i1 %one.type
+beside:
+  %large = and i64 %numbers, 2
+  %is.large = icmp ne i64 %large, 0
+  %all = select i1 %is.large, i64 $WIDEKINDS, i64 $BESIDEKINDS
+  %float = and i64 %numbers, 4
+  %is.float = icmp ne i64 %float, 0
+  %not.bools = and i64 %all, $NUMBERKINDS
+  %inexact = and i64 %all, $INEXACTKINDS
+  %strict = select i1 %is.float, i64 %inexact, i64 %not.bools
+  %allowed = select i1 %alike, i64 %strict, i64 %all
+  %wrong = xor i64 %allowed, -1
+  %bad = and i64 %kinds, %wrong
+  %fine = icmp eq i64 %bad, 0
+  %both = and i1 %fine, %one.type
+  ret i1 %both
+}
+; The kinds of an argument that is no array, as `numpy_calls.ArgumentKind` counts them; 0 for none of these.
+define internal i64 @host.kinds(ptr %item) {
+entry:
+  %is.none = icmp eq ptr %item, @_Py_NoneStruct
+  br i1 %is.none, label %none, label %a
+none:
+  ret i64 1
+a:
+  %is.bool = call i1 @is_of(ptr %item, ptr @PyBool_Type)
+  br i1 %is.bool, label %bool, label %b
+bool:
+  ret i64 4
+b:
+  %is.int = call i1 @host.is_whole(ptr %item)
+  br i1 %is.int, label %int, label %c
+int:
+  ret i64 2
+c:
+  %is.tuple = call i1 @is_of(ptr %item, ptr @PyTuple_Type)
+  br i1 %is.tuple, label %tuple, label %no
+tuple:
+  %count = call i64 @PyTuple_Size(ptr %item)
+  %some = icmp sgt i64 %count, 0
+  br i1 %some, label %next, label %no
+next:
+  %k = phi i64 [ 0, %tuple ], [ %k.next, %go ]
+  %is = icmp slt i64 %k, %count
+  br i1 %is, label %more, label %ints
+more:
+  %each = call ptr @PyTuple_GetItem(ptr %item, i64 %k)
+  %whole = call i1 @host.is_whole(ptr %each)
+  br i1 %whole, label %go, label %no
+go:
+  %k.next = add i64 %k, 1
+  br label %next
+ints:
+  ret i64 8
+no:
+  ret i64 0
+}
+define internal i1 @host.is_whole(ptr %item) {
+  %is.int = call i1 @is_of(ptr %item, ptr @PyLong_Type)
+  br i1 %is.int, label %read, label %no
+read:
+  %number = call i64 @integer(ptr %item)
+  %above = icmp sgt i64 %number, -$LARGEST
+  %below = icmp slt i64 %number, $LARGEST
+  %fits = and i1 %above, %below
+  ret i1 %fits
+no:
+  ret i1 false
+}
 ; What stands for an argument in the call, a new reference; null for what nothing does, with or without an error.
-define internal ptr @host.leaf(ptr %item, i64 %mask, ptr %facts) {
+define internal ptr @host.leaf(ptr %item, ptr %row, ptr %facts) {
   %is.array = call i1 @is_array(ptr %item)
   br i1 %is.array, label %array, label %plain
 array:
-  %value = call ptr @value_of(ptr %item)
-  %set = icmp ne ptr %value, null
+  %value = call ptr @word(ptr %item, i64 $AT_VALUE)
+  %set = call i1 @is_there(ptr %value)
   br i1 %set, label %own, label %no
+; Constants are on no device.
 own:
   %device = call ptr @word(ptr %item, i64 $AT_DEVICE)
+  %has.device = call i1 @is_there(ptr %device)
+  br i1 %has.device, label %join, label %count
+join:
   %known.device = load ptr, ptr %facts, align 8
   %first.device = icmp eq ptr %known.device, null
   %same.device = icmp eq ptr %known.device, %device
@@ -22,6 +141,8 @@ own:
   br i1 %fine.device, label %keep.device, label %no
 keep.device:
   store ptr %device, ptr %facts, align 8
+  br label %count
+count:
   %arrays.slot = getelementptr i64, ptr %facts, i64 3
   %arrays = load i64, ptr %arrays.slot, align 8
   %arrays.next = add i64 %arrays, 1
@@ -30,26 +151,14 @@ keep.device:
   br i1 %is.ndarray, label %many, label %single
 many:
   %kind = call i64 @kind_of(ptr %value)
-  %bit = shl i64 1, %kind
-  %taken = and i64 %bit, %mask
-  %known = icmp ne i64 %taken, 0
+  %known = call i1 @row.takes(ptr %row, i64 %kind, ptr %facts)
   br i1 %known, label %measure, label %no
-; NumPy lets other threads run while it computes many elements: one of them may give the node's memory away.
 measure:
   %size = call i64 @size(ptr %value)
-  %shown = call ptr @word(ptr %item, i64 $AT_SHOWN)
-  %has.node = call i1 @is_there(ptr %shown)
-  %long = icmp sge i64 %size, $MINSHARED
-  %is.shared = and i1 %has.node, %long
-  br i1 %is.shared, label %hold, label %combine
-hold:
-  %held = call i1 @host.hold(ptr %item, ptr %value, ptr %shown, ptr %facts)
-  br i1 %held, label %combine, label %no
-combine:
   %combined.slot = getelementptr i64, ptr %facts, i64 1
   %combined = load i64, ptr %combined.slot, align 8
   %product = mul i64 %combined, %size
-  %few = icmp sle i64 %combined, $MOSTBYTES
+  %few = icmp sle i64 %combined, $MOSTPRODUCT
   %combined.next = select i1 %few, i64 %product, i64 %combined
   store i64 %combined.next, ptr %combined.slot, align 8
   %first.slot = getelementptr ptr, ptr %facts, i64 2
@@ -70,6 +179,9 @@ give:
   ret ptr %value
 single:
   call void @host.differ(ptr %facts)
+  %may.be.number = call i1 @row.has(ptr %row, i64 $POINTS)
+  br i1 %may.be.number, label %number, label %no
+number:
   %is.float = call i1 @is_of(ptr %value, ptr @PyFloat_Type)
   %is.int = call i1 @is_of(ptr %value, ptr @PyLong_Type)
   %is.bool = call i1 @is_of(ptr %value, ptr @PyBool_Type)
@@ -79,17 +191,20 @@ single:
   %c1 = select i1 %is.float, ptr %float.class, ptr null
   %c2 = select i1 %is.int, ptr %int.class, ptr %c1
   %class = select i1 %is.bool, ptr %bool.class, ptr %c2
-  %b1 = select i1 %is.float, i64 2, i64 0
-  %b2 = select i1 %is.int, i64 4, i64 %b1
-  %own.bit = select i1 %is.bool, i64 8, i64 %b2
-  %own.taken = and i64 %own.bit, %mask
-  %fits = icmp ne i64 %own.taken, 0
+  %scalar.kind = call i64 @scalar_kind(ptr %value)
+  %k1 = select i1 %is.float, i64 1, i64 %scalar.kind
+  %k2 = select i1 %is.int, i64 2, i64 %k1
+  %own.kind = select i1 %is.bool, i64 3, i64 %k2
+  %fits = call i1 @row.takes(ptr %row, i64 %own.kind, ptr %facts)
   br i1 %fits, label %strong, label %no
 strong:
+  %is.python = icmp ne ptr %class, null
+  br i1 %is.python, label %make, label %give
+make:
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %class, ptr %value, ptr null)
   ret ptr %made
 plain:
-  %is = call i1 @host.is_plain(ptr %item)
+  %is = call i1 @host.is_number(ptr %item, ptr %row, ptr %facts)
   br i1 %is, label %same, label %no
 same:
   call void @host.differ(ptr %facts)
@@ -98,122 +213,61 @@ same:
 no:
   ret ptr null
 }
-; Count a call as a reader of the node of an Array whose value it reads; false, with an error if that was raised, where
-; it is none: the value has just been given away.
-define internal i1 @host.hold(ptr %array, ptr %value, ptr %node, ptr %facts) {
-  %count.slot = getelementptr i64, ptr %facts, i64 6
-  %count = load i64, ptr %count.slot, align 8
-  %few = icmp slt i64 %count, $MOSTHELD
-  br i1 %few, label %go, label %no
-go:
-  call void @Py_IncRef(ptr %node)
-  %function = call ptr @state_word(i64 $HOLD)
-  call void @Py_IncRef(ptr %value)
-  %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
-  %failed = icmp eq ptr %done, null
-  br i1 %failed, label %raise, label %note
-raise:
-  call void @Py_DecRef(ptr %value)
-  call void @Py_DecRef(ptr %node)
-  ret i1 false
-note:
-  call void @Py_DecRef(ptr %done)
-  %index = add i64 %count, 7
-  %slot = getelementptr ptr, ptr %facts, i64 %index
-  store ptr %node, ptr %slot, align 8
-  %count.next = add i64 %count, 1
-  store i64 %count.next, ptr %count.slot, align 8
-  %now = call ptr @word(ptr %array, i64 $AT_VALUE)
-  %still = icmp eq ptr %now, %value
-  call void @Py_DecRef(ptr %value)
-  ret i1 %still
-no:
-  ret i1 false
-}
-; Count it no more: true if that raised errors, of which the last one is put in place of that in `error`.
-define internal i1 @host.release(ptr %facts, ptr %error) {
-entry:
-  %count.slot = getelementptr i64, ptr %facts, i64 6
-  %count = load i64, ptr %count.slot, align 8
-  %function = call ptr @state_word(i64 $RELEASE)
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %go ]
-  %raised = phi i1 [ false, %entry ], [ %raised.next, %go ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %end
-more:
-  %index = add i64 %k, 7
-  %slot = getelementptr ptr, ptr %facts, i64 %index
-  %node = load ptr, ptr %slot, align 8
-  %done = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %function, ptr %node, ptr null)
-  %failed = icmp eq ptr %done, null
-  br i1 %failed, label %keep, label %fine
-fine:
-  call void @Py_DecRef(ptr %done)
-  br label %go
-keep:
-  call void @error.drop(ptr %error)
-  call void @error.take(ptr %error)
-  br label %go
-go:
-  %raised.next = phi i1 [ %raised, %fine ], [ true, %keep ]
-  call void @Py_DecRef(ptr %node)
-  %k.next = add i64 %k, 1
-  br label %next
-end:
-  store i64 0, ptr %count.slot, align 8
-  ret i1 %raised
-}
-; The error that is set, nulls for none, into three words, which leaves none set; set from there; dropped there.
-define internal void @error.take(ptr %error) {
-  %value = getelementptr ptr, ptr %error, i64 1
-  %trace = getelementptr ptr, ptr %error, i64 2
-  call void @PyErr_Fetch(ptr %error, ptr %value, ptr %trace)
-  ret void
-}
-define internal void @error.put(ptr %error) {
-  %type = call ptr @word(ptr %error, i64 0)
-  %value = call ptr @word(ptr %error, i64 8)
-  %trace = call ptr @word(ptr %error, i64 16)
-  call void @PyErr_Restore(ptr %type, ptr %value, ptr %trace)
-  ret void
-}
-define internal void @error.drop(ptr %error) {
-  %type = call ptr @word(ptr %error, i64 0)
-  %value = call ptr @word(ptr %error, i64 8)
-  %trace = call ptr @word(ptr %error, i64 16)
-  call void @drop(ptr %type)
-  call void @drop(ptr %value)
-  call void @drop(ptr %trace)
-  ret void
-}
 define internal void @host.differ(ptr %facts) alwaysinline {
   %slot = getelementptr i64, ptr %facts, i64 5
   store i64 1, ptr %slot, align 8
   ret void
 }
-define internal i1 @host.is_plain(ptr %item) {
-  %class = call ptr @class_of(ptr %item)
-  %p1 = icmp eq ptr %class, @PyLong_Type
-  %p2 = icmp eq ptr %class, @PyBool_Type
-  %p3 = icmp eq ptr %class, @PyFloat_Type
-  %p5 = icmp eq ptr %item, @_Py_NoneStruct
-  %q1 = or i1 %p1, %p2
-  %q2 = or i1 %q1, %p3
-  %is = or i1 %q2, %p5
-  ret i1 %is
+; Whether a Python number may stand for an array; the facts note 1, 2 for one that no float32 holds, and 4 for a float.
+define internal i1 @host.is_number(ptr %item, ptr %row, ptr %facts) {
+  %may.be = call i1 @row.has(ptr %row, i64 $NUMBERS)
+  br i1 %may.be, label %look, label %no
+look:
+  %is.float = call i1 @is_of(ptr %item, ptr @PyFloat_Type)
+  br i1 %is.float, label %float, label %other
+float:
+  %double = call double @PyFloat_AsDouble(ptr %item)
+  %size = call double @llvm.fabs.f64(double %double)
+  %above = fcmp ogt double %size, 0x47EFFFFFE0000000
+  %finite = fcmp one double %size, 0x7FF0000000000000
+  %is.large.float = and i1 %above, %finite
+  %float.bits = select i1 %is.large.float, i64 7, i64 5
+  br label %yes
+other:
+  %kinds = call i64 @host.kinds(ptr %item)
+  %own = and i64 %kinds, 6
+  %is.whole = icmp ne i64 %own, 0
+  br i1 %is.whole, label %whole, label %no
+whole:
+  %number = call i64 @integer(ptr %item)
+  %below = icmp sgt i64 %number, $SMALL
+  %beyond = icmp slt i64 %number, -$SMALL
+  %is.large = or i1 %below, %beyond
+  %whole.bits = select i1 %is.large, i64 3, i64 1
+  br label %yes
+yes:
+  %bits = phi i64 [ %float.bits, %float ], [ %whole.bits, %whole ]
+  call void @host.note(ptr %facts, i64 7, i64 %bits)
+  ret i1 true
+no:
+  ret i1 false
 }
-; As `host.leaf`, for lists and tuples of such arguments too.
-define internal ptr @host.operand(ptr %item, i64 %mask, ptr %facts) {
+; As `host.leaf`, for lists and tuples of such arguments too, where the row takes them; of rows that take numbers for
+; lists of lists too, so deep.
+define internal ptr @host.operand(ptr %item, ptr %row, ptr %facts, i64 %depth) {
 entry:
   %is.list = call i1 @is_of(ptr %item, ptr @PyList_Type)
   %is.tuple = call i1 @is_of(ptr %item, ptr @PyTuple_Type)
   %several = or i1 %is.list, %is.tuple
-  br i1 %several, label %items, label %leaf
+  br i1 %several, label %ask, label %leaf
 leaf:
-  %alone = call ptr @host.leaf(ptr %item, i64 %mask, ptr %facts)
+  %alone = call ptr @host.leaf(ptr %item, ptr %row, ptr %facts)
   ret ptr %alone
+ask:
+  %may.be = call i1 @row.has(ptr %row, i64 $LISTS)
+  %left = icmp sgt i64 %depth, 0
+  %fine = and i1 %may.be, %left
+  br i1 %fine, label %items, label %no
 items:
   call void @host.differ(ptr %facts)
   br i1 %is.list, label %of.list, label %of.tuple
@@ -221,7 +275,7 @@ of.list:
   %list.count = call i64 @PyList_Size(ptr %item)
   %is.short = icmp sle i64 %list.count, $MOSTITEMS
   br i1 %is.short, label %copy, label %no
-; Python runs while nodes are held, and may change the list.
+; Python may run meanwhile, and change the list.
 copy:
   %copied = call ptr @PyList_AsTuple(ptr %item)
   %not.copied = icmp eq ptr %copied, null
@@ -244,7 +298,10 @@ next:
   br i1 %is, label %more, label %end
 more:
   %each = call ptr @PyTuple_GetItem(ptr %source, i64 %k)
-  %own = call ptr @host.leaf(ptr %each, i64 %mask, ptr %facts)
+  %takes.numbers = call i1 @row.has(ptr %row, i64 $NUMBERS)
+  %below = sub i64 %depth, 1
+  %depth.left = select i1 %takes.numbers, i64 %below, i64 0
+  %own = call ptr @host.operand(ptr %each, ptr %row, ptr %facts, i64 %depth.left)
   %bad = icmp eq ptr %own, null
   br i1 %bad, label %drop, label %put
 put:
@@ -253,13 +310,7 @@ put:
   br label %next
 end:
   call void @Py_DecRef(ptr %source)
-  br i1 %is.list, label %give, label %tuple
-give:
   ret ptr %made
-tuple:
-  %as.tuple = call ptr @PyList_AsTuple(ptr %made)
-  call void @Py_DecRef(ptr %made)
-  ret ptr %as.tuple
 drop:
   call void @Py_DecRef(ptr %made)
   br label %lose

@@ -11,9 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from xarr.backend import ArrayClass
+from xarr.base.at_once.numpy_calls import NumPyCall
 from xarr_numpy.compiled.codegen import llvm_jit
 from xarr_numpy.compiled.cpython_abi import builtin, struct_offsets
 from xarr_numpy.compiled.small_arrays import host_calls, objects, operators, subscripts, unary
+from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS
+from xarr_numpy.compiled.small_arrays.shapes import SHAPES
 
 _METH_FASTCALL, _METH_KEYWORDS, _METH_NOARGS, _METH_O = 0x80, 0x2, 0x4, 0x8
 _SUBSCRIPTS: Final = ("__getitem__", "__setitem__")
@@ -28,7 +31,7 @@ FIELDS: Final = ("_shown", "_share", "_value", "_device", "_location", "_part")
 def names() -> tuple[str, ...]:
     """The methods that there are, `__add__` and so on."""
     result = [*_SUBSCRIPTS, *unary.METHODS]
-    for operator in operators.OPERATORS:
+    for operator in OPERATORS:
         result.append(f"__{operator.name}__")
         if operator.name not in _NOT_REFLECTED:
             result += [f"__r{operator.name}__", f"__i{operator.name}__"]
@@ -44,7 +47,7 @@ class NativeMethods:
     def __init__(self, array_class: ArrayClass) -> None:
         fields = field_offsets(array_class.cls)
         wanted = [name for name in names() if name in array_class.methods]
-        hosts = {name: row[1:] for name, row in array_class.host_methods.items()}
+        hosts = [*array_class.host_methods]
         code = llvm_jit.compile_module(
             module_text(wanted, hosts, fields, array_class.copied_bytes),
             ["set_up", "host.run", *[f"method.{name}" for name in (*wanted, *hosts)]],
@@ -73,17 +76,20 @@ class NativeMethods:
             **{"index_step": array_class.index_step, "copy": sys.intern("copy")},
             **{kind: np.dtype(kind) for kind in objects.KINDS},
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
-            **{"refusals": array_class.refusals, "hold": array_class.hold, "release": array_class.release},
+            "refusals": array_class.refusals,
             "classes": tuple([np.dtype(kind).type for kind in objects.SCALAR_KINDS]),
         }
-        hosts = [row[0] for row in array_class.host_methods.values()]
+        hosts = [host_calls.row_of(row) for row in array_class.host_methods.values()]
         methods = [array_class.methods[name] for name in (*wanted, *array_class.host_methods)]
         return [*[own[name] for name in objects.STATE], *methods, *hosts]
 
-    def host_call(self, function: Callable[..., Any], chars: str, most: int) -> Callable[..., Any]:
+    def host_call(
+        self, row: NumPyCall, names: Sequence[str], *others: Callable[..., Any] | None
+    ) -> Callable[..., Any]:
         """A function of NumPy's for Arrays, as `ArrayMethods.host_call` says."""
-        mask = host_calls.kind_mask(chars)
-        return builtin.function(self._code.addresses["host.run"], function, mask, most, self._code)
+        return builtin.function(
+            self._code.addresses["host.run"], *host_calls.row_of(row, names, *others), self._code
+        )
 
     def forget_counts(self) -> None:
         """Count the elements of each line from 0 again."""
@@ -94,15 +100,15 @@ _kept: Final[list[object]] = []
 
 
 def module_text(
-    wanted: Sequence[str], hosts: Mapping[str, tuple[str, int]], fields: Mapping[str, int], copied_bytes: int
+    wanted: Sequence[str], hosts: Sequence[str], fields: Mapping[str, int], copied_bytes: int
 ) -> str:
-    """The module in LLVM IR with these methods; hosts: those by functions of NumPy's, with element types."""
+    """The module in LLVM IR with these methods; hosts: those by functions of NumPy's."""
     words_of = {name: len(objects.STATE) + index for index, name in enumerate((*wanted, *hosts))}
     words = len(objects.STATE) + len(words_of) + len(hosts)
     sizes = {"WORDS": str(words), "STATEBYTES": str(8 * words)}
-    shared = objects.DECLARATIONS + objects.FIELDS + objects.RESULTS
+    shared = objects.DECLARATIONS + objects.FIELDS + SHAPES + objects.RESULTS
     parts = [objects.text(shared, fields, **sizes), operators.shared_text(fields)]
-    parts += [operators.compute_text(operator, fields) for operator in operators.OPERATORS]
+    parts += [operators.compute_text(operator, fields) for operator in OPERATORS]
     if set(_SUBSCRIPTS) <= set(wanted):
         parts.append(
             subscripts.subscript_text(
@@ -114,9 +120,9 @@ def module_text(
             made = unary.method_text if name in unary.METHODS else operators.method_text
             parts.append(made(name, words_of[name], fields))
     parts.append(host_calls.call_text(fields))
-    for index, (name, row) in enumerate(hosts.items()):
+    for index, name in enumerate(hosts):
         host = len(objects.STATE) + len(words_of) + index
-        parts.append(host_calls.method_text(name, *row, host, words_of[name], fields))
+        parts.append(host_calls.method_text(name, host, words_of[name], fields))
     return "\n".join(parts)
 
 

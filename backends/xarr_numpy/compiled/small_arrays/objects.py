@@ -30,7 +30,7 @@ STATE: Final = (
         "numpyfloat",
         "numpyint",
     ),
-    *("refusals", "hold", "release"),
+    "refusals",
 )
 #: Lines that are remembered, a power of two, and the words of each: its code, the offset, its tuple, the elements read.
 LINES: Final = 4096
@@ -82,6 +82,7 @@ DECLARATIONS: Final = """
 @PyFloat_Type = external global i8
 @PyLong_Type = external global i8
 @PyBool_Type = external global i8
+@PyComplex_Type = external global i8
 @PyTuple_Type = external global i8
 @PySlice_Type = external global i8
 @_Py_EllipsisObject = external global i8
@@ -92,7 +93,7 @@ declare ptr @PyEval_GetFrame()
 declare ptr @PyFrame_GetCode(ptr)
 declare i32 @PyFrame_GetLasti(ptr)
 declare ptr @PyFrame_GetBack(ptr)
-declare ptr @PyObject_VectorcallDict(ptr, ptr, i64, ptr)
+declare ptr @PyDict_GetItem(ptr, ptr)
 declare ptr @PyNumber_Index(ptr)
 declare ptr @PyList_New(i64)
 declare i32 @PyList_SetItem(ptr, i64, ptr)
@@ -223,52 +224,6 @@ define internal i32 @flags(ptr %array) alwaysinline {
   %slot = getelementptr i8, ptr %array, i64 $FLAGS
   %flags = load i32, ptr %slot, align 4
   ret i32 %flags
-}
-define internal i64 @size(ptr %array) {
-entry:
-  %rank = call i64 @rank(ptr %array)
-  %sizes = call ptr @word(ptr %array, i64 $SIZES)
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
-  %product = phi i64 [ 1, %entry ], [ %product.next, %more ]
-  %is = icmp slt i64 %k, %rank
-  br i1 %is, label %more, label %end
-more:
-  %slot = getelementptr i64, ptr %sizes, i64 %k
-  %size = load i64, ptr %slot, align 8
-  %product.next = mul i64 %product, %size
-  %k.next = add i64 %k, 1
-  br label %next
-end:
-  ret i64 %product
-}
-define internal i1 @is_same_shape(ptr %left, ptr %right) {
-entry:
-  %rank = call i64 @rank(ptr %left)
-  %other = call i64 @rank(ptr %right)
-  %lefts = call ptr @word(ptr %left, i64 $SIZES)
-  %rights = call ptr @word(ptr %right, i64 $SIZES)
-  %alike = icmp eq i64 %rank, %other
-  br i1 %alike, label %next, label %no
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %go ]
-  %is = icmp slt i64 %k, %rank
-  br i1 %is, label %more, label %yes
-more:
-  %slot = getelementptr i64, ptr %lefts, i64 %k
-  %other.slot = getelementptr i64, ptr %rights, i64 %k
-  %size = load i64, ptr %slot, align 8
-  %other.size = load i64, ptr %other.slot, align 8
-  %same = icmp eq i64 %size, %other.size
-  br i1 %same, label %go, label %no
-go:
-  %k.next = add i64 %k, 1
-  br label %next
-yes:
-  ret i1 true
-no:
-  ret i1 false
 }
 ; The number of the kind of elements that a NumPy array has.
 define internal i64 @kind_of(ptr %array) {

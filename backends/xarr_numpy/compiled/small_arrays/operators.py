@@ -7,172 +7,11 @@ Python.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from xarr.ir.types import MOST_COMBINED
 from xarr_numpy.compiled.small_arrays.objects import KINDS, text
-
-
-@dataclass(frozen=True)
-class NativeOperator:
-    """An operator: the C function for arrays, lines for two doubles and for two ints, and the kinds of arrays.
-
-    The lines leave %number and %result, objects, or go to `no`; empty where Python computes.  number: of comparisons,
-    as `PyObject_RichCompare` counts them.
-    """
-
-    name: str
-    call: str
-    doubles: str
-    ints: str
-    kinds: str
-    number: int | None = None
-    #: Whether floats beside ints are left to Python too.
-    is_of_ints: bool = False
-
-
-def _of_doubles(instruction: str) -> str:
-    return f"%float = {instruction} double %a, %b\n  %number = call ptr @PyFloat_FromDouble(double %float)"
-
-
-def _overflowing(name: str) -> str:
-    """Ints beyond the greatest of int64, and the least, which has no opposite, are left to Python."""
-    return f"""%i.pair = call {{i64, i1}} @llvm.{name}.with.overflow.i64(i64 %m, i64 %n)
-  %i.int = extractvalue {{i64, i1}} %i.pair, 0
-  %i.over = extractvalue {{i64, i1}} %i.pair, 1
-  %i.least = icmp eq i64 %i.int, $LEAST
-  %i.bad = or i1 %i.over, %i.least
-  br i1 %i.bad, label %no, label %i.fits
-i.fits:
-  %result = call ptr @PyLong_FromLongLong(i64 %i.int)"""
-
-
-def _of_ints(instruction: str) -> str:
-    return f"%int = {instruction} i64 %m, %n\n  %result = call ptr @PyLong_FromLongLong(i64 %int)"
-
-
-def _truth(name: str, instruction: str, operands: str) -> str:
-    return f"%{name}.is = {instruction} {operands}\n  %{name} = call ptr @truth(i1 %{name}.is)"
-
-
-_DIVIDED: Final = """%b.zero = fcmp oeq double %b, 0.0
-  br i1 %b.zero, label %no, label %divide.floats
-divide.floats:
-  %float = fdiv double %a, %b
-  %number = call ptr @PyFloat_FromDouble(double %float)"""
-
-#: Ints that floats hold, as floats.
-_DIVIDED_INTS: Final = """%i.m.exact = call i1 @is_exact(i64 %m)
-  %i.n.exact = call i1 @is_exact(i64 %n)
-  %i.zero = icmp ne i64 %n, 0
-  %i.both = and i1 %i.m.exact, %i.n.exact
-  %i.fine = and i1 %i.both, %i.zero
-  br i1 %i.fine, label %i.divide, label %no
-i.divide:
-  %i.x = sitofp i64 %m to double
-  %i.y = sitofp i64 %n to double
-  %i.double = fdiv double %i.x, %i.y
-  %result = call ptr @PyFloat_FromDouble(double %i.double)"""
-
-#: Towards minus infinity, with the remainder of the divisor's sign, as Python has it.
-_DIVIDED_WHOLE: Final = """%i.zero = icmp eq i64 %n, 0
-  br i1 %i.zero, label %no, label %i.divide
-i.divide:
-  %i.quotient = sdiv i64 %m, %n
-  %i.product = mul i64 %i.quotient, %n
-  %i.rest = sub i64 %m, %i.product
-  %i.signs = xor i64 %i.rest, %n
-  %i.differ = icmp slt i64 %i.signs, 0
-  %i.some = icmp ne i64 %i.rest, 0
-  %i.below = and i1 %i.differ, %i.some
-  %i.one = zext i1 %i.below to i64
-  %i.added = select i1 %i.below, i64 %n, i64 0
-  %i.floor = sub i64 %i.quotient, %i.one
-  %i.remainder = add i64 %i.rest, %i.added
-  %result = call ptr @PyLong_FromLongLong(i64 {result})"""
-
-_SHIFTED: Final = """%i.usual = icmp ult i64 %n, 64
-  br i1 %i.usual, label %i.shift, label %no
-i.shift:
-  %i.int = {instruction} i64 %m, %n
-  %i.back = {back}
-  %i.least = icmp ne i64 %i.int, $LEAST
-  %i.same = icmp eq i64 %i.back, %m
-  %i.fits = and i1 %i.same, %i.least
-  br i1 %i.fits, label %i.made, label %no
-i.made:
-  %result = call ptr @PyLong_FromLongLong(i64 %i.int)"""
-
-_INTEGERS: Final = "int64 int32 int16 int8 uint64 uint32 uint16 uint8"
-_REALS: Final = f"float64 float32 float16 {_INTEGERS}"
-_NUMBERS: Final = f"{_REALS} complex128 complex64"
-
-
-def _comparisons() -> list[NativeOperator]:
-    rows = [("lt", "olt", "slt", 0), ("le", "ole", "sle", 1), ("eq", "oeq", "eq", 2), ("ne", "une", "ne", 3)]
-    rows += [("gt", "ogt", "sgt", 4), ("ge", "oge", "sge", 5)]
-    return [
-        NativeOperator(
-            name,
-            "PyObject_RichCompare",
-            _truth("number", f"fcmp {floats}", "double %a, %b"),
-            _truth("result", f"icmp {ints}", "i64 %m, %n"),
-            f"{_NUMBERS} bool" if number in (2, 3) else f"{_REALS} bool",
-            number,
-        )
-        for name, floats, ints, number in rows
-    ]
-
-
-def _bitwise(name: str, call: str, instruction: str) -> NativeOperator:
-    return NativeOperator(name, call, "", _of_ints(instruction), f"{_INTEGERS} bool", is_of_ints=True)
-
-
-OPERATORS: Final = (
-    NativeOperator("add", "PyNumber_Add", _of_doubles("fadd"), _overflowing("sadd"), _NUMBERS),
-    NativeOperator("sub", "PyNumber_Subtract", _of_doubles("fsub"), _overflowing("ssub"), _NUMBERS),
-    NativeOperator("mul", "PyNumber_Multiply", _of_doubles("fmul"), _overflowing("smul"), _NUMBERS),
-    NativeOperator(
-        "truediv", "PyNumber_TrueDivide", _DIVIDED, _DIVIDED_INTS, "float64 float32 float16 int64"
-    ),
-    NativeOperator(
-        "floordiv",
-        "PyNumber_FloorDivide",
-        "",
-        _DIVIDED_WHOLE.format(result="%i.floor"),
-        _INTEGERS,
-        is_of_ints=True,
-    ),
-    NativeOperator(
-        "mod",
-        "PyNumber_Remainder",
-        "",
-        _DIVIDED_WHOLE.format(result="%i.remainder"),
-        _INTEGERS,
-        is_of_ints=True,
-    ),
-    _bitwise("and", "PyNumber_And", "and"),
-    _bitwise("or", "PyNumber_Or", "or"),
-    _bitwise("xor", "PyNumber_Xor", "xor"),
-    NativeOperator(
-        "lshift",
-        "PyNumber_Lshift",
-        "",
-        _SHIFTED.format(instruction="shl", back="ashr i64 %i.int, %n"),
-        _INTEGERS,
-        is_of_ints=True,
-    ),
-    NativeOperator(
-        "rshift",
-        "PyNumber_Rshift",
-        "",
-        _SHIFTED.format(instruction="ashr", back="add i64 %m, 0"),
-        _INTEGERS,
-        is_of_ints=True,
-    ),
-    *_comparisons(),
-)
+from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS, NativeOperator
 
 #: Of two values: what `left` and `right` give, as a new reference; null, without an error, where Python computes.
 #: weak: one of them is a Python number of the user's, which takes the type of the other.
@@ -255,6 +94,12 @@ both.doubles:
 _FITTING: Final = """
 define internal i1 @fits(ptr %number, ptr %array) {
   %kind = call i64 @kind_of(ptr %array)
+  %of.complex = call i1 @is_of(ptr %number, ptr @PyComplex_Type)
+  br i1 %of.complex, label %beside.complex, label %look
+beside.complex:
+  %same = icmp eq i64 %kind, 4
+  ret i1 %same
+look:
   %is.float = call i1 @is_of(ptr %number, ptr @PyFloat_Type)
   br i1 %is.float, label %float, label %int
 float:
@@ -275,6 +120,29 @@ int:
   %fits = and i1 %known, %exact
   ret i1 %fits
 }
+; The kind of elements of an array or scalar of NumPy's as a bit, the first one for an unknown kind; 0 for a number.
+define internal i64 @kind_bits(ptr %object) {
+  %is.ndarray = call i1 @is_ndarray(ptr %object)
+  br i1 %is.ndarray, label %array, label %ask
+array:
+  %kind = call i64 @kind_of(ptr %object)
+  %bit = shl i64 1, %kind
+  ret i64 %bit
+ask:
+  %class = call ptr @class_of(ptr %object)
+  %is.float = icmp eq ptr %class, @PyFloat_Type
+  %is.int = icmp eq ptr %class, @PyLong_Type
+  %is.complex = icmp eq ptr %class, @PyComplex_Type
+  %real = or i1 %is.float, %is.int
+  %is.number = or i1 %real, %is.complex
+  br i1 %is.number, label %number, label %scalar
+number:
+  ret i64 0
+scalar:
+  %scalar.kind = call i64 @scalar_kind(ptr %object)
+  %scalar.bit = shl i64 1, %scalar.kind
+  ret i64 %scalar.bit
+}
 ; Of two values of which one is an array, or a scalar of NumPy's, by NumPy's operator: a C function of two objects.
 define internal ptr @arrays(ptr %left, ptr %right, i1 %weak, i64 %kinds, ptr %function) {
   %left.class = call ptr @class_of(ptr %left)
@@ -283,43 +151,38 @@ define internal ptr @arrays(ptr %left, ptr %right, i1 %weak, i64 %kinds, ptr %fu
   %right.float = icmp eq ptr %right.class, @PyFloat_Type
   %left.int = icmp eq ptr %left.class, @PyLong_Type
   %right.int = icmp eq ptr %right.class, @PyLong_Type
-  %left.number = or i1 %left.float, %left.int
-  %right.number = or i1 %right.float, %right.int
+  %left.complex = icmp eq ptr %left.class, @PyComplex_Type
+  %right.complex = icmp eq ptr %right.class, @PyComplex_Type
+  %left.real = or i1 %left.float, %left.int
+  %right.real = or i1 %right.float, %right.int
+  %left.number = or i1 %left.real, %left.complex
+  %right.number = or i1 %right.real, %right.complex
   %left.array = call i1 @is_ndarray(ptr %left)
   %right.array = call i1 @is_ndarray(ptr %right)
   %both = and i1 %left.array, %right.array
   br i1 %both, label %two, label %one
 two:
-  %left.kind = call i64 @kind_of(ptr %left)
-  %right.kind = call i64 @kind_of(ptr %right)
-  %alike = icmp eq i64 %left.kind, %right.kind
-  br i1 %alike, label %shapes, label %no
-shapes:
   %same = call i1 @is_same_shape(ptr %left, ptr %right)
   br i1 %same, label %ask, label %count
 count:
-  %left.size = call i64 @size(ptr %left)
-  %right.size = call i64 @size(ptr %right)
-  %pairs = mul i64 %left.size, %right.size
-  %few = icmp sle i64 %pairs, $MOSTPAIRS
+  %elements = call i64 @broadcast_size(ptr %left, ptr %right)
+  %few = icmp sle i64 %elements, $MOSTPAIRS
   br i1 %few, label %ask, label %no
 one:
   %beside = or i1 %left.number, %right.number
   %an.array = or i1 %left.array, %right.array
   %mixed = and i1 %beside, %an.array
   br i1 %mixed, label %fit, label %scalar
-; A scalar of NumPy's beside one of its type, or beside a small int.
+; A scalar of NumPy's beside another one or an array, or beside a small int.
 scalar:
   %left.scalar.kind = call i64 @scalar_kind(ptr %left)
   %right.scalar.kind = call i64 @scalar_kind(ptr %right)
   %left.scalar = icmp ne i64 %left.scalar.kind, 0
   %right.scalar = icmp ne i64 %right.scalar.kind, 0
-  %any.kind = or i64 %left.scalar.kind, %right.scalar.kind
-  %two.scalars = and i1 %left.scalar, %right.scalar
-  br i1 %two.scalars, label %pair, label %beside.scalar
-pair:
-  %one.class = icmp eq ptr %left.class, %right.class
-  br i1 %one.class, label %ask.kind, label %no
+  %left.numpys = or i1 %left.scalar, %left.array
+  %right.numpys = or i1 %right.scalar, %right.array
+  %two.numpys = and i1 %left.numpys, %right.numpys
+  br i1 %two.numpys, label %ask, label %beside.scalar
 beside.scalar:
   %an.int = or i1 %left.int, %right.int
   %a.scalar = or i1 %left.scalar, %right.scalar
@@ -332,21 +195,20 @@ small:
   %above = icmp sge i64 %whole, -$SMALL
   %below = icmp sle i64 %whole, $SMALL
   %fits.all = and i1 %above, %below
-  br i1 %fits.all, label %ask.kind, label %no
+  br i1 %fits.all, label %ask, label %no
 fit:
   %array = select i1 %left.array, ptr %left, ptr %right
   %beside.it = select i1 %left.array, ptr %right, ptr %left
   %taken.so = call i1 @fits(ptr %beside.it, ptr %array)
   br i1 %taken.so, label %ask, label %no
+; Of which kinds of elements the operands are that have any.
 ask:
-  %first = select i1 %left.array, ptr %left, ptr %right
-  %array.kind = call i64 @kind_of(ptr %first)
-  br label %ask.kind
-ask.kind:
-  %kind = phi i64 [ %array.kind, %ask ], [ %any.kind, %pair ], [ %any.kind, %small ]
-  %bit = shl i64 1, %kind
-  %taken = and i64 %bit, %kinds
-  %known = icmp ne i64 %taken, 0
+  %left.bits = call i64 @kind_bits(ptr %left)
+  %right.bits = call i64 @kind_bits(ptr %right)
+  %bits = or i64 %left.bits, %right.bits
+  %others = xor i64 %kinds, -1
+  %wrong = and i64 %bits, %others
+  %known = icmp eq i64 %wrong, 0
   br i1 %known, label %call, label %no
 call:
   %bools = call ptr @state_word(i64 $NUMPYBOOL)
@@ -393,21 +255,45 @@ clear:
 no:
   ret ptr null
 }
-; The value of an operand, and whether it is on the device: of an Array, or a number of Python's itself; null for no.
-define internal ptr @operand(ptr %object, ptr %device) {
+; The device of a result of an Array and of another operand: of Arrays on one device, or beside constants, which are on
+; none; null where there is none.
+define internal ptr @joint_device(ptr %array, ptr %other) alwaysinline {
+  %own = call ptr @word(ptr %array, i64 $AT_DEVICE)
+  %is.there = call i1 @is_there(ptr %own)
+  %is.array = call i1 @is_array(ptr %other)
+  br i1 %is.array, label %two, label %one
+one:
+  %alone = select i1 %is.there, ptr %own, ptr null
+  ret ptr %alone
+two:
+  %their = call ptr @word(ptr %other, i64 $AT_DEVICE)
+  %are.same = icmp eq ptr %own, %their
+  br i1 %are.same, label %one, label %differ
+differ:
+  %their.there = call i1 @is_there(ptr %their)
+  %both = and i1 %is.there, %their.there
+  %either = select i1 %is.there, ptr %own, ptr %their
+  %some = or i1 %is.there, %their.there
+  %known = select i1 %some, ptr %either, ptr null
+  %joint = select i1 %both, ptr null, ptr %known
+  ret ptr %joint
+}
+; The value of an operand, an Array or a number of Python's itself; null for no other.
+define internal ptr @operand(ptr %object) {
   %is.array = call i1 @is_array(ptr %object)
   br i1 %is.array, label %array, label %number
 array:
-  %own = call ptr @word(ptr %object, i64 $AT_DEVICE)
-  %same = icmp eq ptr %own, %device
-  br i1 %same, label %look, label %no
-look:
   %value = call ptr @word(ptr %object, i64 $AT_VALUE)
+  %set = call i1 @is_there(ptr %value)
+  br i1 %set, label %give, label %no
+give:
   ret ptr %value
 number:
   %is.float = call i1 @is_of(ptr %object, ptr @PyFloat_Type)
   %is.int = call i1 @is_of(ptr %object, ptr @PyLong_Type)
-  %is = or i1 %is.float, %is.int
+  %is.complex = call i1 @is_of(ptr %object, ptr @PyComplex_Type)
+  %is.real = or i1 %is.float, %is.int
+  %is = or i1 %is.real, %is.complex
   br i1 %is, label %yes, label %no
 yes:
   ret ptr %object
@@ -424,9 +310,12 @@ define internal ptr @expression(ptr %self, ptr %other, ptr %compute, i64 %fallba
   %usual = and i1 %is.array, %is.free
   br i1 %usual, label %look, label %slow
 look:
-  %own = call ptr @value_of(ptr %self)
-  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
-  %their = call ptr @operand(ptr %other, ptr %device)
+  %own = call ptr @word(ptr %self, i64 $AT_VALUE)
+  %device = call ptr @joint_device(ptr %self, ptr %other)
+  %is.known = icmp ne ptr %device, null
+  br i1 %is.known, label %open, label %slow
+open:
+  %their = call ptr @operand(ptr %other)
   call void @Py_IncRef(ptr %device)
   %their.array = call i1 @is_array(ptr %other)
   %weak = xor i1 %their.array, true
@@ -456,8 +345,12 @@ look:
   br i1 %is.part, label %slow, label %whole
 whole:
   %own = call ptr @value_of(ptr %self)
-  %device = call ptr @word(ptr %self, i64 $AT_DEVICE)
-  %their = call ptr @operand(ptr %other, ptr %device)
+  %device = call ptr @joint_device(ptr %self, ptr %other)
+  %own.device = call ptr @word(ptr %self, i64 $AT_DEVICE)
+  %stays = icmp eq ptr %device, %own.device
+  br i1 %stays, label %open, label %slow
+open:
+  %their = call ptr @operand(ptr %other)
   %their.array = call i1 @is_array(ptr %other)
   %weak = xor i1 %their.array, true
   %value = call ptr %compute(ptr %own, ptr %their, i1 %weak)

@@ -11,7 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr_numpy.compiled.small_arrays.objects import KINDS, SCALAR_KINDS, text
+from xarr_numpy.compiled.small_arrays.selections import SELECTING
 
 #: The int of an index item into %int and that it is one; of Arrays that hold an int too.
 _INDICES: Final = """
@@ -164,9 +166,7 @@ entry:
   br i1 %is.tuple, label %tuple, label %single
 single:
   %one = call i64 @dimensions_of(ptr %index)
-  %is.none = icmp eq i64 %one, 1
-  %unknown = icmp eq i64 %one, 2
-  %bad = or i1 %is.none, %unknown
+  %bad = icmp eq i64 %one, 2
   %single.rank = add i64 %rank, %one
   %single.result = select i1 %bad, i64 -1, i64 %single.rank
   ret i64 %single.result
@@ -285,9 +285,25 @@ give:
   %result = call ptr @wrap(ptr %number, ptr %device, i64 1)
   ret ptr %result
 part:
+  %itemsize = call i64 @bytes_of(i64 %kind)
+  %selector = call ptr @selector(ptr %index, ptr %device)
+  %selects = icmp ne ptr %selector, null
+  %has.size = icmp sgt i64 %itemsize, 0
+  %may.select = and i1 %selects, %has.size
+  br i1 %may.select, label %select, label %basic
+select:
+  %selected = call ptr @read_selected(ptr %buffer, ptr %selector, ptr %device, i64 %itemsize)
+  %none.selected = icmp eq ptr %selected, null
+  br i1 %none.selected, label %ask.error, label %give.selected
+ask.error:
+  %error = call ptr @PyErr_Occurred()
+  %is.error = icmp ne ptr %error, null
+  br i1 %is.error, label %give.selected, label %slow
+give.selected:
+  ret ptr %selected
+basic:
   %rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
   %is.array.part = icmp sgt i64 %rank, 0
-  %itemsize = call i64 @bytes_of(i64 %kind)
   %is.known = icmp sgt i64 %itemsize, 0
   %both = and i1 %is.array.part, %is.known
   br i1 %both, label %whole, label %slow
@@ -401,7 +417,6 @@ b:
   %both = and i1 %is.bool, %of.bool
   ret i1 %both
 }
-
 define internal void @store(ptr %value, i64 %kind, ptr %at) {
   switch i64 %kind, label %bool [ i64 1, label %double  i64 2, label %int ]
 double:
@@ -467,7 +482,21 @@ element:
   %taken = call i1 @is_taken(ptr %value, i64 %kind)
   br i1 %taken, label %find, label %slow
 part:
-  %rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
+  %itemsize = call i64 @bytes_of(i64 %kind)
+  %selector = call ptr @selector(ptr %index, ptr %device)
+  %selects = icmp ne ptr %selector, null
+  %has.size = icmp sgt i64 %itemsize, 0
+  %may.select = and i1 %selects, %has.size
+  br i1 %may.select, label %select, label %basic
+select:
+  %selected.rank = call i64 @rank_of_selection(ptr %buffer, ptr %selector, i64 %itemsize)
+  br label %judge
+basic:
+  %basic.rank = call i64 @rank_of_part(ptr %buffer, ptr %index)
+  br label %judge
+judge:
+  %rank = phi i64 [ %selected.rank, %select ], [ %basic.rank, %basic ]
+  %part.index = phi ptr [ %selector, %select ], [ %index, %basic ]
   %is.part.index = icmp sgt i64 %rank, 0
   br i1 %is.part.index, label %compare, label %slow
 compare:
@@ -485,14 +514,17 @@ number:
   %fits = call i1 @is_taken(ptr %value, i64 %kind)
   br i1 %fits, label %find, label %slow
 find:
+  %own.index = phi ptr [ %index, %element ], [ %part.index, %types ], [ %part.index, %number ]
   %elements = zext i1 %is.element to i64
   call void @Py_IncRef(ptr %value)
+  call void @Py_IncRef(ptr %own.index)
 ; Held, the buffer's address is that of no other one that Python, as it looks for the line, gives the Array.
   call void @Py_IncRef(ptr %buffer)
   %line = call ptr @locate(i64 %elements)
   %failed = icmp eq ptr %line, null
   br i1 %failed, label %raise, label %prove
 raise:
+  call void @Py_DecRef(ptr %own.index)
   call void @Py_DecRef(ptr %value)
   call void @Py_DecRef(ptr %buffer)
   ret ptr null
@@ -526,7 +558,7 @@ write.element:
 ; NumPy lets other threads run while it writes many elements.
 write.part:
   call void @Py_IncRef(ptr %buffer)
-  %status = call i32 @PyObject_SetItem(ptr %buffer, ptr %index, ptr %value)
+  %status = call i32 @PyObject_SetItem(ptr %buffer, ptr %own.index, ptr %value)
   call void @Py_DecRef(ptr %buffer)
   %refused = icmp ne i32 %status, 0
   br i1 %refused, label %clear, label %done
@@ -536,10 +568,12 @@ clear:
 done:
   %before = call ptr @exchange(ptr %self, i64 $AT_LOCATION, ptr %line)
   call void @drop(ptr %before)
+  call void @Py_DecRef(ptr %own.index)
   call void @Py_DecRef(ptr %value)
   call void @Py_IncRef(ptr @_Py_NoneStruct)
   ret ptr @_Py_NoneStruct
 leave:
+  call void @Py_DecRef(ptr %own.index)
   call void @Py_DecRef(ptr %line)
   call void @Py_DecRef(ptr %value)
   br label %slow
@@ -559,7 +593,8 @@ def subscript_text(fields: Mapping[str, int], read: int, write: int, copied: int
     """
     names = {1: "one", 2: "two", 4: "four", 8: "eight", 16: "sixteen"}
     sizes = [f"i64 {number}, label %{names[np.dtype(kind).itemsize]}" for kind, number in KINDS.items()]
-    words = {"READ": str(8 * read), "WRITE": str(8 * write), "COPIED": str(copied)}
-    words["FIRSTINT"] = str(min(KINDS[kind] for kind in SCALAR_KINDS if np.dtype(kind).kind in "iu"))
+    first = min(KINDS[kind] for kind in SCALAR_KINDS if np.dtype(kind).kind in "iu")
+    words = {"READ": str(8 * read), "WRITE": str(8 * write), "COPIED": str(copied), "FIRSTINT": str(first)}
+    words["MOSTPLAIN"] = str(MOST_PLAIN_BYTES)
     words["SIZES_OF_KINDS"] = "  ".join(sizes)
-    return text(_INDICES + _READING + _WRITING, fields, **words)
+    return text(_INDICES + SELECTING + _READING + _WRITING, fields, **words)

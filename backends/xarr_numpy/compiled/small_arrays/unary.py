@@ -100,7 +100,7 @@ define ptr @method.$METHOD(ptr %self, ptr %unused) {
   %usual = and i1 %is.array, %is.free
   br i1 %usual, label %look, label %slow
 look:
-  %own = call ptr @word(ptr %self, i64 $AT_VALUE)
+  %own = call ptr @value_of(ptr %self)
   %set = icmp ne ptr %own, null
   br i1 %set, label %ask, label %slow
 ask:

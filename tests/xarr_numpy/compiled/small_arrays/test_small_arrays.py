@@ -20,10 +20,14 @@ pytest.importorskip("llvmlite")
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.small_arrays import (
     host_calls,
+    host_checks,
     host_operands,
     methods,
     objects,
+    operator_rows,
     operators,
+    selections,
+    shapes,
     subscripts,
     unary,
 )
@@ -73,7 +77,7 @@ def test_kinds_of_elements_are_told_apart_by_bits() -> None:
 def test_every_operator_has_its_methods() -> None:
     names = methods.names()
     assert len({*names}) == len(names)
-    for operator in operators.OPERATORS:
+    for operator in operator_rows.OPERATORS:
         assert f"__{operator.name}__" in names
         assert (f"__i{operator.name}__" in names) == (operator.number is None)
     assert {*unary.METHODS, "__getitem__", "__setitem__"} <= {*names}
@@ -81,9 +85,12 @@ def test_every_operator_has_its_methods() -> None:
 
 def test_the_text_has_no_name_that_was_not_filled_in() -> None:
     fields = dict.fromkeys(methods.FIELDS, 16)
-    text = methods.module_text(["__add__", "__getitem__", "__setitem__"], {"sum": ("dl", 1)}, fields, 64)
+    text = methods.module_text(["__add__", "__getitem__", "__setitem__"], ["sum"], fields, 64)
     assert "$" not in text and "define ptr @method.sum(" in text
     assert "$" not in subscripts.subscript_text(fields, 1, 2, 64)
+    assert "@read_selected(" in selections.SELECTING and "@broadcast_size(" in shapes.SHAPES
+    assert "@host.results(" in host_checks.CHECKS
+    assert "@compute.add(" in operators.compute_text(operator_rows.OPERATORS[0], fields)
     assert "@host.operand(" in host_operands.OPERANDS and "@host.operand(" in host_calls.call_text(fields)
     with pytest.raises(KeyError):
         objects.text("$UNKNOWN", fields)

@@ -1,0 +1,93 @@
+"""Constants that have their values at once, and recipes of which nodes are made when they are asked for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+import xarr
+from tests.compare import assert_same
+from xarr.calls.operands import watching
+
+pytestmark = [pytest.mark.implicit, pytest.mark.usefixtures("on_numpy", "eager")]
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Settings under which values are computed at once, whatever the run is about."""
+    with xarr.config(fusion="auto", small_arrays="eager", broadcasting="numpy"):
+        yield
+
+
+def repeat(make: Callable[[], Any]) -> Any:
+    """Call `make` until its calls are remembered, and give what it gives then."""
+    for _ in range(5):
+        result = make()
+    return result
+
+
+CONSTANTS: Final[dict[str, Callable[[], xarr.Array]]] = {
+    "zeros": lambda: xarr.zeros((2, 3)),
+    "range": lambda: xarr.arange(2, 8),
+    "sum": lambda: xarr.arange(6) * 2.5 - xarr.ones(6),
+    "reflected": lambda: 3 - xarr.arange(4),
+    "comparison": lambda: xarr.arange(4) > 1,
+    "broadcast": lambda: xarr.arange(3)[:, None] + xarr.arange(4),
+    "part": lambda: xarr.arange(9)[2:7:2],
+    "elements": lambda: xarr.arange(9)[[1, 1, 0]],
+    "function": lambda: xarr.exp(xarr.arange(3) * 1.0),
+    "of two": lambda: xarr.maximum(xarr.arange(5), 2),
+    "reduction": lambda: xarr.sum(xarr.arange(6.0) * 1.5, axis=0),
+    "choice": lambda: xarr.where(xarr.arange(4) > 1, xarr.arange(4), 0),
+    "long": lambda: functools.reduce(lambda x, _: x * 0.5 + 1, range(12), xarr.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_have_the_values_and_nodes_of_recorded_ones(name: str) -> None:
+    make = CONSTANTS[name]
+    with xarr.config(small_arrays="lazy"):
+        recorded = make()
+        graph = str(xarr.jit(lambda: make() + 0).lower().stage("traced"))
+        wanted = np.asarray(recorded)
+    constant = repeat(make)
+    if name != "long":
+        assert not constant.is_evaluated
+        assert constant._node.value is None and constant._node.device is recorded._node.device
+    assert constant.dtype == wanted.dtype and constant.shape == wanted.shape
+    assert str(xarr.jit(lambda: make() + 0).lower().stage("traced")) == graph
+    outer = repeat(make)
+    inside = xarr.jit(lambda x: x + outer)(xarr.zeros((), wanted.dtype if wanted.dtype != bool else int))
+    np.testing.assert_allclose(np.asarray(inside), wanted, rtol=1e-12)  # by compiled loops
+    assert_same(np.asarray(constant), wanted)
+    assert constant.is_evaluated
+
+
+def test_a_recipe_is_followed_under_the_settings_of_then_and_watched_by_nobody() -> None:
+    constant = repeat(lambda: xarr.arange(3)[:, None] + xarr.arange(4) / 2)
+    broadcasts: list[Any] = []
+    with xarr.config(broadcasting="explicit", default_dtype="float32"), watching(broadcasts.append):
+        node = constant._node
+    assert node.type.short() == "f64[3,4]" and not broadcasts
+    assert "xarr.arange(3)[:, None] + xarr.arange(4) / 2" in node.source.text()
+
+
+def test_a_constant_is_another_value_once_it_was_written_to() -> None:
+    x = repeat(lambda: xarr.zeros(3))
+    y, z = x.copy(), x + 1
+    x[1] = 5.0
+    y += 2
+    assert (x.tolist(), y.tolist(), z.tolist()) == ([0.0, 5.0, 0.0], [2.0, 2.0, 2.0], [1.0, 1.0, 1.0])
+    assert (z + x).tolist() == [1.0, 6.0, 1.0]
+    u = repeat(lambda: xarr.zeros(3))
+    node = u._node
+    u._node = xarr.ones(3)._node
+    assert (u + 1).tolist() == [2.0, 2.0, 2.0] and node.type is u._node.type
+    v = repeat(lambda: xarr.arange(4))
+    float(v.sum())
+    v[0] = 7
+    assert v.tolist() == [7, 1, 2, 3] and xarr.arange(4).tolist() == [0, 1, 2, 3]

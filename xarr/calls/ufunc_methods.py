@@ -1,0 +1,116 @@
+"""Methods of ufuncs that NumPy's own compute where arrays are small: `add.at`, `add.reduceat`, `maximum.accumulate`."""
+
+from __future__ import annotations
+
+from math import prod
+from sys import _getframe as frame_of
+from typing import Any, Final
+
+import numpy as np
+from numpy import ndarray
+
+from xarr.base.at_once.numpy_calls import NumPyCall, kind_of
+from xarr.base.at_once.numpy_warnings import call_quietly
+from xarr.calls.host_functions import AXIS, DEPTH, REFUSALS, HostArray, HostFunction, functions, refuse
+from xarr.calls.small_values import join, own_constant, show_small_value, small_value, spread, wrap_value
+from xarr.ir.types import MOST_PLAIN_BYTES
+from xarr.runtime import handles
+
+
+def _sum_segments(x: HostArray, indices: HostArray, axis: int = 0) -> HostArray:
+    """`add.reduceat` of a vector, in the order in which xarr adds: by windows of 1, 2, 4 … elements.
+
+    Source: `segments` of `xarr.numpy_api.ufuncs.folds`.
+    """
+    size = len(x)
+    refuse(x.ndim != 1 or indices.ndim != 1 or axis not in (0, -1) or not indices.size)
+    refuse(indices.dtype.char != "l" or indices.min() < 0 or indices.max() >= size)
+    left = (
+        np.append(indices[1:], size) - indices - 1
+    )  # of a segment that does not grow nothing but its first one
+    folds, positions, width, longest = x[indices], indices + 1, 1, int(left.max()) + 1
+    while width < longest:
+        takes = (left > 0) & (left & width != 0)
+        folds = np.where(takes, folds + x.take(positions, mode="clip"), folds)
+        positions = np.where(takes, positions + width, positions)
+        count = len(x) - width
+        if count > 0 and 2 * width < longest:
+            x = x[:count] + x[width : width + count]
+        width *= 2
+    return folds
+
+
+_EXACT: Final = ("add", "multiply", "maximum", "minimum")
+#: Methods of ufuncs that are the same, which for floats add in another order, as rows of `ROWS`.
+_UFUNC_METHODS: Final[dict[tuple[str, str], tuple[NumPyCall, ...]]] = {
+    **{("reduceat", name): (NumPyCall(getattr(np, name).reduceat, "l", 2, AXIS),) for name in _EXACT},
+    **{("accumulate", name): (NumPyCall(getattr(np, name).accumulate, "l", 1, AXIS),) for name in _EXACT},
+}
+_UFUNC_METHODS["reduceat", "add"] += (NumPyCall(_sum_segments, "dl", 2, AXIS, is_bounded=True),)
+_by_ufunc: Final[dict[tuple[str, str], list[HostFunction]]] = {}
+
+
+def run_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run the method `name` of NumPy's ufunc for the one that is the first argument; None where that is not sure."""
+    key = name, args[0].__name__ if args else ""
+    rows = _UFUNC_METHODS.get(key)
+    if rows is None:
+        return None
+    hosts = _by_ufunc.get(key)
+    if hosts is None:
+        hosts = _by_ufunc[key] = [HostFunction(row) for row in rows]
+        functions.extend(hosts)
+    for host in hosts:
+        if (result := host.run(args[1:], kwargs)) is not None:
+            return result
+    return None
+
+
+#: Functions whose `at` is the same, by the codes of element types: floats are added in the order of the indices.
+_UPDATES: Final = {"l": frozenset(_EXACT), "d": frozenset({"add", "subtract"})}
+#: The classes of numbers that stand for an array of these types.
+_NUMBERS_OF: Final = {"l": (int,), "d": (int, float)}
+
+
+def update_at(name: str, array: Any, indices: Any, b: Any) -> bool:
+    """Do `ufunc.at` of this name on small arrays of one type; False where that is not sure, and nothing is done.
+
+    indices: an Array of int64, or a tuple of them; b: an Array of the type of `array`, or a number that it holds.
+    """
+    kind = handles._array_class
+    chosen = indices if type(indices) is tuple else (indices,)
+    is_number = type(b) is not kind
+    arrays = [array, *chosen, *([] if is_number else [b])]
+    if any([type(each) is not kind for each in arrays]):
+        return False
+    values = [small_value(each) for each in arrays]
+    if any([type(value) is not ndarray for value in values]):
+        return False
+    own, char = values[0], values[0].dtype.char
+    if name not in _UPDATES.get(char, ()) or any(
+        [value.dtype.char != "l" for value in values[1 : len(chosen) + 1]]
+    ):
+        return False
+    if is_number:
+        if type(b) not in _NUMBERS_OF[char] or not (kind_of(b) or type(b) is float):
+            return False
+    elif values[-1].dtype is not own.dtype:
+        return False
+    updates = spread(*values[1 : len(chosen) + 1]) * prod(own.shape[len(chosen) :])
+    if len(chosen) > own.ndim or updates > MOST_PLAIN_BYTES:
+        return False
+    device = array._device
+    for each in arrays:
+        if each._device is not device:
+            device = join(device, each._device)
+    if device is not array._device and array._device is not None:
+        return False
+    if array._device is None and (device is None or not own_constant(array)):
+        return False
+    new = np.array(own)
+    try:
+        where = values[1] if len(chosen) == 1 else tuple(values[1 : len(chosen) + 1])
+        call_quietly(getattr(np, name).at, new, where, b if is_number else values[-1])
+    except REFUSALS:
+        return False
+    return show_small_value(array, wrap_value(new, array._device, frame_of(DEPTH)))
