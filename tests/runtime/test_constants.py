@@ -91,3 +91,13 @@ def test_a_constant_is_another_value_once_it_was_written_to() -> None:
     float(v.sum())
     v[0] = 7
     assert v.tolist() == [7, 1, 2, 3] and xarr.arange(4).tolist() == [0, 1, 2, 3]
+
+
+def test_an_element_that_is_converted_has_no_dimensions() -> None:
+    x = xarr.asarray([1.5, 0.0]).evaluate() * 1
+    assert x[..., 0].astype(bool).shape == () and x.astype("float32").dtype == np.float32
+    assert xarr.asarray(np.arange(6.0).reshape(2, 3)).evaluate().T.astype(int).tolist() == [
+        [0, 3],
+        [1, 4],
+        [2, 5],
+    ]

@@ -245,10 +245,9 @@ def convert_small(array: Handle, dtype: np.dtype[Any], frame: FrameType) -> Arra
         # Of NaN no comparison holds; the greatest integers may be no floats.
         if value.size and not (limits.min <= value.min() and value.max() < limits.max / 2):
             return None
-    result = call_quietly(value.astype, dtype)
-    return (
-        wrap_value(np.ascontiguousarray(result), device, frame) if result.nbytes <= MOST_PLAIN_BYTES else None
-    )
+    if value.size * dtype.itemsize > MOST_PLAIN_BYTES or not value.ndim:
+        return None
+    return wrap_value(call_quietly(value.astype, dtype, "C"), device, frame)
 
 
 def magnitude(array: Handle, frame: FrameType) -> Array | None:
