@@ -187,7 +187,8 @@ class _PhaseIR(ScanLoops):
         self.vectors.add(loop.index)
         self.base[loop.index] = "0"
         if loop.extent != self.width:
-            self.mask = self.first_lanes("0", self._hide(end) if _has_predicates(loop) else end)
+            is_hidden = loop.extent == 1 or _has_predicates(loop)
+            self.mask = self.first_lanes("0", self._hide(end) if is_hidden else end)
             self.first_few = loop.max_iterations if self.is_inner else 0
         self.body(loop)
         self.first_few = 0
@@ -198,7 +199,8 @@ class _PhaseIR(ScanLoops):
         """A number that the code generator does not know.
 
         LLVM 22 may read half a register where it knows that the lanes of this half are never wanted, and the mask
-        is one of those joined with a condition: it takes the mask for one that is not there.
+        is one of those joined with a condition: it takes the mask for one that is not there.  Where it knows that one
+        lane is stored, of integers that were made narrower, it stores as many bytes as they had before.
         """
         nothing = self.line("ashr i64 %end, 63")  # ranges end at no negative number
         return self.line(f"add i64 {number}, {nothing}")

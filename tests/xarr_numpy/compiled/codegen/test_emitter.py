@@ -36,21 +36,38 @@ def _kernel(function: Callable[..., Any], *types: str) -> Kernel:
     return program
 
 
+INTS = ("int8", "uint16", "int32", "int64")
+#: Bytes behind each array.
+BEHIND = 64
+
+
 def _bytes_of(kernel: Kernel, is_whole: Callable[[Loop], bool], shares: bool = False) -> list[bytes]:
-    """The bytes that the phases store, called for all iterations; `shares` if they read numbers from an array."""
+    """The bytes that the phases store, called for all iterations; `shares` if they read numbers from an array.
+
+    Raises AssertionError if they store something behind an array.
+    """
     random = np.random.default_rng(3)
     functions, names = emitter.functions_of(kernel, is_whole)
     text, numbers = functions.shared_module() if shares else (functions.module(), [0])
     read = np.array(numbers, np.int64)
     code = llvm_jit.compile_module(text, names)
     arrays = [random.standard_normal(buffer.size).astype(buffer.dtype) for buffer in kernel.inputs]
-    outputs = [np.zeros(buffer.size, buffer.dtype) for buffer in (*kernel.outputs, *kernel.scratch)]
+    written = (*kernel.outputs, *kernel.scratch)
+    spaces = [np.zeros(buffer.nbytes + BEHIND, np.uint8) for buffer in written]
+    outputs = [space[:-BEHIND].view(buffer.dtype) for space, buffer in zip(spaces, written, strict=True)]
     every = (*arrays, *outputs, read)
     pointers = (ctypes.c_void_p * len(every))(*[array.ctypes.data for array in every])
     for name, phase in zip(names, kernel.phases, strict=True):
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.addresses[name])
         run(ctypes.addressof(pointers), 0, costs.extent_of(phase))
+    assert not any(space[-BEHIND:].any() for space in spaces), "stored behind an array"
     return [output.tobytes() for output in outputs]
+
+
+def _smooth(x: Any, dtype: str) -> Any:
+    """Neighbours added up, with a border of one element at each end, of what was wider numbers."""
+    y = ((x * 9).astype("int64") * 3).astype(dtype)
+    return y.at[1:-1].set(y[:-2] + y[2:]) if len(y) > 2 else y
 
 
 _PROGRAMS: dict[str, Callable[[Any], Any]] = {
@@ -60,6 +77,7 @@ _PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "rows": lambda x: x[:, None] - xarr.max(x[None, :] * x[:, None], axis=1, keepdims=True),
     "running totals": lambda x: xarr.cumsum(x * 2) + x,
     "narrow": lambda x: (x * 3).astype("bfloat16") + (x > 0),
+    **{f"a border of {name}": lambda x, name=name: _smooth(x, name) for name in INTS},
 }
 
 
