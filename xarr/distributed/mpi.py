@@ -162,8 +162,8 @@ class MpiCommunicator(HostQueues, Communicator):
         )
 
     def all_reduce(self, members: Sequence[int], operation: str, operand: Array, out: Array) -> bool:
-        is_left = is_small(len(members), operand.nbytes) or not self._native.can_reduce(operand.dtype)
-        if is_left or self._neighbors.have(members):
+        is_left = is_small(len(members), operand.nbytes) or self._neighbors.have(members)
+        if is_left or not self._native.can_reduce(operation, operand.dtype):
             return False
         others = [rank for rank in members if rank != self._rank]
         own = np.array([self._native.has_room(members)])
