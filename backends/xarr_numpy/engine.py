@@ -119,8 +119,11 @@ def kernel(program: Kernel, results: tuple[TensorType, ...], may_be_quick: bool 
 
 def launched_programs(steps: Iterable[Step]) -> list[Kernel]:
     """The loop programs that these steps launch, each once."""
-    launches = [step for step in steps if isinstance(step, program_plan.Launch)]
-    return list(dict.fromkeys([step.program for step in launches if step.program is not None]))
+    programs: dict[Kernel, None] = {}
+    for step in steps:
+        if isinstance(step, program_plan.Launch) and step.program is not None:
+            programs[step.program] = None
+    return list(programs)
 
 
 def expect_kernels(steps: Iterable[Step]) -> None:

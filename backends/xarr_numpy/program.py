@@ -352,8 +352,10 @@ class Emitter:
                 self.body.append(("counter.step()", None))
         results = self._results()
         self.body.append((f"return ({results})" if results else "return ()", None))
-        program, kernels = self._compile(arguments), [kernel for kernel, _ in self._kernel_names]
-        return QuickProgram.of(program, kernels, self._optimise) if self.may_be_quick else program
+        program = self._compile(arguments)
+        if not self.may_be_quick:
+            return program
+        return QuickProgram.of(program, [kernel for kernel, _ in self._kernel_names], self._optimise)
 
     def _optimise(self) -> None:
         """Let the program call kernels with optimised code."""
