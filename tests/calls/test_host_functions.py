@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -427,6 +428,27 @@ def test_no_result_is_large_or_the_array_itself(run_by: str) -> None:
     assert HostFunction(ROWS["pad"]).run((x, 20_000_000), {}) is None
     assert HostFunction(ROWS["diff"]).run((x, 0), {}) is None
     assert xarr.diff(x, 0).tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("name", ["repeat", "tile", "outer", "tril", "triu", "pad", "take", "dot", "inner"])
+def test_what_would_be_large_is_not_computed_to_see_that(name: str, run_by: str) -> None:
+    vector, pairs = (xarr.asarray(np.ones(shape)) + 1 for shape in ((3000,), (3000, 2)))
+    numbers = xarr.asarray(np.ones((3000, 2), np.int64)) + 1
+    args = {
+        **{"repeat": (vector, 3000), "tile": (vector, (30, 100)), "outer": (vector, vector)},
+        **{"tril": (vector,), "triu": (vector, 1), "pad": (pairs, 1500), "take": (pairs, numbers, 1)},
+        **{"dot": (pairs, pairs.T), "inner": (pairs, pairs)},
+    }[name]
+    for each in args:
+        if isinstance(each, xarr.Array):
+            small_value(each)
+    host = HostFunction(ROWS[name])
+    tracemalloc.start()
+    try:
+        assert _call(host, args, {}) is None
+        assert tracemalloc.get_traced_memory()[1] < 2**21  # of 72 MB or more
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_difference_would_be_noticed() -> None:

@@ -2,7 +2,7 @@
 
 A function of the NumPy level checks its arguments, records ops and computes them one by one.  Where all of its Arrays
 hold small values of element types for which NumPy's function gives the same element types, shapes and bits, that is
-called instead, and what it gives is wrapped.  `tests/calls/test_hostfunctions.py` compares both for every row of
+called instead, and what it gives is wrapped.  `tests/calls/test_host_functions.py` compares both for every row of
 `ROWS`.  A row says what else it may be called with; every other argument, and what NumPy refuses, is left to the
 function itself, which says what is wrong.
 """
@@ -286,12 +286,45 @@ def _count(x: HostArray, weights: Any = None, minlength: int = 0) -> HostArray:
     return np.bincount(x, weights, minlength)
 
 
+def _refuse_large(*sizes: int) -> None:
+    """ValueError for a result with so many elements along its dimensions that it is no small array of any type."""
+    refuse(math.prod(sizes) > MOST_PLAIN_BYTES)
+
+
 def _pad(array: HostArray, pad_width: Any, mode: Any = "constant") -> HostArray:
-    """`pad` by no more than arrays are small."""
+    """`pad` to no more than arrays are small."""
     widths = [pad_width] if type(pad_width) is int else pad_width
     pairs = [each if type(each) is tuple else (each,) for each in widths]
-    refuse(max([width for pair in pairs for width in pair], default=0) > MOST_COMBINED)
+    most = max([width for pair in pairs for width in pair], default=0)
+    _refuse_large(*[size + 2 * most for size in array.shape])
     return np.pad(array, pad_width, mode)
+
+
+def _repeat(a: HostArray, repeats: int, axis: int | None = None) -> HostArray:
+    _refuse_large(a.size, repeats)
+    return np.repeat(a, repeats, axis)
+
+
+def _tile(A: HostArray, reps: int | tuple[int, ...]) -> HostArray:
+    _refuse_large(A.size, *(reps if isinstance(reps, tuple) else (reps,)))
+    return np.tile(A, reps)
+
+
+def _outer(a: HostArray, b: HostArray) -> HostArray:
+    _refuse_large(np.size(a), np.size(b))
+    return np.outer(a, b)
+
+
+def _keep_below(m: HostArray, k: int = 0) -> HostArray:
+    """`tril`, which makes a matrix of a vector."""
+    _refuse_large(m.size, m.size if m.ndim == 1 else 1)
+    return np.tril(m, k)
+
+
+def _keep_above(m: HostArray, k: int = 0) -> HostArray:
+    """`triu`, as `_keep_below`."""
+    _refuse_large(m.size, m.size if m.ndim == 1 else 1)
+    return np.triu(m, k)
 
 
 def _diff(a: HostArray, n: int = 1, *rest: Any, **options: Any) -> HostArray:
@@ -328,18 +361,25 @@ def _show_windows(x: HostArray, window_shape: int, axis: int | None = None) -> H
 def _take(a: HostArray, indices: HostArray, axis: int | None = None) -> HostArray:
     """`take` at integers, at which NumPy does not look if there is nothing to take."""
     refuse(indices.dtype.kind != "i" or not a.size)
+    _refuse_large(indices.size, 1 if axis is None else a.size // a.shape[axis])
     return np.take(a, indices, axis)
+
+
+def _refuse_product(a: HostArray, b: HostArray) -> None:
+    refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    terms = max(a.shape[-1], 1)
+    _refuse_large(a.size // terms, b.size // terms)
 
 
 def _dot(a: HostArray, b: HostArray) -> HostArray:
     """`dot` of what a BLAS multiplies: products without a sum have other zeros."""
-    refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    _refuse_product(a, b)
     return np.dot(a, b)  # type: ignore[no-any-return]
 
 
 def _inner(a: HostArray, b: HostArray) -> HostArray:
     """As `_dot`."""
-    refuse(1 in (*np.shape(a), *np.shape(b)) or not (np.ndim(a) and np.ndim(b)))
+    _refuse_product(a, b)
     return np.inner(a, b)  # type: ignore[no-any-return]
 
 
@@ -407,8 +447,8 @@ ROWS: Final[dict[str, NumPyCall]] = {
         name: NumPyCall(getattr(np, name), _ALL, lists=True, is_bounded=True) for name in ("hstack", "vstack")
     },
     **{
-        name: NumPyCall(getattr(np, name), _ALL, options=_options(k=ArgumentKind.INT))
-        for name in ("tril", "triu")
+        name: NumPyCall(call, _ALL, options=_options(k=ArgumentKind.INT))
+        for name, call in {"tril": _keep_below, "triu": _keep_above}.items()
     },
     "roll": NumPyCall(
         np.roll, _ALL, options=_options(shift=ArgumentKind.INT | ArgumentKind.INTS, axis=_AXES)
@@ -433,11 +473,11 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=_EITHER),
     "round": NumPyCall(np.ndarray.round, "dfDF", options=_options(decimals=ArgumentKind.INT)),
     "repeat": NumPyCall(
-        np.repeat, _ALL, options=_options(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
+        _repeat, _ALL, options=_options(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
     ),
-    "tile": NumPyCall(np.tile, _ALL, options=_options(reps=ArgumentKind.INT | ArgumentKind.INTS)),
+    "tile": NumPyCall(_tile, _ALL, options=_options(reps=ArgumentKind.INT | ArgumentKind.INTS)),
     "array": NumPyCall(np.array, WIDE, lists=True, numbers=True, is_bounded=True),
-    "outer": NumPyCall(np.outer, _ALL, most=2),
+    "outer": NumPyCall(_outer, _ALL, most=2),
     "matmul": NumPyCall(np.matmul, _ALL, most=2, contracts=True),
     "vdot": NumPyCall(np.vdot, _REAL, most=2),
     "searchsorted": NumPyCall(np.searchsorted, _REAL, most=2, is_bounded=True),
