@@ -42,6 +42,27 @@ def test_a_block_goes_back_when_its_last_view_is_gone() -> None:
     assert pool.empty((500, 200), F64).ctypes.data == address
 
 
+def test_a_block_of_another_source_is_not_used_again() -> None:
+    """Shared memory becomes the source while arrays of before live: their blocks would lie where no other reaches."""
+    pool, made = Pool(), list[int]()
+
+    def make(nbytes: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        made.append(nbytes)
+        return np.empty(nbytes, np.uint8)
+
+    array = pool.empty((1000, 100), F64)
+    pool.clear()
+    pool.source = make
+    del array
+    gc.collect()
+    assert pool.unused == 0
+    for _ in range(2):
+        array = pool.empty((1000, 100), F64)
+        del array
+        gc.collect()
+    assert len(made) == 1
+
+
 def test_a_block_that_is_much_too_large_is_not_used() -> None:
     pool = Pool()
     large = pool.empty((1_000_000,), F64)

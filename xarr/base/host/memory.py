@@ -28,12 +28,15 @@ def fresh_block(nbytes: int) -> Array:
 
 
 class _Lease:
-    """Lends a block to an array; when the last view of it is gone the block goes back."""
+    """Lends a block to an array; when the last view of it is gone the block goes back.
 
-    __slots__ = ("__array_interface__", "_block", "_pool")
+    A block from before the pool had another source is gone with it: what lies there may have to lie elsewhere now.
+    """
+
+    __slots__ = ("__array_interface__", "_block", "_pool", "_source")
 
     def __init__(self, pool: Pool, block: Array, shape: tuple[int, ...], dtype: DType) -> None:
-        self._pool = pool
+        self._pool, self._source = pool, pool.source
         self._block = block
         address = -(-block.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.__array_interface__ = {
@@ -44,7 +47,8 @@ class _Lease:
         }
 
     def __del__(self) -> None:
-        self._pool.give_back(self._block)
+        if self._pool.source is self._source:
+            self._pool.give_back(self._block)
 
 
 class Pool:
