@@ -153,9 +153,9 @@ EXAMPLES: Final = (
     Example(
         "collective",
         "A collective",
-        "all_reduce(f32[4096], 4)",
+        "all_reduce(f32[65536], 4)",
         "Each line is a message from one replica to another; the text counts them, and how long they take on a link.",
-        'explain_collective("all_reduce", "f32[4096]", 4)',
+        'explain_collective("all_reduce", "f32[65536]", 4)',
     ),
 )
 

@@ -19,15 +19,15 @@ UNIT = Link("a link of one byte a second", latency=1.0, bandwidth=1.0, overhead=
 
 
 def test_a_large_all_reduce_is_two_rounds_of_parts() -> None:
-    explained = explain_collective("all_reduce", "f32[4096]", 4)
+    explained = explain_collective("all_reduce", "f32[65536]", 4)
     assert explained.rounds == 2
     assert len(explained.messages) == 2 * 4 * 3
-    assert {each.nbytes for each in explained.messages} == {4096}
-    assert explained.link_bytes() == 8192
+    assert {each.nbytes for each in explained.messages} == {65536}
+    assert explained.link_bytes() == 131072
     lines = explained.text().splitlines()
-    assert lines[0] == "all_reduce of f32[4096] at 4 replicas, 16,384 bytes each"
-    assert "  1      0        1, 2, 3   4,096" in lines
-    assert "  messages  24 in 2 rounds, 98,304 bytes in all; the busiest link carries 8,192" in lines
+    assert lines[0] == "all_reduce of f32[65536] at 4 replicas, 262,144 bytes each"
+    assert "  1      0        1, 2, 3   65,536" in lines
+    assert "  messages  24 in 2 rounds, 1,572,864 bytes in all; the busiest link carries 131,072" in lines
 
 
 def test_a_small_one_of_many_replicas_doubles() -> None:
@@ -74,9 +74,9 @@ def test_seconds_are_those_of_the_busiest_replica_of_each_round() -> None:
 
 
 def test_rounds_are_steps() -> None:
-    explained = explain_collective("all_reduce", "f32[4096]", 4)
+    explained = explain_collective("all_reduce", "f32[65536]", 4)
     assert [name for name, _ in explained.steps()] == ["round 1", "round 2"]
-    assert explained.steps()[0][1].startswith("12 messages of 4,096 bytes, sent by 4 replicas; ")
+    assert explained.steps()[0][1].startswith("12 messages of 65,536 bytes, sent by 4 replicas; ")
     html = explained.html()
     assert html.count("<li>") == 2 and "<script>" in html and html.count(' p2"') == 4 + 12 + 2
     check_views(explained)

@@ -71,7 +71,7 @@ def test_the_picture_follows_the_steps(browser: Any) -> None:
 
 
 def test_the_picture_of_a_collective_follows_its_rounds(browser: Any) -> None:
-    page = show(browser, explain_any("all_reduce(f32[4096], 4)").html())
+    page = show(browser, explain_any("all_reduce(f32[65536], 4)").html())
     script = "element => Number(getComputedStyle(element).opacity)"
     stages = []
     for number in (1, 2):
