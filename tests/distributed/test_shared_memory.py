@@ -200,3 +200,25 @@ def test_a_forked_process_has_copies_that_nobody_else_changes() -> None:
         [sys.executable, "-c", FORKS], env=environment(), capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "apart\n", done.stderr
+
+
+def test_ctrl_c_ends_no_wait_for_the_copy_of_a_child_and_is_raised_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads, writes = os.pipe()
+    tries = list[int]()
+
+    def read(file: int, count: int) -> bytes:
+        tries.append(file)
+        if len(tries) == 1:
+            raise KeyboardInterrupt
+        return b""
+
+    monkeypatch.setattr(os, "read", read)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            shared_memory._read_to_end(reads)
+            assert tries == [reads, reads]
+            threading.Event().wait(30)
+    finally:
+        os.close(writes)

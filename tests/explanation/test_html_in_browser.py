@@ -76,7 +76,7 @@ def test_the_picture_of_a_collective_follows_its_rounds(browser: Any) -> None:
     stages = []
     for number in (1, 2):
         page.click(f"button:has-text('{number} round {number}')")
-        page.wait_for_timeout(450)
+        page.wait_for_function("() => !document.querySelector('g.p2').getAnimations().length")
         stages.append((page.eval_on_selector("g.p2", script), page.locator(".steps li:visible").count()))
     assert stages == [(0, 1), (1, 1)]
 

@@ -10,6 +10,7 @@ of all that lies there, for which the parent waits.
 
 from __future__ import annotations
 
+import _thread
 import ctypes
 import mmap
 import os
@@ -176,8 +177,7 @@ class SharedMemory:
             if self._pipe is not None:
                 reads, writes = self._pipe
                 os.close(writes)
-                os.read(reads, 1)
-                os.close(reads)
+                _read_to_end(reads)
         finally:
             self._pipe, self._is_copied = None, False
             self._lock.release()
@@ -201,6 +201,23 @@ class SharedMemory:
             for each in self._pipe:
                 os.close(each)  # which the parent sees as the end
             self._pipe = None
+
+
+def _read_to_end(file: int) -> None:
+    """Wait until the other end of a pipe is closed, whatever is raised meanwhile: Ctrl-C takes effect afterwards.
+
+    What is raised in a function that `os.fork` calls is printed and lost, so another thread raises it again.
+    """
+    is_interrupted = False
+    while True:
+        try:
+            os.read(file, 1)
+            break
+        except KeyboardInterrupt:
+            is_interrupted = True
+    os.close(file)
+    if is_interrupted:
+        threading.Timer(0.05, _thread.interrupt_main).start()
 
 
 def map_file(file: int, size: int) -> mmap.mmap:

@@ -112,7 +112,7 @@ def _compute(
     compiled: CompiledGraph, order: list[Node] | None, leaves: list[Node], outputs: list[Node], device: Device
 ) -> None:
     """Let a program compute `outputs` from `leaves`; `order` if it is known already."""
-    for watcher in watchers:
+    for watcher in tuple(watchers):
         watcher(outputs)
     buffers = [
         # What `buffer_of` gives for most leaves, without a call for each.
