@@ -190,8 +190,8 @@ DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder"), draw_two),
     "clip": draw_clip,
     "round": draw_with(0, 1, -1, 2),
-    "repeat": draw_with(2, 0, 1),
-    "tile": draw_with(2, (2, 1), 0),
+    "repeat": draw_with(2, 0, 1, -1),
+    "tile": draw_with(2, (2, 1), 0, -1, (2, -1)),
     "array": draw_nested,
     "roll": draw_with(1, -2, 0, (1, 1)),
     "diff": draw_with(1, 2),
@@ -208,7 +208,10 @@ DRAWS: Final[dict[str, Callable[[Generator], Arguments]]] = {
         {"step": pick(rng, [1, 2, -3, 0])} if rng.random() < 0.4 else {},
     ),
     "linalg.solve": draw_system,
-    **dict.fromkeys(("linalg.inv", "linalg.cholesky"), lambda rng: (draw_system(rng)[0][:1], {})),
+    **dict.fromkeys(
+        ("linalg.inv", "linalg.cholesky"),
+        lambda rng: ((array(rng, "d", pick(rng, [(1, 1), (2, 1, 1), (3, 3)])),), {}),
+    ),
 }
 
 
@@ -449,6 +452,23 @@ def test_what_would_be_large_is_not_computed_to_see_that(name: str, run_by: str)
         assert tracemalloc.get_traced_memory()[1] < 2**21  # of 72 MB or more
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", ["diff", "round"])
+def test_numpy_runs_no_long_loop_for_a_number(name: str, run_by: str) -> None:
+    x = xarr.asarray(np.ones(3)) + 1
+    small_value(x)
+    numbers: list[int] = []
+
+    def call(a: Any, number: int) -> Any:
+        result = ROWS[name].call(a, number)
+        numbers.append(number)
+        return result
+
+    host = HostFunction(ROWS[name]._replace(call=call))
+    for number in (2, 10**5):
+        _call(host, (x, number), {})
+    assert numbers == [2]
 
 
 def test_a_difference_would_be_noticed() -> None:

@@ -301,12 +301,17 @@ def _pad(array: HostArray, pad_width: Any, mode: Any = "constant") -> HostArray:
 
 
 def _repeat(a: HostArray, repeats: int, axis: int | None = None) -> HostArray:
+    """`repeat`, which of no elements NumPy makes less than none."""
+    refuse(repeats < 0)
     _refuse_large(a.size, repeats)
     return np.repeat(a, repeats, axis)
 
 
 def _tile(A: HostArray, reps: int | tuple[int, ...]) -> HostArray:
-    _refuse_large(A.size, *(reps if isinstance(reps, tuple) else (reps,)))
+    """As `_repeat`."""
+    counts = reps if isinstance(reps, tuple) else (reps,)
+    refuse(min(counts, default=0) < 0)
+    _refuse_large(A.size, *counts)
     return np.tile(A, reps)
 
 
@@ -328,9 +333,19 @@ def _keep_above(m: HostArray, k: int = 0) -> HostArray:
 
 
 def _diff(a: HostArray, n: int = 1, *rest: Any, **options: Any) -> HostArray:
-    """`diff` that is not the array itself."""
-    refuse(not n)
+    """`diff` that is not the array itself, and for which NumPy does not go on when nothing is left."""
+    refuse(not 0 < n <= max(a.shape, default=0))
     return np.diff(a, n, *rest, **options)
+
+
+#: Beyond it NumPy multiplies tens for as long as that takes.
+_MOST_DECIMALS: Final = 400
+
+
+def _round(a: HostArray, decimals: int = 0) -> HostArray:
+    """`round` to decimals that floats may have."""
+    refuse(abs(decimals) > _MOST_DECIMALS)
+    return a.round(decimals)
 
 
 def _accumulate_sums(
@@ -381,6 +396,13 @@ def _inner(a: HostArray, b: HostArray) -> HostArray:
     """As `_dot`."""
     _refuse_product(a, b)
     return np.inner(a, b)  # type: ignore[no-any-return]
+
+
+def _factorise(a: HostArray) -> HostArray:
+    """`cholesky` of a matrix in which LAPACK finds no NaN, which is not positive."""
+    factor = np.linalg.cholesky(a)
+    refuse(np.isnan(factor).any())
+    return factor
 
 
 def _options(**kinds: int | frozenset[str]) -> Mapping[str, int | frozenset[str]]:
@@ -471,7 +493,7 @@ ROWS: Final[dict[str, NumPyCall]] = {
         for name in ("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder")
     },
     "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=_EITHER),
-    "round": NumPyCall(np.ndarray.round, "dfDF", options=_options(decimals=ArgumentKind.INT)),
+    "round": NumPyCall(_round, "dfDF", options=_options(decimals=ArgumentKind.INT)),
     "repeat": NumPyCall(
         _repeat, _ALL, options=_options(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
     ),
@@ -498,7 +520,8 @@ ROWS: Final[dict[str, NumPyCall]] = {
     "take": NumPyCall(_take, _ALL, most=2, options=AXIS),
     "bincount": NumPyCall(_count, most=2, is_bounded=True, options=_options(minlength=ArgumentKind.INT)),
     "linalg.solve": NumPyCall(np.linalg.solve, "d", 2),
-    **{f"linalg.{name}": NumPyCall(getattr(np.linalg, name), "d") for name in ("inv", "cholesky")},
+    "linalg.inv": NumPyCall(np.linalg.inv, "d"),
+    "linalg.cholesky": NumPyCall(_factorise, "d"),
 }
 
 
