@@ -14,6 +14,7 @@ import pytest
 import xarr
 from tests.compare import assert_same
 from xarr.base.at_once.obstacles import Obstacle
+from xarr.errors import ShapeError
 from xarr.indexing import small_parts
 
 pytestmark = [pytest.mark.usefixtures("on_numpy"), pytest.mark.implicit]
@@ -140,3 +141,10 @@ def test_iteration_sees_what_is_written_meanwhile() -> None:
 def test_items() -> None:
     assert small_parts.small_items((0, slice(1, None))) == (0, slice(1, None))
     assert small_parts.small_items(1.5) is None and small_parts.small_items((0, "a")) is None
+
+
+def test_no_axes_at_all_are_not_those_in_reverse_order() -> None:
+    x = xarr.asarray(np.ones((2, 2))).evaluate() + 1
+    assert x.transpose().shape == x.transpose(None).shape == (2, 2)
+    with pytest.raises(ShapeError, match="wanted 2 axes"):
+        x.transpose(())

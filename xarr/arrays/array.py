@@ -530,7 +530,7 @@ class Array(
         """The dimensions in the order `axes`, reversed by default."""
         if not obstacles:
             own = axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes
-            turned = turn_small(self, own, sys._getframe(1))
+            turned = turn_small(self, own, sys._getframe(1)) if own or not axes else None
             if turned is not None:
                 return turned
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
