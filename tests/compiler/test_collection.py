@@ -14,7 +14,7 @@ import pytest
 
 import xarr
 from xarr import backend
-from xarr.compiler import pipeline
+from xarr.compiler import collection, pipeline
 from xarr.compiler.collection import collection_paused, full_collection_paused
 from xarr.ir.graph import Graph
 
@@ -139,3 +139,36 @@ def test_a_threshold_that_the_program_sets_meanwhile_stays() -> None:
         assert gc.get_threshold() == (500, 5, 5)
     finally:
         gc.set_threshold(*before)
+
+
+def test_a_handler_of_signals_may_enter_a_block_anywhere() -> None:
+    states = ["collects"]
+
+    def stop() -> str:
+        with hold.block():
+            before = states[-1]
+        states.append("is held back")
+        return before
+
+    def go_on(before: str | None) -> None:
+        with hold.block():
+            states.append(str(before))
+
+    hold = collection._Hold(stop, go_on)
+    for _ in range(2):
+        with hold.block():
+            assert states[-1] == "is held back"
+        assert states[-1] == "collects"
+    assert not hold._threads
+
+
+def test_an_interruption_before_it_is_stopped_leaves_nothing_behind() -> None:
+    went_on = list[Any]()
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    hold = collection._Hold(stop, went_on.append)
+    with pytest.raises(KeyboardInterrupt), hold.block():
+        pass
+    assert went_on == [None] and not hold._threads

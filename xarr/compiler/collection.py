@@ -16,43 +16,52 @@ from typing import Any, Final
 
 #: A threshold that no count of collections reaches.
 _NEVER: Final = 10**9
-_lock: Final = threading.Lock()
+_lock: Final = threading.RLock()
 
 
 class _Hold:
-    """Blocks that hold the collector back, in all threads: `stop` begins it, and gives what `go_on` ends it by."""
+    """Blocks that hold the collector back, in all threads: `stop` begins it, and gives what `go_on` ends it by.
+
+    A handler of signals, or a finaliser, may enter a block of its own anywhere in this: so the first block is known
+    before it stops the collector, and the last one until that goes on.
+    """
 
     def __init__(self, stop: Callable[[], Any], go_on: Callable[[Any], None]) -> None:
         self._stop, self._go_on = stop, go_on
-        #: The threads that hold it back, each as often as it does, and what was before the first of them did.
-        self._holders: list[int] = []
+        #: The blocks, with their threads, and what was before the first of them.
+        self._threads: dict[object, int] = {}
         self._before: Any = None
 
     @contextmanager
     def block(self) -> Iterator[None]:
         """Hold it back until the last block ends."""
-        holder = threading.get_ident()
-        with _lock:
-            if not self._holders:
-                self._before = self._stop()
-            self._holders.append(holder)
+        block = object()
         try:
+            with _lock:
+                self._threads[block] = threading.get_ident()
+                if len(self._threads) == 1:
+                    self._before = self._stop()
             yield
         finally:
             with _lock:
-                self._holders.remove(holder)
-                self._resume()
+                self._end(block)
+
+    def _end(self, block: object) -> None:
+        if len(self._threads) == 1 and block in self._threads:
+            self._resume()
+        self._threads.pop(block, None)
 
     def _resume(self) -> None:
-        if not self._holders:
-            self._go_on(self._before)
+        self._go_on(self._before)
+        self._before = None
 
     def keep_own(self) -> None:
         """Forget other threads than this one, after a fork: none goes on that could end its block."""
-        if self._holders:
-            own = threading.get_ident()
-            self._holders[:] = [holder for holder in self._holders if holder == own]
+        own = threading.get_ident()
+        own_blocks = {block: thread for block, thread in self._threads.items() if thread == own}
+        if self._threads and not own_blocks:
             self._resume()
+        self._threads = own_blocks
 
 
 def _stop_all() -> bool:
@@ -61,7 +70,7 @@ def _stop_all() -> bool:
     return was_enabled
 
 
-def _collect_again(was_enabled: bool) -> None:
+def _collect_again(was_enabled: bool | None) -> None:
     if was_enabled:
         gc.enable()
 
@@ -72,9 +81,9 @@ def _stop_full() -> int:
     return old
 
 
-def _collect_old_again(threshold: int) -> None:
+def _collect_old_again(threshold: int | None) -> None:
     young, middle, old = gc.get_threshold()
-    if old == _NEVER:  # unless the program has set another one meanwhile
+    if old == _NEVER and threshold is not None:  # unless the program has set another one meanwhile
         gc.set_threshold(young, middle, threshold)
 
 
