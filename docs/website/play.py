@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import importlib.util
+import logging
 import re
 import tempfile
 from pathlib import Path
@@ -12,12 +13,12 @@ from types import ModuleType
 from typing import Any, Final
 from urllib.parse import quote
 
-from sphinx.util import logging
-
 SOURCE: Final = Path(__file__).resolve().parents[1] / "play"
 #: Where the page lies in the site.
 FOLDER: Final = "play"
 
+#: One of Sphinx, which is not needed otherwise.
+_LOGGER: Final = logging.getLogger(f"sphinx.{__name__}")
 _CELL: Final = re.compile(r"```\{code-cell\} python\n(?P<code>.*?)\n```\n", re.DOTALL)
 _PUZZLES: Final = "\n## Puzzles\n"
 
@@ -78,7 +79,7 @@ def write_page(app: Any, exception: Exception | None) -> None:
         try:
             pyodide = script.fetch_pyodide(Path(work))
         except script.PyodideMissingError as error:
-            logging.getLogger(__name__).info("the page of docs/play answers nothing that is typed: %s", error)
+            _LOGGER.info("the page of docs/play answers nothing that is typed: %s", error)
             pyodide = None
         script.assemble(Path(app.outdir) / FOLDER, pyodide, home="../index.html")
 

@@ -281,6 +281,7 @@ def test_numpy_reads_small_values_of_types_that_it_has_not(name: str) -> None:
         assert np.asarray(value).dtype == dtype_of(name)
 
 
+@pytest.mark.implicit
 def test_numbers_and_indices_are_int64_where_numpys_ints_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """As under WebAssembly, where NumPy's own ints have 32 bits, those of `argmax` for one."""
     narrow, array = np.dtype(np.int32), xarr.asarray([3, 1, 2])

@@ -142,8 +142,7 @@ OTHERS = {
     "compiled/plans/native_step.py": {"_KEPT": "modules that are kept"},
     "compiled/plans/point_loops.py": {"_USUAL_ITERATIONS": "a guess of what a program does"},
     "compiled/small_arrays/host_calls.py": {
-        **dict.fromkeys(("_MOST_ARGUMENTS", "_MOST_ITEMS"), "what a call reads at most"),
-        **dict.fromkeys(("_MIN_SHARED",), "elements from which NumPy lets other threads run"),
+        **dict.fromkeys(("_MOST_ARGUMENTS", "_MOST_ITEMS", "_DEEPEST_LIST"), "what a call reads at most"),
         **dict.fromkeys(("_WORDS",), "the form of a record"),
     },
     "compiled/small_arrays/methods.py": {

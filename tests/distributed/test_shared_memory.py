@@ -202,6 +202,7 @@ def test_a_forked_process_has_copies_that_nobody_else_changes() -> None:
     assert done.stdout == "apart\n", done.stderr
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_no_wait_for_the_copy_of_a_child_and_is_raised_after_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

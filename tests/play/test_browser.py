@@ -525,6 +525,7 @@ def test_the_page(check: Check, visits: dict[bool, Visit]) -> None:
     check.function(visit)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.function.__name__)
 def test_a_check_fails_on_its_defect(check: Check, browser: Any, address: str) -> None:
     errors = (AssertionError, _timeout())

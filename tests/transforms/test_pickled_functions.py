@@ -6,6 +6,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,6 +99,7 @@ def test_a_process_that_receives_a_function_often_records_it_once(tmp_path: Path
 
 def test_functions_that_nobody_holds_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pickled_functions, "_KEPT", 2)
+    monkeypatch.setattr(pickled_functions, "_received", OrderedDict())
     streams = [cloudpickle.dumps(xarr.jit(lambda x, n=n: x + n)) for n in range(4)]
     first = [id(pickle.loads(each)) for each in streams[2:]]
     assert [id(pickle.loads(each)) for each in streams[2:]] == first

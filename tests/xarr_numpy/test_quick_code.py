@@ -194,8 +194,9 @@ def test_a_loop_goes_on_in_optimised_code(monkeypatch: pytest.MonkeyPatch) -> No
     a, counts = np.random.default_rng(3).normal(size=(9, 9)), (0, 1, 2, 30, 5000)
     wanted = [np.asarray(xarr.jit(stretch)(a, a[0], count)) for count in counts]
     native_step._compile.cache_clear()
-    # Loops that are not part of a function, with code that is to run quickly for some microseconds.
-    for name, value in {"max_native_steps": 0, "min_quick_lines": 1, "optimising_time": 100.0}.items():
+    # Loops that are not part of a function, with code that is to run for less time than a step takes.
+    limits = {"max_native_steps": 0, "min_quick_lines": 1, "quick_delay": 0.0, "optimising_time": 1e-3}
+    for name, value in limits.items():
         monkeypatch.setattr(Processor, name, value)
     optimise, loops = native_step.NativeLoopStep.optimise, list[Any]()
 
