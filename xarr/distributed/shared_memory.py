@@ -10,10 +10,10 @@ of all that lies there, for which the parent waits.
 
 from __future__ import annotations
 
-import _thread
 import ctypes
 import mmap
 import os
+import signal
 import sys
 import threading
 from collections import deque
@@ -217,7 +217,8 @@ def _read_to_end(file: int) -> None:
             is_interrupted = True
     os.close(file)
     if is_interrupted:
-        threading.Timer(0.05, _thread.interrupt_main).start()
+        main = threading.main_thread().ident
+        threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
 def map_file(file: int, size: int) -> mmap.mmap:
