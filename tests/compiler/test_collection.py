@@ -159,7 +159,7 @@ def test_a_handler_of_signals_may_enter_a_block_anywhere() -> None:
         with hold.block():
             assert states[-1] == "is held back"
         assert states[-1] == "collects"
-    assert not hold._threads
+    assert not hold._owners
 
 
 def test_an_interruption_before_it_is_stopped_leaves_nothing_behind() -> None:
@@ -171,4 +171,4 @@ def test_an_interruption_before_it_is_stopped_leaves_nothing_behind() -> None:
     hold = collection._Hold(stop, went_on.append)
     with pytest.raises(KeyboardInterrupt), hold.block():
         pass
-    assert went_on == [None] and not hold._threads
+    assert went_on == [None] and not hold._owners

@@ -28,8 +28,8 @@ class _Hold:
 
     def __init__(self, stop: Callable[[], Any], go_on: Callable[[Any], None]) -> None:
         self._stop, self._go_on = stop, go_on
-        #: The blocks, with their threads, and what was before the first of them.
-        self._threads: dict[object, int] = {}
+        #: The blocks, with the thread of each, and what was before the first of them.
+        self._owners: dict[object, int] = {}
         self._before: Any = None
 
     @contextmanager
@@ -38,8 +38,8 @@ class _Hold:
         block = object()
         try:
             with _lock:
-                self._threads[block] = threading.get_ident()
-                if len(self._threads) == 1:
+                self._owners[block] = threading.get_ident()
+                if len(self._owners) == 1:
                     self._before = self._stop()
             yield
         finally:
@@ -47,9 +47,9 @@ class _Hold:
                 self._end(block)
 
     def _end(self, block: object) -> None:
-        if len(self._threads) == 1 and block in self._threads:
+        if len(self._owners) == 1 and block in self._owners:
             self._resume()
-        self._threads.pop(block, None)
+        self._owners.pop(block, None)
 
     def _resume(self) -> None:
         self._go_on(self._before)
@@ -58,10 +58,10 @@ class _Hold:
     def keep_own(self) -> None:
         """Forget other threads than this one, after a fork: none goes on that could end its block."""
         own = threading.get_ident()
-        own_blocks = {block: thread for block, thread in self._threads.items() if thread == own}
-        if self._threads and not own_blocks:
+        own_blocks = {block: thread for block, thread in self._owners.items() if thread == own}
+        if self._owners and not own_blocks:
             self._resume()
-        self._threads = own_blocks
+        self._owners = own_blocks
 
 
 def _stop_all() -> bool:
