@@ -58,7 +58,7 @@ class _Hold:
     def keep_own(self) -> None:
         """Forget other threads than this one, after a fork: none goes on that could end its block."""
         own = threading.get_ident()
-        own_blocks = {block: thread for block, thread in self._owners.items() if thread == own}
+        own_blocks = {block: owner for block, owner in self._owners.items() if owner == own}
         if self._owners and not own_blocks:
             self._resume()
         self._owners = own_blocks
