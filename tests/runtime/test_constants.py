@@ -101,3 +101,12 @@ def test_an_element_that_is_converted_has_no_dimensions() -> None:
         [1, 4],
         [2, 5],
     ]
+
+
+@pytest.mark.usefixtures("on_numpy")
+def test_constants_lie_on_the_backend_of_the_block_that_makes_them() -> None:
+    xarr.set_backend("reference")
+    with xarr.use_backend("numpy"):
+        for _ in range(6):  # the last ones are remembered
+            assert (xarr.arange(3) + 1).backend == xarr.arange(3)[1:].backend == "numpy"
+            assert xarr.flip(xarr.arange(4)).backend == "numpy"

@@ -89,7 +89,7 @@ class Recorded(Result):
 
     def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
         if self.value is not None:
-            return wrap_recipe(self.value, Recipe(self.record, (), location))
+            return wrap_recipe(self.value, Recipe(self.record, (), location, config.backend))
         array = self.record()
         for node in postorder([array._node]):
             node._location = location or ()

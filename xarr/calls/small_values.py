@@ -150,7 +150,7 @@ def wrap_constant(
     result._device = result._part = None
     code = frame.f_code
     location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
-    result._location = Recipe(function, own, location, depth)
+    result._location = Recipe(function, own, location, device.name, depth)
     return result  # type: ignore[return-value]
 
 

@@ -116,19 +116,21 @@ class Recipe:
     """The way a small value of constants alone was computed, of which a node is made when that is asked for.
 
     function: gives an Array that is recorded, of these operands, constants by their nodes or recipes; location: the
-    line; depth: recipes that lie over one another.
+    line; backend: the name of the device of new arrays then; depth: recipes that lie over one another.
     """
 
-    __slots__ = ("_node", "depth", "function", "is_wanted", "location", "operands")
+    __slots__ = ("_node", "backend", "depth", "function", "is_wanted", "location", "operands")
 
     def __init__(
         self,
         function: Callable[..., Any],
         operands: Sequence[Any],
         location: Location | None,
+        backend: str,
         depth: int = 1,
     ) -> None:
         self.function, self.operands, self.location, self.depth = function, operands, location, depth
+        self.backend = backend
         self._node: Node | None = None
         #: Whether the value has been looked at, or one that was computed of it.
         self.is_wanted = False
@@ -150,7 +152,7 @@ class Recipe:
 
     def _record(self, operands: list[Any]) -> Node:
         is_alone.set(True)
-        with config.as_usual():
+        with config.as_usual(), config(backend=self.backend):
             node: Node = self.function(
                 *[wrap(each) if isinstance(each, Node) else each for each in operands]
             )._node
