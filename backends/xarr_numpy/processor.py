@@ -73,11 +73,13 @@ class Processor(Target):
     min_alike_kernels: int = 4
     max_shared_code_nanoseconds: int = 10**6
 
-    #: Kernels of a program, or lines of LLVM IR of one that is a single function, from which on its first machine code
+    #: Kernels of a program, or lines of LLVM IR of a loop, from which on its first machine code
     #: is made without optimisation; nanoseconds for which LLVM optimises a line, and by how many code takes longer that
     #: it has not optimised, for each that `costs` says.
     min_quick_kernels: int = 8
     min_quick_lines: int = 4000
+    #: The same of a whole program that is one function.
+    min_quick_plan_lines: int = 16_000
     optimising_time: float = 30_000.0
     quick_delay: float = 0.5
 

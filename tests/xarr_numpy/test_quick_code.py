@@ -27,7 +27,8 @@ QUICKLY = "made by LLVM without optimisation"
 
 
 @pytest.fixture(autouse=True)
-def _nothing_compiled() -> None:
+def _nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Processor, "min_quick_plan_lines", Processor.min_quick_lines)
     caches: list[Any] = [engine.kernel, kernel._uses, kernel._compile_shared, native_step._compile]
     for cache in caches:
         cache.cache_clear()

@@ -250,7 +250,10 @@ class NativePlan(_Native):
         self._arguments = [
             plan.parameters.index(number) if number in plan.parameters else None for number in plan.results
         ]
-        super().__init__(plan_code.emit_plan(plan, schedule, limits), types, may_be_quick=may_be_quick)
+        code = plan_code.emit_plan(plan, schedule, limits)
+        # Quick code is never one built-in function, whose calls cost a microsecond less.
+        may_be_quick = may_be_quick and code.text.count("\n") >= PROCESSOR.min_quick_plan_lines
+        super().__init__(code, types, may_be_quick=may_be_quick)
         self.direct = self._direct() if self._has_entry and not self.is_quick else None
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
