@@ -148,12 +148,11 @@ def check_link(visit: Visit) -> None:
     wait_for_text(other, "#headline", "→ (3, 4)")
 
 
-def check_keyboard(visit: Visit) -> None:
-    """All that can be clicked is reached by the keys, and what has the focus is seen to have it."""
-    page = visit.open()
+def reach_by_keys(page: Any, most: int) -> list[str]:
+    """List up to so many things that Tab reaches, by id or text, each of which shows that it has the focus."""
     page.focus("body")
     reached: list[str] = []
-    for _ in range(60):
+    for _ in range(most):
         page.keyboard.press("Tab")
         name, outline = page.evaluate(
             "() => { const at = document.activeElement, text = at === document.body ? '' : at.textContent; "
@@ -163,6 +162,13 @@ def check_keyboard(visit: Visit) -> None:
             break
         reached.append(name)
         assert outline == "solid", f"{name} shows no focus"
+    return reached
+
+
+def check_keyboard(visit: Visit) -> None:
+    """All that can be clicked is reached by the keys, and what has the focus is seen to have it."""
+    page = visit.open()
+    reached = reach_by_keys(page, 60)
     wanted = {
         "expression",
         "(3,4) + (3,)",
@@ -398,18 +404,7 @@ def check_puzzle_without_numpy(visit: Visit) -> None:
 
 def check_puzzle_keyboard(visit: Visit) -> None:
     page = visit.open("#p=7")
-    page.focus("body")
-    reached: list[str] = []
-    for _ in range(70):
-        page.keyboard.press("Tab")
-        name, outline = page.evaluate(
-            "() => { const at = document.activeElement, text = at === document.body ? '' : at.textContent; "
-            "return [at.id || text.trim(), getComputedStyle(at).outlineStyle]; }"
-        )
-        if not name or name in reached:
-            break
-        reached.append(name)
-        assert outline == "solid", f"{name} shows no focus"
+    reached = reach_by_keys(page, 70)
     wanted = {"to-shapes", "loops", "answer-text", "check", "load-for-puzzle", "hint", "puzzle-link"}
     assert wanted <= set(reached), f"{wanted - set(reached)} not reached"
     assert sum("\N{MIDDLE DOT}" in name for name in reached) == 36

@@ -48,18 +48,21 @@ def _compile(text: str, names: tuple[str, ...], is_quick: bool = False) -> llvm_
 
 
 class _Native:
-    """A function `run`, and the arrays that its table holds; `types` are those of carried values, or of results."""
+    """A function `run`, and the arrays that its table holds; `types` are those of carried values, or of results.
+
+    Code of `quick_lines` lines of LLVM IR and more may be made without optimisation at first; none for None.
+    """
 
     def __init__(
         self,
         code: plan_code.PlanCode,
         types: Sequence[TensorType],
         in_python: InPython | None = None,
-        may_be_quick: bool = False,
+        quick_lines: int | None = None,
     ) -> None:
         self._plan_code = code
         #: Whether the machine code was made without optimisation, so that the first result is there sooner.
-        self.is_quick = may_be_quick and _repays_quick_code(code)
+        self.is_quick = quick_lines is not None and _repays_quick_code(code, quick_lines)
         #: What Python computes, in the order of the statics.
         self._calls = [
             _CalledBack(each, in_python)
@@ -185,7 +188,8 @@ class NativeLoopStep(_Native):
         self, step: LoopStep, wanted: Collection[int], schedule: Schedule, in_python: InPython
     ) -> None:
         types = [step.body.buffers[number].type for number in step.body.parameters]
-        super().__init__(plan_code.emit(step, wanted, schedule), types, in_python, may_be_quick=True)
+        code = plan_code.emit(step, wanted, schedule)
+        super().__init__(code, types, in_python, PROCESSOR.min_quick_lines)
         self.step = step
         #: Seconds for which quick code is to run.
         self._left = llvm_jit.optimising_time(self.text) * 1e-9
@@ -252,8 +256,8 @@ class NativePlan(_Native):
         ]
         code = plan_code.emit_plan(plan, schedule, limits)
         # Quick code is never one built-in function, whose calls cost a microsecond less.
-        may_be_quick = may_be_quick and code.text.count("\n") >= PROCESSOR.min_quick_plan_lines
-        super().__init__(code, types, may_be_quick=may_be_quick)
+        quick_lines = PROCESSOR.min_quick_plan_lines if may_be_quick else None
+        super().__init__(code, types, quick_lines=quick_lines)
         self.direct = self._direct() if self._has_entry and not self.is_quick else None
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
@@ -295,9 +299,9 @@ class NativePlan(_Native):
         return "\n".join(lines)
 
 
-def _repays_quick_code(code: plan_code.PlanCode) -> bool:
-    """Whether the module is so long that LLVM is to make its first machine code quickly."""
-    is_long = code.text.count("\n") >= PROCESSOR.min_quick_lines
+def _repays_quick_code(code: plan_code.PlanCode, lines: int) -> bool:
+    """Whether the module has so many lines, and runs for so short, that its first machine code is made quickly."""
+    is_long = code.text.count("\n") >= lines
     return is_long and llvm_jit.repays_quick_code(code.text, code.nanoseconds)
 
 
