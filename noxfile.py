@@ -61,7 +61,8 @@ COLLECTIVES = (
 #: What CI leaves out for its time, by the names that `nox -s thorough -- NAME …` chooses from: variables and arguments.
 THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "fuzz": ({"ORACLE": "live"}, ("--thorough",)),
-    "examples": ({}, ("--hypothesis-profile=dev", "-m", "hypothesis")),
+    # Tests that take long on purpose.
+    "examples": ({}, ("--hypothesis-profile=dev", "-m", "hypothesis", "-o", "faulthandler_timeout=0")),
     "records": ({"NUMPY_RECORDS": "all"}, ("tests/numpy_api/test_numpy_functions.py",)),
     "compiled": ({"XARR_FUSION": "compiled"}, ()),
     "off": ({"XARR_FUSION": "off"}, ()),

@@ -16,6 +16,7 @@ from xarr.base.configuration import current as config
 from xarr.compiler import processors
 from xarr.errors import BackendError
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 da = pytest.importorskip("dask.array")
 from xarr.chunks.workers import WorkerDevice
@@ -31,6 +32,8 @@ def client() -> Iterator[Any]:
     before = {name: os.environ.pop(name, None) for name in ("XARR_BACKEND", "XARR_BROADCASTING")}
     try:
         with (
+            # A task that wants a process that has ended fails: by default it waits for ever.
+            dask.config.set({"distributed.scheduler.no-workers-timeout": "60s"}),
             distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
             distributed.Client(cluster) as client,
         ):

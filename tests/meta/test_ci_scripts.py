@@ -90,6 +90,20 @@ def test_lowest_versions_of_the_checkout():
     assert len(names) == len(set(names)), "each has one lowest version"
 
 
+# --- settings of pytest ---------------------------------------------------------------------------------
+
+
+def test_a_test_that_waits_for_ever_is_named_and_ends(tmp_path):
+    waits = tmp_path / "test_waiting.py"
+    waits.write_text("import threading\ndef test_waits():\n    threading.Event().wait()\n", encoding="utf-8")
+    settings = ("-c", str(CHECKOUT / "pyproject.toml"), f"--rootdir={tmp_path}", "-o", "faulthandler_timeout=0.5")
+    command = [sys.executable, "-m", "pytest", "-n", "2", *settings, str(waits)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    assert "crashed while running" in done.stdout and "test_waiting.py" in done.stdout
+    assert "in test_waits" in done.stderr
+
+
 # --- check_release.py ---------------------------------------------------------------------------------
 
 TEXTS = {
