@@ -51,7 +51,7 @@ def reach(session: nox.Session) -> None:
 
 #: Every collective of every element type, on reference, threads and MPI.
 COLLECTIVES = (
-    *("--thorough", "tests/communication", "tests/distributed"),
+    *("--thorough", "-o", "faulthandler_timeout=900", "tests/communication", "tests/distributed"),
     *(
         "tests/lax/test_collectives.py",
         "tests/lax/test_collectives_mpi.py",

@@ -88,6 +88,7 @@ const hear = ({ data }) => {
     document.documentElement.dataset.milliseconds = String(Math.round(performance.now()));
     document.documentElement.dataset.restored = String(data.restored);
   }
+  if (data.kept) document.documentElement.dataset.kept = "true";
   const question = waiting.get(data.id);
   if (!question) return;
   waiting.delete(data.id);

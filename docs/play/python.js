@@ -50,6 +50,7 @@ const keep = async (store, memory) => {
   try {
     for (const old of await store.keys()) await store.delete(old);
     await store.put(build, new Response(memory));
+    postMessage({ kept: true });
   } catch {
     // No room: the next visit takes as long as this one.
   }

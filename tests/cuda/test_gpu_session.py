@@ -26,6 +26,7 @@ def part(session: Any, name: str, text: str, share: float) -> Any:
     return session.Part(name, ("-c", text), share)
 
 
+@pytest.mark.thorough
 def test_each_part_leaves_what_it_printed(
     session: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -342,7 +342,7 @@ def test_self_needs_no_annotation_and_a_static_argument_does(tmp_path: Path) -> 
     source.write_text(
         "class C:\n    def m(self): ...\n    @staticmethod\n    def s(a): ...\n", encoding="utf-8"
     )
-    assert [one.slots for one in budgets.functions_in(source)] == [1, 2]
+    assert [one.slots for one in budgets.definitions_in(source).functions] == [1, 2]
 
 
 def test_unexpected_variable_is_refused() -> None:

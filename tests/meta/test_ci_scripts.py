@@ -96,7 +96,13 @@ def test_lowest_versions_of_the_checkout():
 def test_a_test_that_waits_for_ever_is_named_and_ends(tmp_path):
     waits = tmp_path / "test_waiting.py"
     waits.write_text("import threading\ndef test_waits():\n    threading.Event().wait()\n", encoding="utf-8")
-    settings = ("-c", str(CHECKOUT / "pyproject.toml"), f"--rootdir={tmp_path}", "-o", "faulthandler_timeout=0.5")
+    settings = (
+        "-c",
+        str(CHECKOUT / "pyproject.toml"),
+        f"--rootdir={tmp_path}",
+        "-o",
+        "faulthandler_timeout=0.5",
+    )
     command = [sys.executable, "-m", "pytest", "-n", "2", *settings, str(waits)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 1

@@ -512,6 +512,7 @@ CHECKS: Final = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.function.__name__)
 def test_the_page(check: Check, visits: dict[bool, Visit]) -> None:
     visit = visits[check.needs_python]

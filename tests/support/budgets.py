@@ -7,6 +7,7 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 MAX_FILE_LINES = 600
@@ -36,9 +37,27 @@ class Function:
     annotated: int
 
 
-def functions_in(path: Path) -> Iterator[Function]:
-    """Every function of a file, methods and nested functions too."""
-    module = ast.parse(path.read_text(encoding="utf-8"), str(path))
+@dataclass(frozen=True)
+class Definitions:
+    """What a file defines: its functions, methods and nested ones too, and the names of its classes."""
+
+    functions: tuple[Function, ...]
+    classes: tuple[str, ...]
+
+
+def definitions_in(path: Path) -> Definitions:
+    """What a file defines; it is parsed once for all checks."""
+    return _parse(path, path.read_text(encoding="utf-8"))
+
+
+@cache
+def _parse(path: Path, text: str) -> Definitions:
+    module = ast.parse(text, str(path))
+    classes = tuple(node.name for node in ast.walk(module) if isinstance(node, ast.ClassDef))
+    return Definitions(tuple(_functions_in(module, path)), classes)
+
+
+def _functions_in(module: ast.Module, path: Path) -> Iterator[Function]:
     methods = {
         id(member)
         for node in ast.walk(module)
@@ -91,9 +110,9 @@ def repeated_classes(paths: Iterable[Path]) -> list[str]:
     """Names of classes that stand in two modules; `Array` is the protocol of the rooms below it too."""
     homes: dict[str, list[Path]] = {}
     for path in paths:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
-            if isinstance(node, ast.ClassDef) and node.name != "Array":
-                homes.setdefault(node.name, []).append(path)
+        for name in definitions_in(path).classes:
+            if name != "Array":
+                homes.setdefault(name, []).append(path)
     return [
         f"{name} is a class in {', '.join(map(str, modules))}: call one of them otherwise"
         for name, modules in homes.items()
@@ -113,7 +132,7 @@ def _count_lines(path: Path) -> int:
 
 def long_functions(paths: Iterable[Path], limit: int = MAX_FUNCTION_LINES) -> list[str]:
     """Functions of more than `limit` lines, docstrings not counted."""
-    functions = (function for path in paths for function in functions_in(path))
+    functions = (function for path in paths for function in definitions_in(path).functions)
     return [f"{one.location} has {one.lines} lines, over {limit}" for one in functions if one.lines > limit]
 
 
@@ -121,7 +140,7 @@ def too_many_longish_functions(
     paths: Iterable[Path], limit: int = USUAL_FUNCTION_LINES, share: float = USUAL_SHARE
 ) -> list[str]:
     """The functions above `limit` lines, if fewer than `share` of all functions keep to it."""
-    functions = [function for path in paths for function in functions_in(path)]
+    functions = [function for path in paths for function in definitions_in(path).functions]
     longish = [one for one in functions if one.lines > limit]
     if len(longish) <= (1 - share) * len(functions):
         return []
@@ -142,15 +161,18 @@ def too_many_suppressions(
 
 
 def _suppressions_in(path: Path) -> Iterator[str]:
-    source = io.StringIO(path.read_text(encoding="utf-8"))
-    for token in tokenize.generate_tokens(source.readline):
+    text = path.read_text(encoding="utf-8")
+    # Most files have none, so they need not be cut in tokens, which takes longest.
+    if not _SUPPRESSION.search(text):
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT and _SUPPRESSION.match(token.string):
             yield f"{path}:{token.start[0]} {token.string}"
 
 
 def too_few_annotations(paths: Iterable[Path], share: float = ANNOTATED_SHARE) -> list[str]:
     """The functions with unannotated arguments or returns, if fewer than `share` of all are annotated."""
-    functions = [function for path in paths for function in functions_in(path)]
+    functions = [function for path in paths for function in definitions_in(path).functions]
     slots, annotated = sum(one.slots for one in functions), sum(one.annotated for one in functions)
     if annotated >= share * slots:
         return []

@@ -108,9 +108,7 @@ def wait_for_python(page: Any) -> None:
 
 def wait_for_kept_memory(page: Any) -> None:
     """Wait until the browser has kept Python's memory for the next visit."""
-    page.wait_for_function(
-        "async () => (await (await caches.open('xarr.python')).keys()).length === 1", timeout=30_000
-    )
+    page.wait_for_selector("html[data-kept=true]", timeout=30_000, state="attached")
 
 
 def show_puzzle(page: Any, number: int) -> None:

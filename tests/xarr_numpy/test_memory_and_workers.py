@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dis
-import gc
 import os
 import signal
 import subprocess
@@ -31,13 +30,11 @@ def test_a_block_goes_back_when_its_last_view_is_gone() -> None:
     array[:] = 7
     view = array[10:20].T
     del array
-    gc.collect()
     assert pool.unused == 0
     other = pool.empty((1000, 100), F64)
     assert other.ctypes.data != address
     assert (view == 7).all()
     del view
-    gc.collect()
     assert pool.unused >= 800_000
     assert pool.empty((500, 200), F64).ctypes.data == address
 
@@ -54,12 +51,10 @@ def test_a_block_of_another_source_is_not_used_again() -> None:
     pool.clear()
     pool.source = make
     del array
-    gc.collect()
     assert pool.unused == 0
     for _ in range(2):
         array = pool.empty((1000, 100), F64)
         del array
-        gc.collect()
     assert len(made) == 1
 
 
@@ -68,7 +63,6 @@ def test_a_block_that_is_much_too_large_is_not_used() -> None:
     large = pool.empty((1_000_000,), F64)
     address = large.ctypes.data
     del large
-    gc.collect()
     small = pool.empty((200_000,), F64)
     assert small.ctypes.data != address
     assert pool.unused >= 8_000_000
@@ -78,7 +72,6 @@ def test_what_lies_unused_is_bounded() -> None:
     pool = Pool(most_unused=3_000_000)
     arrays = [pool.empty((100_000,), F64) for _ in range(10)]
     del arrays
-    gc.collect()
     assert 1_600_000 < pool.unused <= 3_000_000
     pool.clear()
     assert pool.unused == 0
