@@ -401,6 +401,12 @@ def _describe_sheet(shown: Any) -> Answer:
     return _describe_other(shown, [*codes, ("Text", shown.text())])
 
 
+def _describe_steps(shown: Any) -> list[Answer]:
+    """The steps of an explanation that is no broadcast, as the page shows them."""
+    steps = shown.steps() if callable(getattr(shown, "steps", None)) else ()
+    return [{"name": s.name, "text": s.text, "shapes": [s.code] if s.code else []} for s in steps]
+
+
 def _describe_other(shown: Any, codes: list[tuple[str, str]]) -> Answer:
     return {
         **{
@@ -412,7 +418,7 @@ def _describe_other(shown: Any, codes: list[tuple[str, str]]) -> Answer:
         **{
             "fits": bool(shown.fits),
             "svg": shown.svg(),
-            "steps": [],
+            "steps": _describe_steps(shown),
             "table": [],
             "problems": [],
             "notes": [],

@@ -5,11 +5,11 @@ import { ask as askPython, hasPython, loadNumPy, startPython, whenLost, whenNumP
 import { showAddressed, startPuzzles } from "./puzzles.js";
 
 const START = { expression: "(5,1) - (5,)", dims: "", order: "", op: null };
-const LAST_STEP = 4;
+const MOST_STEPS = 7; // of all kinds of explanations
 const TITLE = document.title;
 
 let state = { ...START };
-let view = { step: LAST_STEP, tab: "NumPy" };
+let view = { step: MOST_STEPS, tab: "NumPy" }; // the last step is there, whatever its number
 let reply = null;
 let known = {}; // answers that were computed when the page was assembled, by state
 let examples = { simple: [], more: [] };
@@ -33,8 +33,8 @@ const readAddress = () => {
     order: query.get("o") ?? "",
     op: op === null || !/^\d+$/.test(op) ? null : Number(op),
   };
-  const step = Number(query.get("s") ?? LAST_STEP);
-  view = { step: step >= 1 && step <= LAST_STEP ? Math.floor(step) : LAST_STEP, tab: query.get("t") ?? "NumPy" };
+  const step = Number(query.get("s") ?? MOST_STEPS);
+  view = { step: step >= 1 && step <= MOST_STEPS ? Math.floor(step) : MOST_STEPS, tab: query.get("t") ?? "NumPy" };
 };
 
 // --- answers --------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ const showChoices = () => {
 const showPicture = () => {
   const picture = $("picture");
   draw(picture, reply.svg);
-  picture.dataset.step = reply.steps.length > 1 ? view.step : LAST_STEP;
+  delete picture.dataset.step;
   $("reads").textContent = picture.querySelector("[data-reads]")
     ? "Point at a cell, or use the arrow keys in the picture: what it reads lights up."
     : "";
@@ -147,17 +147,20 @@ const showPicture = () => {
     button("", () => goToStep(i + 1), { className: "numbered" }),
   );
   numbered.forEach((each, i) => each.append(make("b", {}, String(i + 1)), steps[i].name));
-  const back = button("←", () => goToStep(view.step - 1), { id: "back", ariaLabel: "Step back" });
-  const on = button("→", () => goToStep(view.step + 1), { id: "on", ariaLabel: "Step on" });
+  const back = button("←", () => goToStep(shownStep() - 1), { id: "back", ariaLabel: "Step back" });
+  const on = button("→", () => goToStep(shownStep() + 1), { id: "on", ariaLabel: "Step on" });
   fill($("stepper"), [back, ...numbered, on]);
   $("stepper").dataset.follows = "1";
-  showStep(view.step);
+  showStep(shownStep());
 };
 
+// The step that is shown: the last one where there are fewer than the address says.
+const shownStep = () => Math.min(view.step, reply.steps.length);
+
 const goToStep = (step) => {
-  view.step = Math.min(Math.max(step, 1), LAST_STEP);
+  view.step = step < reply.steps.length ? Math.max(step, 1) : MOST_STEPS;
   writeAddress();
-  showStep(view.step);
+  showStep(shownStep());
 };
 
 const showStep = (step) => {
@@ -172,7 +175,7 @@ const showStep = (step) => {
     });
     rove($("stepper"), numbered, step - 1);
     $("back").disabled = step === 1;
-    $("on").disabled = step === LAST_STEP;
+    $("on").disabled = step === steps.length;
   }
   fill($("step"), [
     make("b", {}, `${name}: `), `${text}. `, ...shapes.map((each) => make("code", {}, each)),
@@ -211,7 +214,7 @@ const moveLight = (event) => {
   const cells = [...$("picture").querySelectorAll("[data-reads]")].map(place);
   if (!cells.length) return;
   event.preventDefault();
-  if (view.step !== LAST_STEP && reply.steps.length > 1) goToStep(LAST_STEP);
+  if (reply.steps.length > 1 && shownStep() < reply.steps.length) goToStep(reply.steps.length);
   const now = cells.find(({ cell }) => cell.classList.contains("lit"));
   if (!now) return light(cells[0].cell);
   const sign = event.key === "ArrowRight" || event.key === "ArrowDown" ? 1 : -1;

@@ -11,6 +11,7 @@ from typing import Any
 
 from xarr.errors import XarrError
 from xarr.explanation.broadcast import BroadcastExplanation
+from xarr.explanation.contraction import ContractionExplanation
 from xarr.explanation.svg import render_svg
 from xarr.puzzles import PUZZLES, Puzzle, Verdict, check as check_answer, hint
 from xarr.puzzles.records import RULES
@@ -43,7 +44,7 @@ def _explanations(verdict: Verdict) -> Sequence[Any]:
     shown: Any = verdict.explanation
     if shown is None:
         return ()
-    if isinstance(shown, BroadcastExplanation) or not hasattr(shown, "steps"):
+    if isinstance(shown, BroadcastExplanation | ContractionExplanation):
         return (shown,)
     return [step.explanation for step in shown.steps[-_MOST_PICTURES:]]
 

@@ -75,13 +75,15 @@ def test_seconds_are_those_of_the_busiest_replica_of_each_round() -> None:
 
 def test_rounds_are_steps() -> None:
     explained = explain_collective("all_reduce", "f32[65536]", 4)
-    assert [name for name, _ in explained.steps()] == ["round 1", "round 2"]
-    assert explained.steps()[0][1].startswith("12 messages of 65,536 bytes, sent by 4 replicas; ")
+    assert [step.name for step in explained.steps()] == ["round 1", "round 2"]
+    assert explained.steps()[0].text.startswith("12 messages of 65,536 bytes, sent by 4 replicas; ")
     html = explained.html()
     assert html.count("<li>") == 2 and "<script>" in html and html.count(' p2"') == 4 + 12 + 2
+    assert "1 round 1: 12 messages" in explained.text() and "2 round 2: 12 messages" in explained.svg()
     check_views(explained)
     assert explain_collective("all_gather", "f32[2]", 4).steps() == ()  # one round
-    assert explain_collective("all_reduce", "f32[2]", 64).steps() == ()  # six
+    assert len(explain_collective("all_reduce", "f32[2]", 64).steps()) == 6
+    assert explain_collective("all_reduce", "f32[1024]", 1).steps() == ()
 
 
 def test_one_replica_sends_nothing() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ElementTree
 from random import Random
 from typing import Any
@@ -72,6 +73,15 @@ dimensions of the operand:
   2  size 4    window 2    window    starts at component 0 of the index vector
   3  size 2    window 2    window    starts at 0
 
+steps:
+  1 index: start_indices[0, 0, 1, :] is, for example, [0, 0]: the window of result[0, 0, 1, :, :]
+    starts at 0 along dimension 2 and 0 along dimension 1
+  2 bounds: a window of (1, 1, 2, 2) fits at starts up to [1, 2, 2, 0]: [0, 0, 0, 0] stays
+  3 slice: the window of (1, 1, 2, 2) there is operand[0, 0, 0:2, 0:2]
+  4 result: it becomes result[0, 0, 1, :, :]
+      result[0, 0, 1, :, :] = operand[0, 0, 0:2, 0:2]
+  5 every window: 12 windows
+
 for b0 in range(2):
     for b1 in range(2):
         for b2 in range(3):
@@ -96,19 +106,25 @@ def test_text_of_a_scatter() -> None:
     assert "            result[s0, w0] = f(result[s0, w0], updates[w0, b0])\n" in text
 
 
-def cells(svg: str) -> list[tuple[str, str, str]]:
-    """(style, text, title) of each cell of a picture."""
+def drawn(svg: str, count: int) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
+    """(style without steps, text, title) of each of `count` index vectors, and of the other cells of a picture."""
     tree = ElementTree.fromstring(svg)
     space = "{http://www.w3.org/2000/svg}"
-    return [
-        (group.get("class", ""), group.findtext(f"{space}text", ""), group.findtext(f"{space}title", ""))
+    cells = [
+        (
+            re.sub(r" [ph]\d", "", group.get("class", "")),
+            group.findtext(f"{space}text", ""),
+            group.findtext(f"{space}title", ""),
+        )
         for group in tree.iter(f"{space}g")
     ]
+    return cells[:count], cells[count:]
 
 
 def test_picture_of_a_gather() -> None:
-    """Rows 2 and (9, clamped) 3 of four: eight cells of the operand, two of each window, in its colour."""
-    texts = cells(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg())
+    """Rows 2 and (9, clamped) 3 of four: two indices, eight cells of the operand, two of each window, in its colour."""
+    vectors, texts = drawn(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg(), 2)
+    assert vectors == [("c o0", "[2]", "start [2, 0]"), ("x", "[9]", "start [9, 0]")]
     assert [text for _, text, _ in texts] == [
         "0,0",
         "0,1",
@@ -130,7 +146,9 @@ def test_picture_of_a_gather() -> None:
 
 
 def test_picture_of_a_scatter_shows_overlap_and_what_is_left_out() -> None:
-    texts = cells(xarr.explain_scatter((3, 1), (3, 1), (3, 1), INTO_ROWS, indices=[[1], [-1], [1]]).svg())
+    explained = xarr.explain_scatter((3, 1), (3, 1), (3, 1), INTO_ROWS, indices=[[1], [-1], [1]])
+    vectors, texts = drawn(explained.svg(), 3)
+    assert [style for style, _, _ in vectors] == ["c o0", "x", "c o2"]
     assert [text for _, text, _ in texts[:3]] == ["1,0", "left out", "1,0"]
     assert texts[4] == ("c o2", "1,0", "result[1, 0]: windows [0, 2]")
 

@@ -61,6 +61,14 @@ dimensions of the result:
   3  size 5     dimension 2 of x
   4  size 1     new
 
+steps:
+  1 [...]: keeps dimensions 1, 2 (size 4 × 5)
+  2 [None]: a new dimension of size 1
+  3 index arrays: [0, 1], [[1], [0]] broadcast to (2, 2); other items stand between them, so that
+    their dimensions come first in the result
+  4 result: (2, 2, 4, 5, 1): dimension 0 is dimension 0 of the index arrays, 1 is dimension 1 of the
+    index arrays, 2 is dimension 1 of x, 3 is dimension 2 of x, 4 is new
+
 in xarr.lax:
   def program(x, captured_0, captured_1):
       v3 = lax.broadcast_in_dim(captured_0, (2, 2), (1,))

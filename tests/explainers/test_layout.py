@@ -61,6 +61,13 @@ x: f32[3,4], layout {0,1} (column-major, Fortran order)
   in bytes  4                       12
   how       most minor, contiguous  most major
 
+  steps     1 first element: x[0,0] lies first, at offset 0
+            2 axis 0: 1 element, 4 bytes from one to the next: at offsets 0, 1, 2
+                x[0,0], x[1,0], x[2,0]
+            3 axis 1: 3 elements, 12 bytes from one to the next: at offsets 0, 3, 6, 9
+                x[0,0], x[0,1], x[0,2], x[0,3]
+            4 every element: each index times the stride of its axis
+                x[i,j] lies at i * 1 + j * 3
   loop      for j in range(4):
                 for i in range(3):
                     memory[j * 3 + i] = x[i, j]

@@ -82,12 +82,14 @@ promote n: int64, x: float32   ->  float64
   n        int64    -2**63 … 2**63 - 1               float64  integers beyond 2**53 are rounded
   x        float32  24 binary digits, up to 3.4e+38  float64
 
+  steps     1 operands: n is int64 and x is float32
+            2 edge 1: n: int64 -> float64, 53 binary digits, up to 1.8e+308; x: float32 -> float64, 53 binary
+              digits, up to 1.8e+308
+            3 float64: float64 is the smallest type to which all convert; none of them is it; n: integers beyond
+              2**53 are rounded
   NumPy     result_type(int64, float32)
   explicit  n1 = lax.convert_element_type(n, 'float64')
-            x1 = lax.convert_element_type(x, 'float64')
-  why       float64 is the smallest type to which all convert; none of them is it
-  path      n: int64 -> float64
-  path      x: float32 -> float64"""
+            x1 = lax.convert_element_type(x, 'float64')"""
     )
 
 

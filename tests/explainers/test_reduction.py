@@ -54,6 +54,11 @@ x.sum(axis=1)    x: s32[3,4]   ->  s64[3]
   result  3                           gone
   how     kept, axis 0 of the result  reduced
 
+  steps     1 axes: axis 1 of size 4 goes; axis 0 of size 3 stays
+            2 one group: x[1,0], x[1,1], x[1,2], x[1,3] go to result[1]
+            3 sum: of 4 elements
+                result[1] = x[1,0] + x[1,1] + x[1,2] + x[1,3]
+            4 every group: 3 groups of 4 elements, one for each element of the result
   loop      result[...] = 0
             for i in range(3):
                 for j in range(4):

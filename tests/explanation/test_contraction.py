@@ -101,10 +101,15 @@ x @ w    x: f32[5,1,2,3]   w: f32[7,3,4]   ->  f32[5,7,2,4]
   index   i                   j                         k           m           l
   x       5 (axis 0)          1 (axis 1)                2 (axis 2)  3 (axis 3)
   w                           7 (axis 0)                            3 (axis 1)  4 (axis 2)
-  ----------------------------------------------------------------------------------------
   result  5 (axis 0)          7 (axis 1)                2 (axis 2)  summed      4 (axis 3)
   how     batch, w: new axis  batch, x: stretched axis  kept        contracted  kept
 
+  steps     1 line up: m, of size 3, is axis 3 of x and axis 1 of w: summed over; j, of size 7, is axis 1 of x,
+              stretched, and axis 0 of w: they go along together; i, k and l are kept
+            2 one element: result[0,1,1,1] needs x[0,0,1,:] and w[1,:,1]
+            3 multiply and add: 3 products are added up
+                result[0,1,1,1] = x[0,0,1,0] * w[1,0,1] + x[0,0,1,1] * w[1,1,1] + x[0,0,1,2] * w[1,2,1]
+            4 every element: the same for each of the 280 elements: 280 × 3 = 840 products
   loop      result[i,j,k,l] += x[i,0,k,m] * w[j,m,l]
   explicit  x1 = lax.broadcast_in_dim(x, (5, 7, 2, 3), (0, 1, 2, 3))
             w1 = lax.broadcast_in_dim(w, (5, 7, 3, 4), (1, 2, 3))

@@ -151,8 +151,8 @@ def test_tabs_show_one_code_at_a_time(tmp_path: Path) -> None:
     parts = [each.html().count("<details") for each in two]
     markup = markup_after_scripts("".join(each.html() for each in two), tmp_path)
     assert markup.count('data-wired="1"') == 2
-    # Of the second, which has another alignment: that, and the steps and the code of both.
-    assert markup.count('aria-pressed="true"') == 1 + 5
+    # The steps and the code; of the second, which has another alignment, that, and the steps and the code of both.
+    assert markup.count('aria-pressed="true"') == 2 + 5
     assert len(re.findall(r"<details [^>]*hidden", markup)) == sum(parts) - 1 - 3
     assert markup.count(">Copy</button>") == 1 + 2
 

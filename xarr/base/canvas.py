@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 
 CHARACTER = 0.62
@@ -20,8 +21,10 @@ def number(value: float) -> str:
 class Canvas:
     """Collects elements and the extent that they cover."""
 
-    def __init__(self) -> None:
+    def __init__(self, marks: Mapping[str, str] | None = None) -> None:
         self.elements: list[str] = []
+        #: Classes of what is drawn, by the key of a cell or line.
+        self.marks: Mapping[str, str] = marks or {}
         self.width = 0.0
         self.height = 0.0
 

@@ -16,6 +16,7 @@ from xarr.dtypes import xla_name
 from xarr.errors import InputError, ShapeError, ValueRangeError, pluralize
 from xarr.explanation.grids import COLOURS
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import MOST_STEPS, Step
 from xarr.explanation.svg import MARGIN
 from xarr.ir.types import TensorType
 from xarr.transforms.lowering import argument_type
@@ -25,8 +26,6 @@ Pairs = Sequence[tuple[int, int]]
 #: Replicas above which nothing is simulated, and rounds and replicas that a picture has.
 _MOST: Final = 64
 _DRAWN: Final = 16
-#: Rounds that are steps of a page.
-_STEPS: Final = 4
 _ROW, _ACROSS, _BETWEEN = 30.0, 120.0, 56.0
 
 
@@ -83,16 +82,18 @@ class CollectiveExplanation(Sheet):
     def codes(self) -> tuple[Listing, ...]:
         return ()
 
-    def steps(self) -> tuple[tuple[str, str], ...]:
+    def steps(self) -> tuple[Step, ...]:
         """The rounds, where there are several and few."""
-        return tuple(map(self._step, range(1, self.rounds + 1))) if 1 < self.rounds <= _STEPS else ()
+        return tuple(map(self._step, range(1, self.rounds + 1))) if 1 < self.rounds <= MOST_STEPS else ()
 
-    def _step(self, number: int) -> tuple[str, str]:
+    def _step(self, number: int) -> Step:
         own = [each for each in self.messages if each.round == number]
         senders = len({each.source for each in own})
-        return f"round {number}", (
+        return Step(
+            f"round {number}",
             f"{pluralize(len(own), 'message')} of {_sizes(own)} bytes, sent by {pluralize(senders, 'replica')}; "
-            f"{_time(self._round_seconds(number))}"
+            f"{_time(self._round_seconds(number))}",
+            shows=(str(number),),
         )
 
     def notes(self) -> tuple[tuple[str, str], ...]:
@@ -116,7 +117,7 @@ class CollectiveExplanation(Sheet):
         """Replicas as boxes, for each round an arrow for each message."""
         shown, begin = min(self.n, _DRAWN), top + (40 if self.messages else 4)
         for number in range(self.rounds + 1):
-            x, phase = MARGIN + number * (_ACROSS + _BETWEEN), _phase(number)
+            x, phase = MARGIN + number * (_ACROSS + _BETWEEN), canvas.marks.get(str(number), "")
             for rank in range(shown):
                 style = f"c o{rank % COLOURS}{phase}"
                 canvas.box(x, begin + rank * _ROW, _BETWEEN, _ROW - 8, style, str(rank))
@@ -128,7 +129,7 @@ class CollectiveExplanation(Sheet):
             below += 18
         return below
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "op": self.name,
             "operand": {"shape": list(self.operand.shape), "dtype": xla_name(self.operand.dtype)},
@@ -160,7 +161,7 @@ class CollectiveExplanation(Sheet):
 
     def _draw_round(self, canvas: Canvas, number: int, x: float, top: float, shown: int) -> None:
         own = [each for each in self.messages if each.round == number]
-        phase = _phase(number)
+        phase = canvas.marks.get(str(number), "")
         canvas.text(x - _ACROSS, top - 28, f"round {number}", f"t{phase}")
         canvas.text(x - _ACROSS, top - 12, f"{_sizes(own)} bytes", f"d{phase}")
         for each in own:
@@ -285,11 +286,6 @@ COLLECTIVES: Final[dict[str, Callable[[_Recorder, tuple[int, ...], Array, Pairs]
     "send": lambda own, _, x, pairs: own.send_all(x, pairs),
     "recv": lambda own, _, x, pairs: own.send_all(x, pairs),
 }
-
-
-def _phase(number: int) -> str:
-    """The class of what is drawn from a round on."""
-    return f" p{number}" if number > 1 else ""
 
 
 def _sizes(messages: Sequence[Message]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from math import prod
 from typing import Any, Final, SupportsIndex
@@ -15,9 +15,12 @@ from numpy.typing import ArrayLike
 from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.errors import InputError, ShapeError
-from xarr.explainers.gather_svg import render_windows
-from xarr.explainers.window_starts import block_of, placements, slice_of
+from xarr.explainers.gather_svg import DRAWN_WINDOWS, drawn_block, render_windows, vector_key, window_key
+from xarr.explainers.window_starts import Placement, block_of, placements, slice_of
+from xarr.explanation.broadcast_code import list_words
+from xarr.explanation.grids import key_of
 from xarr.explanation.html import sections, wrap_fragment
+from xarr.explanation.steps import Step, render_steps, step_lines
 from xarr.ir.computations import scalars
 from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
@@ -68,8 +71,12 @@ class WindowExplanation:
         """The loop nest: Python over `operand`, the indices, `result` or `updates`, and `f` if it is not known."""
         return "\n".join(_loops(self)) + "\n"
 
+    def steps(self) -> tuple[Step, ...]:
+        """The way of one window, from its index to where it lands, and of all."""
+        return tuple(_steps(self))
+
     def text(self) -> str:
-        """Plain text: the shapes, what each dimension is for, the loops."""
+        """Plain text: the shapes, what each dimension is for, the steps, the loops."""
         return "\n".join(
             [
                 *_headline(self),
@@ -79,6 +86,7 @@ class WindowExplanation:
                 *_operand_dimensions(self),
                 "",
                 *_moves(self),
+                *_step_block(self),
                 self.loops,
             ]
         )
@@ -87,7 +95,8 @@ class WindowExplanation:
         """A self-contained HTML fragment: the picture of operands of rank 2 or less, the dimensions, the loops."""
         head, *rest = _headline(self)
         parts = [f"<p><code>{escape(head)}</code></p>", *(f"<p>{escape(line)}</p>" for line in rest)]
-        parts.append(self._repr_svg_() or "")
+        steps = self.steps()
+        parts.append(render_steps(self._draw(steps, words=False) if self._is_drawn else "", steps))
         about = [*_windowed_dimensions(self), "", *_operand_dimensions(self)]
         codes = [("Dimensions", "\n".join(about)), ("Loop", self.loops.rstrip())]
         moves = "\n".join(_moves(self)).rstrip()
@@ -109,16 +118,24 @@ class WindowExplanation:
             "index_map": list(windows.index_map),
             "starts": None if self.starts is None else np.asarray(self.starts).tolist(),
             "loop": self.loops,
+            "steps": [asdict(step) for step in self.steps()],
         }
 
     def svg(self) -> str:
         """A self-contained SVG picture; ShapeError for operands of more than 2 dimensions."""
-        if len(self.windows.operand_shape) > 2:
+        if not self._is_drawn:
             raise ShapeError(
                 f"explain_{self.op}: wanted an operand of at most 2 dimensions to draw, got shape "
                 f"{self.windows.operand_shape}; text() and loops show the same"
             )
-        return render_windows(self.windows, self.is_gather, self.starts)
+        return self._draw(self.steps())
+
+    @property
+    def _is_drawn(self) -> bool:
+        return len(self.windows.operand_shape) <= 2
+
+    def _draw(self, steps: Sequence[Step], words: bool = True) -> str:
+        return render_windows(self.windows, self.is_gather, self.starts, steps, words)
 
     def __str__(self) -> str:
         return self.text()
@@ -129,7 +146,7 @@ class WindowExplanation:
         return self.html()
 
     def _repr_svg_(self) -> str | None:
-        return self.svg() if len(self.windows.operand_shape) <= 2 else None
+        return self.svg() if self._is_drawn else None
 
 
 def explain_gather(
@@ -437,6 +454,91 @@ def _moves(explanation: WindowExplanation) -> Iterator[str]:
     if count > _LISTED:
         yield f"  and {count - _LISTED} more"
     yield ""
+
+
+# --- steps -------------------------------------------------------------------------------------------
+
+
+def _step_block(explanation: WindowExplanation) -> Iterator[str]:
+    lines = step_lines(explanation.steps())
+    if lines:
+        yield from ("steps:", *(f"  {line}" for line in lines), "")
+
+
+def _steps(explanation: WindowExplanation) -> Iterator[Step]:
+    windows, is_gather = explanation.windows, explanation.is_gather
+    placed = list(placements(windows, is_gather, explanation.starts, DRAWN_WINDOWS))
+    if not placed:
+        return
+    number = _example(placed, is_gather)
+    own, vector = placed[number], (vector_key(number),)
+    part = f"{explanation.windowed_name}{slice_of(windows, own.batch)}"
+    yield Step("index", _index_words(explanation, own, part), lights=vector)
+    yield Step("bounds", _bounds_words(windows, placed, number, is_gather), lights=vector)
+    if own.start is not None:
+        yield from _block_steps(explanation, own.start, part, window_key(number))
+    if prod(windows.batch_shape) > 1:
+        others = [window_key(n) for n in range(len(placed)) if n != number] if is_gather else []
+        order = "" if is_gather else ", in this order: one of them finds what those before it wrote"
+        yield Step("every window", f"{prod(windows.batch_shape):,} windows{order}", shows=tuple(others))
+
+
+def _block_steps(explanation: WindowExplanation, start: Ints, part: str, key: str) -> Iterator[Step]:
+    """What is read and where it lands, or what is written and what that does."""
+    windows, block = explanation.windows, block_of(explanation.windows, start)
+    cells = tuple(key_of(0, element) for element in drawn_block(windows, start))
+    if 0 in windows.sizes:
+        yield Step("window", f"a window of {windows.sizes} has no elements", shows=(key,), lights=(key,))
+    elif explanation.is_gather:
+        yield Step("slice", f"the window of {windows.sizes} there is operand{block}", lights=cells)
+        yield Step("result", f"it becomes {part}", f"{part} = operand{block}", (key,), (key,))
+    else:
+        yield Step("update", f"{part} is the window that goes there", lights=(key,))
+        combined = explanation.combine.format(f"result{block}", part)
+        yield Step("result", f"it is written to result{block}", combined, lights=cells)
+
+
+def _example(placed: Sequence[Placement], is_gather: bool) -> int:
+    """The window that is shown: of a gather one that is moved, if there is one, of a scatter one that is written."""
+    numbers = range(len(placed))
+    wanted = [n for n in numbers if placed[n].is_moved == is_gather]
+    return wanted[0] if wanted else min(1, len(placed) - 1)
+
+
+def _index_words(explanation: WindowExplanation, own: Placement, part: str) -> str:
+    """The index vector of a window, and the start that it asks for."""
+    windows = explanation.windows
+    if not windows.index_map:
+        return f"no index says where {part} starts: {list(own.asked)}"
+    batch, at = list(map(str, own.batch)), windows.index_vector_dim
+    is_vector = at < len(explanation.indices_shape)
+    vector = _index([*batch[:at], ":", *batch[at:]] if is_vector else batch)
+    components = [own.asked[dim] for dim in windows.index_map]
+    known = "" if explanation.starts is not None else ", for example,"
+    told = list_words(
+        [f"{value} along dimension {d}" for value, d in zip(components, windows.index_map, strict=True)]
+    )
+    value = components if is_vector else components[0]
+    return f"{explanation.indices_name}{vector} is{known} {value}: the window of {part} starts at {told}"
+
+
+def _bounds_words(windows: Windows, placed: Sequence[Placement], number: int, is_gather: bool) -> str:
+    """What becomes of starts at which a window does not fit."""
+    own = placed[number]
+    rows = zip(windows.operand_shape, windows.sizes, strict=True)
+    last = [whole - size for whole, size in rows]
+    fits = f"a window of {windows.sizes} fits at starts up to {last}"
+    if is_gather:
+        end = (
+            f"{list(own.asked)} is clamped to {list(own.start or ())}"
+            if own.is_moved
+            else f"{list(own.asked)} stays"
+        )
+        return f"{fits}: {end}"
+    missed = [str(list(each.asked)) for each in placed if each.start is None]
+    if not missed:
+        return f"{fits}: {list(own.asked)} does"
+    return f"{fits}: {list_words(missed)} {'is' if len(missed) == 1 else 'are'} left out"
 
 
 # --- loops -------------------------------------------------------------------------------------------

@@ -9,34 +9,73 @@ from typing import Any
 
 from xarr.base.canvas import Canvas
 from xarr.explainers.window_starts import Placement, placements, slice_of
+from xarr.explanation.grids import key_of, width_for
+from xarr.explanation.steps import Step, marks_of, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
 
 #: Longer axes and more windows are cut off, with dots that say so.
-_CELLS, _WINDOWS = 12, 5
+_CELLS, DRAWN_WINDOWS = 12, 5
 _WIDTH, _BETWEEN = 40.0, 48.0
 
 
-def render_windows(windows: Windows, is_gather: bool, vectors: Any) -> str:
-    """A self-contained SVG document.
+def render_windows(
+    windows: Windows, is_gather: bool, vectors: Any, steps: Sequence[Step] = (), words: bool = True
+) -> str:
+    """A self-contained SVG document; the steps stand below the picture where `words` are wanted.
 
     `vectors` holds the index vectors, one row each; without them windows stand at evenly spaced indices, as an
     example.
     """
-    canvas = Canvas()
-    placed = list(placements(windows, is_gather, vectors, _WINDOWS))
+    canvas = Canvas(marks_of(steps))
+    placed = list(placements(windows, is_gather, vectors, DRAWN_WINDOWS))
+    name = "start_indices" if is_gather else "scatter_indices"
+    left = (
+        _draw_vectors(canvas, windows, placed, name) + _BETWEEN / 2
+        if windows.index_map and placed
+        else MARGIN
+    )
     if is_gather:
-        end = _draw_operand(canvas, windows, placed, "operand", MARGIN)
+        end = _draw_operand(canvas, windows, placed, "operand", left)
         _draw_windows(canvas, windows, placed, "result", end + _BETWEEN)
     else:
-        end = _draw_windows(canvas, windows, placed, "updates", MARGIN)
+        end = _draw_windows(canvas, windows, placed, "updates", left)
         _draw_operand(canvas, windows, placed, "result", end + _BETWEEN)
     canvas.arrow(end + 8, MARGIN + 60, _BETWEEN - 16, 0.0, "s")
-    if vectors is None and windows.index_map:
-        canvas.text(MARGIN, canvas.height + 16, "the starts are an example", "d")
+    lines = ["the starts are an example"] if vectors is None and windows.index_map else []
+    for line in [*lines, *(step_lines(steps) if words else ())]:
+        canvas.text(MARGIN, canvas.height + 14, line, "d")
     word = "gather from" if is_gather else "scatter into"
     return canvas.svg(f"{word} {windows.operand_shape}: windows of {windows.sizes}", STYLE)
+
+
+def drawn_block(windows: Windows, start: Ints) -> list[Ints]:
+    """The elements of a window at a start, of those of the operand that are drawn."""
+    rows = zip(start, windows.sizes, windows.operand_shape, strict=True)
+    return list(product(*(range(at, min(at + size, whole, _CELLS)) for at, size, whole in rows)))
+
+
+def _draw_vectors(canvas: Canvas, windows: Windows, placed: Sequence[Placement], name: str) -> float:
+    """The index vectors, one below the other, in the colours of their windows; returns the right edge."""
+    texts = [str([placement.asked[dim] for dim in windows.index_map]) for placement in placed]
+    width = width_for(texts)
+    right = canvas.text(MARGIN, MARGIN + 10, name, "t", 13)
+    for number, (text, placement) in enumerate(zip(texts, placed, strict=True)):
+        style = f"{'x' if placement.is_moved else f'c o{number}'}{canvas.marks.get(vector_key(number), '')}"
+        title = f"start {list(placement.asked)}"
+        canvas.box(MARGIN, MARGIN + 40 + number * CELL, width, CELL, style, text, title)
+    return max(right, MARGIN + width)
+
+
+def vector_key(number: int) -> str:
+    """The key of an index vector."""
+    return f"i:{number}"
+
+
+def window_key(number: int) -> str:
+    """The key of all cells of a window that stands alone."""
+    return f"w:{number}"
 
 
 def _draw_operand(
@@ -46,8 +85,7 @@ def _draw_operand(
     covering: dict[Ints, list[int]] = {}
     for number, placement in enumerate(placed):
         if placement.start is not None:
-            ends = (min(at + size, _CELLS) for at, size in zip(placement.start, windows.sizes, strict=True))
-            for element in product(*map(range, placement.start, ends)):
+            for element in drawn_block(windows, placement.start):
                 covering.setdefault(element, []).append(number)
     shape = windows.operand_shape
     right = max(
@@ -61,7 +99,9 @@ def _draw_operand(
         style = f"c o{numbers[-1]}" if numbers else "v"
         title = f"{name}{list(element)}: {f'windows {numbers}' if numbers else 'in no window'}"
         x, y = _corner(element, left, MARGIN + 40)
-        canvas.box(x, y, _WIDTH, CELL, style, _cell_text(element), title)
+        key = key_of(0, element)
+        style += canvas.marks.get(key, "")
+        canvas.box(x, y, _WIDTH, CELL, style, _cell_text(element), title, f' data-cell="{key}"')
         right = max(right, x + _WIDTH)
     return _dots(canvas, shape, left, right)
 
@@ -97,9 +137,10 @@ def _draw_windows(
     y = MARGIN + 54
     for number, placement in enumerate(placed):
         label = f"{name}{slice_of(windows, placement.batch)}{_out_of_bounds_mark(placement)}"
-        right = max(right, canvas.text(left, y, label, "d", 11))
+        mark = canvas.marks.get(window_key(number), "")
+        right = max(right, canvas.text(left, y, label, f"d{mark}", 11))
         y = 26 + (
-            _draw_ellipsis(canvas, left, y + 6)
+            _draw_ellipsis(canvas, left, y + 6, mark)
             if placement.start is None
             else _draw_window(canvas, windows, number, placement.start, left, y + 6)
         )
@@ -117,8 +158,8 @@ def _out_of_bounds_mark(placement: Placement) -> str:
     return f" out of bounds: {list(placement.asked)}{'' if placement.start is None else ', clamped'}"
 
 
-def _draw_ellipsis(canvas: Canvas, x: float, y: float) -> float:
-    canvas.box(x, y, 2 * _WIDTH, CELL, "x", "left out", "the window does not fit")
+def _draw_ellipsis(canvas: Canvas, x: float, y: float, mark: str) -> float:
+    canvas.box(x, y, 2 * _WIDTH, CELL, f"x{mark}", "left out", "the window does not fit")
     return y + CELL
 
 
@@ -127,10 +168,11 @@ def _draw_window(canvas: Canvas, windows: Windows, number: int, start: Ints, x: 
     if 0 in windows.sizes:
         canvas.box(x, y, 76, CELL, "v", "empty")
         return y + CELL
-    bottom = y + CELL
+    bottom, style = y + CELL, f"c o{number}{canvas.marks.get(window_key(number), '')}"
     for inside in product(*(range(min(size, _CELLS)) for size in windows.sizes)):
         element = tuple(first + at for first, at in zip(start, inside, strict=True))
         left, top = _corner(inside, x, y)
-        canvas.box(left, top, _WIDTH, CELL, f"c o{number}", _cell_text(element), f"operand{list(element)}")
+        reads = f' data-reads="{key_of(0, element)}"' if all(at < _CELLS for at in element) else ""
+        canvas.box(left, top, _WIDTH, CELL, style, _cell_text(element), f"operand{list(element)}", reads)
         bottom = max(bottom, top + CELL)
     return bottom

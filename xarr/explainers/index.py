@@ -16,6 +16,7 @@ from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
 from xarr.explanation.html import sections, wrap_fragment
+from xarr.explanation.steps import Step, marks_of, render_steps, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.advanced import vectors_of
 from xarr.indexing.basic import BasicIndex
@@ -83,20 +84,25 @@ class IndexExplanation:
         """The shape of the result."""
         return tuple([axis.size for axis in self.axes])
 
+    def steps(self) -> tuple[Step, ...]:
+        """What each item makes of its dimensions, then the arrays of the index together, then the result."""
+        return tuple(_steps(self))
+
     def text(self) -> str:
         """Plain text: the items, the batch, the dimensions of the result, the operations, the elements."""
         return "\n".join(_lines(self)) + "\n"
 
     def svg(self) -> str:
-        """A self-contained SVG picture: the array's dimensions, the items, the result's dimensions."""
-        return _draw(self)
+        """A self-contained SVG picture: the array's dimensions, the items, the result's dimensions, the steps."""
+        return _draw(self, words=True)
 
     def html(self) -> str:
         """A self-contained HTML fragment: the picture, the text, and the same in `xarr.lax`."""
-        text = "\n".join(_lines(self)).partition("\nin xarr.lax:")[0].rstrip()
+        text = "\n".join(_lines(self)).partition("\nsteps:")[0].rstrip()
         codes = [("Dimensions", text), ("XLA", self.code.rstrip())]
         codes += [("Elements", "\n".join(self.elements))] if self.elements else []
-        return wrap_fragment(f"{self.svg()}\n{sections(codes)}", is_live=True)
+        drawn = render_steps(_draw(self, words=False), self.steps())
+        return wrap_fragment(f"{drawn}\n{sections(codes)}", is_live=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
@@ -108,6 +114,7 @@ class IndexExplanation:
             "axes": [asdict(axis) for axis in self.axes],
             "result": list(self.result),
             "code": self.code,
+            "steps": [asdict(step) for step in self.steps()],
         }
 
     def __str__(self) -> str:
@@ -312,6 +319,7 @@ def _lines(explanation: IndexExplanation) -> Iterator[str]:
         yield f"  {number}  size {axis.size:<4}  {axis.origin}"
     if not explanation.axes:
         yield "  none: one element"
+    yield from ("", "steps:", *(f"  {line}" for line in step_lines(explanation.steps())))
     yield ""
     yield "in xarr.lax:"
     yield from (f"  {line}" for line in explanation.code.rstrip().split("\n"))
@@ -336,30 +344,82 @@ def _batch_lines(explanation: IndexExplanation) -> Iterator[str]:
         yield "  they stand side by side, so that their dimensions come where they stand"
 
 
+# --- steps ---------------------------------------------------------------------------------------------------------
+
+#: Items with a step of their own; of more, the others share one.
+_STEPPED = 4
+
+
+def _steps(explanation: IndexExplanation) -> Iterator[Step]:
+    alone = [
+        k for k, item in enumerate(explanation.items) if not (item.is_array or _is_taken(explanation, item))
+    ]
+    single = alone if len(alone) <= _STEPPED else alone[: _STEPPED - 1]
+    for k in single:
+        item = explanation.items[k]
+        yield Step(f"[{_label(item)}]", item.effect, "", *_keys(explanation, [k]))
+    others = alone[len(single) :]
+    if others:
+        effects = [f"[{_label(explanation.items[k])}] {explanation.items[k].effect}" for k in others]
+        yield Step("other items", "; ".join(effects), "", *_keys(explanation, others))
+    if explanation.batch is not None:
+        arrays = [
+            k for k, item in enumerate(explanation.items) if item.is_array or _is_taken(explanation, item)
+        ]
+        words = "; ".join(line.strip() for line in _batch_lines(explanation)).removeprefix("index arrays: ")
+        yield Step("index arrays", words, "", *_keys(explanation, arrays))
+    origins = [f"{number} is {axis.origin}" for number, axis in enumerate(explanation.axes)]
+    kept = [n for n, axis in enumerate(explanation.axes) if axis.source is None and not axis.from_batch]
+    words = f"{explanation.result}: dimension {', '.join(origins)}" if origins else "one element"
+    yield Step("result", words, "", tuple(f"r{n}" for n in (kept if origins else [0])))
+
+
+def _is_taken(explanation: IndexExplanation, item: ItemFacts) -> bool:
+    """Whether it is an int that counts as one of the arrays."""
+    return explanation.batch is not None and item.kind == "int"
+
+
+def _label(item: ItemFacts) -> str:
+    return item.written if len(item.written) <= 20 else item.kind
+
+
+def _keys(explanation: IndexExplanation, items: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What the picture has from the step of some items on, and what that is about."""
+    made = [f"i{k}" for k in items]
+    for number, axis in enumerate(explanation.axes):
+        if set(_sources_of(explanation, axis)) & set(items):
+            made.append(f"r{number}")
+    about = [f"d{dim}" for k in items for dim in explanation.items[k].dimensions]
+    return tuple(made), (*made, *about)
+
+
 # --- picture -------------------------------------------------------------------------------------------------------
 
 _GAP, _ROW, _LEFT, _COLOURS = 24.0, 72.0, 210.0, 6
 
 
-def _draw(explanation: IndexExplanation) -> str:
-    canvas = Canvas()
+def _draw(explanation: IndexExplanation, words: bool) -> str:
+    steps = explanation.steps()
+    canvas = Canvas(marks_of(steps))
     for number, label in enumerate(("dimensions of x", "items of the index", "dimensions of the result")):
         canvas.text(MARGIN, MARGIN + number * _ROW + CELL / 2 + 4, label, "d")
     sizes = [f"{dim}: {size}" for dim, size in enumerate(explanation.shape)]
-    own = _boxes(canvas, MARGIN, sizes, [_style_of(explanation, dim) for dim in range(len(sizes))])
-    labels = [item.written if len(item.written) <= 20 else item.kind for item in explanation.items]
-    items = _boxes(canvas, MARGIN + _ROW, labels, [_style(explanation, k) for k in range(len(labels))])
+    own = _boxes(canvas, MARGIN, "d", sizes, [_style_of(explanation, dim) for dim in range(len(sizes))])
+    labels = [_label(item) for item in explanation.items]
+    items = _boxes(canvas, MARGIN + _ROW, "i", labels, [_style(explanation, k) for k in range(len(labels))])
     results = [f"{number}: {axis.size}" for number, axis in enumerate(explanation.axes)]
     styles = ["c or" if axis.from_batch else _style(explanation, axis.source) for axis in explanation.axes]
-    ends = _boxes(canvas, MARGIN + 2 * _ROW, results or ["one element"], styles or ["v"])
+    ends = _boxes(canvas, MARGIN + 2 * _ROW, "r", results or ["one element"], styles or ["v"])
     for number, item in enumerate(explanation.items):
         for dim in item.dimensions:
-            _draw_line(canvas, own[dim], items[number])
+            _draw_line(canvas, own[dim], items[number], f"i{number}")
     for number, axis in enumerate(explanation.axes):
         for source in _sources_of(explanation, axis):
-            _draw_line(canvas, items[source], ends[number])
+            _draw_line(canvas, items[source], ends[number], f"i{source}")
         if axis.source is None and not axis.from_batch:
-            _draw_line(canvas, own[int(axis.origin.split()[1])], ends[number])
+            _draw_line(canvas, own[int(axis.origin.split()[1])], ends[number], f"r{number}")
+    for line in step_lines(steps) if words else ():
+        canvas.text(MARGIN, canvas.height + 14, line, "d")
     return canvas.svg(f"an index of shape {explanation.shape} with result {explanation.result}", STYLE)
 
 
@@ -382,18 +442,18 @@ def _style_of(explanation: IndexExplanation, dim: int) -> str:
 
 
 def _boxes(
-    canvas: Canvas, top: float, labels: Sequence[str], styles: Sequence[str]
+    canvas: Canvas, top: float, row: str, labels: Sequence[str], styles: Sequence[str]
 ) -> list[tuple[float, float]]:
-    """A row of boxes; for each the middle of its upper edge."""
+    """A row of boxes, whose keys begin with that of the row; for each the middle of its upper edge."""
     left, centres = MARGIN + _LEFT, []
-    for label, style in zip(labels, styles, strict=True):
+    for number, (label, style) in enumerate(zip(labels, styles, strict=True)):
         width = max(48.0, 11 * CHARACTER * len(label) + 12)
-        canvas.box(left, top, width, CELL, style, label)
+        canvas.box(left, top, width, CELL, f"{style}{canvas.marks.get(f'{row}{number}', '')}", label)
         centres.append((left + width / 2, top))
         left += width + _GAP
     return centres
 
 
-def _draw_line(canvas: Canvas, start: tuple[float, float], end: tuple[float, float]) -> None:
+def _draw_line(canvas: Canvas, start: tuple[float, float], end: tuple[float, float], key: str) -> None:
     x, y = start[0], start[1] + CELL
-    canvas.line(x, y, end[0] - x, end[1] - y, "s")
+    canvas.line(x, y, end[0] - x, end[1] - y, f"s{canvas.marks.get(key, '')}")

@@ -20,12 +20,15 @@ from xarr.explanation.broadcast_code import Suggestion, human_bytes
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_grid, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import Step, join_terms, write_element
 from xarr.explanation.svg import MARGIN
 from xarr.runtime.handles import Handle
 
 _LETTERS = "ijklmnpqrstuvw"
 #: Bytes that a processor reads at once.
 _LINE = 64
+#: Axes that are walked along in steps, and positions of a walk that light up.
+_WALKED, _LIT = 5, 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +122,7 @@ class LayoutExplanation(Sheet):
     def loop(self) -> str:
         """The loop nest that reads memory from front to back, as Python that fills `memory`."""
         lines, indent = [], ""
-        names = [_LETTERS[axis] if axis < len(_LETTERS) else f"i{axis}" for axis in range(len(self.strides))]
+        names = _letters(len(self.strides))
         for axis in self.order:
             lines.append(f"{indent}for {names[axis]} in range({self.operand.shape[axis]}):")
             indent += "    "
@@ -194,7 +197,7 @@ class LayoutExplanation(Sheet):
     def fix_title(self) -> str:
         return "other layouts:"
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "operand": self.operand.to_dict(),
             "layout": None if self.layout is None else str(self.layout),
@@ -205,7 +208,96 @@ class LayoutExplanation(Sheet):
             "loop": self.loop,
         }
 
-    # --- picture ----------------------------------------------------------------------------------
+    # --- steps and picture --------------------------------------------------------------------------
+
+    def steps(self) -> tuple[Step, ...]:
+        """Memory from front to back: the first element, then axis by axis, the one that changes fastest first."""
+        if not self.operand.size:
+            return ()
+        walked = [
+            axis for axis in reversed(self.order) if self.operand.shape[axis] > 1 and self.strides[axis]
+        ]
+        at_front = f"{write_element(self.operand.name, self._front)} lies first, at offset 0"
+        first = Step("first element", at_front, lights=(key_of(0, (0,)), key_of("m", (0,))))
+        if not walked:
+            return (first,)
+        steps, free, shown = [first], set[int](), {0}
+        for axis in walked[:_WALKED]:
+            free.add(axis)
+            reached = [
+                at for at, index in self._lying.items() if at not in shown and self._leaves(index) <= free
+            ]
+            shown.update(reached)
+            steps.append(self._walk(axis, tuple(key_of("m", (at,)) for at in reached)))
+        rest = [key_of("m", at) for at in indices_in((self._memory,)) if at[0] not in shown]
+        return (
+            *steps,
+            Step("every element", "each index times the stride of its axis", self._formula, tuple(rest)),
+        )
+
+    @property
+    def _formula(self) -> str:
+        """The offset of any element."""
+        names = _letters(len(self.strides))
+        terms = [f"{name} * {stride}" for name, stride in zip(names, self.strides, strict=True) if stride]
+        terms += [str(-self._lowest)] if self._lowest else []
+        return f"{write_element(self.operand.name, names)} lies at {' + '.join(terms)}"
+
+    def _walk(self, axis: int, shows: tuple[str, ...]) -> Step:
+        """A walk along an axis, the others staying where they are."""
+        stride, size = self.strides[axis], self.operand.shape[axis]
+        forth = range(size) if stride > 0 else range(size - 1, -1, -1)
+
+        def element(number: int) -> str:
+            return write_element(
+                self.operand.name, (*self._front[:axis], forth[number], *self._front[axis + 1 :])
+            )
+
+        offsets = [at * abs(stride) for at in sorted({*range(min(size, _LIT)), size - 1})]
+        lights = [key_of(kind, (at,)) for kind in (0, "m") for at in offsets]
+        far = f", {pluralize(abs(stride) * self.itemsize, 'byte')}" if self.itemsize else ""
+        way = "backwards, " if stride < 0 else ""
+        where = join_terms(size, lambda number: str(number * abs(stride)), ", ")
+        text = f"{way}{pluralize(abs(stride), 'element')}{far} from one to the next: at offsets {where}"
+        return Step(f"axis {axis}", text, join_terms(size, element, ", "), shows, tuple(lights))
+
+    @property
+    def _front(self) -> Shape:
+        """The index of the element that lies first in memory."""
+        return tuple(
+            size - 1 if stride < 0 else 0
+            for size, stride in zip(self.operand.shape, self.strides, strict=True)
+        )
+
+    def _leaves(self, index: Shape) -> set[int]:
+        """The axes along which an element lies elsewhere than the first one in memory."""
+        return {axis for axis, (at, first) in enumerate(zip(index, self._front, strict=True)) if at != first}
+
+    @property
+    def _memory(self) -> int:
+        """The elements of memory, from the first to the last one of the array."""
+        return self._extent if self.layout is None else max(prod(self.widths), 1)
+
+    @cached_property
+    def _lying(self) -> dict[int, Shape]:
+        """The index of the element at each offset that is drawn, without those of padding and of gaps."""
+        found = ((at, self._index_at(at, self.order)) for (at,) in indices_in((self._memory,)))
+        return {at: index for at, index in found if index is not None}
+
+    def _index_at(self, offset: int, axes: Shape) -> Shape | None:
+        """The index of an element at an offset from the first one, others than `axes` at the front; None of a gap."""
+        if not axes:
+            return self._front if not offset else None
+        axis, rest = axes[0], axes[1:]
+        size, stride = self.operand.shape[axis], abs(self.strides[axis])
+        reach = sum((self.operand.shape[each] - 1) * abs(self.strides[each]) for each in rest)
+        least = max(0, -(-(offset - reach) // stride)) if stride else 0
+        for at in range(least, min(size - 1, offset // stride) + 1 if stride else 1):
+            index = self._index_at(offset - at * stride, rest)
+            if index is not None:
+                own = size - 1 - at if self.strides[axis] < 0 else at
+                return (*index[:axis], own, *index[axis + 1 :])
+        return None
 
     def _style(self, index: Shape) -> str:
         """One colour for each index of the axis that changes slowest in memory."""
@@ -220,36 +312,35 @@ class LayoutExplanation(Sheet):
         def cell(index: Shape) -> GridCell:
             offset, style = self.offset(index) - lowest, self._style(index)
             title = f"{self.operand.name}{list(index)} lies at offset {offset}"
-            return GridCell(str(offset), style, title, f' data-cell="{key_of(0, (offset,))}"')
+            return GridCell(str(offset), style, title, key_of(0, (offset,)))
 
         width = width_for([str(max(0, prod(self.widths) - 1)), "0,0"])
         caption = f"{self.operand.label}, offsets in memory"
         _, bottom = draw_grid(canvas, CellGrid(self.operand.name, caption, shape, cell, width), MARGIN, top)
         if not self.operand.size:
             return bottom + 8
-        return self._draw_memory(canvas, bottom + 14, lowest) + 8
+        return self._draw_memory(canvas, bottom + 14) + 8
 
-    def _draw_memory(self, canvas: Canvas, top: float, lowest: int) -> float:
+    def _draw_memory(self, canvas: Canvas, top: float) -> float:
         """The first cells of memory, each with the index of the element that lies there."""
-        lying: dict[int, Shape] = {}
         drawn = set(indices_in(self.operand.shape))
-        for index in product(*(range(min(size, 16)) for size in self.operand.shape)):
-            lying.setdefault(self.offset(index) - lowest, index)
-        extent = self._extent if self.layout is None else max(prod(self.widths), 1)
 
         def cell(at: Shape) -> GridCell:
-            index = lying.get(at[0])
+            index = self._lying.get(at[0])
             if index is None:
-                return GridCell("", "v", "not an element of it")
-            style = self._style(index)
-            reads = f' data-reads="{key_of(0, at)}"' if index in drawn else ""
-            return GridCell(",".join(map(str, index)) or "()", style, f"offset {at[0]}", reads)
+                return GridCell("", "v", "not an element of it", key_of("m", at))
+            reads = [key_of(0, at)] if index in drawn else []
+            text = ",".join(map(str, index)) or "()"
+            return GridCell(text, self._style(index), f"offset {at[0]}", key_of("m", at), reads)
 
         width = width_for([",".join(str(size - 1) for size in self.operand.shape)])
-        _, bottom = draw_grid(
-            canvas, CellGrid("memory", "from left to right", (extent,), cell, width), MARGIN, top
-        )
-        return bottom
+        grid = CellGrid("memory", "from left to right", (self._memory,), cell, width)
+        return draw_grid(canvas, grid, MARGIN, top)[1]
+
+
+def _letters(rank: int) -> list[str]:
+    """Names of indices."""
+    return [_LETTERS[axis] if axis < len(_LETTERS) else f"i{axis}" for axis in range(rank)]
 
 
 def _permutations(rank: int) -> list[tuple[int, ...]]:

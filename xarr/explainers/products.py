@@ -16,6 +16,7 @@ from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.contraction import ContractionExplanation, explain_product
 from xarr.explanation.product_svg import ProductPicture, draw_product
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import Step
 from xarr.explanation.svg import MARGIN
 from xarr.numpy_api.linear_algebra.einsum import einsum, read_subscripts
 
@@ -186,16 +187,23 @@ class EinsumExplanation(Sheet):
         memory = list_memory((*self.operands, self.result))
         return (("work", f"{shown}{pluralize(prod(sizes), 'product')} added up"), ("memory", memory))
 
-    def draw(self, canvas: Canvas, top: float) -> float:
+    @cached_property
+    def _picture(self) -> ProductPicture | None:
         if self.result is None:
+            return None
+        sizes = {label: size or 0 for label, size in self.sizes.items()}
+        return ProductPicture(self.operands, self.labels, self.result, self.output, sizes)
+
+    def steps(self) -> tuple[Step, ...]:
+        return () if self._picture is None else self._picture.steps()
+
+    def draw(self, canvas: Canvas, top: float) -> float:
+        if self._picture is None:
             canvas.text(MARGIN, top + 12, "no result: the sizes clash", "w")
             return top + 20
-        sizes = {label: size or 0 for label, size in self.sizes.items()}
-        return draw_product(
-            canvas, ProductPicture(self.operands, self.labels, self.result, self.output, sizes), top
-        )
+        return draw_product(canvas, self._picture, top)
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "op": "einsum",
             "subscripts": self.subscripts,

@@ -17,8 +17,9 @@ from xarr.dtypes import FLOAT, TABLE, canonical, element_type, info, promote
 from xarr.errors import DTypeError, InputError
 from xarr.explainers.operands import dtype_named
 from xarr.explanation.broadcast import letters_of
-from xarr.explanation.broadcast_code import Suggestion
+from xarr.explanation.broadcast_code import Suggestion, list_words
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import Step
 from xarr.explanation.svg import MARGIN
 from xarr.runtime.handles import Handle
 
@@ -102,6 +103,27 @@ class DTypeExplanation(Sheet):
             return ()
         return _path(operand.dtype, self.result)
 
+    def steps(self) -> tuple[Step, ...]:
+        """The types of the operands, then edge by edge the path to the result."""
+        if self.result is None:
+            return ()
+        started = list_words([f"{operand.name} is {operand.label}" for operand in self.operands])
+        begins = tuple(str(operand.dtype) for operand in self.operands if operand.dtype is not None)
+        paths = [(operand.name, self.path(operand)) for operand in self.operands]
+        longest = max(len(path) for _, path in paths)
+        edges = [self._edge(number, paths) for number in range(1, longest)]
+        losses = [f"{operand.name}: {loss}" for operand in self.operands if (loss := self.loss(operand))]
+        end = Step(str(self.result), "; ".join([self.why, *losses]), lights=(str(self.result),))
+        return (Step("operands", started, lights=begins), *edges, end)
+
+    def _edge(self, number: int, paths: Sequence[tuple[str, tuple[DType, ...]]]) -> Step:
+        """The edge that each operand takes at a time, with what the type at its end holds."""
+        taken = [(name, path[number - 1], path[number]) for name, path in paths if number < len(path)]
+        words = [f"{name}: {low} -> {high}, {_range(high)}" for name, low, high in taken]
+        ends = [key for _, low, high in taken for key in (str(low), str(high))]
+        drawn = tuple(f"{low} {high}" for _, low, high in taken)
+        return Step(f"edge {number}", "; ".join(words), shows=drawn, lights=tuple(ends))
+
     def table(self) -> tuple[tuple[Cell, ...], ...]:
         rows: list[tuple[Cell, ...]] = [
             (Cell("operand"), Cell("type"), Cell("holds"), Cell("becomes"), Cell("loses"))
@@ -165,14 +187,10 @@ class DTypeExplanation(Sheet):
         return (Listing("NumPy", numpy), Listing("explicit", "\n".join(lines) or "# nothing to convert"))
 
     def notes(self) -> tuple[tuple[str, str], ...]:
-        notes = [("why", self.why)]
-        for operand in self.operands:
-            path = self.path(operand)
-            if len(path) > 1:
-                notes.append(("path", f"{operand.name}: {' -> '.join(map(str, path))}"))
-        return tuple(notes)
+        # Where there is a type, the last step says so.
+        return (("why", self.why),) if self.result is None else ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "operands": [
                 {
@@ -196,7 +214,7 @@ class DTypeExplanation(Sheet):
         for operand in self.operands:
             for low, high in pairwise(self.path(operand)):
                 if low in _SHOWN and high in _SHOWN:
-                    _draw_step(canvas, low, high, top, "s")
+                    _draw_step(canvas, low, high, top, f"s{canvas.marks.get(f'{low} {high}', '')}")
         for dtype in _SHOWN:
             x, y = _corner(dtype, top)
             numbers = [
@@ -206,6 +224,7 @@ class DTypeExplanation(Sheet):
             ]
             is_result = self.result is not None and dtype == self.result
             style = "c or" if is_result else f"c o{numbers[0] % 5}" if numbers else "c"
+            style += canvas.marks.get(str(dtype), "")
             canvas.box(x, y, _WIDTH, _HEIGHT, style, str(dtype), _range(dtype))
             names = ", ".join(self.operands[n].name for n in numbers)
             names += (", " if names else "") + "result" if is_result else ""

@@ -16,6 +16,7 @@ from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import Step, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
 from xarr.numpy_api.statistics import reductions
 
@@ -156,7 +157,7 @@ class ReductionExplanation(Sheet):
         each = f"each element of the result is made of {pluralize(self.count, 'element')}"
         return (("reads", each), ("memory", list_memory((self.operand, self.result))))
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "op": self.op,
             "operand": self.operand.to_dict(),
@@ -169,7 +170,81 @@ class ReductionExplanation(Sheet):
             "others": [one.expression for one in self.fixes()],
         }
 
-    # --- picture ----------------------------------------------------------------------------------
+    # --- steps and picture --------------------------------------------------------------------------
+
+    @property
+    def _example(self) -> Shape:
+        """The element of the result that is shown in detail: the second of those that are drawn."""
+        return list(self._groups)[:2][-1]
+
+    def steps(self) -> tuple[Step, ...]:
+        if self.problems():
+            return ()
+        axes = Step("axes", self._fates())
+        if not self.result.size:
+            return (axes, Step("result", "it has no elements"))
+        if not self.count:
+            return (axes, Step("result", f"{self.op} of no elements is {_LOOPS[self.op][0]}"))
+        target, groups = self._example, self._groups
+        shown, group = key_of("r", target), tuple(groups[target])
+        element = write_element("result", target)
+        others = tuple(key for each in groups if (key := key_of("r", each)) != shown)
+        steps = (
+            axes,
+            Step(
+                "one group",
+                f"{self._terms(', ')} {'go' if self.count > 1 else 'goes'} to {element}",
+                lights=group,
+            ),
+            Step(self.op, self._made(), f"{element} = {self._formula()}", (shown,), (shown, *group)),
+        )
+        if self.result.size == 1:
+            return steps
+        whole = f"{self.result.size:,} groups of {pluralize(self.count, 'element')}, one for each element of the result"
+        return (*steps, Step("every group", whole, shows=others))
+
+    @cached_property
+    def _groups(self) -> dict[Shape, list[str]]:
+        """The cells that are drawn, by the element of the result that they go to."""
+        groups: dict[Shape, list[str]] = {}
+        for index in indices_in(self.operand.shape):
+            groups.setdefault(self._target(index), []).append(key_of(0, index))
+        return groups
+
+    def _fates(self) -> str:
+        """The axes that go and those that stay, with their sizes."""
+        fates = []
+        for is_reduced, fate in ((True, "stays with size 1" if self.keepdims else "goes"), (False, "stays")):
+            named = [a for a in range(len(self.operand.shape)) if (a in self.axes) == is_reduced]
+            words = list_words([f"axis {axis} of size {self.operand.shape[axis]:,}" for axis in named])
+            end = fate if len(named) == 1 else fate.replace("goes", "go").replace("stays", "stay")
+            fates += [f"{words} {end}"] if named else []
+        return "; ".join(fates) or "there are none"
+
+    def _terms(self, sign: str) -> str:
+        """The elements of the group that is shown."""
+        kept = iter(at for axis, at in enumerate(self._example) if not self.keepdims or axis not in self.axes)
+        places = [None if axis in self.axes else next(kept) for axis in range(len(self.operand.shape))]
+        sizes = [self.operand.shape[axis] for axis in self.axes]
+
+        def term(number: int) -> str:
+            own = iter(unravel(number, sizes))
+            return write_element(self.operand.name, [next(own) if at is None else at for at in places])
+
+        return join_terms(self.count, term, sign)
+
+    def _made(self) -> str:
+        if self.count == 1:
+            return "of one element"
+        return f"of {self.count:,} elements{', divided by their number' if self.op == 'mean' else ''}"
+
+    def _formula(self) -> str:
+        """The element that is shown, as an expression of those of its group."""
+        sign = {"sum": " + ", "mean": " + ", "prod": " * ", "any": " or ", "all": " and "}.get(self.op, ", ")
+        terms = self._terms(sign)
+        if self.op == "mean":
+            return f"({terms}) / {self.count}"
+        return terms if self.count == 1 or self.op not in ("max", "min") else f"{self.op}({terms})"
 
     def _target(self, index: Shape) -> Shape:
         """The element of the result that an element goes to."""
@@ -189,19 +264,16 @@ class ReductionExplanation(Sheet):
             self.result,
             width_for([",".join(["0"] * len(self.operand.shape))]),
         )
-        reads: dict[Shape, list[str]] = {}
-        for index in indices_in(operand.shape):
-            reads.setdefault(self._target(index), []).append(key_of(0, index))
+        reads = self._groups
 
         def source(index: Shape) -> GridCell:
             target = self._target(index)
             title = f"{operand.name}{list(index)} goes to result{list(target)}"
-            return GridCell(_text(index), self._style(target), title, f' data-cell="{key_of(0, index)}"')
+            return GridCell(_text(index), self._style(target), title, key_of(0, index))
 
         def total(index: Shape) -> GridCell:
             title = f"result{list(index)}: {self.op} of {pluralize(self.count, 'element')}"
-            data = f' data-reads="{" ".join(reads.get(index, []))}"' if index in reads else ""
-            return GridCell(_text(index), self._style(index), title, data)
+            return GridCell(_text(index), self._style(index), title, key_of("r", index), reads.get(index, ()))
 
         over = list_words([f"axis {axis}" for axis in self.axes]) or "no axis"
         sign = f"{self.op} over {over} \N{RIGHTWARDS ARROW}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from math import inf
+from math import inf, prod
 from typing import Any, Final
 
 from xarr import lax
@@ -14,10 +13,11 @@ from xarr.base.broadcasting import Shape
 from xarr.base.canvas import Canvas
 from xarr.errors import InputError, ShapeError, pluralize
 from xarr.explainers.operands import programs, read
-from xarr.explanation.broadcast_code import Suggestion, list_memory
+from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import Step, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
 from xarr.ir.windows import Pairs, Window, WindowDimension, dilate_size, named_padding
 
@@ -28,6 +28,14 @@ _OPS: Final = {
     "sum": ("sum", "0.0", "{0} += {1}"),
     "prod": ("prod", "1.0", "{0} *= {1}"),
     "conv": ("sum", "0.0", "{0} += {1} * w{2}"),
+}
+#: What padding and holes count as.
+_NEUTRAL: Final = {
+    "max": "the least number",
+    "min": "the greatest number",
+    "sum": "0",
+    "prod": "1",
+    "conv": "0",
 }
 WINDOW_OPS: Final = tuple(_OPS)
 #: The initial value of the op of `xarr.lax`, and its computation.
@@ -223,7 +231,7 @@ class WindowsExplanation(Sheet):
         reads = f"each window has {each}; {pluralize(self.result.size, 'window')}"
         return (("reads", reads), ("memory", list_memory((self.operand, self.result))))
 
-    def to_dict(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         return {
             "op": self.op,
             "operand": self.operand.to_dict(),
@@ -239,7 +247,113 @@ class WindowsExplanation(Sheet):
             "problems": list(self.problems()),
         }
 
-    # --- picture ----------------------------------------------------------------------------------
+    # --- steps and picture --------------------------------------------------------------------------
+
+    def steps(self) -> tuple[Step, ...]:
+        """The array, what is put around and between its elements, windows at three places, and what they become."""
+        if self.problems() or 0 in self.padded_shape:
+            return ()
+        outside = [key_of(0, i) for i in indices_in(self.padded_shape) if self._source(i) is None]
+        places = [self._place(which, index) for which, index in self._places().items()]
+        end = tuple(self._places().values())[-1]
+        drawn, shown = [key_of("r", i) for i in indices_in(self.result.shape)], {s.shows[0] for s in places}
+        becomes = Step(
+            self.op if self.op != "conv" else "weigh and add",
+            f"{pluralize(self.result.size, 'window')}, each becomes one element of the result",
+            f"{write_element('result', end)} = {self._formula(end)}",
+            tuple(key for key in drawn if key not in shown),
+            (key_of("r", end), *self._keys(end)),
+        )
+        cut = (
+            "; padding below 0 cuts elements off" if any(n < 0 for pair in self._pairs for n in pair) else ""
+        )
+        array = Step("array", f"{pluralize(self.operand.size, 'element')}, {self.operand.label}{cut}")
+        around = Step("padding", self._around(), shows=tuple(outside), lights=tuple(outside))
+        return (array, *([around] if outside else []), *places, becomes)
+
+    def _places(self) -> dict[str, Shape]:
+        """Windows that are shown: the first, the next along the last axis that has several, the last."""
+        shape = self.result.shape
+        last = tuple(size - 1 for size in shape)
+        along = max((axis for axis, at in enumerate(last) if at), default=0)
+        step = tuple(int(axis == along) for axis in range(len(shape)))
+        places = {"first window": (0,) * len(shape), "next window": step, "last window": last}
+        kept: dict[str, Shape] = {}
+        for which, index in places.items():
+            if index not in kept.values() and all(at <= most for at, most in zip(index, last, strict=True)):
+                kept[which] = index
+        return kept
+
+    def _place(self, which: str, index: Shape) -> Step:
+        """A window: the positions that it covers, how many of them are no elements, and how it came there."""
+        inside = prod(map(len, self._inside(index)))
+        outside = self.window.size - inside
+        holes = " with its holes" if any(n > 1 for n in self._base_dilations) else ""
+        words = [f"{self._covered(index)} of {self.operand.name}{holes}"]
+        words += [f"{outside} of its {self.window.size} positions are padding or holes"] if outside else []
+        if which == "first window" and any(n > 1 for n in self._window_dilations):
+            words.append(f"its elements are {_by_axes(self._window_dilations)} apart")
+        if which == "next window":
+            words.append(f"strides are {_by_axes(self._strides)}")
+        unread = self._unread()
+        if which == "last window" and any(unread):
+            ends = list_words([f"{n} at the end of axis {axis}" for axis, n in enumerate(unread) if n])
+            words.append(f"{ends} {'is' if sum(unread) == 1 else 'are'} never read")
+        own = key_of("r", index)
+        return Step(which, "; ".join(words), "", (own,), (own, *self._keys(index)))
+
+    def _covered(self, index: Shape) -> str:
+        """The positions that a window covers along each axis, counted from the array's first element."""
+        spans = []
+        for d, at in zip(self.window.dimensions, index, strict=True):
+            first = at * d.stride - d.padding_low
+            last = first + d.dilated_size - 1
+            spans.append(str(first) if first == last else f"{first} to {last}")
+        element = write_element("result", index)
+        return f"{element} reads {'positions ' + ' × '.join(spans) if spans else 'the element'}"
+
+    def _around(self) -> str:
+        """What stands around and between the elements, and what it counts as."""
+        words = []
+        holes = [n - 1 for n in self._base_dilations]
+        if any(holes):
+            words.append(f"holes between neighbours: {_by_axes(holes)}")
+        if any(n > 0 for pair in self._pairs for n in pair):
+            words.append(
+                f"around them: {_by_axes([f'{low} before and {high} after' for low, high in self._pairs])}"
+            )
+        return f"{'; '.join(words)}; they count as {_NEUTRAL[self.op]}, which changes nothing"
+
+    def _inside(self, index: Shape) -> list[list[tuple[int, int]]]:
+        """Along each axis the elements of the array that a window reads, with their places in the window."""
+        axes = []
+        for d, at, size in zip(self.window.dimensions, index, self.operand.shape, strict=True):
+            own = []
+            for n in range(d.size):
+                element, hole = divmod(at * d.stride + n * d.window_dilation - d.padding_low, d.base_dilation)
+                own += [(element, n)] if not hole and 0 <= element < size else []
+            axes.append(own)
+        return axes
+
+    def _formula(self, index: Shape) -> str:
+        """An element of the result, as an expression of the elements in its window."""
+        axes = self._inside(index)
+        sizes = [len(axis) for axis in axes]
+
+        def term(number: int) -> str:
+            pairs = [axis[at] for axis, at in zip(axes, unravel(number, sizes), strict=True)]
+            read = write_element(self.operand.name, [element for element, _ in pairs])
+            return read if self.op != "conv" else f"{read} * {write_element('w', [n for _, n in pairs])}"
+
+        count, first = prod(sizes), _OPS[self.op][1]
+        if not count:
+            return first
+        sign = {"prod": " * ", "sum": " + ", "conv": " + "}.get(self.op, ", ")
+        terms = join_terms(count, term, sign)
+        return terms if sign != ", " or count == 1 else f"{self.op}({terms})"
+
+    def _keys(self, index: Shape) -> list[str]:
+        return [key_of(0, cell) for cell in self._cells(index)]
 
     def _source(self, index: Shape) -> Shape | None:
         """The element of the array at an index of the padded one; None in padding and in holes."""
@@ -252,18 +366,23 @@ class WindowsExplanation(Sheet):
         return tuple(at)
 
     def _cells(self, index: Shape) -> list[Shape]:
-        """The positions in the padded array that a window covers."""
-        rows = zip(self.window.dimensions, index, strict=True)
-        axes = [[at * d.stride + n * d.window_dilation for n in range(d.size)] for d, at in rows]
-        return list(product(*axes))
+        """The positions in the padded array that a window covers, of those that are drawn."""
+        axes = [
+            range(at * d.stride, at * d.stride + d.dilated_size, d.window_dilation)
+            for d, at in zip(self.window.dimensions, index, strict=True)
+        ]
+        return [
+            cell
+            for cell in indices_in(self.padded_shape)
+            if all(at in axis for at, axis in zip(cell, axes, strict=True))
+        ]
 
     def draw(self, canvas: Canvas, top: float) -> float:
-        result, shown = self.result, [tuple(min(n, s - 1) for s in self.result.shape) for n in (0, 1)]
+        result, shown = self.result, list(self._places().values())[:2] if self.result.size else []
         coloured: dict[Shape, int] = {}
-        for number, index in enumerate(dict.fromkeys(shown) if result.size else ()):
+        for number, index in enumerate(shown):
             for cell in self._cells(index):
                 coloured[cell] = 2 if cell in coloured else number
-        drawn = set(indices_in(self.padded_shape)) if 0 not in self.padded_shape else set()
 
         def padded_cell(index: Shape) -> GridCell:
             source = self._source(index)
@@ -271,13 +390,13 @@ class WindowsExplanation(Sheet):
             title = "padding or a hole" if source is None else f"{self.operand.name}{list(source)}"
             style = "v" if source is None else "c"
             style += f" o{coloured[index] % COLOURS}" if index in coloured else ""
-            return GridCell(text, style, title, f' data-cell="{key_of(0, index)}"')
+            return GridCell(text, style, title, key_of(0, index))
 
         def total(index: Shape) -> GridCell:
-            keys = [key_of(0, cell) for cell in self._cells(index) if cell in drawn][:16]
+            keys = self._keys(index)[:16]
             number = shown.index(index) if index in shown else None
             style = "c" if number is None else f"c o{number % COLOURS}"
-            return GridCell(_text(index), style, f"result{list(index)}", f' data-reads="{" ".join(keys)}"')
+            return GridCell(_text(index), style, f"result{list(index)}", key_of("r", index), keys)
 
         width = width_for([_text(tuple(max(0, n - 1) for n in self.operand.shape))])
         caption = (
@@ -297,6 +416,13 @@ class WindowsExplanation(Sheet):
         words += "; dashed cells are padding or holes" if self.padded_shape != self.operand.shape else ""
         canvas.text(MARGIN, bottom + 10, words if result.size else "no window fits", "d")
         return bottom + 18
+
+
+def _by_axes(facts: Sequence[int | str]) -> str:
+    """What holds along every axis, or what holds along each."""
+    if len(set(facts)) == 1:
+        return str(facts[0])
+    return list_words([f"{fact} along axis {axis}" for axis, fact in enumerate(facts)])
 
 
 def _is_float(dtype: str | None) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from math import prod
 from typing import Any, Final, SupportsIndex
 
@@ -14,11 +13,11 @@ from xarr.base.canvas import CHARACTER, Canvas
 from xarr.errors import BroadcastError, InputError, pluralize
 from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.html import listing, sections, wrap_fragment
 from xarr.explanation.notation import term
 from xarr.explanation.product_svg import ProductPicture, draw_product
-from xarr.explanation.svg import CELL, MARGIN, STYLE
-from xarr.explanation.text import entry, suggestion_lines
+from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.steps import Step
+from xarr.explanation.svg import CELL, MARGIN
 
 PRODUCTS: Final = ("matmul", "dot", "inner", "vecdot")
 
@@ -59,13 +58,12 @@ class _Column:
         return ", ".join(["batch", *words])
 
 
-@dataclass(frozen=True)
-class ContractionExplanation:
+@dataclass(frozen=True, repr=False)
+class ContractionExplanation(Sheet):
     """Which axes of two operands a product contracts, keeps and broadcasts, or why it does not run.
 
-    `str(e)` or `e.text()`, `e.html()`, `e.svg()`; notebooks show the HTML.  `pairs` are the contracted axes of both
-    operands, `batch` is how many leading axes of the result broadcast, and `problem` says why the strictness in force
-    refuses that.
+    One object, several views.  `pairs` are the contracted axes of both operands, `batch` is how many leading axes of
+    the result broadcast, and `problem` says why the strictness in force refuses that.
     """
 
     op: str
@@ -101,11 +99,6 @@ class ContractionExplanation:
         return tuple(column for column in self.columns if column.size is None)
 
     @property
-    def fits(self) -> bool:
-        """Whether the product runs."""
-        return not self.clashes and self.problem is None
-
-    @property
     def result(self) -> Operand | None:
         """The result; None if there is none."""
         if self.clashes:
@@ -114,21 +107,45 @@ class ContractionExplanation:
         dtypes = {operand.dtype for operand in self.operands}
         return Operand("result", tuple(size for _, size in kept), dtypes.pop() if len(dtypes) == 1 else None)
 
-    def text(self) -> str:
-        """Plain text: the table of indices, the loop, the explicit ops; or what would work."""
-        blocks = [[self.headline], list(_table(self)), list(_code(self)), list(_failure(self))]
-        return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+    def table(self) -> tuple[tuple[Cell, ...], ...]:
+        return tuple(_rows(self))
 
-    def html(self) -> str:
-        """A self-contained HTML fragment."""
-        return wrap_fragment("\n".join(_html_parts(self)), is_live=True)
+    def codes(self) -> tuple[Listing, ...]:
+        if self.result is None:
+            return ()
+        codes = [Listing("loop", loop_body(self))]
+        if len({operand.dtype for operand in self.operands}) == 1:
+            codes.append(Listing("explicit", "\n".join(explicit_ops(self))))
+        summed = einsum(self)
+        return (*codes, Listing("einsum", summed)) if summed is not None else tuple(codes)
 
-    def svg(self) -> str:
-        """A self-contained SVG picture of the table."""
-        return _draw(self)
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        if self.result is None:
+            return ()
+        return (("work", _work(self)), ("memory", list_memory((*self.operands, self.result))))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain data that `json.dumps` accepts."""
+    def problems(self) -> tuple[str, ...]:
+        return tuple(problem_lines(self))
+
+    def fixes(self) -> tuple[Suggestion, ...]:
+        return suggestions(self) if self.clashes else ()
+
+    @property
+    def advice(self) -> str:
+        return _ACCEPTED if not self.clashes else no_suggestion(self)
+
+    def steps(self) -> tuple[Step, ...]:
+        if self.result is None or not self.fits:
+            return ()
+        return _picture(self, self.result).steps()
+
+    def draw(self, canvas: Canvas, top: float) -> float:
+        """The grids; where there is no result the table, with what clashes in red."""
+        if self.result is None:
+            return _draw_table(canvas, self, top)
+        return draw_product(canvas, _picture(self, self.result), top)
+
+    def facts(self) -> dict[str, Any]:
         return {
             "op": self.op,
             "operands": [operand.to_dict() for operand in self.operands],
@@ -145,17 +162,6 @@ class ContractionExplanation:
         outcome = "does not multiply" if self.result is None else self.result.label
         outcome = outcome if self.problem is None else "refused"
         return f"{self.expression}    {operands}   ->  {outcome}"
-
-    def __str__(self) -> str:
-        return self.text()
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return self.html()
-
-    def _repr_svg_(self) -> str:
-        return self.svg()
 
 
 class ExplainedProductError(BroadcastError):
@@ -281,6 +287,16 @@ def suggestions(explanation: ContractionExplanation) -> tuple[Suggestion, ...]:
     return tuple(fits)
 
 
+_ACCEPTED: Final = "the explicit ops above say the same and are accepted"
+
+
+def no_suggestion(explanation: ContractionExplanation) -> str:
+    """Text on the repairs that were tried in vain."""
+    if explanation.op == "matmul":
+        return "no transpose of them fits, in either order"
+    return "no axis of one has the size of an axis of the other"
+
+
 def _spell_operand(name: str, shape: Shape, is_turned: bool) -> str:
     return name if not is_turned else f"{name}.T" if len(shape) == 2 else f"{name}.mT"
 
@@ -382,151 +398,44 @@ def _work(explanation: ContractionExplanation) -> str:
 # --- views ----------------------------------------------------------------------------------------
 
 
-def _cell(size: int | None, axis: int | None, mark: bool = False) -> str:
-    return "" if size is None else f"{size}{' !' if mark else ''} (axis {axis})"
+def _cell(size: int | None, axis: int | None, mark: bool = False) -> Cell:
+    text = "" if size is None else f"{size}{' !' if mark else ''} (axis {axis})"
+    return Cell(text, "clash" if mark else "")
 
 
-def _rows(explanation: ContractionExplanation) -> list[list[str]]:
+def _rows(explanation: ContractionExplanation) -> Iterator[tuple[Cell, ...]]:
     """The table: a row of letters, one for each operand, one for the result, and what happens."""
-    rows = [["index", *(column.letter for column in explanation.columns)]]
+    columns = explanation.columns
+    yield (Cell("index"), *(Cell(column.letter) for column in columns))
     for number, name in enumerate(explanation.names):
-        cells = (_cell(c.sizes[number], c.axes[number], c.size is None) for c in explanation.columns)
-        rows.append([name, *cells])
+        yield (Cell(name), *(_cell(c.sizes[number], c.axes[number], c.size is None) for c in columns))
     if not explanation.clashes:
-        rows.append(
-            [
-                "result",
-                *("summed" if c.output is None else _cell(c.size, c.output) for c in explanation.columns),
-            ]
-        )
-    return [*rows, ["how", *(column.how(explanation.names) for column in explanation.columns)]]
+        ends = (Cell("summed") if c.output is None else _cell(c.size, c.output) for c in columns)
+        yield (Cell("result"), *ends)
+    yield (Cell("how"), *(Cell(column.how(explanation.names)) for column in columns))
 
 
-def _table(explanation: ContractionExplanation) -> Iterator[str]:
-    rows = _rows(explanation)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        if number == 3:
-            yield "  " + "-" * (sum(widths) + 2 * len(explanation.columns))
-        yield "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
-
-
-def _labelled_lines(explanation: ContractionExplanation) -> Iterator[tuple[str, Sequence[str]]]:
-    """Labels and lines of code and cost."""
-    if explanation.result is None:
-        return
-    yield "loop", [loop_body(explanation)]
-    if len({operand.dtype for operand in explanation.operands}) == 1:
-        yield "explicit", explicit_ops(explanation)
-    summed = einsum(explanation)
-    if summed is not None:
-        yield "einsum", [summed]
-    yield "work", [_work(explanation)]
-    yield "memory", [_memory(explanation)]
-
-
-def _memory(explanation: ContractionExplanation) -> str:
-    every = (*explanation.operands, *filter(None, [explanation.result]))
-    return list_memory(every)
-
-
-def _code(explanation: ContractionExplanation) -> Iterator[str]:
-    for label, lines in _labelled_lines(explanation):
-        yield from entry(label, lines)
-
-
-def _failure(explanation: ContractionExplanation) -> Iterator[str]:
-    if explanation.fits:
-        return
-    for line in problem_lines(explanation):
-        yield f"  {line}"
-    if not explanation.clashes:
-        yield f"  {_ACCEPTED}"
-        return
-    fixes = suggestions(explanation)
-    yield "  what would work:" if fixes else f"  {no_suggestion(explanation)}"
-    yield from suggestion_lines(fixes, " " * 6)
-
-
-_ACCEPTED: Final = "the explicit ops above say the same and are accepted"
-
-
-def no_suggestion(explanation: ContractionExplanation) -> str:
-    """Text on the repairs that were tried in vain."""
-    if explanation.op == "matmul":
-        return "no transpose of them fits, in either order"
-    return "no axis of one has the size of an axis of the other"
-
-
-def _html_parts(explanation: ContractionExplanation) -> Iterator[str]:
-    yield f"<p><code>{escape(explanation.headline)}</code></p>"
-    picture = _picture(explanation)
-    if picture is not None:
-        canvas = Canvas()
-        draw_product(canvas, picture, MARGIN)
-        yield canvas.svg(explanation.headline, STYLE)
-    rows = []
-    for number, row in enumerate(_rows(explanation)):
-        cells = []
-        for cell, column in zip(row[1:], explanation.columns, strict=True):
-            kind = "clash" if column.size is None and number in (1, 2) else ""
-            cells.append(f'<td class="{kind}">{escape(cell)}</td>')
-        rows.append(f"<tr><th>{escape(row[0])}</th>{''.join(cells)}</tr>")
-    yield f"<table>{''.join(rows)}</table>"
-    for line in problem_lines(explanation):
-        yield f'<p class="w">{escape(line)}</p>'
-    if explanation.clashes:
-        fixes = suggestions(explanation)
-        yield (
-            f"<p>What would work:</p>{listing(fixes)}"
-            if fixes
-            else f"<p>{escape(no_suggestion(explanation))}</p>"
-        )
-    else:
-        codes = [
-            (label, "\n".join(lines))
-            for label, lines in _labelled_lines(explanation)
-            if label not in ("work", "memory")
-        ]
-        yield sections(codes)
-        yield f"<p>{escape(_work(explanation))}; {escape(_memory(explanation))}</p>"
-        if explanation.problem is not None:
-            yield f"<p>{_ACCEPTED}</p>"
-
-
-def _picture(explanation: ContractionExplanation) -> ProductPicture | None:
-    """The product as grids; None where there is no result."""
-    if explanation.result is None:
-        return None
+def _picture(explanation: ContractionExplanation, result: Operand) -> ProductPicture:
+    """The product as grids."""
     labels = [[column.letter for column in _own(explanation, number)] for number in (0, 1)]
     sizes = {column.letter: column.size or 0 for column in explanation.columns}
-    return ProductPicture(explanation.operands, labels, explanation.result, _kept_letters(explanation), sizes)
+    kept, conjugates = _kept_letters(explanation), _conjugates(explanation)
+    return ProductPicture(explanation.operands, labels, result, kept, sizes, conjugates)
 
 
-def _draw(explanation: ContractionExplanation) -> str:
-    """The grids, the table as boxes, clashing ones red, and the words under them."""
-    canvas, rows = Canvas(), _rows(explanation)
-    width = max(48.0, 11 * CHARACTER * max(len(cell) for row in rows[:-1] for cell in row[1:]) + 12)
-    left = MARGIN + 12 * CHARACTER * max(len(row[0]) for row in rows) + 14
-    canvas.text(MARGIN, MARGIN + 10, explanation.headline, "t", 13)
-    y, picture = MARGIN + 28, _picture(explanation)
-    if picture is not None:
-        y = draw_product(canvas, picture, y) + 8
-    for number, row in enumerate(rows[:-1]):
-        canvas.text(MARGIN, y + 18, row[0], "d" if not number else "")
-        for position, (cell, column) in enumerate(zip(row[1:], explanation.columns, strict=True)):
+def _draw_table(canvas: Canvas, explanation: ContractionExplanation, y: float) -> float:
+    """The table as boxes, clashing ones red; returns its lower edge."""
+    rows = explanation.table()[:-1]
+    width = max(48.0, 11 * CHARACTER * max(len(cell.text) for row in rows for cell in row[1:]) + 12)
+    left = MARGIN + 12 * CHARACTER * max(len(row[0].text) for row in rows) + 14
+    for number, (label, *cells) in enumerate(rows):
+        canvas.text(MARGIN, y + 18, label.text, "d" if not number else "")
+        for position, cell in enumerate(cells):
             x = left + position * width
             if not number:
-                canvas.text(x + width / 2 - 4, y + 18, cell, "d")
-            elif cell:
-                style = "c or" if number == 3 else f"c o{number - 1}"
-                canvas.box(x, y, width - 6, CELL - 4, "x" if column.size is None else style, cell)
+                canvas.text(x + width / 2 - 4, y + 18, cell.text, "d")
+            elif cell.text:
+                style = "x" if cell.mark else f"c o{number - 1}"
+                canvas.box(x, y, width - 6, CELL - 4, style, cell.text)
         y += CELL
-    lines = [("w", line) for line in problem_lines(explanation)]
-    for one in suggestions(explanation) if explanation.clashes else ():
-        lines.append(("", f"{one.expression} \N{RIGHTWARDS ARROW} {one.result}"))
-    lines += [("", line.strip()) for line in _code(explanation)]
-    for style, line in lines:
-        y += 18
-        canvas.text(MARGIN, y, line, style)
-    return canvas.svg(explanation.headline, STYLE)
+    return y

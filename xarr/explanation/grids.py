@@ -18,12 +18,23 @@ COLOURS = 5
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """A cell: its text, its style, the text shown on hovering, and attributes."""
+    """A cell: its text, its style, the text shown on hovering, its key, and the keys of the cells that it reads.
+
+    Cells of one array may have one key.  One that reads others is found by its key in steps alone.
+    """
 
     text: str
     style: str
     title: str = ""
-    data: str = ""
+    key: str = ""
+    reads: Sequence[str] = ()
+
+    @property
+    def data(self) -> str:
+        """The attributes by which cells light up those that they read."""
+        if self.reads:
+            return f' data-reads="{" ".join(self.reads)}"'
+        return f' data-cell="{self.key}"' if self.key else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +120,8 @@ def _draw_panel(canvas: Canvas, grid: CellGrid, prefix: Shape, left: float, y: f
                 x += GAP
                 continue
             cell = grid.cell((*prefix, row, column)[-rank:] if rank else ())
-            canvas.box(x, y, grid.width, CELL, cell.style, cell.text, cell.title, cell.data)
+            style = f"{cell.style}{canvas.marks.get(cell.key, '')}"
+            canvas.box(x, y, grid.width, CELL, style, cell.text, cell.title, cell.data)
             x += grid.width
         right, y = max(right, x), y + CELL
     return right, y
@@ -129,6 +141,6 @@ def draw_row(canvas: Canvas, parts: Sequence[CellGrid | str], top: float, left: 
     return bottom + 8
 
 
-def key_of(number: int, index: Shape) -> str:
-    """The name under which a cell of array `number` is read: `0:2,1`."""
+def key_of(number: int | str, index: Shape) -> str:
+    """The key of a cell of array `number`, by which it is read: `0:2,1`; of the result `r:2,1`."""
     return f"{number}:{','.join(map(str, index))}"

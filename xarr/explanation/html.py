@@ -22,6 +22,7 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts
+from xarr.explanation.steps import Step, render_steps
 from xarr.explanation.svg import STYLE as PICTURE_STYLE, render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
 
@@ -44,8 +45,6 @@ _STYLE = (
     "border-color:#333}.xarr-e .copy{float:right}.xarr-e .steps{margin:8px 0;padding-left:24px}"
     ".xarr-e[data-wired] .steps{list-style:none;padding:0}.xarr-e details details{margin:0}"
     ".xarr-e svg g,.xarr-e svg path,.xarr-e svg text{transition:opacity .3s}"
-    ".xarr-e [data-step='1'] :is(.p2,.p3,.p4),.xarr-e [data-step='2'] :is(.p3,.p4),.xarr-e [data-step='3'] .p4"
-    "{opacity:0;pointer-events:none}"
     "@media(prefers-reduced-motion:reduce){.xarr-e svg *{transition:none!important}}"
     "@media(prefers-color-scheme:dark){.xarr-e{color:#ececec;background:#16181d}"
     ".xarr-e pre{background:#24272e}"
@@ -87,11 +86,16 @@ document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
       if (i === chosen) act?.(i);
     });
     const buttons = parts.map((part, i) => button(bar, texts[i], () => press(i)));
+    bar.onkeydown = event => {
+      const by = {ArrowRight: 1, ArrowLeft: -1}[event.key], next = buttons[buttons.indexOf(event.target) + by];
+      if (next) [event.preventDefault(), next.focus(), next.click()];
+    };
     before.before(bar);
     return [bar, press];
   };
   root.querySelectorAll('.steps').forEach(list => {
     const items = [...list.children], box = list.parentElement;
+    list.setAttribute('aria-live', 'polite');
     const texts = items.map((item, i) => `${i + 1} ${item.querySelector('strong').textContent}`);
     choose(items, texts, list, i => { box.dataset.step = i + 1; })[1](items.length - 1);
   });
@@ -154,13 +158,8 @@ def _ways(facts: BroadcastFacts) -> str:
 def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
     """One alignment: its picture, with its style if that stands nowhere before, step by step; its table and code."""
     picture = render_svg(facts, words=False, has_style=has_style)
-    lines = [
-        f"<li><strong>{one.name}</strong>: {escape(one.text)}<br/><code>{escape(_shapes(facts, one))}</code></li>"
-        for one in steps(facts)
-    ]
-    return f'<div>{picture}<ol class="steps">{"".join(lines)}</ol></div>{_table(facts)}' + "".join(
-        _sections(facts)
-    )
+    drawn = render_steps(picture, [Step(one.name, one.text, _shapes(facts, one)) for one in steps(facts)])
+    return f"{drawn}{_table(facts)}{''.join(_sections(facts))}"
 
 
 def wrap_fragment(body: str, is_live: bool = False) -> str:

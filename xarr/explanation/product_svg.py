@@ -1,13 +1,14 @@
-"""The picture of a product: operands and result as grids, with the cells coloured that one element is made of."""
+"""The picture of a product and its steps: operands and result as grids, and the cells that one element is made of."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, prod
 
 from xarr.base.broadcasting import Shape
 from xarr.base.canvas import Canvas
+from xarr.explanation.broadcast_code import list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import (
     COLOURS,
@@ -20,6 +21,7 @@ from xarr.explanation.grids import (
     key_of,
     width_for,
 )
+from xarr.explanation.steps import Step, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
 
 #: A cell of the result names at most so many cells that it reads.
@@ -35,6 +37,14 @@ class ProductPicture:
     result: Operand
     output: Sequence[str]
     sizes: Mapping[str, int]
+    #: Whether the first factor is conjugated.
+    conjugates: bool = False
+
+    @property
+    def example(self) -> Shape:
+        """The element of the result that is shown in detail: one of those that are drawn, and not the first."""
+        rank = len(self.result.shape)
+        return tuple(min(int(axis >= rank - 3), size - 1) for axis, size in enumerate(self.result.shape))
 
     @property
     def summed(self) -> list[str]:
@@ -52,6 +62,90 @@ class ProductPicture:
             if self._is_read(cell, operand.shape, labels, known)
         ]
 
+    def steps(self) -> tuple[Step, ...]:
+        """The axes that meet; of one element the cells that it needs, and their products; all elements."""
+        meet = Step("line up", self._meetings(), lights=self._keys((0,) * len(self.output)))
+        count = self.result.size
+        if 0 in self.sizes.values():
+            empty = "the result has no elements" if not count else "sums of no products are 0"
+            return (meet, Step("every element", empty))
+        example, inside = self.example, self._keys(self.example)
+        shown = key_of("r", example)
+        added = prod(self.sizes[label] for label in self.summed)
+        needed = [
+            write_element(name, [at.get(label, ":") for label in labels])
+            for name, labels, at in self._operands()
+        ]
+        element = write_element(self.result.name, example)
+        others = tuple(key for index in indices_in(self.result.shape) if (key := key_of("r", index)) != shown)
+        steps = (
+            meet,
+            Step("one element", f"{element} needs {list_words(needed)}", lights=inside),
+            Step(
+                "multiply and add" if self.summed else "multiply" if len(self.operands) > 1 else "copy",
+                _count_products(len(self.operands), added),
+                f"{element} = {join_terms(added, self._product, ' + ')}",
+                (shown,),
+                (shown, *inside),
+            ),
+        )
+        if count == 1:
+            return steps
+        whole = f"the same for each of the {count:,} elements"
+        if self.summed and len(self.operands) > 1:
+            whole += f": {count:,} × {added:,} = {count * added:,} products"
+        return (*steps, Step("every element", whole, shows=others))
+
+    def _operands(self) -> Iterator[tuple[str, Sequence[str], dict[str, str]]]:
+        """Each operand's name and labels, and where the labels of the example stand in it."""
+        known = dict(zip(self.output, self.example, strict=True))
+        for operand, labels in zip(self.operands, self.labels, strict=True):
+            own = dict(zip(labels, operand.shape, strict=True))
+            yield (
+                operand.name,
+                labels,
+                {
+                    label: "0" if size == 1 else str(known[label])
+                    for label, size in own.items()
+                    if label in known or size == 1
+                },
+            )
+
+    def _product(self, number: int) -> str:
+        """One of the products that the example adds up."""
+        summed = self.summed
+        at = dict(zip(summed, unravel(number, [self.sizes[label] for label in summed]), strict=True))
+        factors = [
+            write_element(name, [own.get(label) or str(at[label]) for label in labels])
+            for name, labels, own in self._operands()
+        ]
+        if self.conjugates:
+            factors[0] += ".conj()"
+        return " * ".join(factors)
+
+    def _keys(self, index: Shape) -> tuple[str, ...]:
+        """The cells that an element of the result is made of; none where there is no such element."""
+        return () if 0 in self.sizes.values() else tuple(key_of(*each) for each in self.reads(index))
+
+    def _meetings(self) -> str:
+        """The axes that each label stands for, summed ones first, and those that are kept."""
+        parts = []
+        for label in sorted(self.sizes, key=lambda each: each in self.output):
+            places = [
+                f"axis {axis} of {operand.name}"
+                + (", stretched," if operand.shape[axis] != self.sizes[label] else "")
+                for operand, labels in zip(self.operands, self.labels, strict=True)
+                for axis, own in enumerate(labels)
+                if own == label
+            ]
+            if label not in self.output or len(places) > 1:
+                end = "they go along together" if label in self.output else "summed over"
+                parts.append(f"{label}, of size {self.sizes[label]:,}, is {list_words(places)}: {end}")
+        kept = [label for label in self.output if not any(part.startswith(f"{label},") for part in parts)]
+        if kept:
+            parts.append(f"{list_words(kept)} {'is' if len(kept) == 1 else 'are'} kept")
+        return "; ".join(parts) or "there are no axes"
+
     def _is_read(self, cell: Shape, shape: Shape, labels: Sequence[str], known: Mapping[str, int]) -> bool:
         """Whether a cell of an operand takes part where the labels of the result have these values."""
         at = dict(known)
@@ -62,9 +156,17 @@ class ProductPicture:
         return True
 
 
+def _count_products(factors: int, count: int) -> str:
+    """What one element is: an element, a product, or a sum of them."""
+    each = "product" if factors > 1 else "element"
+    if count == 1:
+        return f"one {each}" + (", nothing to add" if factors > 1 else ", moved")
+    return f"{count:,} {each}s are added up"
+
+
 def draw_product(canvas: Canvas, product: ProductPicture, top: float) -> float:
     """Draw the grids; returns their lower edge."""
-    example = tuple(min(1, size - 1) for size in product.result.shape)
+    example = product.example
     coloured = set(product.reads(example)) if 0 not in product.sizes.values() else set()
     grids = [_operand_grid(product, number, coloured) for number in range(len(product.operands))]
     result = _result_grid(product, example)
@@ -120,7 +222,7 @@ def _operand_grid(product: ProductPicture, number: int, coloured: set[tuple[int,
     def cell(index: Shape) -> GridCell:
         style = f"c o{number % COLOURS}" if (number, index) in coloured else "c"
         title = f"{operand.name}[{','.join(map(str, index))}]"
-        return GridCell(_text(index), style, title, f' data-cell="{key_of(number, index)}"')
+        return GridCell(_text(index), style, title, key_of(number, index))
 
     name = f"{operand.name}[{','.join(labels)}]" if labels else operand.name
     return CellGrid(name, operand.label, operand.shape, cell, _width(operand))
@@ -132,9 +234,7 @@ def _result_grid(product: ProductPicture, example: Shape) -> CellGrid:
     def cell(index: Shape) -> GridCell:
         keys = [key_of(*each) for each in product.reads(index)[:_READS]]
         title = f"{result.name}[{','.join(map(str, index))}] reads {len(keys)} cells"
-        return GridCell(
-            _text(index), "c or" if index == example else "c", title, f' data-reads="{" ".join(keys)}"'
-        )
+        return GridCell(_text(index), "c or" if index == example else "c", title, key_of("r", index), keys)
 
     name = f"{result.name}[{','.join(product.output)}]" if product.output else result.name
     return CellGrid(name, result.label, result.shape, cell, _width(result))

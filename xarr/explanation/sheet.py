@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
 from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_code import Suggestion, cut_text
 from xarr.explanation.html import listing, sections, wrap_fragment
+from xarr.explanation.steps import Step, marks_of, render_steps, step_lines
 from xarr.explanation.svg import MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines
 
@@ -68,15 +69,19 @@ class Sheet(ABC):
         """Draw the picture below `top`; returns its lower edge."""
 
     @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """The facts as plain data that `json.dumps` accepts."""
+    def facts(self) -> dict[str, Any]:
+        """The facts as plain data, but for the steps."""
 
-    def steps(self) -> tuple[tuple[str, str], ...]:
-        """Names and words of up to four steps in which the picture comes to be, for pages; none if it is there at once.
+    def steps(self) -> tuple[Step, ...]:
+        """The steps in which the picture comes to be; none if it is there at once.
 
-        What is drawn from step n on has the class `pn`.
+        Pages make a stepper of them: `draw` finds in the canvas' `marks` what a step shows and what it is about.
         """
         return ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The facts as plain data that `json.dumps` accepts."""
+        return {**self.facts(), "steps": [asdict(step) for step in self.steps()]}
 
     def problems(self) -> tuple[str, ...]:
         """Why it does not run, one sentence each."""
@@ -85,6 +90,11 @@ class Sheet(ABC):
     def fixes(self) -> tuple[Suggestion, ...]:
         """Calls that would run, or that may be meant."""
         return ()
+
+    @property
+    def advice(self) -> str:
+        """What is said where it does not run and nothing else would."""
+        return ""
 
     @property
     def fix_title(self) -> str:
@@ -122,12 +132,14 @@ class Sheet(ABC):
 
 def render_sheet(sheet: Sheet, words: bool) -> str:
     """The picture, with the headline above it and the code and the problems below where `words` are wanted."""
-    canvas, y = Canvas(), MARGIN
+    steps = sheet.steps()
+    canvas, y = Canvas(marks_of(steps)), MARGIN
     if words:
         canvas.text(MARGIN, MARGIN + 10, cut_text(sheet.headline, _CHARACTERS), "t", 13)
         y += 28
     y = sheet.draw(canvas, y)
-    for style, line in _picture_words(sheet) if words else ():
+    lines = [("", line) for line in step_lines(steps)] + _picture_words(sheet)
+    for style, line in lines if words else ():
         y += 18
         canvas.text(MARGIN, y, cut_text(line, _CHARACTERS), style)
     label = "; ".join((sheet.headline, *sheet.problems()))
@@ -139,6 +151,7 @@ def _picture_words(sheet: Sheet) -> list[tuple[str, str]]:
     fixes = sheet.fixes()
     lines += [("d", sheet.fix_title)] if fixes else []
     lines += [("", f"  {one.expression} \N{RIGHTWARDS ARROW} {one.result}") for one in fixes]
+    lines += [("", sheet.advice)] if sheet.advice and not sheet.fits and not fixes else []
     for code in sheet.codes()[:1]:
         lines += [("", line) for line in code.lines[:_LINES]]
         lines += [("d", "\N{HORIZONTAL ELLIPSIS}")] if len(code.lines) > _LINES else []
@@ -155,6 +168,7 @@ def _table(sheet: Sheet) -> Iterator[str]:
 
 
 def _code(sheet: Sheet) -> Iterator[str]:
+    yield from entry("steps", step_lines(sheet.steps()))
     for code in sheet.codes():
         if code.is_in_text:
             yield from entry(code.title, code.lines)
@@ -168,25 +182,22 @@ def _failure(sheet: Sheet) -> Iterator[str]:
     if fixes:
         yield f"  {sheet.fix_title}"
         yield from suggestion_lines(fixes, " " * 6)
+    elif not sheet.fits and sheet.advice:
+        yield f"  {sheet.advice}"
 
 
 def _html_parts(sheet: Sheet) -> Iterator[str]:
     yield f"<p><code>{escape(sheet.headline)}</code></p>"
-    yield _picture(sheet)
+    yield render_steps(render_sheet(sheet, words=False), sheet.steps())
     yield _html_table(sheet.table())
     yield from (f'<p class="w">{escape(line)}</p>' for line in sheet.problems())
     fixes = sheet.fixes()
     if fixes:
         yield f"<p>{escape(sheet.fix_title)}</p>{listing(fixes, 'instead')}"
+    elif not sheet.fits and sheet.advice:
+        yield f"<p>{escape(sheet.advice)}</p>"
     yield sections([(code.title, code.text.rstrip()) for code in sheet.codes()])
     yield "".join(f"<p>{escape(label)}: {escape(line)}</p>" for label, line in sheet.notes())
-
-
-def _picture(sheet: Sheet) -> str:
-    """The picture, and below it the steps in which it comes to be."""
-    drawn = render_sheet(sheet, words=False)
-    steps = [f"<li><strong>{escape(name)}</strong>: {escape(words)}</li>" for name, words in sheet.steps()]
-    return f'<div>{drawn}<ol class="steps">{"".join(steps)}</ol></div>' if steps else drawn
 
 
 def _html_table(rows: Sequence[Sequence[Cell]]) -> str:

@@ -21,6 +21,7 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
+from xarr.explanation.steps import STEP_STYLE
 from xarr.explanation.text import cell_text, headline, no_suggestion, problem_lines
 
 Positions: TypeAlias = tuple[int | None, ...]
@@ -45,7 +46,7 @@ STYLE = (
     ".xarr-b .o{font-size:22px}.xarr-b .d,.xarr-b .v text{fill:#5f5f5f}.xarr-b .w{fill:#a63d00}"
     ".xarr-b g text{text-anchor:middle;font-size:11px}"
     ".xarr-b .c rect{fill:#8a8a8a;fill-opacity:.32;stroke:#333}"
-    ".xarr-b .v rect{fill-opacity:.06;stroke:#8a8a8a;stroke-dasharray:3 3}"
+    ".xarr-b .v rect{fill:#8a8a8a;fill-opacity:.1;stroke:#8a8a8a;stroke-dasharray:3 3}"
     ".xarr-b .x rect{fill:#fbd9d9;stroke:#c8102e;stroke-width:2.5}"
     ".xarr-b .m rect{fill:#fbd9d9;stroke:#c8102e;stroke-width:1.6;stroke-dasharray:4 3}"
     ".xarr-b .lit rect{fill-opacity:.7;stroke-width:3}"
@@ -59,7 +60,7 @@ STYLE = (
     ".xarr-b .c rect{fill-opacity:.5;stroke:#cfcfcf}.xarr-b .v rect{fill-opacity:.12;stroke:#7d828c}"
     ".xarr-b .lit rect{stroke:#fff}"
     ".xarr-b .x rect,.xarr-b .m rect{fill:#571a20;stroke:#ff6b6b}.xarr-b .s{stroke:#ddd}.xarr-b .sh{fill:#ddd}"
-    ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff6b6b}}"
+    ".xarr-b .n{stroke:#c59be8}.xarr-b .nh{fill:#c59be8}.xarr-b .k{stroke:#ff6b6b}}" + STEP_STYLE
 )
 
 
