@@ -165,7 +165,9 @@ _HEAD: Final = """\
 <!-- Written by docs/make_explanations.py: change that and run it. -->
 
 Every explanation can be shown as text, as a picture (`.svg()`), as a fragment of a page (`.html()`, which notebooks
-show: cells light up what they read, and the code is there in several languages), and as data (`.to_dict()`).
+show: cells light up what they read, the picture comes to be step by step, and the code is there in several languages),
+and as data (`.to_dict()`). The steps are the same everywhere, in the text below `steps`: one element of the result is
+followed from what it needs to what it becomes, or an index, an axis, a type on its way.
 `python -m xarr explain "…"` takes the text above each picture, with `--format text`, `html`, `svg` or `json`, and so
 does `xarr.explain("…")`. `xarr.explain(f)` of a function lists all of these that it makes, with the source lines.
 """

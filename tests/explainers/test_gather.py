@@ -106,7 +106,7 @@ def test_text_of_a_scatter() -> None:
     assert "            result[s0, w0] = f(result[s0, w0], updates[w0, b0])\n" in text
 
 
-def drawn(svg: str, count: int) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
+def cells_of(svg: str, count: int) -> tuple[list[tuple[str, str, str]], list[tuple[str, str, str]]]:
     """(style without steps, text, title) of each of `count` index vectors, and of the other cells of a picture."""
     tree = ElementTree.fromstring(svg)
     space = "{http://www.w3.org/2000/svg}"
@@ -123,7 +123,7 @@ def drawn(svg: str, count: int) -> tuple[list[tuple[str, str, str]], list[tuple[
 
 def test_picture_of_a_gather() -> None:
     """Rows 2 and (9, clamped) 3 of four: two indices, eight cells of the operand, two of each window, in its colour."""
-    vectors, texts = drawn(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg(), 2)
+    vectors, texts = cells_of(xarr.explain_gather((4, 2), (2, 1), ROWS, (1, 2), indices=[[2], [9]]).svg(), 2)
     assert vectors == [("c o0", "[2]", "start [2, 0]"), ("x", "[9]", "start [9, 0]")]
     assert [text for _, text, _ in texts] == [
         "0,0",
@@ -147,7 +147,7 @@ def test_picture_of_a_gather() -> None:
 
 def test_picture_of_a_scatter_shows_overlap_and_what_is_left_out() -> None:
     explained = xarr.explain_scatter((3, 1), (3, 1), (3, 1), INTO_ROWS, indices=[[1], [-1], [1]])
-    vectors, texts = drawn(explained.svg(), 3)
+    vectors, texts = cells_of(explained.svg(), 3)
     assert [style for style, _, _ in vectors] == ["c o0", "x", "c o2"]
     assert [text for _, text, _ in texts[:3]] == ["1,0", "left out", "1,0"]
     assert texts[4] == ("c o2", "1,0", "result[1, 0]: windows [0, 2]")

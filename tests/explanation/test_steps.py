@@ -15,7 +15,7 @@ from tests.support.play_site import open_browser
 from xarr.explainers.written_calls import EXAMPLES, explain_any
 from xarr.explanation.steps import (
     MOST_STEPS,
-    Step,
+    PictureStep,
     join_terms,
     marks_of,
     render_steps,
@@ -113,13 +113,13 @@ def walk(page: Any, count: int) -> Iterator[int]:
 
 
 def faults(browser: Any, body: str, explanation: Any) -> list[str]:
-    """What is wrong at any step of the explanation."""
+    """The faults of all steps of the explanation."""
     marks = Counter(re.findall(r"(?<= )[ph]\d", " ".join(re.findall(r'class="([^"]*)"', explanation.svg()))))
     page = show(browser, body)
     walked = walk(page, len(explanation.steps()))
-    found = [fault for number in walked for fault in page.evaluate(_WRONG, [number, marks])]
+    listed = [fault for number in walked for fault in page.evaluate(_WRONG, [number, marks])]
     page.close()
-    return found
+    return listed
 
 
 @pytest.mark.parametrize("expression", KINDS)
@@ -224,15 +224,18 @@ def test_what_fails_has_no_steps() -> None:
 
 
 def test_marks_and_lines() -> None:
-    steps = (Step("one", "first", lights=("a",)), Step("two", "then", "x + y", ("b", "b"), ("a", "b")))
+    steps = (
+        PictureStep("one", "first", lights=("a",)),
+        PictureStep("two", "then", "x + y", ("b", "b"), ("a", "b")),
+    )
     assert marks_of(steps) == {"a": " h1 h2", "b": " p2 h2"}
     assert step_lines(steps) == ["1 one: first", "2 two: then", "    x + y"]
     assert render_steps("<svg/>", ()) == "<svg/>"
-    assert render_steps("", [Step("<", "a & b", "i < j")]) == (
+    assert render_steps("", [PictureStep("<", "a & b", "i < j")]) == (
         '<div><ol class="steps"><li><strong>&lt;</strong>: a &amp; b<br/><code>i &lt; j</code></li></ol></div>'
     )
     with pytest.raises(AssertionError, match="8 steps, and the style has 7"):
-        marks_of([Step("", "")] * (MOST_STEPS + 1))
+        marks_of([PictureStep("", "")] * (MOST_STEPS + 1))
 
 
 def test_terms() -> None:

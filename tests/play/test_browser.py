@@ -104,6 +104,23 @@ def check_stepper(visit: Visit) -> None:
     assert page.locator("#on").is_disabled()
 
 
+def check_stepper_of_a_product(visit: Visit) -> None:
+    page = visit.open("#e=(2,3) @ (3,4)&s=2")
+    needed, result, other = ".picture g.h2", ".picture g.or", ".picture g[data-reads].p4"
+    edges = "cells => cells.map(each => getComputedStyle(each.querySelector('rect')).strokeWidth)"
+    wait_for_text(page, "#step", "result[1,1] needs a[1,:] and b[:,1]")
+    assert page.eval_on_selector_all(needed, edges) == ["3px"] * 6
+    assert [opacity(page, each) for each in (result, other)] == [0, 0]
+    page.click("#on")
+    wait_for_text(page, "#step", "a[1,0] * b[0,1] + a[1,1] * b[1,1] + a[1,2] * b[2,1]")
+    assert [opacity(page, each) for each in (result, other)] == [1, 0]
+    page.click("#on")
+    wait_for_text(page, "#step", "8 × 3 = 24 products")
+    assert [opacity(page, each) for each in (result, other)] == [1, 1]
+    assert page.eval_on_selector_all(needed, edges) != ["3px"] * 6
+    assert page.locator("#on").is_disabled()
+
+
 def check_alignments(visit: Visit) -> None:
     page = visit.open()
     page.click("#alignments button:has-text('b[:, None]')")
@@ -483,8 +500,9 @@ CHECKS: Final = (
     Check(check_hover, Defect("play.js", '?.classList.add("lit")', '?.classList.add("dim")')),
     Check(check_tabs, Defect("play.js", "view.tab = name;", "")),
     Check(
-        check_stepper, Defect("style.css", "{ opacity: 0; pointer-events", "{ opacity: .5; pointer-events")
+        check_stepper, Defect("play.js", '$("picture").dataset.step = step', '$("picture").dataset.step = 7')
     ),
+    Check(check_stepper_of_a_product, Defect("page.py", '"steps": _describe_steps(shown)', '"steps": []')),
     Check(check_alignments, Defect("play.js", "onclick: () => go(to)", "onclick: () => {}")),
     Check(check_fixes, Defect("page.py", '"order": order', '"order": ""'), True),
     Check(check_dimensions, Defect("play.js", 'dims: $("dimensions").value.trim()', 'dims: ""'), True),

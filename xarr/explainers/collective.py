@@ -16,7 +16,7 @@ from xarr.dtypes import xla_name
 from xarr.errors import InputError, ShapeError, ValueRangeError, pluralize
 from xarr.explanation.grids import COLOURS
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import MOST_STEPS, Step
+from xarr.explanation.steps import MOST_STEPS, PictureStep
 from xarr.explanation.svg import MARGIN
 from xarr.ir.types import TensorType
 from xarr.transforms.lowering import argument_type
@@ -82,14 +82,14 @@ class CollectiveExplanation(Sheet):
     def codes(self) -> tuple[Listing, ...]:
         return ()
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         """The rounds, where there are several and few."""
         return tuple(map(self._step, range(1, self.rounds + 1))) if 1 < self.rounds <= MOST_STEPS else ()
 
-    def _step(self, number: int) -> Step:
+    def _step(self, number: int) -> PictureStep:
         own = [each for each in self.messages if each.round == number]
         senders = len({each.source for each in own})
-        return Step(
+        return PictureStep(
             f"round {number}",
             f"{pluralize(len(own), 'message')} of {_sizes(own)} bytes, sent by {pluralize(senders, 'replica')}; "
             f"{_time(self._round_seconds(number))}",

@@ -20,7 +20,7 @@ from xarr.explainers.window_starts import Placement, block_of, placements, slice
 from xarr.explanation.broadcast_code import list_words
 from xarr.explanation.grids import key_of
 from xarr.explanation.html import sections, wrap_fragment
-from xarr.explanation.steps import Step, render_steps, step_lines
+from xarr.explanation.steps import PictureStep, render_steps, step_block
 from xarr.ir.computations import scalars
 from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
@@ -71,7 +71,7 @@ class WindowExplanation:
         """The loop nest: Python over `operand`, the indices, `result` or `updates`, and `f` if it is not known."""
         return "\n".join(_loops(self)) + "\n"
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         """The way of one window, from its index to where it lands, and of all."""
         return tuple(_steps(self))
 
@@ -86,7 +86,7 @@ class WindowExplanation:
                 *_operand_dimensions(self),
                 "",
                 *_moves(self),
-                *_step_block(self),
+                *step_block(self.steps()),
                 self.loops,
             ]
         )
@@ -134,7 +134,7 @@ class WindowExplanation:
     def _is_drawn(self) -> bool:
         return len(self.windows.operand_shape) <= 2
 
-    def _draw(self, steps: Sequence[Step], words: bool = True) -> str:
+    def _draw(self, steps: Sequence[PictureStep], words: bool = True) -> str:
         return render_windows(self.windows, self.is_gather, self.starts, steps, words)
 
     def __str__(self) -> str:
@@ -459,13 +459,7 @@ def _moves(explanation: WindowExplanation) -> Iterator[str]:
 # --- steps -------------------------------------------------------------------------------------------
 
 
-def _step_block(explanation: WindowExplanation) -> Iterator[str]:
-    lines = step_lines(explanation.steps())
-    if lines:
-        yield from ("steps:", *(f"  {line}" for line in lines), "")
-
-
-def _steps(explanation: WindowExplanation) -> Iterator[Step]:
+def _steps(explanation: WindowExplanation) -> Iterator[PictureStep]:
     windows, is_gather = explanation.windows, explanation.is_gather
     placed = list(placements(windows, is_gather, explanation.starts, DRAWN_WINDOWS))
     if not placed:
@@ -473,29 +467,33 @@ def _steps(explanation: WindowExplanation) -> Iterator[Step]:
     number = _example(placed, is_gather)
     own, vector = placed[number], (vector_key(number),)
     part = f"{explanation.windowed_name}{slice_of(windows, own.batch)}"
-    yield Step("index", _index_words(explanation, own, part), lights=vector)
-    yield Step("bounds", _bounds_words(windows, placed, number, is_gather), lights=vector)
+    yield PictureStep("index", _index_words(explanation, own, part), lights=vector)
+    yield PictureStep("bounds", _bounds_words(windows, placed, number, is_gather), lights=vector)
     if own.start is not None:
         yield from _block_steps(explanation, own.start, part, window_key(number))
     if prod(windows.batch_shape) > 1:
         others = [window_key(n) for n in range(len(placed)) if n != number] if is_gather else []
         order = "" if is_gather else ", in this order: one of them finds what those before it wrote"
-        yield Step("every window", f"{prod(windows.batch_shape):,} windows{order}", shows=tuple(others))
+        yield PictureStep(
+            "every window", f"{prod(windows.batch_shape):,} windows{order}", shows=tuple(others)
+        )
 
 
-def _block_steps(explanation: WindowExplanation, start: Ints, part: str, key: str) -> Iterator[Step]:
-    """What is read and where it lands, or what is written and what that does."""
+def _block_steps(explanation: WindowExplanation, start: Ints, part: str, key: str) -> Iterator[PictureStep]:
+    """The elements that are read and where they land, or those that are written and what that does."""
     windows, block = explanation.windows, block_of(explanation.windows, start)
     cells = tuple(key_of(0, element) for element in drawn_block(windows, start))
     if 0 in windows.sizes:
-        yield Step("window", f"a window of {windows.sizes} has no elements", shows=(key,), lights=(key,))
+        yield PictureStep(
+            "window", f"a window of {windows.sizes} has no elements", shows=(key,), lights=(key,)
+        )
     elif explanation.is_gather:
-        yield Step("slice", f"the window of {windows.sizes} there is operand{block}", lights=cells)
-        yield Step("result", f"it becomes {part}", f"{part} = operand{block}", (key,), (key,))
+        yield PictureStep("slice", f"the window of {windows.sizes} there is operand{block}", lights=cells)
+        yield PictureStep("result", f"it becomes {part}", f"{part} = operand{block}", (key,), (key,))
     else:
-        yield Step("update", f"{part} is the window that goes there", lights=(key,))
+        yield PictureStep("update", f"{part} is the window that goes there", lights=(key,))
         combined = explanation.combine.format(f"result{block}", part)
-        yield Step("result", f"it is written to result{block}", combined, lights=cells)
+        yield PictureStep("result", f"it is written to result{block}", combined, lights=cells)
 
 
 def _example(placed: Sequence[Placement], is_gather: bool) -> int:
@@ -523,7 +521,7 @@ def _index_words(explanation: WindowExplanation, own: Placement, part: str) -> s
 
 
 def _bounds_words(windows: Windows, placed: Sequence[Placement], number: int, is_gather: bool) -> str:
-    """What becomes of starts at which a window does not fit."""
+    """The fate of starts at which a window does not fit."""
     own = placed[number]
     rows = zip(windows.operand_shape, windows.sizes, strict=True)
     last = [whole - size for whole, size in rows]

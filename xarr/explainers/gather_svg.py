@@ -10,7 +10,7 @@ from typing import Any
 from xarr.base.canvas import Canvas
 from xarr.explainers.window_starts import Placement, placements, slice_of
 from xarr.explanation.grids import key_of, width_for
-from xarr.explanation.steps import Step, marks_of, step_lines
+from xarr.explanation.steps import PictureStep, marks_of, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints
@@ -21,7 +21,7 @@ _WIDTH, _BETWEEN = 40.0, 48.0
 
 
 def render_windows(
-    windows: Windows, is_gather: bool, vectors: Any, steps: Sequence[Step] = (), words: bool = True
+    windows: Windows, is_gather: bool, vectors: Any, steps: Sequence[PictureStep] = (), words: bool = True
 ) -> str:
     """A self-contained SVG document; the steps stand below the picture where `words` are wanted.
 

@@ -16,7 +16,7 @@ from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
 from xarr.explanation.html import sections, wrap_fragment
-from xarr.explanation.steps import Step, marks_of, render_steps, step_lines
+from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_block, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.advanced import vectors_of
 from xarr.indexing.basic import BasicIndex
@@ -84,8 +84,8 @@ class IndexExplanation:
         """The shape of the result."""
         return tuple([axis.size for axis in self.axes])
 
-    def steps(self) -> tuple[Step, ...]:
-        """What each item makes of its dimensions, then the arrays of the index together, then the result."""
+    def steps(self) -> tuple[PictureStep, ...]:
+        """The items one by one, then the arrays of the index together, then the result."""
         return tuple(_steps(self))
 
     def text(self) -> str:
@@ -319,8 +319,8 @@ def _lines(explanation: IndexExplanation) -> Iterator[str]:
         yield f"  {number}  size {axis.size:<4}  {axis.origin}"
     if not explanation.axes:
         yield "  none: one element"
-    yield from ("", "steps:", *(f"  {line}" for line in step_lines(explanation.steps())))
     yield ""
+    yield from step_block(explanation.steps())
     yield "in xarr.lax:"
     yield from (f"  {line}" for line in explanation.code.rstrip().split("\n"))
     if explanation.elements:
@@ -350,28 +350,28 @@ def _batch_lines(explanation: IndexExplanation) -> Iterator[str]:
 _STEPPED = 4
 
 
-def _steps(explanation: IndexExplanation) -> Iterator[Step]:
+def _steps(explanation: IndexExplanation) -> Iterator[PictureStep]:
     alone = [
         k for k, item in enumerate(explanation.items) if not (item.is_array or _is_taken(explanation, item))
     ]
     single = alone if len(alone) <= _STEPPED else alone[: _STEPPED - 1]
     for k in single:
         item = explanation.items[k]
-        yield Step(f"[{_label(item)}]", item.effect, "", *_keys(explanation, [k]))
+        yield PictureStep(f"[{_label(item)}]", item.effect, "", *_keys(explanation, [k]))
     others = alone[len(single) :]
     if others:
         effects = [f"[{_label(explanation.items[k])}] {explanation.items[k].effect}" for k in others]
-        yield Step("other items", "; ".join(effects), "", *_keys(explanation, others))
+        yield PictureStep("other items", "; ".join(effects), "", *_keys(explanation, others))
     if explanation.batch is not None:
         arrays = [
             k for k, item in enumerate(explanation.items) if item.is_array or _is_taken(explanation, item)
         ]
         words = "; ".join(line.strip() for line in _batch_lines(explanation)).removeprefix("index arrays: ")
-        yield Step("index arrays", words, "", *_keys(explanation, arrays))
+        yield PictureStep("index arrays", words, "", *_keys(explanation, arrays))
     origins = [f"{number} is {axis.origin}" for number, axis in enumerate(explanation.axes)]
     kept = [n for n, axis in enumerate(explanation.axes) if axis.source is None and not axis.from_batch]
     words = f"{explanation.result}: dimension {', '.join(origins)}" if origins else "one element"
-    yield Step("result", words, "", tuple(f"r{n}" for n in (kept if origins else [0])))
+    yield PictureStep("result", words, "", tuple(f"r{n}" for n in (kept if origins else [0])))
 
 
 def _is_taken(explanation: IndexExplanation, item: ItemFacts) -> bool:
@@ -384,7 +384,7 @@ def _label(item: ItemFacts) -> str:
 
 
 def _keys(explanation: IndexExplanation, items: Sequence[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the picture has from the step of some items on, and what that is about."""
+    """The keys of what the picture has from the step of some items on, and of what that is about."""
     made = [f"i{k}" for k in items]
     for number, axis in enumerate(explanation.axes):
         if set(_sources_of(explanation, axis)) & set(items):

@@ -20,7 +20,7 @@ from xarr.explanation.broadcast_code import Suggestion, human_bytes
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_grid, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import Step, join_terms, write_element
+from xarr.explanation.steps import PictureStep, join_terms, write_element
 from xarr.explanation.svg import MARGIN
 from xarr.runtime.handles import Handle
 
@@ -210,7 +210,7 @@ class LayoutExplanation(Sheet):
 
     # --- steps and picture --------------------------------------------------------------------------
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         """Memory from front to back: the first element, then axis by axis, the one that changes fastest first."""
         if not self.operand.size:
             return ()
@@ -218,7 +218,7 @@ class LayoutExplanation(Sheet):
             axis for axis in reversed(self.order) if self.operand.shape[axis] > 1 and self.strides[axis]
         ]
         at_front = f"{write_element(self.operand.name, self._front)} lies first, at offset 0"
-        first = Step("first element", at_front, lights=(key_of(0, (0,)), key_of("m", (0,))))
+        first = PictureStep("first element", at_front, lights=(key_of(0, (0,)), key_of("m", (0,))))
         if not walked:
             return (first,)
         steps, free, shown = [first], set[int](), {0}
@@ -232,7 +232,9 @@ class LayoutExplanation(Sheet):
         rest = [key_of("m", at) for at in indices_in((self._memory,)) if at[0] not in shown]
         return (
             *steps,
-            Step("every element", "each index times the stride of its axis", self._formula, tuple(rest)),
+            PictureStep(
+                "every element", "each index times the stride of its axis", self._formula, tuple(rest)
+            ),
         )
 
     @property
@@ -243,7 +245,7 @@ class LayoutExplanation(Sheet):
         terms += [str(-self._lowest)] if self._lowest else []
         return f"{write_element(self.operand.name, names)} lies at {' + '.join(terms)}"
 
-    def _walk(self, axis: int, shows: tuple[str, ...]) -> Step:
+    def _walk(self, axis: int, shows: tuple[str, ...]) -> PictureStep:
         """A walk along an axis, the others staying where they are."""
         stride, size = self.strides[axis], self.operand.shape[axis]
         forth = range(size) if stride > 0 else range(size - 1, -1, -1)
@@ -259,7 +261,7 @@ class LayoutExplanation(Sheet):
         way = "backwards, " if stride < 0 else ""
         where = join_terms(size, lambda number: str(number * abs(stride)), ", ")
         text = f"{way}{pluralize(abs(stride), 'element')}{far} from one to the next: at offsets {where}"
-        return Step(f"axis {axis}", text, join_terms(size, element, ", "), shows, tuple(lights))
+        return PictureStep(f"axis {axis}", text, join_terms(size, element, ", "), shows, tuple(lights))
 
     @property
     def _front(self) -> Shape:
@@ -281,8 +283,8 @@ class LayoutExplanation(Sheet):
     @cached_property
     def _lying(self) -> dict[int, Shape]:
         """The index of the element at each offset that is drawn, without those of padding and of gaps."""
-        found = ((at, self._index_at(at, self.order)) for (at,) in indices_in((self._memory,)))
-        return {at: index for at, index in found if index is not None}
+        indices = ((at, self._index_at(at, self.order)) for (at,) in indices_in((self._memory,)))
+        return {at: index for at, index in indices if index is not None}
 
     def _index_at(self, offset: int, axes: Shape) -> Shape | None:
         """The index of an element at an offset from the first one, others than `axes` at the front; None of a gap."""

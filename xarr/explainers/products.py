@@ -16,7 +16,7 @@ from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.contraction import ContractionExplanation, explain_product
 from xarr.explanation.product_svg import ProductPicture, draw_product
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import Step
+from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import MARGIN
 from xarr.numpy_api.linear_algebra.einsum import einsum, read_subscripts
 
@@ -194,7 +194,7 @@ class EinsumExplanation(Sheet):
         sizes = {label: size or 0 for label, size in self.sizes.items()}
         return ProductPicture(self.operands, self.labels, self.result, self.output, sizes)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         return () if self._picture is None else self._picture.steps()
 
     def draw(self, canvas: Canvas, top: float) -> float:

@@ -19,7 +19,7 @@ from xarr.explainers.operands import dtype_named
 from xarr.explanation.broadcast import letters_of
 from xarr.explanation.broadcast_code import Suggestion, list_words
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import Step
+from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import MARGIN
 from xarr.runtime.handles import Handle
 
@@ -103,7 +103,7 @@ class DTypeExplanation(Sheet):
             return ()
         return _path(operand.dtype, self.result)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         """The types of the operands, then edge by edge the path to the result."""
         if self.result is None:
             return ()
@@ -113,16 +113,16 @@ class DTypeExplanation(Sheet):
         longest = max(len(path) for _, path in paths)
         edges = [self._edge(number, paths) for number in range(1, longest)]
         losses = [f"{operand.name}: {loss}" for operand in self.operands if (loss := self.loss(operand))]
-        end = Step(str(self.result), "; ".join([self.why, *losses]), lights=(str(self.result),))
-        return (Step("operands", started, lights=begins), *edges, end)
+        end = PictureStep(str(self.result), "; ".join([self.why, *losses]), lights=(str(self.result),))
+        return (PictureStep("operands", started, lights=begins), *edges, end)
 
-    def _edge(self, number: int, paths: Sequence[tuple[str, tuple[DType, ...]]]) -> Step:
+    def _edge(self, number: int, paths: Sequence[tuple[str, tuple[DType, ...]]]) -> PictureStep:
         """The edge that each operand takes at a time, with what the type at its end holds."""
-        taken = [(name, path[number - 1], path[number]) for name, path in paths if number < len(path)]
-        words = [f"{name}: {low} -> {high}, {_range(high)}" for name, low, high in taken]
-        ends = [key for _, low, high in taken for key in (str(low), str(high))]
-        drawn = tuple(f"{low} {high}" for _, low, high in taken)
-        return Step(f"edge {number}", "; ".join(words), shows=drawn, lights=tuple(ends))
+        edges = [(name, path[number - 1], path[number]) for name, path in paths if number < len(path)]
+        words = [f"{name}: {low} -> {high}, {_range(high)}" for name, low, high in edges]
+        ends = [key for _, low, high in edges for key in (str(low), str(high))]
+        drawn = tuple(f"{low} {high}" for _, low, high in edges)
+        return PictureStep(f"edge {number}", "; ".join(words), shows=drawn, lights=tuple(ends))
 
     def table(self) -> tuple[tuple[Cell, ...], ...]:
         rows: list[tuple[Cell, ...]] = [

@@ -16,7 +16,7 @@ from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import Step, join_terms, unravel, write_element
+from xarr.explanation.steps import PictureStep, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
 from xarr.numpy_api.statistics import reductions
 
@@ -177,31 +177,33 @@ class ReductionExplanation(Sheet):
         """The element of the result that is shown in detail: the second of those that are drawn."""
         return list(self._groups)[:2][-1]
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         if self.problems():
             return ()
-        axes = Step("axes", self._fates())
+        axes = PictureStep("axes", self._fates())
         if not self.result.size:
-            return (axes, Step("result", "it has no elements"))
+            return (axes, PictureStep("result", "it has no elements"))
         if not self.count:
-            return (axes, Step("result", f"{self.op} of no elements is {_LOOPS[self.op][0]}"))
+            return (axes, PictureStep("result", f"{self.op} of no elements is {_LOOPS[self.op][0]}"))
         target, groups = self._example, self._groups
         shown, group = key_of("r", target), tuple(groups[target])
         element = write_element("result", target)
         others = tuple(key for each in groups if (key := key_of("r", each)) != shown)
         steps = (
             axes,
-            Step(
+            PictureStep(
                 "one group",
                 f"{self._terms(', ')} {'go' if self.count > 1 else 'goes'} to {element}",
                 lights=group,
             ),
-            Step(self.op, self._made(), f"{element} = {self._formula()}", (shown,), (shown, *group)),
+            PictureStep(
+                self.op, self._count_words(), f"{element} = {self._formula()}", (shown,), (shown, *group)
+            ),
         )
         if self.result.size == 1:
             return steps
         whole = f"{self.result.size:,} groups of {pluralize(self.count, 'element')}, one for each element of the result"
-        return (*steps, Step("every group", whole, shows=others))
+        return (*steps, PictureStep("every group", whole, shows=others))
 
     @cached_property
     def _groups(self) -> dict[Shape, list[str]]:
@@ -224,16 +226,16 @@ class ReductionExplanation(Sheet):
     def _terms(self, sign: str) -> str:
         """The elements of the group that is shown."""
         kept = iter(at for axis, at in enumerate(self._example) if not self.keepdims or axis not in self.axes)
-        places = [None if axis in self.axes else next(kept) for axis in range(len(self.operand.shape))]
+        positions = [None if axis in self.axes else next(kept) for axis in range(len(self.operand.shape))]
         sizes = [self.operand.shape[axis] for axis in self.axes]
 
         def term(number: int) -> str:
             own = iter(unravel(number, sizes))
-            return write_element(self.operand.name, [next(own) if at is None else at for at in places])
+            return write_element(self.operand.name, [next(own) if at is None else at for at in positions])
 
         return join_terms(self.count, term, sign)
 
-    def _made(self) -> str:
+    def _count_words(self) -> str:
         if self.count == 1:
             return "of one element"
         return f"of {self.count:,} elements{', divided by their number' if self.op == 'mean' else ''}"

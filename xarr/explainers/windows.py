@@ -17,7 +17,7 @@ from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import Step, join_terms, unravel, write_element
+from xarr.explanation.steps import PictureStep, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
 from xarr.ir.windows import Pairs, Window, WindowDimension, dilate_size, named_padding
 
@@ -249,15 +249,15 @@ class WindowsExplanation(Sheet):
 
     # --- steps and picture --------------------------------------------------------------------------
 
-    def steps(self) -> tuple[Step, ...]:
-        """The array, what is put around and between its elements, windows at three places, and what they become."""
+    def steps(self) -> tuple[PictureStep, ...]:
+        """The array, what is put around and between its elements, windows at three positions, and what they become."""
         if self.problems() or 0 in self.padded_shape:
             return ()
         outside = [key_of(0, i) for i in indices_in(self.padded_shape) if self._source(i) is None]
-        places = [self._place(which, index) for which, index in self._places().items()]
-        end = tuple(self._places().values())[-1]
-        drawn, shown = [key_of("r", i) for i in indices_in(self.result.shape)], {s.shows[0] for s in places}
-        becomes = Step(
+        steps = [self._position_step(which, index) for which, index in self._positions().items()]
+        end = tuple(self._positions().values())[-1]
+        drawn, shown = [key_of("r", i) for i in indices_in(self.result.shape)], {s.shows[0] for s in steps}
+        becomes = PictureStep(
             self.op if self.op != "conv" else "weigh and add",
             f"{pluralize(self.result.size, 'window')}, each becomes one element of the result",
             f"{write_element('result', end)} = {self._formula(end)}",
@@ -267,29 +267,29 @@ class WindowsExplanation(Sheet):
         cut = (
             "; padding below 0 cuts elements off" if any(n < 0 for pair in self._pairs for n in pair) else ""
         )
-        array = Step("array", f"{pluralize(self.operand.size, 'element')}, {self.operand.label}{cut}")
-        around = Step("padding", self._around(), shows=tuple(outside), lights=tuple(outside))
-        return (array, *([around] if outside else []), *places, becomes)
+        array = PictureStep("array", f"{pluralize(self.operand.size, 'element')}, {self.operand.label}{cut}")
+        around = PictureStep("padding", self._padding_words(), shows=tuple(outside), lights=tuple(outside))
+        return (array, *([around] if outside else []), *steps, becomes)
 
-    def _places(self) -> dict[str, Shape]:
+    def _positions(self) -> dict[str, Shape]:
         """Windows that are shown: the first, the next along the last axis that has several, the last."""
         shape = self.result.shape
         last = tuple(size - 1 for size in shape)
         along = max((axis for axis, at in enumerate(last) if at), default=0)
         step = tuple(int(axis == along) for axis in range(len(shape)))
-        places = {"first window": (0,) * len(shape), "next window": step, "last window": last}
+        positions = {"first window": (0,) * len(shape), "next window": step, "last window": last}
         kept: dict[str, Shape] = {}
-        for which, index in places.items():
+        for which, index in positions.items():
             if index not in kept.values() and all(at <= most for at, most in zip(index, last, strict=True)):
                 kept[which] = index
         return kept
 
-    def _place(self, which: str, index: Shape) -> Step:
+    def _position_step(self, which: str, index: Shape) -> PictureStep:
         """A window: the positions that it covers, how many of them are no elements, and how it came there."""
-        inside = prod(map(len, self._inside(index)))
+        inside = prod(map(len, self._elements_in(index)))
         outside = self.window.size - inside
         holes = " with its holes" if any(n > 1 for n in self._base_dilations) else ""
-        words = [f"{self._covered(index)} of {self.operand.name}{holes}"]
+        words = [f"{self._span_words(index)} of {self.operand.name}{holes}"]
         words += [f"{outside} of its {self.window.size} positions are padding or holes"] if outside else []
         if which == "first window" and any(n > 1 for n in self._window_dilations):
             words.append(f"its elements are {_by_axes(self._window_dilations)} apart")
@@ -300,9 +300,9 @@ class WindowsExplanation(Sheet):
             ends = list_words([f"{n} at the end of axis {axis}" for axis, n in enumerate(unread) if n])
             words.append(f"{ends} {'is' if sum(unread) == 1 else 'are'} never read")
         own = key_of("r", index)
-        return Step(which, "; ".join(words), "", (own,), (own, *self._keys(index)))
+        return PictureStep(which, "; ".join(words), "", (own,), (own, *self._keys(index)))
 
-    def _covered(self, index: Shape) -> str:
+    def _span_words(self, index: Shape) -> str:
         """The positions that a window covers along each axis, counted from the array's first element."""
         spans = []
         for d, at in zip(self.window.dimensions, index, strict=True):
@@ -312,8 +312,8 @@ class WindowsExplanation(Sheet):
         element = write_element("result", index)
         return f"{element} reads {'positions ' + ' × '.join(spans) if spans else 'the element'}"
 
-    def _around(self) -> str:
-        """What stands around and between the elements, and what it counts as."""
+    def _padding_words(self) -> str:
+        """The padding and the holes in words, and what they count as."""
         words = []
         holes = [n - 1 for n in self._base_dilations]
         if any(holes):
@@ -324,8 +324,8 @@ class WindowsExplanation(Sheet):
             )
         return f"{'; '.join(words)}; they count as {_NEUTRAL[self.op]}, which changes nothing"
 
-    def _inside(self, index: Shape) -> list[list[tuple[int, int]]]:
-        """Along each axis the elements of the array that a window reads, with their places in the window."""
+    def _elements_in(self, index: Shape) -> list[list[tuple[int, int]]]:
+        """Along each axis the elements of the array that a window reads, with their positions in the window."""
         axes = []
         for d, at, size in zip(self.window.dimensions, index, self.operand.shape, strict=True):
             own = []
@@ -337,7 +337,7 @@ class WindowsExplanation(Sheet):
 
     def _formula(self, index: Shape) -> str:
         """An element of the result, as an expression of the elements in its window."""
-        axes = self._inside(index)
+        axes = self._elements_in(index)
         sizes = [len(axis) for axis in axes]
 
         def term(number: int) -> str:
@@ -378,7 +378,7 @@ class WindowsExplanation(Sheet):
         ]
 
     def draw(self, canvas: Canvas, top: float) -> float:
-        result, shown = self.result, list(self._places().values())[:2] if self.result.size else []
+        result, shown = self.result, list(self._positions().values())[:2] if self.result.size else []
         coloured: dict[Shape, int] = {}
         for number, index in enumerate(shown):
             for cell in self._cells(index):
@@ -419,7 +419,7 @@ class WindowsExplanation(Sheet):
 
 
 def _by_axes(facts: Sequence[int | str]) -> str:
-    """What holds along every axis, or what holds along each."""
+    """A fact that holds along every axis, or one for each."""
     if len(set(facts)) == 1:
         return str(facts[0])
     return list_words([f"{fact} along axis {axis}" for axis, fact in enumerate(facts)])

@@ -16,7 +16,7 @@ from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.notation import term
 from xarr.explanation.product_svg import ProductPicture, draw_product
 from xarr.explanation.sheet import Cell, Listing, Sheet
-from xarr.explanation.steps import Step
+from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import CELL, MARGIN
 
 PRODUCTS: Final = ("matmul", "dot", "inner", "vecdot")
@@ -134,7 +134,7 @@ class ContractionExplanation(Sheet):
     def advice(self) -> str:
         return _ACCEPTED if not self.clashes else no_suggestion(self)
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         if self.result is None or not self.fits:
             return ()
         return _picture(self, self.result).steps()

@@ -22,7 +22,7 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts
-from xarr.explanation.steps import Step, render_steps
+from xarr.explanation.steps import PictureStep, render_steps
 from xarr.explanation.svg import STYLE as PICTURE_STYLE, render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
 
@@ -158,7 +158,9 @@ def _ways(facts: BroadcastFacts) -> str:
 def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
     """One alignment: its picture, with its style if that stands nowhere before, step by step; its table and code."""
     picture = render_svg(facts, words=False, has_style=has_style)
-    drawn = render_steps(picture, [Step(one.name, one.text, _shapes(facts, one)) for one in steps(facts)])
+    drawn = render_steps(
+        picture, [PictureStep(one.name, one.text, _shapes(facts, one)) for one in steps(facts)]
+    )
     return f"{drawn}{_table(facts)}{''.join(_sections(facts))}"
 
 

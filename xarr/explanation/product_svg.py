@@ -21,7 +21,7 @@ from xarr.explanation.grids import (
     key_of,
     width_for,
 )
-from xarr.explanation.steps import Step, join_terms, unravel, write_element
+from xarr.explanation.steps import PictureStep, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
 
 #: A cell of the result names at most so many cells that it reads.
@@ -62,13 +62,13 @@ class ProductPicture:
             if self._is_read(cell, operand.shape, labels, known)
         ]
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         """The axes that meet; of one element the cells that it needs, and their products; all elements."""
-        meet = Step("line up", self._meetings(), lights=self._keys((0,) * len(self.output)))
+        meet = PictureStep("line up", self._meetings(), lights=self._keys((0,) * len(self.output)))
         count = self.result.size
         if 0 in self.sizes.values():
             empty = "the result has no elements" if not count else "sums of no products are 0"
-            return (meet, Step("every element", empty))
+            return (meet, PictureStep("every element", empty))
         example, inside = self.example, self._keys(self.example)
         shown = key_of("r", example)
         added = prod(self.sizes[label] for label in self.summed)
@@ -80,8 +80,8 @@ class ProductPicture:
         others = tuple(key for index in indices_in(self.result.shape) if (key := key_of("r", index)) != shown)
         steps = (
             meet,
-            Step("one element", f"{element} needs {list_words(needed)}", lights=inside),
-            Step(
+            PictureStep("one element", f"{element} needs {list_words(needed)}", lights=inside),
+            PictureStep(
                 "multiply and add" if self.summed else "multiply" if len(self.operands) > 1 else "copy",
                 _count_products(len(self.operands), added),
                 f"{element} = {join_terms(added, self._product, ' + ')}",
@@ -94,7 +94,7 @@ class ProductPicture:
         whole = f"the same for each of the {count:,} elements"
         if self.summed and len(self.operands) > 1:
             whole += f": {count:,} × {added:,} = {count * added:,} products"
-        return (*steps, Step("every element", whole, shows=others))
+        return (*steps, PictureStep("every element", whole, shows=others))
 
     def _operands(self) -> Iterator[tuple[str, Sequence[str], dict[str, str]]]:
         """Each operand's name and labels, and where the labels of the example stand in it."""
@@ -131,16 +131,16 @@ class ProductPicture:
         """The axes that each label stands for, summed ones first, and those that are kept."""
         parts = []
         for label in sorted(self.sizes, key=lambda each: each in self.output):
-            places = [
+            positions = [
                 f"axis {axis} of {operand.name}"
                 + (", stretched," if operand.shape[axis] != self.sizes[label] else "")
                 for operand, labels in zip(self.operands, self.labels, strict=True)
                 for axis, own in enumerate(labels)
                 if own == label
             ]
-            if label not in self.output or len(places) > 1:
+            if label not in self.output or len(positions) > 1:
                 end = "they go along together" if label in self.output else "summed over"
-                parts.append(f"{label}, of size {self.sizes[label]:,}, is {list_words(places)}: {end}")
+                parts.append(f"{label}, of size {self.sizes[label]:,}, is {list_words(positions)}: {end}")
         kept = [label for label in self.output if not any(part.startswith(f"{label},") for part in parts)]
         if kept:
             parts.append(f"{list_words(kept)} {'is' if len(kept) == 1 else 'are'} kept")
@@ -157,7 +157,7 @@ class ProductPicture:
 
 
 def _count_products(factors: int, count: int) -> str:
-    """What one element is: an element, a product, or a sum of them."""
+    """One element in words: an element, a product, or a sum of them."""
     each = "product" if factors > 1 else "element"
     if count == 1:
         return f"one {each}" + (", nothing to add" if factors > 1 else ", moved")

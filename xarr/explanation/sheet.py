@@ -12,7 +12,7 @@ from typing import Any
 from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_code import Suggestion, cut_text
 from xarr.explanation.html import listing, sections, wrap_fragment
-from xarr.explanation.steps import Step, marks_of, render_steps, step_lines
+from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_lines
 from xarr.explanation.svg import MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines
 
@@ -72,7 +72,7 @@ class Sheet(ABC):
     def facts(self) -> dict[str, Any]:
         """The facts as plain data, but for the steps."""
 
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PictureStep, ...]:
         """The steps in which the picture comes to be; none if it is there at once.
 
         Pages make a stepper of them: `draw` finds in the canvas' `marks` what a step shows and what it is about.
@@ -93,7 +93,7 @@ class Sheet(ABC):
 
     @property
     def advice(self) -> str:
-        """What is said where it does not run and nothing else would."""
+        """A line for where it does not run and nothing else would."""
         return ""
 
     @property

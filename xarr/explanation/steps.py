@@ -18,7 +18,7 @@ _TERMS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PictureStep:
     """One step: its name, what it says, and code that says the same.
 
     `shows` are the keys of what the picture has from this step on, `lights` of what the step is about.
@@ -31,7 +31,7 @@ class Step:
     lights: tuple[str, ...] = ()
 
 
-def marks_of(steps: Sequence[Step]) -> dict[str, str]:
+def marks_of(steps: Sequence[PictureStep]) -> dict[str, str]:
     """The classes of what is drawn, by key: ` p3` is there from the third step on, the second is about ` h2`."""
     assert len(steps) <= MOST_STEPS, f"{len(steps)} steps, and the style has {MOST_STEPS}"
     marks: dict[str, str] = {}
@@ -42,7 +42,7 @@ def marks_of(steps: Sequence[Step]) -> dict[str, str]:
     return marks
 
 
-def step_lines(steps: Sequence[Step]) -> list[str]:
+def step_lines(steps: Sequence[PictureStep]) -> list[str]:
     """The steps as numbered lines of text that fit on a screen, code below what it says."""
     lines = []
     for number, step in enumerate(steps, 1):
@@ -51,7 +51,12 @@ def step_lines(steps: Sequence[Step]) -> list[str]:
     return lines
 
 
-def render_steps(picture: str, steps: Sequence[Step]) -> str:
+def step_block(steps: Sequence[PictureStep]) -> list[str]:
+    """The steps as a paragraph of text with an empty line behind; nothing of none."""
+    return ["steps:", *(f"  {line}" for line in step_lines(steps)), ""] if steps else []
+
+
+def render_steps(picture: str, steps: Sequence[PictureStep]) -> str:
     """A picture and below it its steps, of which scripts make a stepper; without scripts they are a list."""
     if not steps:
         return picture
@@ -59,12 +64,12 @@ def render_steps(picture: str, steps: Sequence[Step]) -> str:
     return f'<div>{picture}<ol class="steps">{"".join(items)}</ol></div>'
 
 
-def _words(step: Step) -> str:
+def _words(step: PictureStep) -> str:
     return escape(step.text) + (f"<br/><code>{escape(step.code)}</code>" if step.code else "")
 
 
 def _style() -> str:
-    """What a step hides, and what it is about: that keeps its colour and gets a thick edge, while the rest fades."""
+    """Rules by which what is to come is hidden, and what a step is about keeps its colour and gets a thick edge."""
     numbers = range(1, MOST_STEPS + 1)
     within = [f"[data-step='{number}'] .xarr-b" for number in numbers]
     later = [",".join(f".p{each}" for each in numbers[number:]) for number in numbers]
