@@ -39,14 +39,14 @@ class Function:
 
 @dataclass(frozen=True)
 class Definitions:
-    """What a file defines: its functions, methods and nested ones too, and the names of its classes."""
+    """The definitions of a file: its functions, methods and nested ones too, and the names of its classes."""
 
     functions: tuple[Function, ...]
     classes: tuple[str, ...]
 
 
 def definitions_in(path: Path) -> Definitions:
-    """What a file defines; it is parsed once for all checks."""
+    """The definitions of a file, which is parsed once for all checks."""
     return _parse(path, path.read_text(encoding="utf-8"))
 
 
