@@ -177,8 +177,9 @@ _GRAPH: Final = """\
 ## A graph
 
 A program as it was recorded, or after a stage of compiling, has a picture: `graph.svg()`, which notebooks show. Boxes
-are operations with the type and the bytes of what they give, lines are arrays, wider ones of more bytes; groups, loops
-and branches have inside what they run. Of more than 200 operations the middle is folded.
+are operations with the type and the bytes of what they give, lines are arrays, wider ones of more bytes; numbers are
+written where they are used; groups, loops and branches have inside what they run. Of more than 200 operations the
+middle is folded.
 
 `tanh(x @ weights + bias).mean(axis=1)` as a function `f`, after the stage that makes groups, is
 `xarr.jit(f).lower("f32[64,32]", "f32[32,16]", "f32[16]").stage("fused").svg()`:

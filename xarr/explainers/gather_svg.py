@@ -44,6 +44,7 @@ def render_windows(
         _draw_operand(canvas, windows, placed, "result", end + _BETWEEN)
     canvas.arrow(end + 8, MARGIN + 60, _BETWEEN - 16, 0.0, "s")
     lines = ["the starts are an example"] if vectors is None and windows.index_map else []
+    canvas.cover(0, canvas.height + 6)
     for line in [*lines, *(step_lines(steps) if words else ())]:
         canvas.text(MARGIN, canvas.height + 14, line, "d")
     word = "gather from" if is_gather else "scatter into"

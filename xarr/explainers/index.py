@@ -418,6 +418,7 @@ def _draw(explanation: IndexExplanation, words: bool) -> str:
             _draw_line(canvas, items[source], ends[number], f"i{source}")
         if axis.source is None and not axis.from_batch:
             _draw_line(canvas, own[int(axis.origin.split()[1])], ends[number], f"r{number}")
+    canvas.cover(0, canvas.height + 6)
     for line in step_lines(steps) if words else ():
         canvas.text(MARGIN, canvas.height + 14, line, "d")
     return canvas.svg(f"an index of shape {explanation.shape} with result {explanation.result}", STYLE)

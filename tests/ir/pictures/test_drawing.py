@@ -127,8 +127,34 @@ def test_a_picture_says_what_there_is() -> None:
         "body",
     } <= set(texts)
     assert any(each.startswith("lhs_contracting_dimensions [1]") for each in texts)
-    assert "reduce add" in texts
+    assert "reduce add(·, 0.0)" in texts
     assert "true branch" in texts and "false branch" in texts
+
+
+def test_numbers_are_written_where_they_are_used() -> None:
+    def gelu(x: Any) -> Any:
+        return 0.5 * x * (1 + xarr.tanh(0.75 * (x - 3)))
+
+    drawn = read_picture(graph_of(gelu, "f32[4,3]", stage="simplified").svg())
+    names = {text.words for text, own in drawn.texts if own}
+    assert {"mul(0.5, ·)", "mul(0.75, ·)", "tanh", "mul"} <= names and "constant" not in names
+    assert any(each.startswith(("sub(·, 3.0)", "add(·, -3.0)")) for each in names)
+    assert len(drawn.lines) == 8
+
+
+def test_numbers_that_are_no_operand_of_one_operation_have_a_box() -> None:
+    def function(x: Any, y: Any) -> Any:
+        looped = lax.fori_loop(0, 5, lambda i, pair: (pair[0] * pair[1], pair[1]), (x, xarr.full(3, 2.5)))
+        many = lax.concatenate([*[x] * 14, xarr.full(3, 4.5)], 0)
+        return looped[0], many, xarr.full(3, 1.5), y * 6.5
+
+    svg = graph_of(function, "f64[3]", "f64[3]").svg()
+    assert problems_of(svg) == []
+    names = [text.words for text, own in read_picture(svg).texts if own]
+    assert {"broadcast_in_dim(2.5)", "broadcast_in_dim(4.5)", "broadcast_in_dim(1.5)", "mul(·, 6.5)"} <= {
+        *names
+    }
+    assert "concatenate" in names and "6.5" not in names
 
 
 def test_groups_have_their_operations_inside() -> None:

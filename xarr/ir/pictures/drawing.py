@@ -34,6 +34,8 @@ _MOST, _MOST_OUTER, _MOST_INNER, _MOST_ENDS = 360, 200, 50, 24
 #: Graphs within graphs that are drawn.
 _DEEPEST: Final = 4
 _LONGEST: Final = 40
+#: An operand to which a line leads, where others are written.
+_ARRAY: Final = "\N{MIDDLE DOT}"
 #: Lines of text that a notebook shows.
 _LINES: Final = 300
 _ROW, _SIZE, _PAD, _PORT = 16.0, 12, 10.0, 9.0
@@ -208,7 +210,8 @@ def _lay_out(graph: Graph, most: int, budget: _Budget, depth: int) -> _Sheet:
     elements = {node: (node.operands[0], at) for node, at in numbered_elements if at is not None}
     builder = _BoxesOfGraph(elements)
     numbers = {node: index for index, node in enumerate(graph.parameters)}
-    nodes = [node for node in graph.nodes if node not in elements]
+    written = _written_numbers(graph)
+    nodes = [node for node in graph.nodes if node not in elements and node not in written]
     arguments = _fold(graph.parameters, _MOST_ENDS)
     operations = _fold(nodes, most)
     results = _fold(list(enumerate(graph.results)), _MOST_ENDS)
@@ -216,13 +219,34 @@ def _lay_out(graph: Graph, most: int, budget: _Budget, depth: int) -> _Sheet:
     for part in arguments:
         builder.add(_arguments(part, numbers), (), part)
     for part in operations:
-        item = _operation(part[0], budget, depth) if len(part) == 1 else _fold_nodes(part)
+        item = _operation(part[0], written, budget, depth) if len(part) == 1 else _fold_nodes(part)
         inside = set(part)
-        operands = [operand for node in part for operand in node.operands]
+        operands = [operand for node in part for operand in node.operands if operand not in written]
         builder.add(item, [each for each in operands if builder.owner(each)[0] not in inside], part)
     for numbered in results:
         builder.add(_results(numbered), [node for _, node in numbered])
     return builder.sheet()
+
+
+def _written_numbers(graph: Graph) -> dict[Node, str]:
+    """Constants of one element, and such repeated, that are written where they are used instead of in a box.
+
+    Those that are results, arguments of graphs within the graph, or of operations whose line of text they would not
+    fit into, have a box, from which a line leads there.
+    """
+    numbers: dict[Node, str] = {}
+    for node in graph.nodes:
+        if node.op.lax_name == "constant" and not node.operands and node.op.details():
+            numbers[node] = node.op.details()
+        elif node.op.lax_name == "broadcast_in_dim" and node.operands[0] in numbers:
+            numbers[node] = numbers[node.operands[0]]
+    boxed = set(graph.results)
+    for node in reversed(graph.nodes):  # users before what they use
+        is_drawn = node not in numbers or node in boxed
+        is_simple = all(_only_op(inner) for inner in node.op.graphs)
+        if is_drawn and not (is_simple and len(_spell(node, numbers)) <= _LONGEST):
+            boxed.update(node.operands)
+    return {node: text for node, text in numbers.items() if node not in boxed}
 
 
 def _fold(values: Sequence[T], most: int) -> list[tuple[T, ...]]:
@@ -269,10 +293,10 @@ def _list_counts(counts: Counter[str], most: int) -> str:
     return shown + (f", {pluralize(len(counts) - most, 'other')}" if len(counts) > most else "")
 
 
-def _operation(node: Node, budget: _Budget, depth: int) -> _Item:
+def _operation(node: Node, written: Mapping[Node, str], budget: _Budget, depth: int) -> _Item:
     op = node.op
     attributes = op.details()
-    texts = [_cut(_name(node)), *([_cut(attributes)] if attributes else []), _type_text(node.type)]
+    texts = [_cut(_spell(node, written)), *([_cut(attributes)] if attributes else []), _type_text(node.type)]
     item = _Item(_style(node), tuple(texts), _title(node), op.results(node))
     if all(_only_op(graph) for graph in op.graphs):
         return item
@@ -285,6 +309,13 @@ def _operation(node: Node, budget: _Budget, depth: int) -> _Item:
         [(name, _lay_out(graph, _MOST_INNER, budget, depth + 1)) for name, graph in _graphs(node)]
     )
     return item
+
+
+def _spell(node: Node, written: Mapping[Node, str]) -> str:
+    """The name of the box, with its operands where some of them are written: `mul(0.5, ·)`."""
+    if not any(operand in written for operand in node.operands):
+        return _name(node)
+    return f"{_name(node)}({', '.join(written.get(operand, _ARRAY) for operand in node.operands)})"
 
 
 def _name(node: Node) -> str:
