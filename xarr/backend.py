@@ -88,7 +88,10 @@ class ArrayClass:
     * `obstacles` - the table in which a row says that Arrays are to be computed with by `methods` alone,
     * `context` - a context in which NumPy does not warn; None if there is none,
     * `locate`, `count` - give the location of the user's line for a frame, and count elements that it reads,
-    * `index_step`, `copied_bytes` - of parts: what stands for an index, and bytes up to which they are copied,
+    * `index_step`, `copied_bytes`, `live_part` - of parts: what stands for an index, bytes up to which they are copied,
+      and what a part of a part refers to, for what its Array refers to,
+    * `wrap_constant` - makes an Array of what an operator gave for constants alone, for the value, the operator's
+      method, its Array and the other operand; None where constants have no values,
     * `host_methods` - by the names of methods functions of NumPy's that do the same, unless they raise one of
       `refusals`.
     """
@@ -101,6 +104,8 @@ class ArrayClass:
     count: Callable[..., Any]
     index_step: object
     copied_bytes: int
+    live_part: Callable[..., Any]
+    wrap_constant: Callable[..., Any]
     host_methods: Mapping[str, NumPyCall]
     refusals: tuple[type[Exception], ...]
 
@@ -283,6 +288,14 @@ class AbstractBackend(ABC):
 
     def array_methods(self, array_class: ArrayClass) -> ArrayMethods | None:
         """Methods for small arrays of a backend that `computes_small_ops`, quicker than those given; None for none."""
+        return None
+
+    def fold_segments(self, name: str, x: Any, starts: Any) -> Any:
+        """The folds by the ufunc `name` of a vector, from each of `starts` up to the next; None where there is none.
+
+        Both are arrays of the host, the starts of int64, of a backend that `computes_small_ops`; the order of elements
+        is that of `reduceat`.
+        """
         return None
 
     def claim(self, buffer: Any) -> bool:

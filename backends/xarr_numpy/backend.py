@@ -87,6 +87,9 @@ class NumpyBackend(AbstractBackend):
     def array_methods(self, array_class: ArrayClass) -> ArrayMethods | None:
         return engine.array_methods(array_class)
 
+    def fold_segments(self, name: str, x: Any, starts: Any) -> Any:
+        return engine.fold_segments(name, x, starts)
+
     def claim(self, buffer: np.ndarray[Any, Any]) -> bool:
         return claim(buffer)
 

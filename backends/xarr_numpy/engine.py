@@ -11,7 +11,9 @@ from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from importlib import metadata
 from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from xarr.backend import ArrayClass, ArrayMethods
 from xarr.base.configuration import current as config
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
     from xarr_numpy.compiled.loops.iterated_kernel import IteratedKernel
     from xarr_numpy.compiled.loops.loop_kernel import LoopKernel
     from xarr_numpy.compiled.plans.native_step import InPython, NativeLoopStep, NativePlan
+
+Array = np.ndarray[Any, Any]
 
 #: Kernels that are kept.
 KEPT: Final = 1024
@@ -107,6 +111,16 @@ def array_methods(array_class: ArrayClass) -> ArrayMethods | None:
         return None
     made = methods.NativeMethods(array_class)
     return ArrayMethods(made.methods, made.forget_counts, made.host_call)
+
+
+def fold_segments(name: str, x: Array, starts: Array) -> Array | None:
+    """As `AbstractBackend.fold_segments`; None without the compiler, or where objects may not be read."""
+    if not available():
+        return None
+    from xarr_numpy.compiled import segments
+    from xarr_numpy.compiled.cpython_abi import struct_offsets
+
+    return segments.fold(name, x, starts) if struct_offsets.obstacle() is None else None
 
 
 @lru_cache(KEPT)

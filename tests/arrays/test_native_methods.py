@@ -51,6 +51,55 @@ def native(python_methods: None) -> Iterator[None]:
     native_methods.uninstall()
 
 
+@pytest.mark.parametrize("symbol", METHODS)
+def test_operators_beside_numbers_of_numpys_and_complex_ones(symbol: str) -> None:
+    numbers: list[Any] = [1j, 2 - 3j, complex(0, np.inf), 1e300j, 0j, 1e-320 + 0j, complex(np.nan, 1)]
+    numbers += [number for dtype in DTYPES for number in values(dtype)[::5]]
+    for first in DTYPES:
+        array, single = (xarr.asarray(each).evaluate() for each in (values(first), values(first)[-1]))
+        for number in numbers:
+            for each in (array, single):
+                same(METHODS[symbol], each, number, (first, number))
+                same(METHODS[symbol], number, each, (number, first))
+
+
+def test_quotients_of_complex_numbers() -> None:
+    rng = np.random.default_rng(5)
+    scales = np.array([1.0, 1e-300, 1e300, 1e-320, 0.0, -0.0, np.inf, np.nan])
+    for count in range(60):
+        parts = rng.uniform(0.5, 2.0, (2, 2, 9)) * (
+            scales[rng.integers(8, size=(2, 2, 9))] if count % 3 else 1.0
+        )
+        pairs = [np.ascontiguousarray(each.T).view(np.complex128)[:, 0] for each in parts]
+        left, right = (xarr.asarray(each).evaluate() for each in pairs)
+        same(operator.truediv, left, right, parts)
+        same(operator.truediv, left[::2], right[::2], parts)
+        same(operator.truediv, left[0], right, parts)
+        same(operator.truediv, left, xarr.asarray(parts[1, 1]).evaluate(), parts)
+
+
+def test_operators_of_constants_alone() -> None:
+    for symbol, method in METHODS.items():
+        constants = [xarr.arange(4), xarr.full(4, 2.5), xarr.zeros(4), xarr.arange(4) > 1, xarr.ones(())]
+        for other in (2, 0.5, 1j, np.float32(3), *constants):
+            same(method, xarr.arange(4), other, (symbol, other))
+            same(method, other, xarr.full(4, 1.5), (symbol, other))
+    row = xarr.arange(4) * 2 + 1
+    assert row._device is None and small_value(row) is not None and row._node.op.name == "stablehlo.add"
+
+
+def test_parts_of_parts_know_what_they_are_parts_of() -> None:
+    x = xarr.asarray(np.arange(24.0).reshape(4, 6)).evaluate()
+    part = x[1:][:, 2:][0]
+    with pytest.warns(PartUpdateWarning, match=r"x\[1:\]\[:, 2:\]\[0\]"):
+        part[0] = 1.0
+    rows = x.reshape(8, 3)[1:]
+    with pytest.warns(PartUpdateWarning, match=r"x\.reshape\(8, 3\)\[1:\]"):
+        rows[0] = 1.0
+    lost = xarr.asarray(np.arange(6.0)).evaluate()[1:][1:]
+    lost[0] = 3.0  # of what is gone no warning
+
+
 def pick(rng: np.random.Generator, items: list[Any]) -> Any:
     return items[rng.integers(len(items))]
 

@@ -138,6 +138,19 @@ def test_operators_on_single_elements(symbol: str) -> None:
 
 @pytest.mark.implicit
 @pytest.mark.parametrize("symbol", METHODS)
+def test_operators_beside_numbers_of_numpys(symbol: str) -> None:
+    for first in DTYPES:
+        array = xarr.asarray(values(first)).evaluate()
+        single = xarr.asarray(values(first)[-1]).evaluate()
+        for second in DTYPES:
+            for number in values(second)[::3]:
+                for each in (array, single):
+                    same(METHODS[symbol], each, number, (first, number))
+                    same(METHODS[symbol], number, each, (number, first))
+
+
+@pytest.mark.implicit
+@pytest.mark.parametrize("symbol", METHODS)
 def test_operators_beside_python_numbers(symbol: str) -> None:
     numbers = [
         0,

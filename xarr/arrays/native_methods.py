@@ -6,6 +6,7 @@ They do what is certain and call the method in Python for all else, so that noth
 from __future__ import annotations
 
 from collections.abc import Callable
+from sys import _getframe as frame_of
 from types import FrameType
 from typing import Any, Final
 
@@ -13,32 +14,26 @@ from xarr import backend as backends
 from xarr.backend import ArrayClass, ArrayMethods
 from xarr.base.at_once.numpy_warnings import numpy_variable, quiet_context
 from xarr.base.at_once.obstacles import obstacles
+from xarr.base.typing import Array
 from xarr.calls import host_functions
+from xarr.calls.small_values import OPERATORS, SmallOperator, wrap_constant
 from xarr.indexing import element_loops
 from xarr.indexing.small_parts import MAX_COPIED
 from xarr.ir.source import call_when_many, location_of
 from xarr.runtime import handles
-from xarr.runtime.view_tracking import INDEX
+from xarr.runtime.view_tracking import INDEX, live_part
 
 #: Values that are made by Python before methods are compiled, which takes as long as some hundred thousand.
 CALLS_BEFORE: Final = 10_000
-#: The operators of Python, of which Array has the methods.
-_OPERATORS: Final = (
-    "add",
-    "sub",
-    "mul",
-    "truediv",
-    "floordiv",
-    "mod",
-    "and",
-    "or",
-    "xor",
-    "lshift",
-    "rshift",
-)
+#: The operators of Python, of which Array has the methods, by what they are called between underscores.
+_ARITHMETIC: Final = {
+    **{"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%"},
+    **{"and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"},
+}
+_COMPARISONS: Final = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">="}
 _NAMES: Final = (
-    *[f"__{prefix}{name}__" for name in _OPERATORS for prefix in ("", "r", "i")],
-    *[f"__{name}__" for name in ("lt", "le", "eq", "ne", "gt", "ge", "neg", "abs", "pow")],
+    *[f"__{prefix}{name}__" for name in _ARITHMETIC for prefix in ("", "r", "i")],
+    *[f"__{name}__" for name in (*_COMPARISONS, "neg", "abs", "pow")],
     *("__bool__", "__int__", "__float__", "__index__", "__getitem__", "__setitem__"),
 )
 #: Methods that NumPy's functions of the same arguments compute, by the row of the function.
@@ -53,6 +48,8 @@ _COMPILER_ERRORS: Final = (RuntimeError, OSError)
 
 #: The methods of Array in Python, by name, as they were when Array was defined.
 _in_python: Final[dict[str, Callable[..., Any]]] = {}
+#: By the methods of operators in Python: the operator, and whether the Array comes second.
+_operators: Final[dict[Callable[..., Any], tuple[SmallOperator, bool]]] = {}
 #: Those of them that others replace now; empty else.
 _replaced: Final[dict[str, Callable[..., Any]]] = {}
 #: The methods that were made, one for the process; empty before, and None where there are none, or making them failed.
@@ -109,6 +106,10 @@ def install_when_busy() -> None:
     """Install methods when Arrays have been computed with often, in place of those that Array has now."""
     cls = handles.array_class()
     _in_python.update({name: getattr(cls, name) for name in (*_NAMES, *_HOST_METHODS)})
+    for name, symbol in (_ARITHMETIC | _COMPARISONS).items():
+        _operators[_in_python[f"__{name}__"]] = OPERATORS[symbol], False
+        if name in _ARITHMETIC:
+            _operators[_in_python[f"__r{name}__"]] = OPERATORS[symbol], True
     call_when_many(CALLS_BEFORE, install)
 
 
@@ -136,11 +137,19 @@ def _make() -> ArrayMethods | None:
             element_loops.count,
             INDEX,
             MAX_COPIED,
+            live_part,
+            _wrap_constant,
             {name: host_functions.ROWS[row] for name, row in _HOST_METHODS.items()},
             host_functions.REFUSALS,
         )
     )
     return made
+
+
+def _wrap_constant(value: Any, method: Callable[..., Any], array: Array, other: Any) -> Array | None:
+    """As `ArrayClass` says; called by machine code that the user's line has called."""
+    operator, is_second = _operators[method]
+    return wrap_constant(value, operator.record, (other, array) if is_second else (array, other), frame_of(1))
 
 
 def _locate(frame: FrameType) -> object:

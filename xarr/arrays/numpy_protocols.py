@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import attrgetter
+from sys import _getframe as frame_of
 from typing import Any, Final
 
 import numpy as np
 
 from xarr import backend as backends
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import shorten
+from xarr.calls.small_values import OPERATORS
 from xarr.dtypes import ANY, EXTENDED_FLOAT, SUB_BYTE
 from xarr.errors import InputError, TracedValueError, XarrError
 from xarr.ir.device import Device
@@ -25,6 +28,13 @@ from xarr.runtime.materialisation import device_of, to_host
 
 #: Whether writing to one array shows in another.
 _OF_MEMORY: Final = (np.may_share_memory, np.shares_memory)
+#: The symbols of the operators that a number of NumPy's asks its ufunc for, as `np.float32(2) * x` does.
+_SYMBOLS: Final[dict[Any, str]] = {
+    **{np.add: "+", np.subtract: "-", np.multiply: "*", np.true_divide: "/"},
+    **{np.floor_divide: "//", np.remainder: "%", np.left_shift: "<<", np.right_shift: ">>"},
+    **{np.bitwise_and: "&", np.bitwise_or: "|", np.bitwise_xor: "^", np.equal: "==", np.not_equal: "!="},
+    **{np.less: "<", np.less_equal: "<=", np.greater: ">", np.greater_equal: ">="},
+}
 
 
 def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
@@ -33,6 +43,12 @@ def ufunc(called: np.ufunc, method: str, inputs: tuple[Any, ...], options: Mappi
     Raises as xarr's own, and InputError for a ufunc of NumPy's that xarr has not.  Those of other libraries are
     computed on the host.
     """
+    if isinstance(inputs[0], np.generic) and called in _SYMBOLS and method == "__call__" and not options:
+        number, array = inputs
+        small = OPERATORS[_SYMBOLS[called]]
+        result = None if obstacles else small.combine_reflected(number, array, frame_of(2))
+        if result is not None:
+            return result
     own = _counterpart(called)
     if own is None and getattr(np, called.__name__, None) is called:
         raise InputError(_refusal(called, method))

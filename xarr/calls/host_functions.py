@@ -42,7 +42,7 @@ R = TypeVar("R")
 HostArray = np.ndarray[Any, Any]
 
 #: Items of the longest list of arguments that is looked at, and how deep lists may lie in lists.
-_LONGEST: Final = 32
+_LONGEST: Final = 4096
 _DEEPEST_LIST: Final = 4
 #: What stands in calls of NumPy's for the number that an Array without dimensions holds: of that type, never weak.
 STRONG: Final = {float: np.float64, int: np.int64, bool: np.bool_}
@@ -320,16 +320,14 @@ def _outer(a: HostArray, b: HostArray) -> HostArray:
     return np.outer(a, b)
 
 
-def _keep_below(m: HostArray, k: int = 0) -> HostArray:
-    """`tril`, which makes a matrix of a vector."""
-    _refuse_large(m.size, m.size if m.ndim == 1 else 1)
-    return np.tril(m, k)
+def _triangle(call: Callable[..., HostArray]) -> Callable[..., HostArray]:
+    """`tril` or `triu`, which make a matrix of a vector."""
 
+    def keep(m: HostArray, k: int = 0) -> HostArray:
+        _refuse_large(m.size, m.size if m.ndim == 1 else 1)
+        return call(m, k)
 
-def _keep_above(m: HostArray, k: int = 0) -> HostArray:
-    """`triu`, as `_keep_below`."""
-    _refuse_large(m.size, m.size if m.ndim == 1 else 1)
-    return np.triu(m, k)
+    return keep
 
 
 def _diff(a: HostArray, n: int = 1, *rest: Any, **options: Any) -> HostArray:
@@ -469,8 +467,8 @@ ROWS: Final[dict[str, NumPyCall]] = {
         name: NumPyCall(getattr(np, name), _ALL, lists=True, is_bounded=True) for name in ("hstack", "vstack")
     },
     **{
-        name: NumPyCall(call, _ALL, options=_options(k=ArgumentKind.INT))
-        for name, call in {"tril": _keep_below, "triu": _keep_above}.items()
+        name: NumPyCall(_triangle(getattr(np, name)), _ALL, options=_options(k=ArgumentKind.INT))
+        for name in ("tril", "triu")
     },
     "roll": NumPyCall(
         np.roll, _ALL, options=_options(shift=ArgumentKind.INT | ArgumentKind.INTS, axis=_AXES)

@@ -26,7 +26,7 @@ from xarr.base.typing import Array
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.ir.source import location_of, user_files
-from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, TensorType, has_plain_elements
+from xarr.ir.types import MOST_COMBINED, MOST_PLAIN_BYTES, PLAIN, TensorType, has_plain_elements
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, content_of
 from xarr.runtime.small_ops import pending_value, small_ops
@@ -45,10 +45,13 @@ _FLOAT64: Final = np.dtype(np.float64)
 _PYTHONS: Final = {np.float64: float, np.int64: int, np.bool_: bool}
 _OF_PYTHONS: Final = {own: kind for kind, own in _PYTHONS.items()}
 _WIDE: Final = frozenset("dD")
-_COMPLEX: Final = np.dtype(np.complex128)
+#: Element types beside which a complex number of Python's makes complex128.
+_BESIDE_COMPLEX: Final = frozenset(map(np.dtype, (np.complex128, np.float64, np.int64)))
 _SINGLE: Final = frozenset("fF")
 _NUMBERS: Final = frozenset({int, float})
 _OPERANDS: Final = frozenset({int, float, complex})
+#: NumPy's numbers, which are of their own type beside any other.
+_SCALARS: Final = frozenset([np.dtype(char).type for char in PLAIN])
 #: Errors of Python and NumPy, which the functions of the NumPy level explain.
 _REFUSALS: Final = (ArithmeticError, TypeError, ValueError)
 _new: Final = object.__new__
@@ -78,6 +81,8 @@ def small_value(array: Handle) -> Any:
     is_constant = value is None
     if is_constant:
         value = _pending_value(node)
+        if node.value is not None:
+            device = node.device
         # Constants have values only beside others, on their device; one that has been computed with is none.
         if node.value is None and device is backends.default_device():
             device = None
@@ -393,7 +398,7 @@ class SmallOperator:
 
     def combine(self, array: Handle, other: Any, frame: FrameType) -> Array | None:
         """`array` and then `other`, an Array or a Python number, for the user's line in `frame`; None if not sure."""
-        left = array._value
+        left, is_weak = array._value, False
         if type(other) is handles._array_class:
             right = other._value
             if left is None or right is None:
@@ -405,8 +410,8 @@ class SmallOperator:
                 device = join(device, other._device)
                 if device is None:  # not one device
                     return None
-        elif type(other) in _OPERANDS:
-            right = other
+        elif (is_weak := type(other) in _OPERANDS) or type(other) in _SCALARS:
+            right = other if is_weak else plain_value(other)
             if left is None:
                 left = small_value(array)
                 if left is None:
@@ -436,11 +441,11 @@ class SmallOperator:
                 if type(value) is not ndarray:
                     value = plain_value(value)
             else:
-                value = self.of_arrays(left, right, right is other)
+                value = self.of_arrays(left, right, is_weak)
         except _REFUSALS:
             return None
         except RuntimeError:  # in another thread just now
-            value = self.of_arrays(left, right, right is other)
+            value = self.of_arrays(left, right, is_weak)
         if value is None:
             return None
         if device is None:
@@ -455,20 +460,21 @@ class SmallOperator:
 
     def combine_reflected(self, number: Any, array: Handle, frame: FrameType) -> Array | None:
         """`number` and then `array`, as `combine`."""
-        if type(number) not in _OPERANDS:
+        is_weak = type(number) in _OPERANDS
+        if not is_weak and type(number) not in _SCALARS:
             return None
-        right = array._value
+        left, right = number if is_weak else plain_value(number), array._value
         if right is None:
             right = small_value(array)
         if right is None:
             return None
         try:
-            if type(right) is float and type(number) is float:
-                value = self.call(number, right)
-            elif type(right) in _CHARS and type(number) is not complex:
-                value = self.numbers(number, right)
+            if type(right) is float and type(left) is float:
+                value = self.call(left, right)
+            elif type(right) in _CHARS and type(left) in _CHARS:
+                value = self.numbers(left, right)
             else:
-                value = self.of_arrays(number, right, True)
+                value = self.of_arrays(left, right, is_weak)
         except _REFUSALS:
             return None
         if value is None:
@@ -482,7 +488,7 @@ class SmallOperator:
         """Of two values of which one is NumPy's; is_weak: the other one is a number that gives way to its type."""
         if type(left) is complex or type(right) is complex:
             array, kind = (right, "c") if type(left) is complex else (left, "c")
-            if getattr(array, "dtype", None) != _COMPLEX:
+            if getattr(array, "dtype", None) not in _BESIDE_COMPLEX:
                 return None
         elif type(left) in _CHARS:
             left, kind = _fit_beside(left, right.dtype, is_weak), right.dtype.kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from sys import _getframe as frame_of
 from typing import Any, Final
@@ -9,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy import ndarray
 
+from xarr import backend as backends
 from xarr.base.at_once.numpy_calls import NumPyCall, kind_of
 from xarr.base.at_once.numpy_warnings import call_quietly
 from xarr.calls.host_functions import AXIS, DEPTH, REFUSALS, HostArray, HostFunction, functions, refuse
@@ -17,27 +19,17 @@ from xarr.ir.types import MOST_PLAIN_BYTES
 from xarr.runtime import handles
 
 
-def _sum_segments(x: HostArray, indices: HostArray, axis: int = 0) -> HostArray:
-    """`add.reduceat` of a vector, in the order in which xarr adds: by windows of 1, 2, 4 … elements.
+def _fold_segments(name: str) -> Callable[..., HostArray]:
+    """`reduceat` of a vector of floats, in the order in which xarr adds."""
 
-    Source: `segments` of `xarr.numpy_api.ufuncs.folds`.
-    """
-    size = len(x)
-    refuse(x.ndim != 1 or indices.ndim != 1 or axis not in (0, -1) or not indices.size)
-    refuse(indices.dtype.char != "l" or indices.min() < 0 or indices.max() >= size)
-    left = (
-        np.append(indices[1:], size) - indices - 1
-    )  # of a segment that does not grow nothing but its first one
-    folds, positions, width, longest = x[indices], indices + 1, 1, int(left.max()) + 1
-    while width < longest:
-        takes = (left > 0) & (left & width != 0)
-        folds = np.where(takes, folds + x.take(positions, mode="clip"), folds)
-        positions = np.where(takes, positions + width, positions)
-        count = len(x) - width
-        if count > 0 and 2 * width < longest:
-            x = x[:count] + x[width : width + count]
-        width *= 2
-    return folds
+    def fold(x: HostArray, indices: HostArray, axis: int = 0) -> HostArray:
+        refuse(x.ndim != 1 or indices.ndim != 1 or axis not in (0, -1) or not indices.size)
+        refuse(indices.dtype.char != "l")
+        folds = backends.default_device().backend.fold_segments(name, x, indices)
+        refuse(folds is None)
+        return folds  # type: ignore[no-any-return]
+
+    return fold
 
 
 _EXACT: Final = ("add", "multiply", "maximum", "minimum")
@@ -46,7 +38,8 @@ _UFUNC_METHODS: Final[dict[tuple[str, str], tuple[NumPyCall, ...]]] = {
     **{("reduceat", name): (NumPyCall(getattr(np, name).reduceat, "l", 2, AXIS),) for name in _EXACT},
     **{("accumulate", name): (NumPyCall(getattr(np, name).accumulate, "l", 1, AXIS),) for name in _EXACT},
 }
-_UFUNC_METHODS["reduceat", "add"] += (NumPyCall(_sum_segments, "dl", 2, AXIS, is_bounded=True),)
+for _name in _EXACT:
+    _UFUNC_METHODS["reduceat", _name] += (NumPyCall(_fold_segments(_name), "dfl", 2, AXIS, is_bounded=True),)
 _by_ufunc: Final[dict[tuple[str, str], list[HostFunction]]] = {}
 
 

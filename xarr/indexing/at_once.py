@@ -27,7 +27,7 @@ from xarr.ir.source import caller, location_of
 from xarr.ir.types import Ints, part_of
 from xarr.lax.core import gives_way, scalar_constant
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
-from xarr.runtime.small_ops import MOST_BYTES, SmallOps, pending_value, small_ops
+from xarr.runtime.small_ops import MOST_BYTES, MOST_COMPUTED, SmallOps, pending_value, small_ops
 from xarr.runtime.trace_stack import recording
 from xarr.runtime.view_tracking import INDEX, mark
 
@@ -35,10 +35,9 @@ HostArray = np.ndarray[Any, Any]
 
 #: Bytes of a contiguous part up to which it is copied, which takes less time than to copy the array at the next write.
 _MAX_COPIED: Final = 2**10
-#: Bytes of any other part of a large array up to which it is copied, so that it does not keep the array alive.
-_MAX_STRIDED: Final = 2**14
 _IS_FREE_THREADED: Final = python_build.is_free_threaded()
 _FLOAT64: Final = np.dtype(np.float64)
+_BOOL: Final = np.dtype(np.bool_)
 _NUMBERS: Final = frozenset({bool, int, float, complex})
 #: Errors of NumPy for an index, each of which the functions that record explain.
 _REFUSALS: Final = (IndexError, OverflowError, ValueError)
@@ -111,8 +110,6 @@ def _read_part(
         return None
     # What would keep a much larger array alive is a copy, as among the results of programs.
     is_contiguous, is_large = value.flags.c_contiguous, buffer.nbytes > most
-    if is_large and nbytes > _MAX_STRIDED and not is_contiguous:
-        return None
     is_copy = is_large or (nbytes <= _MAX_COPIED and is_contiguous)
     if is_copy:
         value = value.copy()
@@ -135,7 +132,9 @@ def _read_arrays(
     items = array_items(table, index, device)
     if items is None:
         return None
-    if most_elements(buffer.shape, items) * buffer.itemsize > device.backend.target.max_eager_bytes:
+    has_mask = any([type(item) is np.ndarray and item.dtype is _BOOL for item in items])
+    most = MOST_COMPUTED if has_mask else device.backend.target.max_eager_bytes
+    if most_elements(buffer.shape, items) * buffer.itemsize > most:
         return None
     node.handles += 1  # so that nobody writes over it meanwhile
     try:
@@ -253,7 +252,7 @@ def _value_to_write(
         if own.committed is not device.committed:
             return None, device
         device = own.committed
-    return (pending_value(table, new, device) if new.value is None else new.value), device
+    return _value_of(table, new, device), device
 
 
 def _stretches(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
@@ -292,12 +291,21 @@ def _write_in_place(
     return is_written
 
 
+def _value_of(table: SmallOps, node: Node, device: Device) -> Any:
+    """The value of a node on a device, computed now if need be, of a large array too; None for what is recorded."""
+    if node.value is not None:
+        return node.value
+    return pending_value(table, node, device, MOST_COMPUTED)
+
+
 def _buffer(table: SmallOps, node: Node) -> HostArray | None:
     """The value of an array on a backend that computes small ops; None if it has none and is not made of constants."""
     device, value = node.device, node.value
     if value is None:
         device = device or backends.default_device()
-        value = pending_value(table, node, device)
+        value = _value_of(table, node, device)
+        if node.value is not None and node.device is not None:
+            device = node.device
     if type(value) is not np.ndarray or device is None or not device.backend.computes_small_ops:
         return None
     return value

@@ -14,7 +14,7 @@ import numpy as np
 from xarr.calls.operands import broadcasts_silently
 from xarr.ir.device import Device
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_ops import SmallOps, pending_value
+from xarr.runtime.small_ops import MOST_BYTES, MOST_COMPUTED, SmallOps, pending_value
 
 HostArray = np.ndarray[Any, Any]
 
@@ -98,7 +98,9 @@ def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None
         node = item._node
         if node.device is not None and node.device.committed is not device.committed:
             return None
-        value = node.value if node.value is not None else pending_value(table, node, device)
+        # The shape of what a mask selects hangs on its values.
+        most_bytes = MOST_COMPUTED if node.dtype is _BOOL else MOST_BYTES
+        value = node.value if node.value is not None else pending_value(table, node, device, most_bytes)
     elif type(item) is list:
         value = np.array(item, np.int64) if item and {*map(type, item)} == {int} else None
     else:
@@ -108,11 +110,11 @@ def _index_array(table: SmallOps, item: Any, device: Device) -> HostArray | None
 
 
 def most_elements(shape: tuple[int, ...], items: tuple[Any, ...]) -> int:
-    """A bound on the elements that an index with arrays selects from an array of this shape."""
+    """A bound on the elements that an index with arrays selects from an array of this shape; of a mask their number."""
     arrays = [item for item in items if type(item) is np.ndarray]
     has_mask = any([array.dtype is _BOOL for array in arrays])
     if has_mask and len(arrays) == 1:
-        return prod(shape)  # each once
+        return int(np.count_nonzero(arrays[0])) * (prod(shape) // max(1, arrays[0].size))
     batch = arrays[0].size if len({array.shape for array in arrays}) == 1 else prod([a.size for a in arrays])
     if has_mask or None in map(_kind, items) or ... in map(_kind, items):
         return batch * prod(shape)

@@ -6,7 +6,7 @@ written to in place while the Array alone refers to it, and is copied else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import prod
 from sys import _getframe as _frame_of, getrefcount
 from types import FrameType
@@ -178,26 +178,29 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
 
 def _read_constant(array: Array, index: Any, items: Any, frame: FrameType) -> Array | None:
     """As `read_small` of constants alone."""
-    operand = index
-    if type(index) is handles._array_class:
-        if index._device is not None:
+    record: Callable[..., Any] = read
+    operands: tuple[Any, ...] = (array, index if type(index) is handles._array_class else items)
+    if _holds_array(index):
+        if _device_of_index(index) is not None or not _is_small_selection(
+            array._value, items, _arrays_of(items)
+        ):
             return None
-    elif _holds_array(index):
-        return None
-    else:
-        operand = items
+        if type(index) is tuple:
+            record, operands = _read_at, (array, *index)
     try:
         value = array._value[items]
     except _REFUSALS:
         return None
     if type(value) is not ndarray:
         count(frame, 1)
-        return wrap_constant(plain_value(value), read, (array, operand), frame)
+        return wrap_constant(plain_value(value), record, operands, frame)
     is_copy = type(items) is ndarray or bool(_arrays_of(items))
-    if is_copy and value.nbytes > MOST_PLAIN_BYTES:
-        return None
-    part = wrap_constant(np.array(value, order="C"), read, (array, operand), frame)
+    part = wrap_constant(np.array(value, order="C"), record, operands, frame)
     return part if part is None or is_copy else mark(array, part, INDEX, index)
+
+
+def _read_at(array: Array, *items: Any) -> Array:
+    return read(array, items)
 
 
 _new: Final = object.__new__
@@ -278,21 +281,29 @@ def _read_items(
     device: Device, buffer: HostArray, items: Any, arrays: list[HostArray], frame: FrameType
 ) -> Array | None:
     """A copy of what an index with arrays means, where NumPy copies too."""
-    most = MOST_PLAIN_BYTES // buffer.itemsize
-    if len(arrays) > 1 or arrays[0].dtype is not _BOOL or type(items) is tuple:
-        batch = arrays[0].size
-        for each in arrays[1:]:
-            batch = batch if each.shape == arrays[0].shape and each.dtype is not _BOOL else batch * each.size
-        # Each array of ints stands for one dimension, of which no product is less than that of the smallest.
-        chosen = len(arrays) if all([each.dtype is not _BOOL for each in arrays]) else 0
-        if batch * buffer.size > most * max(1, prod(sorted(buffer.shape)[:chosen])):
-            return None
+    if not _is_small_selection(buffer, items, arrays):
+        return None
     value = buffer[items]
     if type(value) is not ndarray:
         return None
     if value.base is not None or not value.flags.c_contiguous:  # NumPy may keep the operand's order in memory
         value = np.array(value, order="C")
     return wrap_value(value, device, frame)
+
+
+def _is_small_selection(buffer: HostArray, items: Any, arrays: list[HostArray]) -> bool:
+    """Whether what arrays among `items` select cannot be large."""
+    most = MOST_PLAIN_BYTES // buffer.itemsize
+    if not arrays:
+        return True
+    if len(arrays) > 1 or arrays[0].dtype is not _BOOL or type(items) is tuple:
+        batch = arrays[0].size
+        for each in arrays[1:]:
+            batch = batch if each.shape == arrays[0].shape and each.dtype is not _BOOL else batch * each.size
+        # Each array of ints stands for one dimension, of which no product is less than that of the smallest.
+        chosen = len(arrays) if all([each.dtype is not _BOOL for each in arrays]) else 0
+        return bool(batch * buffer.size <= most * max(1, prod(sorted(buffer.shape)[:chosen])))
+    return True
 
 
 def elements(array: Array, length: int) -> Iterator[Array]:

@@ -47,7 +47,8 @@ def evaluate(*handles: Any, progress: bool | str = False) -> None:
 
 def _evaluate(handles: tuple[object, ...], label: str | None) -> None:
     if label is None and len(handles) == 1 and isinstance(handles[0], Handle):
-        compute(handles[0])
+        if not _is_there(handles[0]):
+            compute(handles[0])
         return
     pending: dict[Device, list[Node]] = {}
     for handle in tree.leaves(handles):
@@ -80,7 +81,9 @@ def block_until_ready(x: Tree) -> Tree:
     Waits for the device where that is not the host, and raises there what checks have found wrong.  Errors as
     `evaluate`.  Source: jax.block_until_ready.
     """
-    handles = [leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle)]
+    if isinstance(x, Handle) and _is_there(x):
+        return x
+    handles = [leaf for leaf in tree.leaves(x) if isinstance(leaf, Handle) and not _is_there(leaf)]
     evaluate(*handles)
     try:
         for handle in handles:
@@ -89,6 +92,11 @@ def block_until_ready(x: Tree) -> Tree:
         shorten(error)
         raise
     return x
+
+
+def _is_there(handle: Handle) -> bool:
+    """Whether a handle holds a value of the host alone, of which no node need be made."""
+    return handle._shown is None and handle._value is not None and handle._device is not None
 
 
 def _wait_for(node: Node) -> None:

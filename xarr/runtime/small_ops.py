@@ -21,8 +21,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
+from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.base.typing import Array
 from xarr.compiler.pipeline import make_program
@@ -30,11 +31,12 @@ from xarr.compiler.target import Target
 from xarr.errors import XarrError
 from xarr.ir import ops
 from xarr.ir.device import Device
-from xarr.ir.graph import Donated, Graph, Node, parameter
+from xarr.ir.graph import Donated, Graph, Node, element_types, parameter
 from xarr.ir.op import Op, infer_type
 from xarr.ir.ops.elementwise import Elementwise
 from xarr.ir.source import caller
 from xarr.ir.types import TensorType, Type
+from xarr.runtime.evaluation import run_one
 from xarr.runtime.handles import wrap, wrap_leaf
 from xarr.runtime.trace_stack import recording
 
@@ -64,8 +66,15 @@ _OPS: Final = (
 )
 #: Bytes of a result that is too large on every backend: those of a target are no more.
 MOST_BYTES: Final = Target.max_eager_bytes
+#: Bytes of a larger array that is computed where a write to it, or a mask that selects, wants its values.
+MOST_COMPUTED: Final = 2**26
 #: Dimensions of a result that any NumPy can have.
 _MOST_DIMENSIONS: Final = 32
+#: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
+_MOST_SETTLED: Final = 2048
+_KNOWN: Final = (*_OPS, ops.Constant, ops.Tuple, ops.GetTupleElement)
+#: Pending nodes that hang on other ops.
+_recorded: Final[WeakSet[Node]] = WeakSet()
 #: Functions that are kept.
 _FUNCTIONS_KEPT: Final = 4096
 #: Ops of the longest chain without a value that is computed when an op beside it is.
@@ -283,6 +292,8 @@ def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Dev
     device: Device | None = None
     values: list[Any] = []
     for node in operands:
+        if node.device is None and node.depth >= _DEEPEST:
+            _settle(node, backends.default_device())
         own = node.device
         if own is not device and own is not None:
             if device is not None and own.committed is not device.committed:
@@ -295,7 +306,9 @@ def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Dev
         value = node.value
         # A long chain of constants ends in a value: what follows would not look through it.
         is_long = node.depth >= _DEEPEST
-        if value is None and (type(op) is ops.Power or (value := pending_value(table, node, device)) is None):
+        if value is None and type(op) is ops.Power:
+            return None, values
+        if value is None and (value := pending_value(table, node, device)) is None:
             return None, values
         has_value = has_value or is_long or node.value is not None
         values.append(value)
@@ -356,12 +369,52 @@ def _call_as_reader(small: SmallOp, operands: tuple[Node, ...], values: list[Any
             node.handles -= 1
 
 
-def pending_value(table: SmallOps, node: Node, device: Device) -> Any:
-    """The value on `device` of a node that has none yet, computed now; None if it is not a short chain of small ops.
+def pending_value(table: SmallOps, node: Node, device: Device, most_bytes: int = MOST_BYTES) -> Any:
+    """The value on `device` of a node that has none yet, computed now; None if it hangs on more than small ops.
 
-    A node made of constants alone stays as it is, since functions that are recorded later compute it inside; its value
-    is not to be written to.
+    A node made of constants alone by a short chain stays as it is, since functions that are recorded later compute it
+    inside; its value is not to be written to.  Any other is evaluated as if its value were asked for.
     """
+    value = _chain_value(table, node, device)
+    if value is None and _settle(node, device if node.device is None else node.device.committed, most_bytes):
+        value = node.value if node.device is not None and node.device.committed is device.committed else None
+    return value
+
+
+def _settle(node: Node, device: Device, most_bytes: int = MOST_BYTES) -> bool:
+    """Evaluate a pending node of ops that are computed at once on arrays of at most so many bytes; whether it was one.
+
+    Else all that is computed with it later would be recorded too.
+    """
+    if not device.backend.computes_small_ops or not _is_of_small_ops(node, most_bytes):
+        return False
+    run_one(node, device)
+    return node.value is not None
+
+
+def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
+    """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
+    seen: set[Node] = set()
+    stack = [node]
+    while stack:
+        each = stack.pop()
+        if each in seen or (each.value is not None and type(each.op) is not Donated):
+            continue
+        seen.add(each)
+        is_small = all(
+            [type(own) is TensorType and own.nbytes <= most_bytes for own in element_types(each.type)]
+        )
+        is_known = isinstance(each.op, _KNOWN) and is_small and not each.traced and each not in _recorded
+        if not is_known or len(seen) > _MOST_SETTLED:
+            if most_bytes == MOST_BYTES:
+                _recorded.add(node)
+            return False
+        stack += each.operands
+    return True
+
+
+def _chain_value(table: SmallOps, node: Node, device: Device) -> Any:
+    """As `pending_value`, of a short chain of ops, each of which is computed by itself."""
     op = node.op
     if type(op) is ops.Constant and not op.type.shape:
         return op.array
@@ -374,7 +427,7 @@ def pending_value(table: SmallOps, node: Node, device: Device) -> Any:
     for operand in node.operands:
         value = operand.value
         if value is None:
-            value = None if type(op) is ops.Power else pending_value(table, operand, device)
+            value = None if type(op) is ops.Power else _chain_value(table, operand, device)
             if value is None:
                 return None
         values.append(value)

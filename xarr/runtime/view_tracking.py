@@ -74,14 +74,14 @@ H = TypeVar("H", bound="Handle")
 def mark(array: Handle, part: H, step: PartStep, argument: Any) -> H:
     """`part`, which a function of NumPy's made of `array` by `step` and that has no other reference yet."""
     outer = getattr(array, "_part", None)
-    part._part = (ref(array), step, argument, None if outer is None else _to_live(outer))
+    part._part = (ref(array), step, argument, None if outer is None else live_part(outer))
     return part
 
 
 def mark_steps(array: Handle, part: H, steps: PartSteps) -> H:
     """`part`, as `mark` gives it of `array`, after several steps between which no Array is left."""
     outer = getattr(array, "_part", None)
-    one: Part | None = None if outer is None else _to_live(outer)
+    one: Part | None = None if outer is None else live_part(outer)
     reference: Callable[[], Handle | None] = ref(array)
     for step, argument in steps:
         one, reference = (reference, step, argument, one), _dead_reference
@@ -102,7 +102,7 @@ def lineage(array: Handle) -> tuple[PartSteps, Handle | None]:
     return (), None
 
 
-def _to_live(part: Part) -> Part | None:
+def live_part(part: Part) -> Part | None:
     """`part` up to the outermost Array that is alive; None if none is, or if that is too many steps away.
 
     Else `x = x[1:]` in a loop would remember every x that there was.
@@ -126,7 +126,7 @@ def _to_live(part: Part) -> Part | None:
 
 def reshape_part(part: Part, shape: tuple[int, ...]) -> Part | None:
     """The part that an Array is which was `part` until its own shape was set; None if it is one no more."""
-    live = _to_live(part)
+    live = live_part(part)
     return None if live is None else (_dead_reference, RESHAPE, (shape, "C"), live)
 
 

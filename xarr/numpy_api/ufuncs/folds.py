@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 
 from xarr import indexing, lax
+from xarr.backend import default_device
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, fill
 from xarr.calls.operands import as_array
 from xarr.dtypes import FLOAT, INTEGER
 from xarr.errors import IndexingError, ShapeError, pluralize
 from xarr.indexing.bounds import Mode
+from xarr.ir.device import join_devices
+from xarr.ir.source import caller
+from xarr.ir.types import TensorType, has_plain_elements
 from xarr.lax.dynamic_sizes import refuse_dynamic
+from xarr.runtime.check_flags import unread
+from xarr.runtime.handles import compute, wrap_leaf
+from xarr.runtime.small_ops import small_ops
 
 
 def leading(x: Array, axes: tuple[int, ...]) -> Array:
@@ -153,6 +160,25 @@ def segments(function: Any, rows: Array, starts: Array, longest: int) -> Array:
             rows = lax.optimization_barrier(function(*halves))
         width *= 2
     return folds
+
+
+def segments_at_once(name: str, rows: Array, starts: Array) -> Array | None:
+    """As `segments`, of a vector of numbers, by the backend in one pass; None where it has none, or ops are recorded.
+
+    The vector is computed, if it is not: each window of `segments` would be.
+    """
+    operands = rows._node, starts._node
+    if small_ops() is None or rows.ndim != 1 or not starts.size or any([node.traced for node in operands]):
+        return None
+    device = join_devices(*[node.device for node in operands]) or default_device()
+    if not device.backend.computes_small_ops or not has_plain_elements(rows.dtype):
+        return None
+    values = [compute(each).value for each in (rows, starts)]
+    folded = None if unread else device.backend.fold_segments(name, *values)
+    if folded is None:
+        return None
+    folded.flags.writeable = False
+    return wrap_leaf(TensorType(folded.shape, folded.dtype), folded, device, False, caller())
 
 
 def segments_from_the_left(function: Any, rows: Array, starts: Array, longest: int) -> Array:

@@ -452,7 +452,9 @@ def reduceat(
     dim = _only_axis(name, x, axis)
     element = _type(name, function, x, dtype)
     starts, longest = folds.starts_of(name, indices, x.shape[dim])
-    return _reduce_segments((function, convert(x, element), starts, dim, longest), {})
+    rows = convert(x, element)
+    folded = folds.segments_at_once(function.__name__, rows, starts)
+    return _reduce_segments((function, rows, starts, dim, longest), {}) if folded is None else folded
 
 
 @remembering

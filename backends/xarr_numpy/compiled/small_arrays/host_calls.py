@@ -19,7 +19,7 @@ from xarr_numpy.compiled.small_arrays.objects import KINDS, text
 
 #: Arguments of a call, items of a list, and how deep lists may lie in lists.
 _MOST_ARGUMENTS: Final = 8
-_MOST_ITEMS: Final = 32
+_MOST_ITEMS: Final = 4096
 _DEEPEST_LIST: Final = 4
 
 #: What a call knows of its operands: device, elements of all combinations, the first array, arrays, a bit for each kind
@@ -64,38 +64,8 @@ copy:
   call void @Py_DecRef(ptr %made)
   ret ptr %copied
 number:
-  %class = call ptr @class_of(ptr %made)
-  %float.class = call ptr @state_word(i64 $NUMPYFLOAT)
-  %int.class = call ptr @state_word(i64 $NUMPYINT)
-  %bool.class = call ptr @state_word(i64 $NUMPYBOOL)
-  %is.float = icmp eq ptr %class, %float.class
-  br i1 %is.float, label %float, label %a
-float:
-  %double = call double @PyFloat_AsDouble(ptr %made)
-  call void @Py_DecRef(ptr %made)
-  %as.float = call ptr @PyFloat_FromDouble(double %double)
-  ret ptr %as.float
-a:
-  %is.int = icmp eq ptr %class, %int.class
-  br i1 %is.int, label %int, label %b
-int:
-  %as.int = call ptr @PyNumber_Index(ptr %made)
-  call void @Py_DecRef(ptr %made)
-  ret ptr %as.int
-b:
-  %is.bool = icmp eq ptr %class, %bool.class
-  br i1 %is.bool, label %bool, label %c
-bool:
-  %true = call i32 @PyObject_IsTrue(ptr %made)
-  call void @Py_DecRef(ptr %made)
-  %is.true = icmp eq i32 %true, 1
-  %as.bool = call ptr @truth(i1 %is.true)
-  ret ptr %as.bool
-c:
-  %is.python.int = icmp eq ptr %class, @PyLong_Type
-  %is.scalar = call i1 @is_scalar(ptr %made)
-  %as.it.is = or i1 %is.python.int, %is.scalar
-  br i1 %as.it.is, label %give, label %no
+  %own = call ptr @plain(ptr %made)
+  ret ptr %own
 no:
   call void @Py_DecRef(ptr %made)
   ret ptr null
@@ -181,21 +151,14 @@ put.none:
 copy:
   %one = zext i1 %filled to i64
   %by.position = add i64 %positional, %one
-  br label %copy.next
-copy.next:
-  %c = phi i64 [ %positional, %copy ], [ %c.next, %copy.one ]
-  %c.more = icmp slt i64 %c, %count
-  br i1 %c.more, label %copy.one, label %judge
-copy.one:
+  for %c from %positional below %count
   %from.slot = getelementptr ptr, ptr %items, i64 %c
   %to = add i64 %c, %one
   %to.slot = getelementptr ptr, ptr %stack, i64 %to
   %option.value = load ptr, ptr %from.slot, align 8
   call void @Py_IncRef(ptr %option.value)
   store ptr %option.value, ptr %to.slot, align 8
-  %c.next = add i64 %c, 1
-  br label %copy.next
-judge:
+  end %c
   %total = add i64 %count, %one
   %device = load ptr, ptr %facts, align 8
   %combined.slot = getelementptr i64, ptr %facts, i64 1
@@ -242,15 +205,13 @@ look.zeros:
   %result.zero = call i1 @host.has_zero(ptr %made, i64 0)
   br i1 %result.zero, label %look.operand, label %convert
 look.operand:
-  %z = phi i64 [ 0, %look.zeros ], [ %z.next, %look.next ]
-  %z.more = icmp slt i64 %z, %most
-  br i1 %z.more, label %look.next, label %convert
-look.next:
+  for %z from 0 below %most
   %z.slot = getelementptr ptr, ptr %stack, i64 %z
   %z.operand = load ptr, ptr %z.slot, align 8
-  %z.next = add i64 %z, 1
   %operand.zero = call i1 @host.has_zero(ptr %z.operand, i64 1)
-  br i1 %operand.zero, label %lose, label %look.operand
+  br i1 %operand.zero, label %lose, label %z.last
+  end %z
+  br label %convert
 lose:
   call void @Py_DecRef(ptr %made)
   br label %leave
@@ -287,19 +248,11 @@ no:
   ret ptr null
 }
 define internal void @host.drop(ptr %stack, i64 %count) {
-entry:
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %end
-more:
+  for %k from 0 below %count
   %slot = getelementptr ptr, ptr %stack, i64 %k
   %object = load ptr, ptr %slot, align 8
   call void @Py_DecRef(ptr %object)
-  %k.next = add i64 %k, 1
-  br label %next
-end:
+  end %k
   ret void
 }
 ; The arguments in a tuple and in a dict as `host.compute` takes them, on a stack, those by name behind the others: how

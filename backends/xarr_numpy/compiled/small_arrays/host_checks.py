@@ -58,12 +58,7 @@ begin:
   %wanted = shl i64 %sign, 63
   %any = icmp eq i64 %sign, 0
   %ignored = select i1 %any, i64 1, i64 0
-  br label %next
-next:
-  %k = phi i64 [ 0, %begin ], [ %k.next, %go ]
-  %is = icmp slt i64 %k, %size
-  br i1 %is, label %more, label %no
-more:
+  for %k from 0 below %size
   br i1 %of.doubles, label %double.bits.of, label %single.bits.of
 double.bits.of:
   %slot = getelementptr i64, ptr %data, i64 %k
@@ -79,10 +74,9 @@ compare:
   %bits = phi i64 [ %double.own, %double.bits.of ], [ %single.own, %single.bits.of ]
   %shifted = shl i64 %bits, %ignored
   %same = icmp eq i64 %shifted, %wanted
-  br i1 %same, label %yes, label %go
-go:
-  %k.next = add i64 %k, 1
-  br label %next
+  br i1 %same, label %yes, label %k.last
+  end %k
+  ret i1 false
 yes:
   ret i1 true
 no:
@@ -195,27 +189,20 @@ no:
 }
 ; The number of the option of this name, for a value that it takes and behind so many by position; -1 for none.
 define internal i64 @host.option(ptr %row, ptr %name, ptr %value, i64 %given) {
-entry:
   %names.offset = add i64 $TUPLE, 16
   %names = call ptr @word(ptr %row, i64 %names.offset)
   %count = call i64 @PyTuple_Size(ptr %names)
-  br label %next
-next:
-  %k = phi i64 [ %given, %entry ], [ %k.next, %go ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %no
-more:
+  for %k from %given below %count
   %known = call ptr @PyTuple_GetItem(ptr %names, i64 %k)
   %same = icmp eq ptr %known, %name
-  br i1 %same, label %judge, label %go
-go:
-  %k.next = add i64 %k, 1
-  br label %next
+  br i1 %same, label %judge, label %k.last
 judge:
   %fits = call i1 @host.fits(ptr %row, i64 %k, ptr %value)
   br i1 %fits, label %yes, label %no
 yes:
   ret i64 %k
+  end %k
+  br label %no
 no:
   ret i64 -1
 }

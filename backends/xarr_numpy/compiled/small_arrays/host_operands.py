@@ -91,19 +91,13 @@ c:
 tuple:
   %count = call i64 @PyTuple_Size(ptr %item)
   %some = icmp sgt i64 %count, 0
-  br i1 %some, label %next, label %no
-next:
-  %k = phi i64 [ 0, %tuple ], [ %k.next, %go ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %ints
-more:
+  br i1 %some, label %look, label %no
+look:
+  for %k from 0 below %count
   %each = call ptr @PyTuple_GetItem(ptr %item, i64 %k)
   %whole = call i1 @host.is_whole(ptr %each)
-  br i1 %whole, label %go, label %no
-go:
-  %k.next = add i64 %k, 1
-  br label %next
-ints:
+  br i1 %whole, label %k.last, label %no
+  end %k
   ret i64 8
 no:
   ret i64 0
@@ -291,12 +285,9 @@ make:
 new:
   %made = call ptr @PyList_New(i64 %count)
   %lacks = icmp eq ptr %made, null
-  br i1 %lacks, label %lose, label %next
-next:
-  %k = phi i64 [ 0, %new ], [ %k.next, %put ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %end
-more:
+  br i1 %lacks, label %lose, label %fill
+fill:
+  for %k from 0 below %count
   %each = call ptr @PyTuple_GetItem(ptr %source, i64 %k)
   %takes.numbers = call i1 @row.has(ptr %row, i64 $NUMBERS)
   %below = sub i64 %depth, 1
@@ -306,9 +297,7 @@ more:
   br i1 %bad, label %drop, label %put
 put:
   %status = call i32 @PyList_SetItem(ptr %made, i64 %k, ptr %own)
-  %k.next = add i64 %k, 1
-  br label %next
-end:
+  end %k
   call void @Py_DecRef(ptr %source)
   ret ptr %made
 drop:

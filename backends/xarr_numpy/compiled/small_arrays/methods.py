@@ -74,10 +74,11 @@ class NativeMethods:
             **{"array": array_class.cls, "ndarray": np.ndarray, "obstacles": array_class.obstacles},
             **{"context": array_class.context, "locate": array_class.locate, "count": array_class.count},
             **{"index_step": array_class.index_step, "copy": sys.intern("copy")},
+            **{"live_part": array_class.live_part, "wrap_constant": array_class.wrap_constant},
             **{kind: np.dtype(kind) for kind in objects.KINDS},
             **{"numpybool": np.bool_, "numpyfloat": np.float64, "numpyint": np.int64},
             "refusals": array_class.refusals,
-            "classes": tuple([np.dtype(kind).type for kind in objects.SCALAR_KINDS]),
+            "classes": tuple([np.dtype(kind).type for kind in objects.KINDS]),
         }
         hosts = [host_calls.row_of(row) for row in array_class.host_methods.values()]
         methods = [array_class.methods[name] for name in (*wanted, *array_class.host_methods)]

@@ -7,6 +7,7 @@ Sources: CPython, Include/object.h and Doc/c-api; NumPy, numpy/_core/include/num
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from string import Template
 from typing import Final
@@ -16,6 +17,7 @@ from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS
 #: The words of `@state`, by what they hold; behind them the Python methods.
 STATE: Final = (
     *("array", "ndarray", "obstacles", "context", "locate", "count", "index_step", "copy"),
+    *("live_part", "wrap_constant"),
     *("float64", "int64", "bool", "complex128", "float32", "complex64", "float16"),
     *(
         "int32",
@@ -38,7 +40,10 @@ LINE_WORDS: Final = 4
 #: Elements of one line that are counted at once.
 COUNTED_AT_ONCE: Final = 25
 #: Kinds of elements by number, as `@kind_of` gives them; 0 for all others.
-KINDS: Final = {name: number for number, name in enumerate(STATE[8 : STATE.index("classes")], start=1)}
+KINDS: Final = {
+    name: number
+    for number, name in enumerate(STATE[STATE.index("float64") : STATE.index("classes")], start=1)
+}
 #: Kinds whose single elements are NumPy's own scalars, and not Python's numbers; they are the last.
 SCALAR_KINDS: Final = tuple(KINDS)[3:]
 
@@ -55,7 +60,7 @@ def offsets(fields: Mapping[str, int]) -> dict[str, str]:
         **own,
         **{"CLASS": CLASS, "DATA": DATA, "FLAGS": FLAGS, "RANK": _RANK, "SIZES": _SIZES, "STRIDES": _STRIDES},
         **{"BASE": _BASE, "DESCR": _DESCR, "SLICE": SLICE, "LASTLINE": LINES - 1, "LINES": LINES},
-        **{"KINDCOUNT": len(KINDS), "SCALARCOUNT": len(SCALAR_KINDS), "FIRSTSCALAR": KINDS[SCALAR_KINDS[0]]},
+        **{"KINDCOUNT": len(KINDS), "FIRSTSCALAR": KINDS[SCALAR_KINDS[0]]},
         **{
             "LINEWORDS": LINE_WORDS,
             "COUNTED": COUNTED_AT_ONCE,
@@ -69,8 +74,40 @@ def offsets(fields: Mapping[str, int]) -> dict[str, str]:
 
 
 def text(template: str, fields: Mapping[str, int], **more: str) -> str:
-    """LLVM IR with the names in capital letters filled in."""
-    return Template(template).substitute(offsets(fields), **more)
+    """LLVM IR with the names in capital letters filled in, and loops written out."""
+    return _HEAD.sub(_begin_loop, _END.sub(_end_loop, Template(template).substitute(offsets(fields), **more)))
+
+
+#: The lines around those of a loop, which may go to `<k>.last`, the end of a round: for %k from 0 below %count, %sum
+#: from %first then %next.  The second number, an int64 that is carried, is there or not.
+_HEAD: Final = re.compile(
+    r"^  for %(\S+) from (\S+) below ([^\s,]+)(?:, %(\S+) from (\S+) then (\S+))?$", re.M
+)
+_END: Final = re.compile(r"^(.*)\n  end %(\S+)$", re.M)
+
+
+def _begin_loop(match: re.Match[str]) -> str:
+    k, start, count, name, first, after = match.groups()
+    carried = f"\n  %{name} = phi i64 [ {first}, %{k}.first ], [ {after}, %{k}.last ]" if name else ""
+    return f"""  br label %{k}.first
+{k}.first:
+  br label %{k}.again
+{k}.again:
+  %{k} = phi i64 [ {start}, %{k}.first ], [ %{k}.next, %{k}.last ]{carried}
+  %{k}.is = icmp slt i64 %{k}, {count}
+  br i1 %{k}.is, label %{k}.body, label %{k}.end
+{k}.body:"""
+
+
+def _end_loop(match: re.Match[str]) -> str:
+    line, k = match.groups()
+    ends = line.lstrip().startswith(("br ", "ret "))
+    last = line if ends else f"{line}\n  br label %{k}.last"
+    return f"""{last}
+{k}.last:
+  %{k}.next = add i64 %{k}, 1
+  br label %{k}.again
+{k}.end:"""
 
 
 DECLARATIONS: Final = """
@@ -109,6 +146,8 @@ declare i32 @PyContext_Enter(ptr)
 declare i32 @PyContext_Exit(ptr)
 declare ptr @PyFloat_FromDouble(double)
 declare double @PyFloat_AsDouble(ptr)
+declare double @PyComplex_RealAsDouble(ptr)
+declare double @PyComplex_ImagAsDouble(ptr)
 declare i64 @PyLong_AsLongLongAndOverflow(ptr, ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyObject_CallFunctionObjArgs(ptr, ...)
@@ -227,52 +266,69 @@ define internal i32 @flags(ptr %array) alwaysinline {
 }
 ; The number of the kind of elements that a NumPy array has.
 define internal i64 @kind_of(ptr %array) {
-entry:
   %descr = call ptr @word(ptr %array, i64 $DESCR)
   %first = getelementptr i8, ptr @state, i64 $FLOAT64
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %number, %more ]
+  for %k from 0 below $KINDCOUNT
   %slot = getelementptr ptr, ptr %first, i64 %k
   %known = load ptr, ptr %slot, align 8
   %number = add i64 %k, 1
   %is = icmp eq ptr %known, %descr
-  br i1 %is, label %yes, label %more
-more:
-  %left = icmp slt i64 %number, $KINDCOUNT
-  br i1 %left, label %next, label %no
+  br i1 %is, label %yes, label %k.last
 yes:
   ret i64 %number
-no:
+  end %k
   ret i64 0
 }
-; The number of the kind of a scalar of NumPy's of a type that Python has not; 0 for all else.
+; The number of the kind of a scalar of NumPy's; 0 for all else.
 define internal i64 @scalar_kind(ptr %object) {
-entry:
   %class = call ptr @class_of(ptr %object)
   %classes = call ptr @state_word(i64 $CLASSES)
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
+  for %k from 0 below $KINDCOUNT
   %at = mul i64 %k, 8
   %offset = add i64 %at, $TUPLE
   %known = call ptr @word(ptr %classes, i64 %offset)
+  %number = add i64 %k, 1
   %is = icmp eq ptr %known, %class
-  br i1 %is, label %yes, label %more
-more:
-  %k.next = add i64 %k, 1
-  %left = icmp slt i64 %k.next, $SCALARCOUNT
-  br i1 %left, label %next, label %no
+  br i1 %is, label %yes, label %k.last
 yes:
-  %number = add i64 %k, $FIRSTSCALAR
   ret i64 %number
-no:
+  end %k
   ret i64 0
 }
+; Whether an object is a scalar of a type that Python has not.
 define internal i1 @is_scalar(ptr %object) alwaysinline {
   %kind = call i64 @scalar_kind(ptr %object)
-  %is = icmp ne i64 %kind, 0
+  %is = icmp sge i64 %kind, $FIRSTSCALAR
   ret i1 %is
+}
+; What an Array holds for a number that NumPy gave, the reference to which is taken over; null, without an error, for
+; another object.
+define internal ptr @plain(ptr %made) {
+  %kind = call i64 @scalar_kind(ptr %made)
+  switch i64 %kind, label %as.it.is [ i64 0, label %other  i64 1, label %float  i64 2, label %int  i64 3, label %bool ]
+float:
+  %double = call double @PyFloat_AsDouble(ptr %made)
+  call void @Py_DecRef(ptr %made)
+  %as.float = call ptr @PyFloat_FromDouble(double %double)
+  ret ptr %as.float
+int:
+  %as.int = call ptr @PyNumber_Index(ptr %made)
+  call void @Py_DecRef(ptr %made)
+  ret ptr %as.int
+bool:
+  %true = call i32 @PyObject_IsTrue(ptr %made)
+  call void @Py_DecRef(ptr %made)
+  %is.true = icmp eq i32 %true, 1
+  %as.bool = call ptr @truth(i1 %is.true)
+  ret ptr %as.bool
+other:
+  %is.int = call i1 @is_of(ptr %made, ptr @PyLong_Type)
+  br i1 %is.int, label %as.it.is, label %no
+as.it.is:
+  ret ptr %made
+no:
+  call void @Py_DecRef(ptr %made)
+  ret ptr null
 }
 ; An int of Python's; least for one that is as small, or does not fit.
 define internal i64 @integer(ptr %object) {
@@ -329,19 +385,13 @@ entry:
 begin:
   call void @Py_IncRef(ptr %self)
   %first = call i32 @PyTuple_SetItem(ptr %stack, i64 0, ptr %self)
-  br label %next
-next:
-  %k = phi i64 [ 0, %begin ], [ %k.next, %more ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %end
-more:
+  for %k from 0 below %count
   %slot = getelementptr ptr, ptr %arguments, i64 %k
   %argument = load ptr, ptr %slot, align 8
   call void @Py_IncRef(ptr %argument)
-  %k.next = add i64 %k, 1
-  %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %k.next, ptr %argument)
-  br label %next
-end:
+  %place = add i64 %k, 1
+  %put = call i32 @PyTuple_SetItem(ptr %stack, i64 %place, ptr %argument)
+  end %k
   %items = getelementptr i8, ptr %stack, i64 $TUPLE
   %by.position = add i64 %positional, 1
   %made = call ptr @PyObject_Vectorcall(ptr %method, ptr %items, i64 %by.position, ptr %names)
@@ -525,5 +575,20 @@ define internal ptr @wrap(ptr %value, ptr %device, i64 %elements) {
   %line = call ptr @locate(i64 %elements)
   %array = call ptr @wrap_at(ptr %value, ptr %device, ptr %line)
   ret ptr %array
+}
+; What a part of an Array refers to beside it, a new reference: None for what is no part itself.  Null for an error.
+define internal ptr @outer_part(ptr %array) {
+  %part = call ptr @word(ptr %array, i64 $AT_PART)
+  %is = call i1 @is_there(ptr %part)
+  br i1 %is, label %ask, label %none
+none:
+  call void @Py_IncRef(ptr @_Py_NoneStruct)
+  ret ptr @_Py_NoneStruct
+ask:
+  call void @Py_IncRef(ptr %part)
+  %looker = call ptr @state_word(i64 $LIVE_PART)
+  %live = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %looker, ptr %part, ptr null)
+  call void @Py_DecRef(ptr %part)
+  ret ptr %live
 }
 """

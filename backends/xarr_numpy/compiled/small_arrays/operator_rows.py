@@ -125,9 +125,7 @@ OPERATORS: Final = (
     NativeOperator("add", "PyNumber_Add", _of_doubles("fadd"), _overflowing("sadd"), _NUMBERS),
     NativeOperator("sub", "PyNumber_Subtract", _of_doubles("fsub"), _overflowing("ssub"), _NUMBERS),
     NativeOperator("mul", "PyNumber_Multiply", _of_doubles("fmul"), _overflowing("smul"), _NUMBERS),
-    NativeOperator(
-        "truediv", "PyNumber_TrueDivide", _DIVIDED, _DIVIDED_INTS, "float64 float32 float16 int64"
-    ),
+    NativeOperator("truediv", "divide", _DIVIDED, _DIVIDED_INTS, "float64 float32 float16 int64 complex128"),
     NativeOperator(
         "floordiv",
         "PyNumber_FloorDivide",

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from xarr.ir.types import MOST_COMBINED
+from xarr_numpy.compiled.small_arrays.complex_division import division_text
 from xarr_numpy.compiled.small_arrays.objects import KINDS, text
 from xarr_numpy.compiled.small_arrays.operator_rows import OPERATORS, NativeOperator
 
@@ -97,8 +98,12 @@ define internal i1 @fits(ptr %number, ptr %array) {
   %of.complex = call i1 @is_of(ptr %number, ptr @PyComplex_Type)
   br i1 %of.complex, label %beside.complex, label %look
 beside.complex:
-  %same = icmp eq i64 %kind, 4
-  ret i1 %same
+  %above = icmp sge i64 %kind, 1
+  %below = icmp sle i64 %kind, 4
+  %whole.or.wide = and i1 %above, %below
+  %not.bool = icmp ne i64 %kind, 3
+  %converted = and i1 %whole.or.wide, %not.bool
+  ret i1 %converted
 look:
   %is.float = call i1 @is_of(ptr %number, ptr @PyFloat_Type)
   br i1 %is.float, label %float, label %int
@@ -120,7 +125,8 @@ int:
   %fits = and i1 %known, %exact
   ret i1 %fits
 }
-; The kind of elements of an array or scalar of NumPy's as a bit, the first one for an unknown kind; 0 for a number.
+; The kind of elements of an array or scalar of NumPy's as a bit, the first one for an unknown kind, that of complex128
+; for a complex number of Python's; 0 for other numbers.
 define internal i64 @kind_bits(ptr %object) {
   %is.ndarray = call i1 @is_ndarray(ptr %object)
   br i1 %is.ndarray, label %array, label %ask
@@ -137,7 +143,8 @@ ask:
   %is.number = or i1 %real, %is.complex
   br i1 %is.number, label %number, label %scalar
 number:
-  ret i64 0
+  %number.bit = select i1 %is.complex, i64 16, i64 0
+  ret i64 %number.bit
 scalar:
   %scalar.kind = call i64 @scalar_kind(ptr %object)
   %scalar.bit = shl i64 1, %scalar.kind
@@ -211,7 +218,6 @@ ask:
   %known = icmp eq i64 %wrong, 0
   br i1 %known, label %call, label %no
 call:
-  %bools = call ptr @state_word(i64 $NUMPYBOOL)
   call void @Py_IncRef(ptr %left)
   call void @Py_IncRef(ptr %right)
   %context = call ptr @state_word(i64 $CONTEXT)
@@ -227,24 +233,12 @@ quiet:
   br i1 %lacks, label %clear, label %check
 check:
   %is.array = call i1 @is_ndarray(ptr %made)
-  br i1 %is.array, label %give, label %ask.scalar
-ask.scalar:
-  %is.scalar = call i1 @is_scalar(ptr %made)
-  br i1 %is.scalar, label %give, label %ask.bool
-ask.bool:
-  %is.bool = call i1 @is_of(ptr %made, ptr %bools)
-  br i1 %is.bool, label %bool, label %other
-bool:
-  %text = call i32 @PyObject_IsTrue(ptr %made)
-  call void @Py_DecRef(ptr %made)
-  %is.true = icmp eq i32 %text, 1
-  %plain = call ptr @truth(i1 %is.true)
+  br i1 %is.array, label %give, label %scalar.result
+scalar.result:
+  %plain = call ptr @plain(ptr %made)
   ret ptr %plain
 give:
   ret ptr %made
-other:
-  call void @Py_DecRef(ptr %made)
-  ret ptr null
 refused:
   call void @Py_DecRef(ptr %left)
   call void @Py_DecRef(ptr %right)
@@ -278,7 +272,7 @@ differ:
   %joint = select i1 %both, ptr null, ptr %known
   ret ptr %joint
 }
-; The value of an operand, an Array or a number of Python's itself; null for no other.
+; The value of an operand, an Array or a number itself; null for no other.
 define internal ptr @operand(ptr %object) {
   %is.array = call i1 @is_array(ptr %object)
   br i1 %is.array, label %array, label %number
@@ -294,11 +288,24 @@ number:
   %is.complex = call i1 @is_of(ptr %object, ptr @PyComplex_Type)
   %is.real = or i1 %is.float, %is.int
   %is = or i1 %is.real, %is.complex
-  br i1 %is, label %yes, label %no
+  br i1 %is, label %yes, label %scalar
+scalar:
+  %kind = call i64 @scalar_kind(ptr %object)
+  %is.scalar = icmp ne i64 %kind, 0
+  br i1 %is.scalar, label %yes, label %no
 yes:
   ret ptr %object
 no:
   ret ptr null
+}
+; Whether an operand is a number of Python's, which takes the type of the other one.
+define internal i1 @is_weak(ptr %object) alwaysinline {
+  %is.array = call i1 @is_array(ptr %object)
+  %kind = call i64 @scalar_kind(ptr %object)
+  %is.scalar = icmp ne i64 %kind, 0
+  %is.strong = or i1 %is.array, %is.scalar
+  %is = xor i1 %is.strong, true
+  ret i1 %is
 }
 """
 
@@ -313,27 +320,61 @@ look:
   %own = call ptr @word(ptr %self, i64 $AT_VALUE)
   %device = call ptr @joint_device(ptr %self, ptr %other)
   %is.known = icmp ne ptr %device, null
-  br i1 %is.known, label %open, label %slow
+  %of.constants = call i1 @are_constants(ptr %self, ptr %other)
+  %either = or i1 %is.known, %of.constants
+  br i1 %either, label %open, label %slow
 open:
   %their = call ptr @operand(ptr %other)
-  call void @Py_IncRef(ptr %device)
-  %their.array = call i1 @is_array(ptr %other)
-  %weak = xor i1 %their.array, true
+  %placed = select i1 %is.known, ptr %device, ptr @_Py_NoneStruct
+  call void @Py_IncRef(ptr %placed)
+  %weak = call i1 @is_weak(ptr %other)
   %first = select i1 %reflected, ptr %their, ptr %own
   %second = select i1 %reflected, ptr %own, ptr %their
   %value = call ptr %compute(ptr %first, ptr %second, i1 %weak)
   %unsure = icmp eq ptr %value, null
-  br i1 %unsure, label %leave, label %wrap
+  br i1 %unsure, label %leave, label %ask
+ask:
+  br i1 %is.known, label %wrap, label %constant
 wrap:
   %result = call ptr @wrap(ptr %value, ptr %device, i64 0)
   ret ptr %result
+constant:
+  %maker = call ptr @state_word(i64 $WRAP_CONSTANT)
+  %own.method = call ptr @state_word(i64 %fallback)
+  %array = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(
+    ptr %maker, ptr %value, ptr %own.method, ptr %self, ptr %other, ptr null)
+  call void @Py_DecRef(ptr %value)
+  %is.none = icmp eq ptr %array, @_Py_NoneStruct
+  br i1 %is.none, label %forget, label %give
+give:
+  call void @Py_DecRef(ptr %placed)
+  ret ptr %array
+forget:
+  call void @Py_DecRef(ptr %array)
+  br label %leave
 leave:
-  call void @drop(ptr %device)
+  call void @Py_DecRef(ptr %placed)
   br label %slow
 slow:
   %method = call ptr @state_word(i64 %fallback)
   %made = call ptr (ptr, ...) @PyObject_CallFunctionObjArgs(ptr %method, ptr %self, ptr %other, ptr null)
   ret ptr %made
+}
+; Whether no operand is on a device: constants alone, beside numbers.
+define internal i1 @are_constants(ptr %array, ptr %other) alwaysinline {
+  %own = call ptr @word(ptr %array, i64 $AT_DEVICE)
+  %own.there = call i1 @is_there(ptr %own)
+  %is.array = call i1 @is_array(ptr %other)
+  br i1 %is.array, label %two, label %one
+one:
+  %alone = xor i1 %own.there, true
+  ret i1 %alone
+two:
+  %their = call ptr @word(ptr %other, i64 $AT_DEVICE)
+  %their.there = call i1 @is_there(ptr %their)
+  %any = or i1 %own.there, %their.there
+  %none = xor i1 %any, true
+  ret i1 %none
 }
 define internal ptr @statement(ptr %self, ptr %other, ptr %compute, i64 %fallback) {
   %is.array = call i1 @is_array(ptr %self)
@@ -351,8 +392,7 @@ whole:
   br i1 %stays, label %open, label %slow
 open:
   %their = call ptr @operand(ptr %other)
-  %their.array = call i1 @is_array(ptr %other)
-  %weak = xor i1 %their.array, true
+  %weak = call i1 @is_weak(ptr %other)
   %value = call ptr %compute(ptr %own, ptr %their, i1 %weak)
   %unsure = icmp eq ptr %value, null
   br i1 %unsure, label %slow, label %show
@@ -435,7 +475,7 @@ no:
 def shared_text(fields: Mapping[str, int]) -> str:
     """The functions that those of all operators call."""
     more = {"MOSTPAIRS": str(MOST_COMBINED), "SMALL": str(2**24)}
-    return text(_FITTING + _ALIKE + _METHODS, fields, **more)
+    return text(_FITTING + division_text() + _ALIKE + _METHODS, fields, **more)
 
 
 def compute_text(operator: NativeOperator, fields: Mapping[str, int]) -> str:

@@ -6,27 +6,17 @@ from typing import Final
 
 SHAPES: Final = """
 define internal i64 @size(ptr %array) {
-entry:
   %rank = call i64 @rank(ptr %array)
   %sizes = call ptr @word(ptr %array, i64 $SIZES)
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %more ]
-  %product = phi i64 [ 1, %entry ], [ %product.next, %more ]
-  %is = icmp slt i64 %k, %rank
-  br i1 %is, label %more, label %end
-more:
+  for %k from 0 below %rank, %product from 1 then %longer
   %slot = getelementptr i64, ptr %sizes, i64 %k
   %size = load i64, ptr %slot, align 8
-  %product.next = mul i64 %product, %size
-  %k.next = add i64 %k, 1
-  br label %next
-end:
+  %longer = mul i64 %product, %size
+  end %k
   ret i64 %product
 }
 ; The elements of the shape that two arrays broadcast to, if they do.
 define internal i64 @broadcast_size(ptr %left, ptr %right) {
-entry:
   %left.rank = call i64 @rank(ptr %left)
   %right.rank = call i64 @rank(ptr %right)
   %is.longer = icmp sgt i64 %left.rank, %right.rank
@@ -37,13 +27,7 @@ entry:
   %ahead = sub i64 %rank, %least
   %longs = call ptr @word(ptr %long, i64 $SIZES)
   %shorts = call ptr @word(ptr %short, i64 $SIZES)
-  br label %next
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %go ]
-  %product = phi i64 [ 1, %entry ], [ %product.next, %go ]
-  %is = icmp slt i64 %k, %rank
-  br i1 %is, label %more, label %end
-more:
+  for %k from 0 below %rank, %product from 1 then %longer
   %slot = getelementptr i64, ptr %longs, i64 %k
   %size = load i64, ptr %slot, align 8
   %at = sub i64 %k, %ahead
@@ -56,36 +40,27 @@ both:
   %larger = select i1 %is.one, i64 %other, i64 %size
   br label %go
 go:
-  %own = phi i64 [ %size, %more ], [ %larger, %both ]
-  %product.next = mul i64 %product, %own
-  %k.next = add i64 %k, 1
-  br label %next
-end:
+  %own = phi i64 [ %size, %k.body ], [ %larger, %both ]
+  %longer = mul i64 %product, %own
+  end %k
   ret i64 %product
 }
 define internal i1 @is_same_shape(ptr %left, ptr %right) {
-entry:
   %rank = call i64 @rank(ptr %left)
   %other = call i64 @rank(ptr %right)
   %lefts = call ptr @word(ptr %left, i64 $SIZES)
   %rights = call ptr @word(ptr %right, i64 $SIZES)
   %alike = icmp eq i64 %rank, %other
-  br i1 %alike, label %next, label %no
-next:
-  %k = phi i64 [ 0, %entry ], [ %k.next, %go ]
-  %is = icmp slt i64 %k, %rank
-  br i1 %is, label %more, label %yes
-more:
+  br i1 %alike, label %look, label %no
+look:
+  for %k from 0 below %rank
   %slot = getelementptr i64, ptr %lefts, i64 %k
   %other.slot = getelementptr i64, ptr %rights, i64 %k
   %size = load i64, ptr %slot, align 8
   %other.size = load i64, ptr %other.slot, align 8
   %same = icmp eq i64 %size, %other.size
-  br i1 %same, label %go, label %no
-go:
-  %k.next = add i64 %k, 1
-  br label %next
-yes:
+  br i1 %same, label %k.last, label %no
+  end %k
   ret i1 true
 no:
   ret i1 false

@@ -97,23 +97,17 @@ give:
 tuple:
   %count = call i64 @PyTuple_Size(ptr %index)
   %full = icmp eq i64 %count, %rank
-  br i1 %full, label %next, label %no
-next:
-  %k = phi i64 [ 0, %tuple ], [ %k.next, %go ]
-  %here = phi ptr [ %data, %tuple ], [ %there, %go ]
-  %is = icmp slt i64 %k, %rank
-  br i1 %is, label %more, label %end
-more:
+  br i1 %full, label %walk, label %no
+walk:
+  for %k from 0 below %rank, %here from 0 then %there
   %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
   %stride = call i64 @step_to(ptr %array, i64 %k, ptr %item)
+  %there = add i64 %here, %stride
   %out = icmp eq i64 %stride, $LEAST
-  br i1 %out, label %no, label %go
-go:
-  %there = getelementptr i8, ptr %here, i64 %stride
-  %k.next = add i64 %k, 1
-  br label %next
-end:
-  ret ptr %here
+  br i1 %out, label %no, label %k.last
+  end %k
+  %place = getelementptr i8, ptr %data, i64 %here
+  ret ptr %place
 no:
   ret ptr null
 }
@@ -172,22 +166,13 @@ single:
   ret i64 %single.result
 tuple:
   %count = call i64 @PyTuple_Size(ptr %index)
-  br label %next
-next:
-  %k = phi i64 [ 0, %tuple ], [ %k.next, %go ]
-  %sum = phi i64 [ %rank, %tuple ], [ %sum.next, %go ]
-  %is = icmp slt i64 %k, %count
-  br i1 %is, label %more, label %end
-more:
+  for %k from 0 below %count, %sum from %rank then %more
   %item = call ptr @PyTuple_GetItem(ptr %index, i64 %k)
   %dimensions = call i64 @dimensions_of(ptr %item)
+  %more = add i64 %sum, %dimensions
   %odd = icmp eq i64 %dimensions, 2
-  br i1 %odd, label %no, label %go
-go:
-  %sum.next = add i64 %sum, %dimensions
-  %k.next = add i64 %k, 1
-  br label %next
-end:
+  br i1 %odd, label %no, label %k.last
+  end %k
   ret i64 %sum
 no:
   ret i64 -1
@@ -306,10 +291,7 @@ basic:
   %is.array.part = icmp sgt i64 %rank, 0
   %is.known = icmp sgt i64 %itemsize, 0
   %both = and i1 %is.array.part, %is.known
-  br i1 %both, label %whole, label %slow
-whole:
-  %is.part = call i1 @is_part(ptr %self)
-  br i1 %is.part, label %slow, label %read
+  br i1 %both, label %read, label %slow
 read:
   call void @Py_IncRef(ptr %device)
   call void @Py_IncRef(ptr %buffer)
@@ -361,8 +343,16 @@ mark:
   br i1 %no.reference, label %raise, label %pack
 pack:
   %step = call ptr @state_word(i64 $INDEX_STEP)
-  %made = call ptr (i64, ...) @PyTuple_Pack(i64 4, ptr %reference, ptr %step, ptr %index, ptr @_Py_NoneStruct)
-  call void @drop(ptr %reference)
+  %outer = call ptr @outer_part(ptr %self)
+  %lost = icmp eq ptr %outer, null
+  br i1 %lost, label %drop.reference, label %join
+drop.reference:
+  call void @Py_DecRef(ptr %reference)
+  br label %raise
+join:
+  %made = call ptr (i64, ...) @PyTuple_Pack(i64 4, ptr %reference, ptr %step, ptr %index, ptr %outer)
+  call void @Py_DecRef(ptr %outer)
+  call void @Py_DecRef(ptr %reference)
   %failed = icmp eq ptr %made, null
   br i1 %failed, label %raise, label %wrap
 raise:

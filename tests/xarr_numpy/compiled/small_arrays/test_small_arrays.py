@@ -19,6 +19,7 @@ pytest.importorskip("llvmlite")
 
 from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.small_arrays import (
+    complex_division,
     host_calls,
     host_checks,
     host_operands,
@@ -92,5 +93,18 @@ def test_the_text_has_no_name_that_was_not_filled_in() -> None:
     assert "@host.results(" in host_checks.CHECKS
     assert "@compute.add(" in operators.compute_text(operator_rows.OPERATORS[0], fields)
     assert "@host.operand(" in host_operands.OPERANDS and "@host.operand(" in host_calls.call_text(fields)
+    assert "@divide(" in objects.text(complex_division.division_text(), fields)
     with pytest.raises(KeyError):
         objects.text("$UNKNOWN", fields)
+
+
+def test_loops_are_written_out() -> None:
+    loop = "  for %k from 2 below %n, %sum from 0 then %more\n  %more = add i64 %sum, %k\n  end %k\n  ret i64 %sum"
+    text = objects.text(loop, {})
+    assert "for %k" not in text and "end %k" not in text
+    assert "%k = phi i64 [ 2, %k.first ], [ %k.next, %k.last ]" in text
+    assert (
+        "%sum = phi i64 [ 0, %k.first ], [ %more, %k.last ]" in text and text.count("br label %k.last") == 1
+    )
+    left = objects.text("  for %k from 0 below 3\n  br i1 %fine, label %k.last, label %no\n  end %k", {})
+    assert "br label %k.last" not in left and "phi i64 [ 0" in left

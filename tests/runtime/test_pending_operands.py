@@ -1,0 +1,50 @@
+"""Operands that are evaluated because an op on small arrays, a write or a mask is computed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import xarr
+
+pytestmark = pytest.mark.usefixtures("on_numpy", "eager")
+
+
+@pytest.fixture
+def eager() -> Iterator[None]:
+    """Whatever the run is about: with compiled groups alone nothing is computed at once."""
+    with xarr.config(fusion="auto", small_arrays="eager"):
+        yield
+
+
+def test_what_is_computed_with_a_power_of_constants_is_computed_at_once() -> None:
+    x, y = xarr.asarray([1.0, 2.0, 3.0]), 2.0 ** xarr.arange(3)
+    assert (x * y).is_evaluated and np.asarray(x * y).tolist() == [1.0, 4.0, 12.0]
+    row = xarr.ones(1)
+    for _ in range(12):
+        row = xarr.concatenate([xarr.ones(1), row[:-1] + row[1:], xarr.ones(1)])
+    assert (row + 1).is_evaluated and row[6] == 924
+
+
+def test_what_hangs_on_other_ops_stays_recorded() -> None:
+    x = xarr.asarray([1.0, 2.0, 3.0])
+    looped = xarr.lax.fori_loop(0, 3, lambda k, carry: carry * 2, x)
+    for _ in range(5):
+        looped = looped + x
+        assert not looped.is_evaluated
+    assert np.asarray(looped).tolist() == [13.0, 26.0, 39.0]
+
+
+def test_large_arrays_are_written_to_in_memory() -> None:
+    x = xarr.zeros((300, 200))
+    x[3] = 1.0
+    assert x.is_evaluated
+    y = x * 2.0
+    y[:, 1] = x[:, 0] + 5.0
+    assert y.is_evaluated and x[3, 1] == 1.0
+    assert np.asarray(y[3, :3]).tolist() == [2.0, 6.0, 2.0]
+    kept = y[y[:, 1] > 5.5]
+    assert kept.is_evaluated and kept.shape == (1, 200)
+    assert y[:, 1].is_evaluated
