@@ -204,3 +204,28 @@ def test_a_native_reduction_is_asked_for_by_name() -> None:
     for first, second in simulate(2, replica):
         assert (first.tolist(), second.tolist()) == ([7.0, 7.0], [2.0, 2.0])
     assert asked == ["add", "add"]
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16), np.dtype(np.complex128)]
+)
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 21])
+def test_blocks_are_folded_whole_and_in_part(
+    size: int, dtype: np.dtype[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(algorithms, "_BLOCK_BYTES", 8 * dtype.itemsize)
+    rows = [np.arange(30).astype(dtype), np.arange(30, 60).astype(dtype)]
+    others = [np.zeros(30, dtype), np.zeros(30, dtype)]
+    sizes = list[int]()
+
+    def add(blocks: Sequence[Array], out: Array) -> None:
+        sizes.append(out.size)
+        np.subtract(*blocks, out=out)
+
+    algorithms._fold_blocks(add, rows, 3, out := np.zeros(size, dtype), others)
+    assert sizes == [8] * (size // 8) + [size % 8] * (size % 8 > 0)
+    wanted = (rows[0] - rows[1])[3 : 3 + size]
+    assert (out == wanted).all()
+    for other in others:
+        assert (other[3 : 3 + size] == wanted).all()
+        assert not other[:3].any() and not other[3 + size :].any()

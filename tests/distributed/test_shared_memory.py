@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import mmap
 import os
+import platform
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from tests.support.mpi import environment
+from xarr.communication.communicator import Array
 from xarr.distributed import shared_memory
 from xarr.distributed.shared_memory import HUGE_PAGE, LEAST_HUGE, PAGE, SharedMemory, Spans, map_file
 
@@ -148,7 +152,59 @@ def test_a_file_that_cannot_be_mapped_is_closed(monkeypatch: pytest.MonkeyPatch)
 def test_pages_are_small_where_the_kernel_has_no_huge_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mmap, "MADV_HUGEPAGE", 9999)
     memory = SharedMemory(SIZE)
-    assert map_file(memory.file, SIZE)[:16] == memory.token
+    assert map_file(memory.file, SIZE)[:16].tobytes() == memory.token
+
+
+def _has_huge_pages() -> bool:
+    """Whether the kernel gives files huge pages that ask for them, in spite of a `shmem_enabled` of "never"."""
+    setting = Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    version = tuple(map(int, re.findall(r"\d+", platform.release())[:2]))
+    return version >= (6, 1) and setting.is_file() and "[deny]" not in setting.read_text(encoding="ascii")
+
+
+def _huge_bytes(array: Array) -> int:
+    """Bytes of huge pages in the part of this process's addresses where an array lies."""
+    address, lines = array.ctypes.data, Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines()
+    is_inside, kilobytes = False, 0
+    for line in lines:
+        if part := re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line):
+            is_inside = int(part[1], 16) <= address < int(part[2], 16)
+        elif is_inside and line.startswith("ShmemPmdMapped:"):
+            kilobytes += int(line.split()[1])
+    return kilobytes * 1024
+
+
+@pytest.mark.skipif(not _has_huge_pages(), reason="the kernel gives files no huge pages")
+def test_large_arrays_get_huge_pages_here_and_where_others_map_them(memory: SharedMemory) -> None:
+    small = memory.block(LEAST_HUGE - 1)
+    small[:] = 1
+    assert _huge_bytes(small) == 0
+    block = memory.block(LEAST_HUGE + 1)
+    block[:] = 1
+    assert _huge_bytes(block) == LEAST_HUGE + HUGE_PAGE
+    other = map_file(memory.file, SIZE)[memory.find(block) :][: block.size]
+    assert _huge_bytes(other) == 0
+    assert other.min() == 1
+    assert _huge_bytes(other) == LEAST_HUGE + HUGE_PAGE
+
+
+def test_pages_are_small_where_the_kernel_cannot_make_them_huge(
+    memory: SharedMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_memory, "_MADV_COLLAPSE", 9999)
+    block = memory.block(LEAST_HUGE)
+    assert memory.find(block) == SIZE // 2
+    assert not block.any()
+
+
+def test_a_map_goes_with_its_last_array(memory: SharedMemory) -> None:
+    def maps() -> int:
+        return Path("/proc/self/maps").read_text(encoding="utf-8").count("/memfd:xarr")
+
+    before, view = maps(), map_file(memory.file, SIZE)[:8]
+    assert maps() > before
+    del view
+    assert maps() == before
 
 
 #: Parent and child change what they have of the same arrays, and look at it afterwards.
@@ -197,6 +253,64 @@ def test_a_forked_process_has_copies_that_nobody_else_changes() -> None:
         [sys.executable, "-c", FORKS], env=environment(), capture_output=True, text=True, timeout=60
     )
     assert done.stdout == "apart\n", done.stderr
+
+
+#: A process that has no file descriptors left forks, and so does one that lacks even those it had before.
+FORKS_WITHOUT_DESCRIPTORS = """
+import os
+import resource
+import sys
+import numpy as np
+from xarr.base.host.memory import pool
+from xarr.distributed import shared_memory
+
+memory = shared_memory.own_memory(2)
+shared_memory.use_shared_memory(memory)
+array = pool.empty((3_000_000,), np.dtype(np.float64))
+array[:] = 1
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+held = []
+
+
+def hold_all():
+    try:
+        while True:
+            held.append(os.dup(0))
+    except OSError:
+        pass
+
+
+for is_robbed in (False, True):
+    hold_all()
+    if is_robbed:
+        for each in memory._pipe:
+            os.close(each)
+        memory._pipe = None
+        hold_all()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        print("child", (array == 1).all(), memory._is_private, flush=True)
+        os._exit(0)
+    array[:] = 2
+    print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    array[:] = 1
+assert memory.find(pool.empty((3_000_000,), np.dtype(np.float64))) >= 0
+"""
+
+
+def test_a_process_without_free_descriptors_forks_and_one_that_cannot_wait_has_no_child() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS_WITHOUT_DESCRIPTORS],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == "child True True\nparent 0\nparent 1\n", done.stderr
+    assert "has no memory of its own for its arrays: no file descriptors are left" in done.stderr
+    assert "Too many open files" in done.stderr
+    assert done.returncode == 0
 
 
 @pytest.mark.usefixtures("interruptible")

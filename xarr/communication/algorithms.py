@@ -156,13 +156,20 @@ def _fold_blocks(
     fold: Fold, rows: Sequence[Array], start: int, out: Array, others: Sequence[Array] = ()
 ) -> None:
     """Write the combination of what begins at `start` in the rows to `out`, and there in `others`, block by block."""
-    step = max(1, _BLOCK_BYTES // out.itemsize)
-    for done in range(0, out.size, step):
-        mine = out[done : done + step]
-        block = slice(start + done, start + done + mine.size)
-        fold([row[block] for row in rows], mine)
-        for other in others:
-            other[block] = mine
+    step, part = max(1, _BLOCK_BYTES // out.itemsize), slice(start, start + out.size)
+    pieces = [out, *[array[part] for array in (*others, *rows)]]
+    for mine, *blocks in zip(*[_blocks(piece, step) for piece in pieces], strict=True):
+        fold(blocks[len(others) :], mine)
+        for other in blocks[: len(others)]:
+            other[...] = mine
+
+
+def _blocks(array: Array, step: int) -> Iterator[Array]:
+    """The parts of a flat array, `step` elements each but for the last one."""
+    whole = array.size // step * step
+    yield from array[:whole].reshape(-1, step)
+    if whole < array.size:
+        yield array[whole:]
 
 
 def _reduce_everywhere(

@@ -130,31 +130,34 @@ class MpiCommunicator(HostQueues, Communicator):
             yield None
             return
         find = self._neighbors.find
-        copies = [array if find(array) >= 0 else _copy_for_others(array) for array in read]
-        targets = [array if find(array) >= 0 else pool.lend(array.shape, array.dtype) for array in written]
-        arrays = *copies, *targets
-        own = np.array(list(map(find, arrays)))
+        starts, arrays = [*map(find, read), *map(find, written)], [*read, *written]
+        for index, start in enumerate(starts):
+            if start < 0:
+                arrays[index] = _lend_for_others(arrays[index], is_read=index < len(read))
+                starts[index] = find(arrays[index])
+        own, targets = np.array(starts), arrays[len(read) :]
         table = np.empty((len(members), len(arrays)), own.dtype)
         self.exchange(dict.fromkeys(members, own), {rank: table[index] for index, rank in enumerate(members)})
-        if table.min() < 0:  # the memory of one is full
+        rows = table.tolist()
+        if min(map(min, rows)) < 0:  # the memory of one is full
             yield None
             return
         try:
             yield [
-                (*read, *targets) if rank == self._rank else self._remote_arrays(rank, row.tolist(), arrays)
-                for rank, row in zip(members, table, strict=True)
+                (*read, *targets) if rank == self._rank else self._remote_arrays(rank, row, arrays)
+                for rank, row in zip(members, rows, strict=True)
             ]
             others = [rank for rank in members if rank != self._rank]
             self.exchange(dict.fromkeys(others, own), {rank: np.empty_like(own) for rank in others})
         except BaseException:
-            self._abandoned.append(arrays)
+            self._abandoned.append(tuple(arrays))
             raise
         for array, target in zip(written, targets, strict=True):
             if target is not array:
                 np.copyto(array, target)
 
     def _remote_arrays(
-        self, rank: int, starts: Sequence[int], arrays: tuple[Array, ...]
+        self, rank: int, starts: Sequence[int], arrays: Sequence[Array]
     ) -> tuple[Array, ...]:
         """Arrays of another process, which are like those here."""
         return tuple(
@@ -285,10 +288,12 @@ class _Operation(AbstractContextManager[None]):
         own._call, own._checksum, own._met, own._round = self._outer
 
 
-def _copy_for_others(array: Array) -> Array:
-    copy = pool.lend(array.shape, array.dtype)
-    np.copyto(copy, array)
-    return copy
+def _lend_for_others(array: Array, is_read: bool) -> Array:
+    """An array like this one in memory that others map, if there is room; a copy if they read it."""
+    lent = pool.lend(array.shape, array.dtype)
+    if is_read:
+        np.copyto(lent, array)
+    return lent
 
 
 def _pieces(array: Array) -> list[Array]:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from xarr.communication.communicator import Array
 from xarr.distributed.shared_memory import SharedMemory, map_file, own_memory, use_shared_memory
 
@@ -51,9 +49,7 @@ def find_neighbors(world: Any) -> Neighbors:
     if memory is None or not all(reached[each] for each in near):
         return Neighbors()
     use_shared_memory(memory)
-    others = {
-        each: np.frombuffer(mapped, np.uint8) for each, mapped in memories.items() if mapped is not None
-    }
+    others = {each: mapped for each, mapped in memories.items() if mapped is not None}
     return Neighbors(memory, {**others, rank: memory.bytes})
 
 
@@ -70,7 +66,7 @@ def _address(memory: SharedMemory) -> Address:
     return os.getpid(), memory.file, memory.size, memory.token
 
 
-def _map(address: Address | None) -> Any:
+def _map(address: Address | None) -> Array | None:
     """The memory of another process; None if it cannot be reached."""
     if address is None:
         return None
@@ -85,4 +81,4 @@ def _map(address: Address | None) -> Any:
         return None
     finally:
         os.close(file)
-    return memory if memory is not None and memory[:16] == token else None
+    return memory if memory is not None and memory[:16].tobytes() == token else None

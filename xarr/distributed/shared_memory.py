@@ -2,7 +2,8 @@
 them, however they end.
 
 Results are put there (`Pool.source`), so that the others read and write them where they lie: at the speed of memory,
-with no call of the kernel.  The file is as large as the memory of the machine and has holes where nothing lies.
+with no call of the kernel.  The file is as large as the memory of the machine and has holes where nothing lies.  Large
+arrays get huge pages, as NumPy's do: with small ones a copy takes up to twice as long.
 
 A child of `os.fork` has the same memory, while it must not see what its parent computes next.  So the child gets a copy
 of all that lies there, for which the parent waits.
@@ -11,15 +12,16 @@ of all that lies there, for which the parent waits.
 from __future__ import annotations
 
 import ctypes
+import functools
 import mmap
 import os
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,8 +35,13 @@ LEAST_HUGE: Final = 2**22
 #: Bytes of addresses that all processes of a machine may take of each.
 _MOST_ADDRESSES: Final = 2**45
 
+_NONE: Final = 0  # PROT_NONE
+_USED: Final = mmap.PROT_READ | mmap.PROT_WRITE
 _PRIVATE: Final = 0x02 | 0x20 | 0x4000  # MAP_PRIVATE, MAP_ANONYMOUS, MAP_NORESERVE
+_IN_PLACE: Final = 0x01 | 0x10  # MAP_SHARED, MAP_FIXED
 _MOVED: Final = 0x01 | 0x02  # MREMAP_MAYMOVE, MREMAP_FIXED
+#: Linux 6.1 and later: huge pages now, also where the system gives files none (`shmem_enabled` of "never").
+_MADV_COLLAPSE: Final = 25
 
 
 class Spans:
@@ -69,22 +76,22 @@ class Spans:
             at = stop
 
 
-class _Block:
-    """Lends a part of a memory to an array; when the last view of it is gone it is free again."""
+class _Bytes:
+    """Lends memory to an array; when the last view of it is gone the memory is given back."""
 
-    __slots__ = ("__array_interface__", "_memory", "_part")
+    __slots__ = ("__array_interface__", "_give_back")
 
-    def __init__(self, memory: SharedMemory, start: int, length: int, nbytes: int) -> None:
-        self._memory, self._part = memory, (start, length)
+    def __init__(self, address: int, nbytes: int, give_back: Callable[[], object]) -> None:
+        self._give_back = give_back
         self.__array_interface__ = {
             "version": 3,
             "shape": (nbytes,),
             "typestr": "|u1",
-            "data": (memory.address + start, False),
+            "data": (address, False),
         }
 
     def __del__(self) -> None:
-        self._memory.free(*self._part)
+        self._give_back()
 
 
 class SharedMemory:
@@ -94,16 +101,17 @@ class SharedMemory:
         self.file = os.memfd_create("xarr", os.MFD_CLOEXEC)
         try:
             os.ftruncate(self.file, size)
-            self._map = map_file(self.file, size)
+            self.bytes = map_file(self.file, size)
+            #: What a child closes when it has its copy, made beforehand: at a fork there may be no free descriptors.
+            self._pipe: tuple[int, int] | None = os.pipe()
         except BaseException:
             os.close(self.file)
             raise
         self.size = size
-        self.bytes = np.frombuffer(self._map, np.uint8)
         self.address = self.bytes.ctypes.data
         #: What others read to see that they have mapped this memory and no other.
         self.token = os.urandom(16)
-        self._map[:16] = self.token
+        self.bytes[:16] = np.frombuffer(self.token, np.uint8)
         self._small, self._large = Spans(PAGE, size // 2), Spans(size // 2, size)
         self._lock = threading.RLock()
         #: Whether a part is being taken, by this thread too where the garbage collector runs in it.
@@ -113,7 +121,7 @@ class SharedMemory:
         #: Whether a child is getting its copy, and whether this is a child's.
         self._is_copied = False
         self._is_private = False
-        self._pipe: tuple[int, int] | None = None
+        self._source = pool.source
 
     def block(self, nbytes: int) -> Array:
         """Bytes of this memory; of NumPy's if it is full."""
@@ -122,7 +130,11 @@ class SharedMemory:
         start = self._take(spans, length)
         if start is None:
             return fresh_block(nbytes)
-        return np.asarray(_Block(self, start, length, nbytes))
+        if page == HUGE_PAGE:
+            self.bytes[start : start + length : HUGE_PAGE] = 0  # nothing is made huge where nothing lies
+            with suppress(OSError):  # of an older kernel, or where memory is short: pages are small then
+                _call("madvise", self.address + start, length, _MADV_COLLAPSE)
+        return np.asarray(_Bytes(self.address + start, nbytes, functools.partial(self.free, start, length)))
 
     def _take(self, spans: Spans, length: int) -> int | None:
         with self._lock:
@@ -158,29 +170,42 @@ class SharedMemory:
             (self._small if start < self.size // 2 else self._large).put(start, length)
 
     def _remove(self, start: int, length: int) -> None:
-        self._map.madvise(mmap.MADV_DONTNEED if self._is_private else mmap.MADV_REMOVE, start, length)
+        advice = mmap.MADV_DONTNEED if self._is_private else mmap.MADV_REMOVE
+        _call("madvise", self.address + start, length, advice)
 
     # --- around os.fork ----------------------------------------------------------------------------
 
     def before_fork(self) -> None:
-        """Let nothing change until the child has its copy."""
+        """Let nothing change until the child has its copy: what is computed meanwhile lies elsewhere."""
         self._lock.acquire()
         if self._is_private:
             return
+        self._source, pool.source = pool.source, fresh_block
+        pool.clear()
         self._is_copied = True
         self._take_back()
-        self._pipe = os.pipe()
+        if self._pipe is None:
+            self._pipe = os.pipe()
 
     def in_parent(self) -> None:
         """Wait for the child."""
+        try:
+            if not self._is_private:
+                self._wait_for_child()
+        finally:
+            self._lock.release()
+
+    def _wait_for_child(self) -> None:
         try:
             if self._pipe is not None:
                 reads, writes = self._pipe
                 os.close(writes)
                 _read_to_end(reads)
         finally:
-            self._pipe, self._is_copied = None, False
-            self._lock.release()
+            self._pipe = None
+            self._is_copied, pool.source = False, self._source
+        with suppress(OSError):  # before the next fork it is tried again
+            self._pipe = os.pipe()
 
     def in_child(self) -> None:
         """Copy what lies here, to the same addresses, and take new memory from the system."""
@@ -188,19 +213,19 @@ class SharedMemory:
         if self._is_private:
             return
         try:
+            if self._pipe is None:
+                raise OSError("no file descriptors are left for its parent to wait by")
             for start, stop in (*self._small.spans_in_use(), *self._large.spans_in_use()):
                 _copy_in_place(self.address + start, stop - start)
+            for each in self._pipe:
+                os.close(each)  # which the parent sees as the end
         except BaseException as error:
             # To go on would be to see what the parent writes.
             os.write(2, f"xarr: a forked process has no memory of its own for its arrays: {error}\n".encode())
             os._exit(1)
-        self._is_copied, self._is_private = False, True
+        self._is_copied, self._is_private, self._pipe = False, True, None
         pool.clear()
         pool.source = fresh_block
-        if self._pipe is not None:
-            for each in self._pipe:
-                os.close(each)  # which the parent sees as the end
-            self._pipe = None
 
 
 def _read_to_end(file: int) -> None:
@@ -221,29 +246,41 @@ def _read_to_end(file: int) -> None:
         threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
-def map_file(file: int, size: int) -> mmap.mmap:
-    """A file in memory, with huge pages where arrays are large and the system has them."""
-    memory = mmap.mmap(file, size)
+def map_file(file: int, size: int) -> Array:
+    """A file in memory at a multiple of huge pages, which large arrays get where the system has them."""
+    reserved, length = _call("mmap", 0, size + HUGE_PAGE, _NONE, _PRIVATE, -1, 0), size + HUGE_PAGE
+    address = -(-reserved // HUGE_PAGE) * HUGE_PAGE
+    try:
+        _call("mmap", address, size, _USED, _IN_PLACE, file, 0)
+    except OSError:
+        _call("munmap", reserved, length)
+        raise
     with suppress(OSError):  # of a kernel without huge pages
-        memory.madvise(mmap.MADV_HUGEPAGE, size // 2, size // 2)
-    return memory
+        _call("madvise", address + size // 2, size // 2, mmap.MADV_HUGEPAGE)
+    return np.asarray(_Bytes(address, size, functools.partial(_call, "munmap", reserved, length)))
 
 
 def _copy_in_place(address: int, length: int) -> None:
     """Replace memory by a private copy of it; OSError if there is no room."""
-    new = _call("mmap", 0, length, mmap.PROT_READ | mmap.PROT_WRITE, _PRIVATE, -1, 0)
+    new = _call("mmap", 0, length, _USED, _PRIVATE, -1, 0)
     ctypes.memmove(new, address, length)
     _call("mremap", new, length, length, _MOVED, address)
 
 
-def _call(name: str, *arguments: int) -> int:
-    """An address that a function of C gives."""
+@functools.cache
+def _function(name: str) -> Any:
+    """A function of C, which returns an address or whether it failed."""
     function = getattr(ctypes.CDLL(None, use_errno=True), name)
-    function.restype = ctypes.c_size_t
-    result = function(*map(ctypes.c_size_t, arguments))
-    if result == ctypes.c_size_t(-1).value:
+    function.restype = ctypes.c_ssize_t if name in ("mmap", "mremap") else ctypes.c_int
+    return function
+
+
+def _call(name: str, *arguments: int) -> int:
+    """What a function of C returns; OSError of -1."""
+    result = int(_function(name)(*map(ctypes.c_size_t, arguments)))
+    if result == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return int(result)
+    return result
 
 
 _own: SharedMemory | None = None

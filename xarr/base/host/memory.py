@@ -27,6 +27,16 @@ def fresh_block(nbytes: int) -> Array:
     return np.empty(nbytes, np.uint8)
 
 
+class _Block:
+    """Bytes, and the first address of theirs that is aligned, which NumPy takes a microsecond to tell."""
+
+    __slots__ = ("address", "memory", "nbytes")
+
+    def __init__(self, memory: Array) -> None:
+        self.memory, self.nbytes = memory, len(memory)
+        self.address = -(-memory.ctypes.data // ALIGNMENT) * ALIGNMENT
+
+
 class _Lease:
     """Lends a block to an array; when the last view of it is gone the block goes back.
 
@@ -35,15 +45,14 @@ class _Lease:
 
     __slots__ = ("__array_interface__", "_block", "_pool", "_source")
 
-    def __init__(self, pool: Pool, block: Array, shape: tuple[int, ...], dtype: DType) -> None:
+    def __init__(self, pool: Pool, block: _Block, shape: tuple[int, ...], dtype: DType) -> None:
         self._pool, self._source = pool, pool.source
         self._block = block
-        address = -(-block.ctypes.data // ALIGNMENT) * ALIGNMENT
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
             "typestr": np.dtype(f"V{dtype.itemsize}").str,
-            "data": (address, False),
+            "data": (block.address, False),
         }
 
     def __del__(self) -> None:
@@ -62,12 +71,12 @@ class Pool:
         self.most_unused = most_unused
         #: Makes the bytes of a new block.
         self.source: Callable[[int], Array] = fresh_block
-        self._unused: deque[Array] = deque()
+        self._unused: deque[_Block] = deque()
 
     @property
     def unused(self) -> int:
         """Bytes that lie unused."""
-        return sum(map(len, list(self._unused)))  # of bytes, and many times faster than by `nbytes`
+        return sum([block.nbytes for block in list(self._unused)])
 
     def empty(self, shape: tuple[int, ...], dtype: DType) -> Array:
         """A new array, its elements undefined; large ones begin at a multiple of 64 bytes."""
@@ -78,19 +87,19 @@ class Pool:
         block = self._block(prod(shape) * dtype.itemsize + ALIGNMENT)
         return np.asarray(_Lease(self, block, shape, dtype)).view(dtype)
 
-    def _block(self, nbytes: int) -> Array:
+    def _block(self, nbytes: int) -> _Block:
         """A block that is large enough and not a quarter too large."""
         for _ in range(len(self._unused)):
             try:
                 block = self._unused.pop()
             except IndexError:
                 break
-            if nbytes <= len(block) <= nbytes + nbytes // 4:
+            if nbytes <= block.nbytes <= nbytes + nbytes // 4:
                 return block
             self._unused.appendleft(block)
-        return self.source(nbytes)
+        return _Block(self.source(nbytes))
 
-    def give_back(self, block: Array) -> None:
+    def give_back(self, block: _Block) -> None:
         """Keep a block, and let the oldest go while too much lies unused."""
         self._unused.append(block)
         while self.unused > self.most_unused:
