@@ -13,6 +13,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent / "backends")]
 
 from website.docstrings import annotations, to_rst  # noqa: E402
 from website.examples import example_to_rst, find_example  # noqa: E402
+from website.lite import link_notebook, write_lite  # noqa: E402
 from website.operations import write_pages as write_operations  # noqa: E402
 from website.parameters import describe  # noqa: E402
 from website.play import link_lesson, write_page  # noqa: E402
@@ -104,4 +105,6 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", shorten_defaults)
     app.connect("autodoc-process-docstring", rewrite_docstring)
     app.connect("source-read", link_lesson)
+    app.connect("source-read", link_notebook)
     app.connect("build-finished", write_page)
+    app.connect("build-finished", write_lite)

@@ -156,9 +156,7 @@ class MpiCommunicator(HostQueues, Communicator):
             if target is not array:
                 np.copyto(array, target)
 
-    def _remote_arrays(
-        self, rank: int, starts: Sequence[int], arrays: Sequence[Array]
-    ) -> tuple[Array, ...]:
+    def _remote_arrays(self, rank: int, starts: Sequence[int], arrays: Sequence[Array]) -> tuple[Array, ...]:
         """Arrays of another process, which are like those here."""
         return tuple(
             [self._neighbors.array(rank, start, like) for start, like in zip(starts, arrays, strict=True)]

@@ -276,7 +276,7 @@ def _function(name: str) -> Any:
 
 
 def _call(name: str, *arguments: int) -> int:
-    """What a function of C returns; OSError of -1."""
+    """The result of a function of C; OSError of -1."""
     result = int(_function(name)(*map(ctypes.c_size_t, arguments)))
     if result == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
