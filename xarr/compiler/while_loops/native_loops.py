@@ -20,7 +20,7 @@ takes the steps one after the other.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Literal
 
@@ -28,6 +28,7 @@ from xarr.compiler.functions import apply_elementwise, register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import computes, strides
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value, Values, constant_of, in_order
+from xarr.compiler.while_loops.late_operands import compare_late_operands_last
 from xarr.ir import ops
 from xarr.ir.computations import monoids
 from xarr.ir.graph import Node
@@ -196,6 +197,8 @@ class _Reader:
         self._read_body()
         self._read_condition()
         self._prove_done()
+        if not native.has_points():
+            self._hasten()
         return native
 
     # --- what is carried ---------------------------------------------------------------------------
@@ -353,6 +356,19 @@ class _Reader:
 
     def _varies(self, value: Value) -> bool:
         return any(not each.operands and self.native.varies(each) for each in in_order(value))
+
+    def _hasten(self) -> None:
+        """Let minima and maxima wait for the last step as late as can be."""
+        native = self.native
+        pairs = [(native.arguments[number], native.following[number]) for number in native.scalars()]
+        carried = {old: new for old, new in pairs if old is not None and new is not None}
+        new = compare_late_operands_last(native.roots(), carried)
+        if new is not None:
+            native.following = [value and new[value] for value in native.following]
+            native.going, native.alive = (value and new[value] for value in (native.going, native.alive))
+            native.writes = [
+                replace(write, start=new[write.start], value=new[write.value]) for write in native.writes
+            ]
 
     # --- the end of the loop -----------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from xarr.compiler.functions.rounding import float16_of_float64
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, constant_of, in_order
 from xarr.dtypes import real_part_of
-from xarr_numpy.compiled.codegen import slow_paths
+from xarr_numpy.compiled.codegen import scalar_extremes, slow_paths
 from xarr_numpy.compiled.codegen.integer_division import divides_in_lanes, write_division
 
 #: What is said of each function: it raises nothing, and may use the widest registers.
@@ -303,6 +303,10 @@ class Block:
         kind = register_type(value.dtype, width)
         arguments = [self.typed_operand(x, width) for x in value.operands]
         kinds = [kind] * len(arguments)
+        if scalar_extremes.is_known(value.op, kind):
+            name = f"{value.op}.{kind}"
+            self.functions[name] = scalar_extremes.function(name, value.op, kind)
+            return self.line(f"call {kind} @{name}({', '.join(arguments)})")
         if value.op == "count_leading_zeros":
             arguments, kinds = [*arguments, "i1 false"], [*kinds, "i1"]
         return self.call(f"llvm.{_INTRINSICS[value.op]}.{intrinsic_suffix(kind)}", kind, kinds, arguments)
