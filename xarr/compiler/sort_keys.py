@@ -56,6 +56,15 @@ def order_of(comparator: Graph) -> Order | None:
     return Order(Graph(ahead, keys, "key"), tuple(columns))
 
 
+def is_order(comparator: Graph) -> bool:
+    """Whether a comparator is seen to be a strict weak order of all elements, NaN among them."""
+    order = order_of(comparator)
+    return order is not None and all(
+        column.total or key.dtype.kind in "iub"
+        for key, column in zip(order.key.results, order.columns, strict=True)
+    )
+
+
 def _head(node: Node) -> tuple[Node | None, Node | None]:
     """The strict comparison that decides first, and what decides where its operands are equal."""
     if _is_compare(node, "LT", "GT"):

@@ -89,6 +89,10 @@ class Target:
     max_regions: int = 8
     #: Elements of a row of which each is compared with the next, over and over, instead of a sort: the square counts.
     max_compared_row: int = 10
+    #: Elements of a row that is sorted by counting what comes before each, which takes the square, and comparisons of
+    #: all rows: with more it takes less time to call a library.
+    max_ranked_row: int = 64
+    max_rank_comparisons: int = 2**16
     #: Results that are summed up in registers at once.
     max_register_sums: int = 6
     #: Bytes of a register of neighbouring results, registers of a tile of sums of products, and rows of such a tile.

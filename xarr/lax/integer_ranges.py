@@ -83,6 +83,16 @@ def _same(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
     return operands[0]
 
 
+def _negative_range(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+    (x,) = operands
+    return None if x is None else (-x[1], -x[0])
+
+
+def _magnitude(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
+    (x,) = operands
+    return None if x is None else (max(0, x[0], -x[1]), max(-x[0], x[1]))
+
+
 def _of_both(combine: Callable[[Range, Range], Range | None]) -> Rule:
     def rule(op: Op, node: Node, operands: list[Range | None]) -> Range | None:
         *_, x, y = operands
@@ -239,6 +249,8 @@ _RULES: Final[dict[type[Op], Rule]] = {
     ops.Slice: _same,
     ops.Convert: _same,
     ops.Add: _of_both(lambda x, y: (x[0] + y[0], x[1] + y[1])),
+    ops.Negate: _negative_range,
+    ops.Abs: _magnitude,
     ops.Subtract: _of_both(lambda x, y: (x[0] - y[1], x[1] - y[0])),
     ops.Multiply: _of_both(_product),
     ops.Minimum: _of_any_two(lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),

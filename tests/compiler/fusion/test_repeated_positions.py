@@ -38,6 +38,18 @@ def test_each_user_has_its_own() -> None:
     assert [result.type for result in repeated.results] == [result.type for result in graph.results]
 
 
+def test_what_two_users_share_is_computed_by_both() -> None:
+    """The greatest of an index and the least of its negation: of the positions that both begin with."""
+
+    def function(x: Any, k: Any) -> Any:
+        index = lax.sub(lax.broadcast(k, (N,)), xarr.arange(N))
+        return lax.reduce_max(lax.neg(index), (0,)), lax.reduce_max(lax.max(index, 3), (0,)), x
+
+    graph = trace(function, "f64[40]", "s64[]")
+    assert subtractions(graph) == 1
+    assert subtractions(repeat_positions(graph)) == 2
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -32,10 +32,11 @@ from xarr.compiler.schedules.gpu.builders import BUILDERS, RULES, program_of
 from xarr.compiler.schedules.gpu.grid_loops import POINTS
 from xarr.compiler.schedules.gpu.merges import SortTiles, tiles_of
 from xarr.compiler.schedules.gpu.rows import merge_phases
-from xarr.compiler.schedules.gpu.sorts import is_order, steps
+from xarr.compiler.schedules.gpu.sorts import steps
 from xarr.compiler.schedules.gpu.target import TARGET
 from xarr.compiler.schedules.serial import builders as serial
 from xarr.compiler.schedules.serial.serial_loops import Scratch
+from xarr.compiler.sort_keys import is_order
 from xarr.ir import ops
 
 

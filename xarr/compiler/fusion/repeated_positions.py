@@ -26,6 +26,10 @@ def repeat_positions(graph: Graph) -> Graph:
     repeated = {node for node, users in _users(graph, counts).items() if 1 < len(users) <= _MOST_USERS}
     if not repeated:
         return graph
+    # What is made of them has one user, which then computes all of it.
+    for node in counts:
+        if not repeated.isdisjoint(node.operands):
+            repeated.add(node)
 
     def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
         if node in counts or repeated.isdisjoint(node.operands):

@@ -461,7 +461,7 @@ class _PlanWriter(FunctionCode):
     def _program(self, step: Step) -> Kernel:
         """The loop program of a library call, if it is not too much work for one."""
         op = step.op
-        if isinstance(op, ops.Sort) or op.is_elementwise:
+        if op.is_elementwise:
             raise NotNative(step, "is in no group")
         if isinstance(op, ops.DotGeneral):
             operands = step.node.operands

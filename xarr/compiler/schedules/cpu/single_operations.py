@@ -6,8 +6,9 @@ made by the builders of groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Final
 
 from xarr.compiler.fusion.window_work import free_dimensions
 from xarr.compiler.loop_ir.loops import Affine, Kernel, Loop, Runs, in_threads
@@ -17,12 +18,15 @@ from xarr.compiler.schedule import Kind, Schedule
 from xarr.compiler.schedules.cpu.products import sums_in_lanes
 from xarr.compiler.schedules.serial import movement
 from xarr.compiler.schedules.serial.builders import RULES, computes
-from xarr.compiler.schedules.serial.serial_loops import Body, SerialLoops
+from xarr.compiler.schedules.serial.serial_loops import Body, Rule, SerialLoops
+from xarr.compiler.schedules.serial.sorts import is_ranked, sort
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, parameter
 from xarr.ir.op import Op
 from xarr.ir.types import Ints, Type
 
+#: What the serial schedule knows, and sorts.
+_RULES: Final[Mapping[type[Op], Rule]] = {**RULES, ops.Sort: sort}
 #: Loop programs that are kept.
 _KEPT = 1024
 
@@ -47,7 +51,9 @@ def multiplies_in_lanes(node: Node, schedule: Schedule) -> bool:
 def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | None:
     operands = [parameter(type) for type in types]
     node = Node(op, tuple(operands))
-    if isinstance(op, ops.Fusion | ops.Call) or not computes(node):
+    if isinstance(op, ops.Fusion | ops.Call) or not computes(node, _RULES):
+        return None
+    if isinstance(op, ops.Sort) and not is_ranked(node, schedule.target):
         return None
     if isinstance(op, ops.DynamicUpdateSlice):
         return _update(node)
@@ -56,7 +62,7 @@ def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | No
         fusion = _fused_product(node, graph, schedule)
         if fusion is not None:
             return schedule.build(fusion)
-    loops = _LaneLoops(graph, RULES)
+    loops = _LaneLoops(graph, _RULES)
     kernel = loops.kernel()
     in_threads(kernel.phases)
     return kernel

@@ -14,25 +14,17 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from math import prod
 
-from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars
+from xarr.compiler.loop_ir.elements import Index, Source
 from xarr.compiler.loop_ir.loops import Affine, Loop, Store
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
 from xarr.compiler.schedules.gpu.merges import GoesBefore, SortOperands, merge_sort, tiles_of
 from xarr.compiler.schedules.serial.serial_loops import Scratch, SerialLoops, sources_of, store_all
-from xarr.compiler.sort_keys import order_of
+from xarr.compiler.schedules.serial.sorts import goes_before_by
+from xarr.compiler.sort_keys import is_order
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node
+from xarr.ir.graph import Node
 from xarr.ir.types import Ints
-
-
-def is_order(comparator: Graph) -> bool:
-    """Whether a comparator is seen to be a strict weak order of all elements, NaN among them."""
-    order = order_of(comparator)
-    return order is not None and all(
-        column.total or key.dtype.kind in "iub"
-        for key, column in zip(order.key.results, order.columns, strict=True)
-    )
 
 
 def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
@@ -42,7 +34,7 @@ def sort(loops: SerialLoops, node: Node) -> Sequence[Source]:
     axis, size = op.dimension, shape[op.dimension]
     if size <= 1 or 0 in shape:
         return [partial(loops.at, operand) for operand in node.operands]
-    goes_before = partial(_compare, loops, op.comparator)
+    goes_before = partial(goes_before_by, loops, op.comparator)
     if not is_order(op.comparator):
         return sources_of(_sort_by_network(loops, node, goes_before))
     dtypes = [operand.dtype for operand in node.operands]
@@ -82,13 +74,6 @@ def _element(source: Source, index: Index) -> Value:
     element = source(index, None)
     assert element is not None, "operands of a sort have elements"
     return element
-
-
-def _compare(loops: SerialLoops, comparator: Graph, left: Sequence[Value], right: Sequence[Value]) -> Value:
-    """Whether the left elements must come before the right ones."""
-    pairs = [each for pair in zip(left, right, strict=True) for each in pair]
-    (before,) = compute_scalars(comparator, pairs, loops.values)
-    return before
 
 
 # --- the network -------------------------------------------------------------------------------------------
