@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,28 @@ def test_the_loop_of_an_empty_array_begins_where_any_other_does(layout: str) -> 
     assert "memory[i * 3 + j]" in xarr.explain_layout("f32[0,3]", "{1,0}").loop
     assert xarr.explain_layout("f32[0,3]", layout).to_dict()["allocated"] == 0
     assert " + 1]" not in xarr.explain_layout("f32[0,3]", layout).loop
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_memory_has_an_element_wherever_one_lies(seed: int) -> None:
+    """Of random views: transposed, backwards, with gaps, repeated, overlapping."""
+    random = Random(seed)
+    whole = np.zeros([random.randint(1, 4) for _ in range(random.randint(1, 3))])
+    view = whole.transpose(random.sample(range(whole.ndim), whole.ndim))
+    view = view[tuple(slice(None, None, random.choice([1, -1, 2, -2])) for _ in range(view.ndim))]
+    if seed % 3 == 0:
+        view = np.broadcast_to(view, (2, *view.shape))
+    if seed % 2 == 0 and view.shape[-1] > 1:
+        view = np.lib.stride_tricks.sliding_window_view(view, 2, axis=-1)
+    shown = xarr.explain_layout(view)
+    offsets = sorted({shown.offset(index) for index in np.ndindex(view.shape)})
+    assert shown.steps()[0].text.endswith("lies first, at offset 0")
+    appearing = [key for step in shown.steps() for key in step.shows]
+    assert len(set(appearing)) == len(appearing)
+    svg = shown.svg()
+    for at in (offset - offsets[0] for offset in offsets if offset - offsets[0] < 14):
+        assert f"offset {at}<" in svg and (at == 0 or f"m:{at}" in appearing)
+    if len(shown.steps()) > 1:
+        formula = shown.steps()[-1].code.split("lies at ")[1]
+        for index in np.ndindex(view.shape):
+            assert eval(formula, dict(zip("ijklm", index, strict=False))) == shown.offset(index) - offsets[0]

@@ -129,3 +129,10 @@ def test_long_axes_are_cut_off() -> None:
     assert fold(100, 5) == (0, 1, 2, None, 99)
     assert indices_in((1, 2, 100)) == [(0, 0, 0), (0, 0, 1), (0, 0, 99), (0, 1, 0), (0, 1, 1), (0, 1, 99)]
     assert len(xarr.explain_reduce((1000, 1000, 1000), 1).html()) < 30_000
+
+
+def test_the_steps_of_what_is_empty() -> None:
+    for op, value in (("sum", "0"), ("prod", "1"), ("mean", "nan"), ("any", "False"), ("all", "True")):
+        steps = xarr.explain_reduce((0, 3), 0, op).steps()
+        assert [step.text for step in steps[1:]] == [f"{op} of no elements is {value}"]
+    assert xarr.explain_reduce((2, 0), 0).steps()[-1].text == "it has no elements"

@@ -8,11 +8,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from tests.support.contrast import LOW_CONTRAST
 from tests.support.play_site import open_browser
 from xarr.explainers.written_calls import EXAMPLES, explain_any
+from xarr.explanation.html import wrap_fragment
 from xarr.explanation.steps import (
     MOST_STEPS,
     PictureStep,
@@ -209,6 +211,66 @@ def test_what_steps_are_about_is_in_the_picture(expression: str) -> None:
     for number, step in enumerate(explanation.steps(), 1):
         assert bool(step.lights) == bool(re.search(rf'class="[^"]* h{number}[ "]', svg))
         assert (bool(step.shows) and number > 1) == bool(re.search(rf'class="[^"]* p{number}[ "]', svg))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "c128[1000000000,1000000000] @ c128[1000000000,1000000000]",
+        "sum((100000,100000,100000), axis=(0,2))",
+        'window((100000,100000,100000), 100, padding="SAME")',
+        "f32[100000,100000,100000]{0,1,2}",
+        "all_gather(f32[2], 64)",
+        "gather((50,50), [[0,1],[3,3],[9,9],[5,5],[6,6],[7,7]], (12,12), offset_dims=(1,2), start_index_map=(0,1))",
+    ],
+)
+def test_fragments_of_large_arrays_are_small(expression: str) -> None:
+    fragment = explain_any(expression).html()
+    assert len(fragment.encode()) < 30_000 and fragment.count("<li>") >= 4
+
+
+def test_pictures_of_small_fragments_alone_show_something_on_hovering() -> None:
+    small, large = (
+        wrap_fragment('<title>x</title><g data-reads="0:1">' + "." * n, True) for n in (1, 30_000)
+    )
+    assert "Hover a cell" in small and "<title>x</title>" in small and 'data-reads="0:1"' in small
+    assert "Hover a cell" not in large and "<title>" not in large and 'data-reads="' not in large
+
+
+X, A, B, W = (
+    np.arange(1.0, size + 1).reshape(shape)
+    for size, shape in ((12, (3, 4)), (6, (2, 3)), (12, (3, 4)), (2, (2,)))
+)
+
+
+@pytest.mark.parametrize(
+    ("expression", "arrays", "result"),
+    [
+        ("(2,3) @ (3,4)", {"a": A, "b": B}, A @ B),
+        ("vecdot((3,4), (4,))", {"a": X, "b": X[0]}, np.vecdot(X, X[0])),
+        ('einsum("ij,jk->ki", (2,3), (3,4))', {"a": A, "b": B}, (A @ B).T),
+        ('einsum("ij->j", (2,3))', {"a": A}, A.sum(axis=0)),
+        *(
+            (f"{op}((3,4), axis=0)", {"x": X}, getattr(X, op)(axis=0))
+            for op in ("sum", "prod", "mean", "max", "min")
+        ),
+        ("any((1,4), axis=1, keepdims=True)", {"x": X[:1]}, X[:1].any(axis=1, keepdims=True)),
+        (
+            "max_pool((3,4), 2, padding=1)",
+            {"x": X},
+            np.pad(X, 1)[[0, 1, 2, 3]][:, [0, 1, 2, 3, 4]].clip(X.max()),
+        ),
+        ("conv((3,), 2, padding=1)", {"x": X[0, :3], "w": W}, np.convolve(X[0, :3], W[::-1])),
+        ("take((3,4), [2, 0], axis=0)", {"operand": X}, X[[2, 0]]),
+    ],
+)
+def test_the_code_of_steps_computes(expression: str, arrays: dict[str, Any], result: Any) -> None:
+    explanation: Any = explain_any(expression)
+    codes = [step.code.split(" = ") for step in explanation.steps() if step.code]
+    assert codes
+    for element, code in codes:
+        scope = {"max": max, "min": min, "result": result, **arrays}
+        assert np.all(eval(element, scope) == eval(code, scope)), (element, code)
 
 
 def test_what_fails_has_no_steps() -> None:

@@ -26,6 +26,8 @@ Pairs = Sequence[tuple[int, int]]
 #: Replicas above which nothing is simulated, and rounds and replicas that a picture has.
 _MOST: Final = 64
 _DRAWN: Final = 16
+#: Replicas that a table has, where it has not all.
+_LISTED: Final = 8
 _ROW, _ACROSS, _BETWEEN = 30.0, 120.0, 56.0
 
 
@@ -152,7 +154,7 @@ class CollectiveExplanation(Sheet):
         return self.link.latency + busiest
 
     def _rows(self, number: int) -> Iterator[tuple[str, str, str, str]]:
-        for rank in range(min(self.n, _DRAWN)):
+        for rank in range(self.n if self.n <= _DRAWN else _LISTED):
             own = [each for each in self.messages if (each.round, each.source) == (number, rank)]
             if own:
                 yield str(number), str(rank), _list([each.target for each in own]), _sizes(own)

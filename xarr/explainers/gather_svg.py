@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
+from operator import lt
 from typing import Any
 
 from xarr.base.canvas import Canvas
@@ -17,6 +18,8 @@ from xarr.ir.types import Ints
 
 #: Longer axes and more windows are cut off, with dots that say so.
 _CELLS, DRAWN_WINDOWS = 12, 5
+#: Rows and columns that are drawn of an operand of two dimensions, and rows of a window in it.
+_ROWS, _COLUMNS, _WINDOW_ROWS = 7, 8, 3
 _WIDTH, _BETWEEN = 40.0, 48.0
 
 
@@ -54,7 +57,25 @@ def render_windows(
 def drawn_block(windows: Windows, start: Ints) -> list[Ints]:
     """The elements of a window at a start, of those of the operand that are drawn."""
     rows = zip(start, windows.sizes, windows.operand_shape, strict=True)
-    return list(product(*(range(at, min(at + size, whole, _CELLS)) for at, size, whole in rows)))
+    limits = _limits(len(start), _ROWS)
+    return list(
+        product(
+            *(
+                range(at, min(at + size, whole, most))
+                for (at, size, whole), most in zip(rows, limits, strict=True)
+            )
+        )
+    )
+
+
+def _limits(rank: int, rows: int) -> Ints:
+    """The positions of each axis that are drawn, of two dimensions at most `rows` rows."""
+    return (rows, _COLUMNS) if rank == 2 else (_CELLS,) * rank
+
+
+def _drawn(shape: Ints, rows: int) -> Iterator[Ints]:
+    """The indices of an operand or window that are drawn."""
+    return product(*map(range, map(min, shape, _limits(len(shape), rows))))
 
 
 def _draw_vectors(canvas: Canvas, windows: Windows, placed: Sequence[Placement], name: str) -> float:
@@ -95,7 +116,7 @@ def _draw_operand(
     if 0 in shape:
         canvas.box(left, MARGIN + 40, 76, CELL, "v", "empty")
         return max(right, left + 76)
-    for element in product(*(range(min(size, _CELLS)) for size in shape)):
+    for element in _drawn(shape, _ROWS):
         numbers = covering.get(element, [])
         style = f"c o{numbers[-1]}" if numbers else "v"
         title = f"{name}{list(element)}: {f'windows {numbers}' if numbers else 'in no window'}"
@@ -110,10 +131,11 @@ def _draw_operand(
 def _dots(canvas: Canvas, shape: Ints, left: float, right: float) -> float:
     """Dots at the ends of the axes that are cut off; returns where they end."""
     end = right
-    if shape and shape[-1] > _CELLS:
+    limits = _limits(len(shape), _ROWS)
+    if shape and shape[-1] > limits[-1]:
         end = canvas.text(right + 4, MARGIN + 58, "\N{HORIZONTAL ELLIPSIS}", "d")
-    if len(shape) == 2 and shape[0] > _CELLS:
-        canvas.text(left + 14, MARGIN + 58 + _CELLS * CELL, "\N{VERTICAL ELLIPSIS}", "d")
+    if len(shape) == 2 and shape[0] > limits[0]:
+        canvas.text(left + 14, MARGIN + 58 + _ROWS * CELL, "\N{VERTICAL ELLIPSIS}", "d")
     return end
 
 
@@ -170,10 +192,11 @@ def _draw_window(canvas: Canvas, windows: Windows, number: int, start: Ints, x: 
         canvas.box(x, y, 76, CELL, "v", "empty")
         return y + CELL
     bottom, style = y + CELL, f"c o{number}{canvas.marks.get(window_key(number), '')}"
-    for inside in product(*(range(min(size, _CELLS)) for size in windows.sizes)):
+    limits = _limits(len(start), _ROWS)
+    for inside in _drawn(windows.sizes, _WINDOW_ROWS):
         element = tuple(first + at for first, at in zip(start, inside, strict=True))
         left, top = _corner(inside, x, y)
-        reads = f' data-reads="{key_of(0, element)}"' if all(at < _CELLS for at in element) else ""
+        reads = f' data-reads="{key_of(0, element)}"' if all(map(lt, element, limits)) else ""
         canvas.box(left, top, _WIDTH, CELL, style, _cell_text(element), f"operand{list(element)}", reads)
         bottom = max(bottom, top + CELL)
     return bottom

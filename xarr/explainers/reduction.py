@@ -184,7 +184,8 @@ class ReductionExplanation(Sheet):
         if not self.result.size:
             return (axes, PictureStep("result", "it has no elements"))
         if not self.count:
-            return (axes, PictureStep("result", f"{self.op} of no elements is {_LOOPS[self.op][0]}"))
+            first = "nan" if self.op == "mean" else _LOOPS[self.op][0]
+            return (axes, PictureStep("result", f"{self.op} of no elements is {first}"))
         target, groups = self._example, self._groups
         shown, group = key_of("r", target), tuple(groups[target])
         element = write_element("result", target)

@@ -310,7 +310,8 @@ class WindowsExplanation(Sheet):
             last = first + d.dilated_size - 1
             spans.append(str(first) if first == last else f"{first} to {last}")
         element = write_element("result", index)
-        return f"{element} reads {'positions ' + ' × '.join(spans) if spans else 'the element'}"
+        position = "positions" if any(d.dilated_size > 1 for d in self.window.dimensions) else "position"
+        return f"{element} reads {f'{position} ' + ' × '.join(spans) if spans else 'the element'}"
 
     def _padding_words(self) -> str:
         """The padding and the holes in words, and what they count as."""

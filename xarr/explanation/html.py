@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -117,8 +118,10 @@ document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
 });
 """
 
-#: The most bytes of a fragment to which further alignments are added; what is left out stands in its table.
+#: The most bytes of a fragment to which further alignments are added; what is left out stands in its table.  Pictures
+#: of larger ones show nothing on hovering.
 _MOST = 30_000
+_HOVERED = re.compile(r'<title>[^<]*</title>| data-(?:reads|cell)="[^"]*"')
 
 
 def render_html(facts: BroadcastFacts) -> str:
@@ -166,6 +169,8 @@ def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
 
 def wrap_fragment(body: str, is_live: bool = False) -> str:
     """The fragment that holds `body`, with the style of explanations; a live one has cells to hover, and tabs."""
+    if len(body) + len(_SCRIPT) + len(_STYLE) > _MOST:
+        body = _HOVERED.sub("", body)
     if is_live and any(each in body for each in ("data-reads", 'class="tabs"', 'class="steps"')):
         hint = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
         body += f"\n{hint if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
