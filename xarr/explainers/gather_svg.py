@@ -73,7 +73,7 @@ def _limits(rank: int, rows: int) -> Ints:
     return (rows, _COLUMNS) if rank == 2 else (_CELLS,) * rank
 
 
-def _drawn(shape: Ints, rows: int) -> Iterator[Ints]:
+def _indices_in(shape: Ints, rows: int) -> Iterator[Ints]:
     """The indices of an operand or window that are drawn."""
     return product(*map(range, map(min, shape, _limits(len(shape), rows))))
 
@@ -116,7 +116,7 @@ def _draw_operand(
     if 0 in shape:
         canvas.box(left, MARGIN + 40, 76, CELL, "v", "empty")
         return max(right, left + 76)
-    for element in _drawn(shape, _ROWS):
+    for element in _indices_in(shape, _ROWS):
         numbers = covering.get(element, [])
         style = f"c o{numbers[-1]}" if numbers else "v"
         title = f"{name}{list(element)}: {f'windows {numbers}' if numbers else 'in no window'}"
@@ -193,7 +193,7 @@ def _draw_window(canvas: Canvas, windows: Windows, number: int, start: Ints, x: 
         return y + CELL
     bottom, style = y + CELL, f"c o{number}{canvas.marks.get(window_key(number), '')}"
     limits = _limits(len(start), _ROWS)
-    for inside in _drawn(windows.sizes, _WINDOW_ROWS):
+    for inside in _indices_in(windows.sizes, _WINDOW_ROWS):
         element = tuple(first + at for first, at in zip(start, inside, strict=True))
         left, top = _corner(inside, x, y)
         reads = f' data-reads="{key_of(0, element)}"' if all(map(lt, element, limits)) else ""
