@@ -394,6 +394,8 @@ def _settle(node: Node, device: Device, most_bytes: int = MOST_BYTES) -> bool:
 
 def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
     """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
+    if node in _recorded or (type(node.type) is TensorType and node.type.nbytes > most_bytes):
+        return False
     seen: set[Node] = set()
     stack = [node]
     while stack:
