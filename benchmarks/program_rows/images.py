@@ -1,4 +1,4 @@
-"""Filters of images: edges, medians, a bilateral filter, thresholds that spread, equalisation."""
+"""Filters of images: edges, medians, a bilateral filter, thresholds that spread, equalisation, boxes."""
 
 from __future__ import annotations
 
@@ -247,6 +247,68 @@ def distances_loops(image: Array) -> Array:
     return distance
 
 
+# --- Boxes that overlap a better one -------------------------------------------------------------------------
+
+
+def suppress_numpy(xp: Array, boxes: Array, scores: Array) -> Array:
+    order = xp.argsort(-scores)
+    boxes = boxes[order]
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    keep = xp.ones(boxes.shape[0], dtype=bool)
+    for i in range(boxes.shape[0]):
+        if keep[i]:
+            low = xp.maximum(boxes[i, :2], boxes[i + 1 :, :2])
+            high = xp.minimum(boxes[i, 2:], boxes[i + 1 :, 2:])
+            sides = xp.maximum(high - low, 0.0)
+            common = sides[:, 0] * sides[:, 1]
+            keep[i + 1 :] &= common <= 0.3 * (areas[i] + areas[i + 1 :] - common)
+    return order, keep
+
+
+def suppress_jax(jnp: Array, lax: Array, boxes: Array, scores: Array) -> Array:
+    order = jnp.argsort(-scores)
+    boxes = boxes[order]
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    count = boxes.shape[0]
+    index = jnp.arange(count)
+
+    def step(i: Array, keep: Array) -> Array:
+        low = jnp.maximum(boxes[i, :2], boxes[:, :2])
+        high = jnp.minimum(boxes[i, 2:], boxes[:, 2:])
+        sides = jnp.maximum(high - low, 0.0)
+        common = sides[:, 0] * sides[:, 1]
+        overlaps = common > 0.3 * (areas[i] + areas - common)
+        return keep & ~(overlaps & keep[i] & (index > i))
+
+    return order, lax.fori_loop(0, count, step, jnp.ones(count, dtype=bool))
+
+
+def suppress_loops(boxes: Array, scores: Array) -> Array:
+    order = np.argsort(-scores)
+    count = order.size
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    keep = np.ones(count, np.bool_)
+    for i in range(count):
+        if keep[i]:
+            p = order[i]
+            for j in range(i + 1, count):
+                if keep[j]:
+                    q = order[j]
+                    wide = max(min(boxes[p, 2], boxes[q, 2]) - max(boxes[p, 0], boxes[q, 0]), 0.0)
+                    high = max(min(boxes[p, 3], boxes[q, 3]) - max(boxes[p, 1], boxes[q, 1]), 0.0)
+                    common = wide * high
+                    if common > 0.3 * (areas[p] + areas[q] - common):
+                        keep[j] = False
+    return order, keep
+
+
+def boxes_data(count: int) -> tuple[np.ndarray, ...]:
+    corners = uniform(count, 2) * 10
+    return np.concatenate([corners, corners + 1 + uniform(count, 2, seed=1) * 2], axis=1), uniform(
+        count, seed=2
+    )
+
+
 PIXELS = (32, 128, 512)
 
 ROWS = (
@@ -285,5 +347,13 @@ ROWS = (
         *(distances_numpy, distances_jax, distances_loops),
         sizes=PIXELS,
         tiny=12,
+    ),
+    Program(
+        "boxes that overlap",
+        boxes_data,
+        *(suppress_numpy, suppress_jax, suppress_loops),
+        sizes=(30, 300, 2000),
+        tiny=6,
+        untraceable=VALUE_DECIDES,
     ),
 )

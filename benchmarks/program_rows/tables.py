@@ -89,6 +89,66 @@ def align_data(n: int) -> tuple[np.ndarray, ...]:
     return integers(20, n), integers(20, n, seed=1), np.round(normal(20, 20, seed=2) * 3)
 
 
+# --- Gotoh: the best global alignment, where opening a gap costs more than extending it ------------------------
+
+
+def affine_numpy(xp: Array, a: Array, b: Array) -> Array:
+    n, m = a.shape[0], b.shape[0]
+    best, across, down = (xp.full((n + 1, m + 1), -1e9) for _ in range(3))
+    best[0, 0] = 0.0
+    best[0, 1:] = -(10.0 + 0.5 * xp.arange(m))
+    best[1:, 0] = -(10.0 + 0.5 * xp.arange(n))
+    for diagonal in range(2, n + m + 1):
+        i = xp.arange(max(1, diagonal - m), min(n, diagonal - 1) + 1)
+        j = diagonal - i
+        across[i, j] = xp.maximum(across[i, j - 1] - 0.5, best[i, j - 1] - 10.0)
+        down[i, j] = xp.maximum(down[i - 1, j] - 0.5, best[i - 1, j] - 10.0)
+        match = best[i - 1, j - 1] + xp.where(a[i - 1] == b[j - 1], 5.0, -4.0)
+        best[i, j] = xp.maximum(match, xp.maximum(across[i, j], down[i, j]))
+    return best[n, m]
+
+
+def affine_jax(jnp: Array, lax: Array, a: Array, b: Array) -> Array:
+    n, m = a.shape[0], b.shape[0]
+    top = jnp.concatenate([jnp.zeros(1), -(10.0 + 0.5 * jnp.arange(m))])
+
+    def next_row(carry: Array, row: Array) -> Array:
+        above, down = carry
+        letter, edge = row
+        down = jnp.maximum(down - 0.5, above[1:] - 10.0)
+        upper = jnp.maximum(above[:-1] + jnp.where(b == letter, 5.0, -4.0), down)
+
+        def next_cell(carry: Array, upper: Array) -> Array:
+            left, across = carry
+            across = jnp.maximum(across - 0.5, left - 10.0)
+            here = jnp.maximum(upper, across)
+            return (here, across), here
+
+        _, cells = lax.scan(next_cell, (edge, jnp.asarray(-1e9)), upper)
+        return (jnp.concatenate([edge[None], cells]), down), None
+
+    edges = -(10.0 + 0.5 * jnp.arange(n))
+    (last, _), _ = lax.scan(next_row, (top, jnp.full(m, -1e9)), (a, edges))
+    return last[-1]
+
+
+def affine_loops(a: Array, b: Array) -> Array:
+    m = b.size
+    best, down = np.empty(m + 1), np.full(m + 1, -1e9)
+    best[0] = 0.0
+    for j in range(m):
+        best[j + 1] = -(10.0 + 0.5 * j)
+    for i in range(a.size):
+        diagonal, across = best[0], -1e9
+        best[0] = -(10.0 + 0.5 * i)
+        for j in range(1, m + 1):
+            across = max(across - 0.5, best[j - 1] - 10.0)
+            down[j] = max(down[j] - 0.5, best[j] - 10.0)
+            match = diagonal + (5.0 if a[i] == b[j - 1] else -4.0)
+            diagonal, best[j] = best[j], max(match, max(across, down[j]))
+    return best[m]
+
+
 # --- 0-1 knapsack --------------------------------------------------------------------------------------------
 
 
@@ -215,6 +275,13 @@ ROWS = (
         align_data,
         *(align_numpy, align_jax, align_loops),
         sizes=(16, 128, 1000),
+        tiny=6,
+    ),
+    Program(
+        "alignment with affine gaps",
+        lambda n: (integers(4, n), integers(4, n, seed=1)),
+        *(affine_numpy, affine_jax, affine_loops),
+        sizes=(24, 200, 1000),
         tiny=6,
     ),
     Program(
