@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import xarr
 from xarr import backend
+from xarr.base.python_build import is_free_threaded
 from xarr.compiler import collection, pipeline
 from xarr.compiler.collection import collection_paused, full_collection_paused
 from xarr.ir.graph import Graph
@@ -46,6 +48,58 @@ def test_one_that_is_off_stays_off() -> None:
     with collection_paused():
         pass
     assert not gc.isenabled()
+
+
+def count_old(kind: type) -> int:
+    return sum(type(each) is kind for each in gc.get_objects(2))
+
+
+class _Kept(list[Any]):
+    """Objects of which the collector knows."""
+
+
+@pytest.fixture
+def _unfrozen() -> Iterator[None]:
+    """Nothing is frozen meanwhile, as the suite's objects are."""
+    was_frozen = gc.get_freeze_count()
+    gc.unfreeze()
+    yield
+    if was_frozen:
+        gc.freeze()
+
+
+@pytest.mark.skipif(
+    sys.version_info >= (3, 14) or is_free_threaded(), reason="has no three generations of objects"
+)
+@pytest.mark.usefixtures("_unfrozen")
+@pytest.mark.parametrize(("count", "grows_old"), [(100, False), (collection._MANY, True)])
+def test_many_objects_are_old_when_the_block_ends(count: int, grows_old: bool) -> None:
+    with collection_paused():
+        kept = [_Kept() for _ in range(count)]
+    assert count_old(_Kept) == (len(kept) if grows_old else 0)
+    assert not gc.get_freeze_count()
+
+
+@pytest.mark.skipif(is_free_threaded(), reason="has no generations")
+def test_what_was_thrown_away_before_does_not_grow_old() -> None:
+    thrown = _Kept()
+    thrown.append(thrown)
+    is_there = weakref.ref(thrown)
+    del thrown
+    with collection_paused():
+        assert is_there() is None
+
+
+@pytest.mark.usefixtures("_unfrozen")
+def test_frozen_objects_stay_frozen() -> None:
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with collection_paused():
+            kept = [_Kept() for _ in range(collection._MANY)]
+        assert gc.get_freeze_count() == before and kept
+    finally:
+        gc.unfreeze()
 
 
 def hold_in_a_thread() -> tuple[threading.Thread, threading.Event]:

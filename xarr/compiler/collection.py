@@ -1,21 +1,27 @@
 """Python's collector of garbage, held back while much is made that stays.
 
 A graph of a hundred thousand nodes becomes many objects that live as long as its program.  The collector would go
-through all of them again and again, which takes a fifth of the time, and find nothing.  While a user's function is
-recorded it goes on with young objects, since the function may make any garbage.
+through all of them again and again, which takes a fifth of the time, and find nothing.  Where there are many they are
+old at once when it goes on: it goes through them with all other old objects, as often as these repay that.  While a
+user's function is recorded it goes on with young objects, since the function may make any garbage.
 """
 
 from __future__ import annotations
 
 import gc
+import operator
 import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from xarr.base.python_build import is_free_threaded
+
 #: A threshold that no count of collections reaches.
 _NEVER: Final = 10**9
+#: Young objects that are old when a block ends: to go through them takes longer than a hundredth of a second.
+_MANY: Final = 50_000
 _lock: Final = threading.RLock()
 
 
@@ -66,12 +72,18 @@ class _Hold:
 
 def _stop_all() -> bool:
     was_enabled = gc.isenabled()
+    if was_enabled and not is_free_threaded():
+        gc.collect(0)  # what the program has thrown away just now is not to grow old
     gc.disable()
     return was_enabled
 
 
 def _collect_again(was_enabled: bool | None) -> None:
     if was_enabled:
+        has_ages = not is_free_threaded()
+        if has_ages and gc.get_count()[0] >= _MANY and not gc.get_freeze_count():
+            # In one call, in which no handler of signals runs: what it interrupted would never be collected.
+            list(map(operator.call, (gc.freeze, gc.unfreeze)))
         gc.enable()
 
 

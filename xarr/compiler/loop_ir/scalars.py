@@ -273,6 +273,10 @@ class Values:
                 self._made[key] = value
         return value
 
+    def forget(self) -> None:
+        """Let go of all values: they know what made them, in a circle."""
+        self._made.clear()
+
     def rebuild(self, root: Value, known: dict[Value, Value]) -> Value:
         """A value with others in place of those that are known, to which all that it is computed of are added."""
         for value in in_order(root):

@@ -60,6 +60,7 @@ def build(fusion: ops.Fusion, target: Target) -> Kernel:
     if not nest.has_reductions and prod(run.extent for run in nest.runs) >= target.min_tiled_elements:
         rows = accesses.transposed_run(runs, target.min_tiled_side)
         nest = nest if rows is None else Nest(fusion, target, runs, rows)
+    accesses.values.forget()
     return _kernel(nest)
 
 
@@ -79,7 +80,9 @@ def takes(node: Node, target: Target) -> bool:
 
 
 def _kernel(nest: Nest) -> Kernel:
-    phases = list(BlockPhases(nest).phases() if _is_cut(nest) else _Whole(nest).phases())
+    loops = BlockPhases(nest) if _is_cut(nest) else _Whole(nest)
+    phases = list(loops.phases())
+    loops.sources.clear()  # they hold the loops, in a circle
     stored = {part.buffer for phase in phases for loop in phase.walk() for part in loop.stores()}
     assert stored.issuperset(nest.outputs), "every output is stored at some stage"
     phases = [*nest.packing.phases(), *phases]
