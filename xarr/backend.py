@@ -274,6 +274,10 @@ class AbstractBackend(ABC):
         """One of its programs as a single call; None if it is more than that."""
         return None
 
+    def is_final(self, program: Program) -> bool:
+        """Whether one of its programs stays as it is; False for one that may be another `direct_call` later."""
+        return True
+
     def eager_function(
         self, op: Op, types: Sequence[TensorType] | None, program: Callable[[], Program]
     ) -> EagerFunction | None:

@@ -77,7 +77,10 @@ class NumpyBackend(AbstractBackend):
         return program if plan is None else compile_program(plan, progress)
 
     def direct_call(self, program: Program) -> DirectCall | None:
-        return program.direct if isinstance(program, NumpyProgram) else None
+        return program.direct() if isinstance(program, NumpyProgram) else None
+
+    def is_final(self, program: Program) -> bool:
+        return not isinstance(program, NumpyProgram) or program.is_final
 
     def eager_function(
         self, op: Op, types: Sequence[TensorType] | None, program: Callable[[], Program]

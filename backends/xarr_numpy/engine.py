@@ -149,13 +149,6 @@ def expect_kernels(steps: Iterable[Step]) -> None:
         expect_kernels(programs)
 
 
-def optimising_time(text: str) -> float:
-    """The nanoseconds for which LLVM optimises a module, about."""
-    from xarr_numpy.compiled.codegen import llvm_jit
-
-    return llvm_jit.optimising_time(text)
-
-
 def sequential(computation: Graph, steps: int) -> bool:
     """Whether a computation of scalars that must run so often in order is compiled."""
     if active_engine() != "compiled" or (config.fusion == "auto" and steps < PROCESSOR.min_sequential_steps):

@@ -52,7 +52,7 @@ class NumpyProgram:
     * `parts` - its source, and what that calls: kernels and functions of the program, as objects that print it,
     * `lines` - the node that each line computes,
     * `origins` - where its machine code comes from, and how long that took,
-    * `direct` - the one short kernel that it is, if it is that.
+    * `direct` - gives the program as one call, if it is one short kernel, or machine code alone.
     """
 
     plan: Plan
@@ -61,7 +61,12 @@ class NumpyProgram:
     code: CodeType
     lines: dict[int, Node]
     origins: tuple[str, ...] = ()
-    direct: DirectCall | None = None
+    direct: Callable[[], DirectCall | None] = lambda: None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether its machine code stays as it is."""
+        return True
 
     @property
     def text(self) -> str:
@@ -136,7 +141,7 @@ class NativeProgram(NumpyProgram):
             return tuple([finish(value) for value in native.call(*arguments)])
 
         parts, origins = (text, _Named("k0", native)), (f"k0: {native.origin}",)
-        return cls(plan, parts, function, function.__code__, {}, origins, native.direct)
+        return cls(plan, parts, function, function.__code__, {}, origins, lambda: native.direct)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         return self.function(*arguments)
@@ -152,11 +157,16 @@ class QuickProgram(NumpyProgram):
     @classmethod
     def of(cls, program: NumpyProgram, quick: Sequence[Quick], optimise: Callable[[], None]) -> NumpyProgram:
         """The program, whose quick parts `optimise` makes anew; the program itself if it has none."""
-        nanoseconds = sum(map(engine.optimising_time, {each.text for each in quick if each.is_quick}))
-        if not nanoseconds:
+        lines = sum({each.text: each.lines for each in quick if each.is_quick}.values())
+        if not lines:
             return program
         own = {each.name: getattr(program, each.name) for each in fields(NumpyProgram)}
-        return cls(**own, program=program, rest=Optimisation(optimise, nanoseconds * 1e-9))
+        seconds = lines * PROCESSOR.optimising_time * 1e-9
+        return cls(**own, program=program, rest=Optimisation(optimise, seconds))
+
+    @property
+    def is_final(self) -> bool:
+        return self.rest.is_done
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         rest = self.rest
@@ -189,9 +199,10 @@ class Optimisation:
 
 
 class Quick(Protocol):
-    """Machine code that may have been made without optimisation, and its text."""
+    """Machine code that may have been made without optimisation, its text, and the number of lines of that."""
 
     text: str
+    lines: int
     is_quick: bool
 
 
@@ -447,8 +458,8 @@ class Emitter:
         self.scope.update({name: SCOPE[name] for name in _globals(function.__code__) if name in SCOPE})
         # Kernels never make NumPy warn.
         kind = SilentProgram if {Launch}.issuperset(map(type, self.plan.steps)) else NumpyProgram
-        parts, origins = (text, *self.nested), tuple(self.origins)
-        return kind(self.plan, parts, function, function.__code__, lines, origins, self._direct())
+        parts, origins, direct = (text, *self.nested), tuple(self.origins), self._direct()
+        return kind(self.plan, parts, function, function.__code__, lines, origins, lambda: direct)
 
     def _direct(self) -> DirectCall | None:
         """The kernel that takes the arguments as they come, if it is all there is."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ pytest.importorskip("llvmlite")
 from xarr_numpy import engine
 from xarr_numpy.compiled import kernel
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.cpython_abi import struct_offsets
 from xarr_numpy.compiled.plans import native_step
 from xarr_numpy.processor import PROCESSOR, Processor
 from xarr_numpy.program import NumpyProgram, QuickProgram
@@ -29,9 +31,10 @@ QUICKLY = "made by LLVM without optimisation"
 @pytest.fixture(autouse=True)
 def _nothing_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Processor, "min_quick_plan_lines", Processor.min_quick_lines)
-    caches: list[Any] = [engine.kernel, kernel._uses, kernel._compile_shared, native_step._compile]
+    caches: list[Any] = [engine.kernel, kernel._uses, native_step._compile]
     for cache in caches:
         cache.cache_clear()
+    kernel._shared.clear()
 
 
 def eliminate(a: Any) -> Any:
@@ -86,6 +89,50 @@ def test_optimised_code_takes_over_with_the_same_bits(
     assert first.tobytes() == later.tobytes()
 
 
+@pytest.mark.parametrize(
+    ("function", "arguments"), [(eliminate, (matrix(),)), (mix, vectors())], ids=["kernels", "one function"]
+)
+def test_quick_code_is_let_go_of(
+    function: Callable[..., Any], arguments: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compile_module, codes = llvm_jit.compile_module, list[weakref.ref[llvm_jit.Code]]()
+
+    def compile_and_note(*operands: Any, is_quick: bool = False) -> llvm_jit.Code:
+        code = compile_module(*operands, is_quick=is_quick)
+        codes.extend([weakref.ref(code)] if is_quick else [])
+        return code
+
+    monkeypatch.setattr(llvm_jit, "compile_module", compile_and_note)
+    call = xarr.jit(function)
+    call(*arguments)
+    assert all(code() is not None for code in codes)
+    optimise_soon(call)
+    call(*arguments)
+    assert codes
+    assert [code for code in codes if code() is not None] == []
+
+
+def optimise_soon(call: Any) -> None:
+    """Let the next call of a jitted function optimise, as if calls had taken as long as that takes."""
+    (traced,) = call._cache.values()
+    traced.compile().program.rest.seconds = 0.0
+
+
+def test_optimised_code_is_called_at_once() -> None:
+    call, (x, y) = xarr.jit(mix), map(xarr.asarray, vectors())
+    wanted = call(x, y)
+    quick = call.replay_text
+    assert "is_final" in quick
+    call(x, y)
+    assert call.replay_text == quick
+    optimise_soon(call)
+    for _ in range(3):  # the first optimises, the second makes another function, which the third runs
+        assert np.asarray(call(x, y)).tobytes() == np.asarray(wanted).tobytes()
+    assert "is_final" not in call.replay_text
+    if struct_offsets.works():
+        assert "F0(" in call.replay_text
+
+
 def test_quick_code_computes_what_numpy_does() -> None:
     wanted = matrix()
     for k in range(60):
@@ -111,9 +158,8 @@ def test_few_kernels_are_optimised_at_once() -> None:
 
 
 def test_code_that_runs_long_is_optimised_at_once() -> None:
-    text = "\n" * 100
-    assert llvm_jit.repays_quick_code(text, 1e3)
-    assert not llvm_jit.repays_quick_code(text, 1e9)
+    assert llvm_jit.repays_quick_code(100, 1e3)
+    assert not llvm_jit.repays_quick_code(100, 1e9)
 
 
 def test_an_interrupted_optimisation_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

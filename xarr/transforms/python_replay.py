@@ -82,10 +82,13 @@ def is_wanted(traced: Traced, call: BoundCall) -> bool:
 
 def replay(traced: Traced, call: BoundCall) -> tuple[Replay, str]:
     """The function for calls that look like `call`, which gives MISSED for any other, and its text."""
-    known = traced.texts.get(call.sources)
-    text, constants = traced.texts[call.sources] = known or _ReplayWriter(traced, call).write()
     settings, overridden = config.state()
     compiled = traced.compile()
+    is_final = traced.owner.backend.is_final(compiled.program)  # asked before it is read what there is
+    known = traced.texts.get(call.sources) or _ReplayWriter(traced, call, is_final).write()
+    if is_final:
+        traced.texts[call.sources] = known
+    text, constants = known
     values = {
         "program": compiled.program,
         "explain": partial(_explain_loss if traced.donation.leaves else explain, compiled=compiled),
@@ -149,9 +152,10 @@ _SCOPE: Final[dict[str, Any]] = {
 class _ReplayWriter:
     """Writes the text of one replay function and collects the objects that it refers to."""
 
-    def __init__(self, traced: Traced, call: BoundCall) -> None:
+    def __init__(self, traced: Traced, call: BoundCall, is_final: bool) -> None:
         self.traced = traced
         self.call = call
+        self.is_final = is_final
         self.lines: list[str] = []
         self.constants: dict[str, Any] = {}
         #: The names of constants by prefix and identity.
@@ -167,6 +171,8 @@ class _ReplayWriter:
     def write(self) -> tuple[str, dict[str, Any]]:
         self._arguments()
         self._unless("config['_global'] is not settings", "overrides() is not overridden")
+        if not self.is_final:
+            self._unless("backend.is_final(program)")  # which there is another function for
         self._buffers()
         self._leaves()
         self.lines += [f"{name} = {text}" for name, text in self.traced.definitions]

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -66,10 +67,16 @@ def expect_kernels(programs: Iterable[Kernel]) -> None:
             uses.count = max(uses.count, count)
 
 
-@lru_cache(_KEPT)
+#: The machine code that kernels share, as long as one of them is there: by the text of its module, and how it was made.
+_shared: Final[WeakValueDictionary[tuple[str, bool], llvm_jit.Code]] = WeakValueDictionary()
+
+
 def _compile_shared(text: str, names: tuple[str, ...], is_quick: bool) -> llvm_jit.Code:
     """The machine code of a module that kernels share."""
-    return llvm_jit.compile_module(text, names, is_quick=is_quick)
+    code = _shared.get((text, is_quick))
+    if code is None:
+        code = _shared[text, is_quick] = llvm_jit.compile_module(text, names, is_quick=is_quick)
+    return code
 
 
 @lru_cache(_KEPT)
@@ -112,8 +119,6 @@ class CompiledKernel:
         #: What its machine code reads of numbers, if it shares that with kernels that are alike.
         self._numbers: Array = np.empty(0, np.int64)
         self.text, self._code = self._compile(draft)
-        #: The code that there is and that before, which calls in other threads may still run.
-        self._codes = [self._code]
         self._shapes = [(type.shape, type.dtype) for type in results]
         self._scratch = [(buffer.size, buffer.dtype) for buffer in self.program.scratch]
         self._count = len(self.program.inputs)
@@ -156,7 +161,8 @@ class CompiledKernel:
             self._numbers = np.array(numbers, np.int64)
         else:
             text = draft.functions.module()
-        self.is_quick = self.is_quick and llvm_jit.repays_quick_code(text, draft.nanoseconds)
+        self.lines = text.count("\n")
+        self.is_quick = self.is_quick and llvm_jit.repays_quick_code(self.lines, draft.nanoseconds)
         return text, self._load(text, self.is_quick)
 
     def _load(self, text: str, is_quick: bool) -> llvm_jit.Code:
@@ -168,14 +174,14 @@ class CompiledKernel:
         """Make quick machine code anew, for the calls from now on."""
         if self.is_quick:
             self._code = self._load(self.text, is_quick=False)
-            self._codes.append(self._code)
             self._prepare()
             self.is_quick = False
 
     def _prepare_phases(self) -> None:
         phases = self.program.phases
         addresses = [self._code.addresses[name] for name in self._names[: len(phases)]]
-        self._phases = [shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
+        #: With the code that they are in, which lives as long as a call of them, other code meanwhile or not.
+        self._phases = self._code, [shared_phase(*pair) for pair in zip(addresses, phases, strict=True)]
         #: For each phase the result and the operand of which it does nothing but make a copy.
         self._copies = [self._copy_of(phase) for phase in self.program.phases]
         self._pointers = ctypes.c_void_p * (self._count + len(self._shapes) + len(self._scratch) + 1)
@@ -221,9 +227,10 @@ class CompiledKernel:
         address = ctypes.addressof(pointers)
         # Arrays that are copied for the call must live as long as it does.
         copied = addresses.collect(address, operands, (*outputs, *scratch))
-        held = (self, operands, copied, outputs, scratch, pointers)
+        code, phases = self._phases
+        held = (code, self, operands, copied, outputs, scratch, pointers)
         there = [(result, k) for result, k in pairs if result in targets]
-        for copy, phase in zip(self._copies, self._phases, strict=True):
+        for copy, phase in zip(self._copies, phases, strict=True):
             if copy is None or copy not in there:
                 phase.run(address, held)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)

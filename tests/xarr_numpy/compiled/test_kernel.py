@@ -22,9 +22,10 @@ from xarr_numpy.processor import PROCESSOR
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The texts of the modules of kernels that are compiled, none of which is known before."""
-    caches: Iterable[Any] = (engine.kernel, kernel._uses, kernel._compile_shared)
+    caches: Iterable[Any] = (engine.kernel, kernel._uses)
     for cache in caches:
         cache.cache_clear()
+    kernel._shared.clear()
     texts: list[str] = []
     compile_module = llvm_jit.compile_module
 

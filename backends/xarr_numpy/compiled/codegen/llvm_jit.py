@@ -99,14 +99,11 @@ def compile_module(
     return code
 
 
-def repays_quick_code(ir: str, nanoseconds: float) -> bool:
-    """Whether a module that takes about so long to run gives its first results sooner without optimisation."""
-    return nanoseconds * PROCESSOR.quick_delay < optimising_time(ir)
-
-
-def optimising_time(ir: str) -> float:
-    """The nanoseconds for which LLVM optimises a module, about."""
-    return ir.count("\n") * PROCESSOR.optimising_time
+def repays_quick_code(lines: int, nanoseconds: float) -> bool:
+    """Whether a module of so many lines that takes about so long to run gives its first results sooner without
+    optimisation.
+    """
+    return nanoseconds * PROCESSOR.quick_delay < lines * PROCESSOR.optimising_time
 
 
 def _load_cached(ir: str, names: list[str], serial: tuple[str, ...], level: int) -> tuple[Code, str]:

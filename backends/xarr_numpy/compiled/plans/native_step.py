@@ -43,8 +43,8 @@ _KEPT: Final = 128
 
 
 @lru_cache(_KEPT)
-def _compile(text: str, names: tuple[str, ...], is_quick: bool = False) -> llvm_jit.Code:
-    return llvm_jit.compile_module(text, names, _SERIAL, is_quick=is_quick)
+def _compile(text: str, names: tuple[str, ...]) -> llvm_jit.Code:
+    return llvm_jit.compile_module(text, names, _SERIAL)
 
 
 class _Native:
@@ -61,8 +61,13 @@ class _Native:
         quick_lines: int | None = None,
     ) -> None:
         self._plan_code = code
+        self.lines = code.text.count("\n")
         #: Whether the machine code was made without optimisation, so that the first result is there sooner.
-        self.is_quick = quick_lines is not None and _repays_quick_code(code, quick_lines)
+        self.is_quick = (
+            quick_lines is not None
+            and self.lines >= quick_lines
+            and llvm_jit.repays_quick_code(self.lines, code.nanoseconds)
+        )
         #: What Python computes, in the order of the statics.
         self._calls = [
             _CalledBack(each, in_python)
@@ -72,10 +77,6 @@ class _Native:
         entry = self._entry(code)
         self._has_entry = bool(entry)
         self.text = code.text + entry
-        self._code = self._load(self.is_quick)
-        #: The code that there is and that before, which calls in other threads may still run.
-        self._codes = [self._code]
-        self._function = _RUN(self._code.addresses["run"])
         self._inputs = code.inputs
         self._own = code.own
         self._specs = [(types[k].shape, types[k].dtype) for k in code.own]
@@ -84,16 +85,22 @@ class _Native:
         self._constants = [_row_major(each.array) for each in code.statics if isinstance(each, ops.Constant)]
         self._shares = "share" in code.statics
         self._statics = self._addresses()
+        self._load(self.is_quick)
 
-    def _load(self, is_quick: bool) -> llvm_jit.Code:
-        return _compile(self.text, ("run", "entry") if self._has_entry else ("run",), is_quick)
+    def _load(self, is_quick: bool) -> None:
+        """Make the machine code: what is quick is not kept for others."""
+        names = ("run", "entry") if self._has_entry else ("run",)
+        if is_quick:
+            self._code = llvm_jit.compile_module(self.text, names, _SERIAL, is_quick=True)
+        else:
+            self._code = _compile(self.text, names)
+        #: With the code that it is in, which lives as long as a call of it, other code meanwhile or not.
+        self._function = self._code, _RUN(self._code.addresses["run"])
 
     def optimise(self) -> None:
         """Make quick machine code anew, for the calls from now on."""
         if self.is_quick:
-            self._code = self._load(is_quick=False)
-            self._codes.append(self._code)
-            self._function = _RUN(self._code.addresses["run"])
+            self._load(is_quick=False)
             self.is_quick = False
 
     @property
@@ -127,7 +134,9 @@ class _Native:
 
     def _run(self, table: Any, most: int, arena: Array) -> int:
         """Call the function; raises what a check raises."""
-        iterations: int = self._function(ctypes.addressof(table), most)
+        code, function = self._function
+        iterations: int = function(ctypes.addressof(table), most)
+        del code
         if iterations < 0:
             value = arena[self._plan_code.failure :][:8].view(np.int64)
             self._fail(iterations, int(value[0]))
@@ -192,7 +201,7 @@ class NativeLoopStep(_Native):
         super().__init__(code, types, in_python, PROCESSOR.min_quick_lines)
         self.step = step
         #: Seconds for which quick code is to run.
-        self._left = llvm_jit.optimising_time(self.text) * 1e-9
+        self._left = self.lines * PROCESSOR.optimising_time * 1e-9
 
     def call(self, free: Sequence[int], *operands: Any, count: CountSteps | None = None) -> tuple[Any, ...]:
         """The carried values after the loop, as far as they are wanted.
@@ -255,10 +264,8 @@ class NativePlan(_Native):
             plan.parameters.index(number) if number in plan.parameters else None for number in plan.results
         ]
         code = plan_code.emit_plan(plan, schedule, limits)
-        # Quick code is never one built-in function, whose calls cost a microsecond less.
         quick_lines = PROCESSOR.min_quick_plan_lines if may_be_quick else None
         super().__init__(code, types, quick_lines=quick_lines)
-        self.direct = self._direct() if self._has_entry and not self.is_quick else None
 
     def call(self, *operands: Any) -> tuple[Any, ...]:
         """The results; those that are arguments are these themselves."""
@@ -280,6 +287,11 @@ class NativePlan(_Native):
             return ""
         return builtin.plan_entry_text("entry", operands, results, code.arena, code.failure)
 
+    def _load(self, is_quick: bool) -> None:
+        super()._load(is_quick)
+        # Quick code is never one built-in function, whose calls nobody would time.
+        self.direct = None if is_quick or not self._has_entry else self._direct()
+
     def _direct(self) -> DirectCall:
         run = builtin.function(self._code.addresses["entry"], self._statics, self._fail, self._code)
         specs = iter(self._specs)
@@ -297,12 +309,6 @@ class NativePlan(_Native):
         for number, part in enumerate(self._plan_code.parts):
             lines += [f"part {number}:", indent(str(part), "    ")]
         return "\n".join(lines)
-
-
-def _repays_quick_code(code: plan_code.PlanCode, lines: int) -> bool:
-    """Whether the module has so many lines, and runs for so short, that its first machine code is made quickly."""
-    is_long = code.text.count("\n") >= lines
-    return is_long and llvm_jit.repays_quick_code(code.text, code.nanoseconds)
 
 
 def _own(array: Array, is_free: bool) -> Array:
