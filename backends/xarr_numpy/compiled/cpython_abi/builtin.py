@@ -29,7 +29,7 @@ MAX_ARRAYS: Final = 2**11
 
 
 #: Arrays up to which an entry has lines for each, and no loop.
-_MOST_UNROLLED: Final = 16
+_MOST_UNROLLED: Final = 8
 #: The functions of `phase_entries`.
 _ENTRIES: Final = ("entry", "entry.sealing")
 
@@ -68,21 +68,23 @@ def phase_entries(
     Called with the arrays they return True; False, and nothing done, if one of them does not lie in row-major order or
     is a NumPy scalar.  The last one, a result, shows what the class of arrays is.  The second function makes the last
     `results` arrays read-only when they are filled.  The slot behind those of the arrays holds where `numbers` lie, of
-    which machine code that kernels share reads its own.  All phases of as many arrays share the machine code of these.
+    which machine code that kernels share reads its own.  All phases of as many arrays share the machine code of these,
+    and so do all of many arrays.
     """
-    entries, work = _entries(count, results), np.array([address, extent, *numbers], np.int64)
+    entries = _entries(count, results) if count <= _MOST_UNROLLED else _entries()
+    work = np.array([address, extent, count, results, *numbers], np.int64)
     return [function(entries.addresses[name], work, code, entries) for name in _ENTRIES]
 
 
-@lru_cache(256)
-def _entries(count: int, results: int) -> llvm_jit.Code:
+@lru_cache(_MOST_UNROLLED**2)
+def _entries(count: int | None = None, results: int = 0) -> llvm_jit.Code:
     return llvm_jit.compile_module(DECLARATIONS + entry_text(count, results), _ENTRIES)
 
 
-def entry_text(count: int, results: int) -> str:
-    """The functions of `phase_entries` in LLVM IR.
+def entry_text(count: int | None, results: int) -> str:
+    """The functions of `phase_entries` in LLVM IR, for any numbers of arrays and results if `count` is None.
 
-    Phase, extent and numbers are the elements of their first owner, an array.
+    Phase, extent, these two and numbers are the elements of their first owner, an array.
     """
     name, sealing = _ENTRIES
     run, no = f"{name}.run", return_lines("_Py_FalseStruct")
@@ -101,7 +103,7 @@ def entry_text(count: int, results: int) -> str:
             *yes,
             f"define ptr @{sealing}{head[0]}",
             *head[1:],
-            *_sealing(range(count - results, count)),
+            *(_sealing_any() if count is None else _sealing(range(count - results, count))),
             *yes,
         ]
     )
@@ -110,8 +112,22 @@ def entry_text(count: int, results: int) -> str:
 def _sealing(numbers: range) -> list[str]:
     """Lines that make the arrays of these numbers among the arguments read-only."""
     if len(numbers) > _MOST_UNROLLED:
-        return _loop_over("sealed", numbers, _seal_one("%sealed.k", "sealed"))
+        return _seal_in_loop(str(numbers.start), str(numbers.stop))
     return [line for k in numbers for line in _seal_one(str(k), f"sealed{k}")]
+
+
+def _sealing_any() -> list[str]:
+    """Lines that make the last of `%count` arrays read-only, as many as the first owner of the entry says."""
+    return [
+        *_owner_data("own", 0),
+        *_element("results", "own", 3),
+        "  %first.result = sub i64 %count, %results",
+        *_seal_in_loop("%first.result", "%count"),
+    ]
+
+
+def _seal_in_loop(start: str, stop: str) -> list[str]:
+    return _loop_over("sealed", start, stop, _seal_one("%sealed.k", "sealed"))
 
 
 def _seal_one(k: str, name: str) -> list[str]:
@@ -125,8 +141,11 @@ def _seal_one(k: str, name: str) -> list[str]:
     ]
 
 
-def _loop_over(name: str, numbers: range, body: Sequence[str], failed: str = "") -> list[str]:
-    """A loop over numbers, `%name.k` in turn; it ends early where the register `failed` of the body holds, at `no`."""
+def _loop_over(name: str, start: str, stop: str, body: Sequence[str], failed: str = "") -> list[str]:
+    """A loop over numbers, one at least, `%name.k` in turn.
+
+    It ends early where the register `failed` of the body holds, at `no`.
+    """
     again = f"br i1 %{name}.more, label %{name}.loop, label %{name}.done"
     test = [f"  br i1 {failed}, label %no, label %{name}.on", f"{name}.on:"] if failed else []
     last = f"{name}.on" if failed else f"{name}.loop"
@@ -135,28 +154,27 @@ def _loop_over(name: str, numbers: range, body: Sequence[str], failed: str = "")
         f"{name}.begin:",
         f"  br label %{name}.loop",
         f"{name}.loop:",
-        f"  %{name}.k = phi i64 [ {numbers.start}, %{name}.begin ], [ %{name}.next, %{last} ]",
+        f"  %{name}.k = phi i64 [ {start}, %{name}.begin ], [ %{name}.next, %{last} ]",
         *body,
         *test,
         f"  %{name}.next = add i64 %{name}.k, 1",
-        f"  %{name}.more = icmp slt i64 %{name}.next, {numbers.stop}",
+        f"  %{name}.more = icmp slt i64 %{name}.next, {stop}",
         f"  {again}",
         f"{name}.done:",
     ]
 
 
-def _run_text(name: str, count: int) -> str:
+def _run_text(name: str, count: int | None) -> str:
     lines = [
         f"define internal i1 @{name}(ptr %self, ptr %arguments, i64 %count) nounwind {{",
         "entry:",
-        *_collecting(count, count + 1),
         *_owner_data("work", 0),
-        "  %numbers = getelementptr i64, ptr %work.data, i64 2",
-        f"  %numbers.target = getelementptr ptr, ptr %buffers, i64 {count}",
+        *(_collecting_any() if count is None else _collecting(count, count + 1)),
+        "  %numbers = getelementptr i64, ptr %work.data, i64 4",
+        "  %numbers.target = getelementptr ptr, ptr %buffers, i64 %count",
         "  store ptr %numbers, ptr %numbers.target, align 8",
         "  %phase = load ptr, ptr %work.data, align 8",
-        "  %extent.slot = getelementptr i64, ptr %work.data, i64 1",
-        "  %extent = load i64, ptr %extent.slot, align 8",
+        *_element("extent", "work", 1),
         "  call void %phase(ptr %buffers, i64 0, i64 %extent)",
         "  ret i1 true",
         "no:",
@@ -178,7 +196,7 @@ def _collecting(count: int, size: int) -> list[str]:
         "sort:",
     ]
     if count > _MOST_UNROLLED:
-        return [*lines, *_collect_in_loops(count)]
+        return [*lines, *_collect_in_loops(str(count))]
     alike = "true"
     for k in reversed(range(count)):
         lines += [
@@ -208,7 +226,28 @@ def _collecting(count: int, size: int) -> list[str]:
     return [*lines, f"  br i1 {usable}, label %run, label %no", "run:"]
 
 
-def _collect_in_loops(count: int) -> list[str]:
+def _collecting_any() -> list[str]:
+    """As `_collecting`, for as many arrays as the first owner of the entry says, and one address more."""
+    return [
+        *_element("wanted", "work", 2),
+        "  %fits = icmp eq i64 %count, %wanted",
+        "  br i1 %fits, label %sort, label %no",
+        "sort:",
+        "  %size = add i64 %count, 1",
+        "  %buffers = alloca ptr, i64 %size, align 8",
+        *_collect_in_loops("%count"),
+    ]
+
+
+def _element(name: str, owner: str, number: int) -> list[str]:
+    """Lines that read an integer among the elements of an owner, of `_owner_data`."""
+    return [
+        f"  %{name}.slot = getelementptr i64, ptr %{owner}.data, i64 {number}",
+        f"  %{name} = load i64, ptr %{name}.slot, align 8",
+    ]
+
+
+def _collect_in_loops(count: str) -> list[str]:
     """As `_collecting` behind the label `sort`: a loop over classes, then one over what only arrays have."""
     classes = [
         "  %sorted.slot = getelementptr ptr, ptr %arguments, i64 %sorted.k",
@@ -230,12 +269,13 @@ def _collect_in_loops(count: int) -> list[str]:
         f"  %looked.unfit = icmp ne i32 %looked.needed, {USABLE}",
     ]
     return [
-        f"  %last.slot = getelementptr ptr, ptr %arguments, i64 {count - 1}",
+        f"  %last.k = sub i64 {count}, 1",
+        "  %last.slot = getelementptr ptr, ptr %arguments, i64 %last.k",
         "  %last.array = load ptr, ptr %last.slot, align 8",
         f"  %last.classed = getelementptr i8, ptr %last.array, i64 {CLASS}",
         "  %last.class = load ptr, ptr %last.classed, align 8",
-        *_loop_over("sorted", range(count), classes, "%sorted.other"),
-        *_loop_over("looked", range(count), addresses, "%looked.unfit"),
+        *_loop_over("sorted", "0", count, classes, "%sorted.other"),
+        *_loop_over("looked", "0", count, addresses, "%looked.unfit"),
         "  br label %run",
         "run:",
     ]
