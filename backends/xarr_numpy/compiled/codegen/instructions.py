@@ -171,7 +171,11 @@ class Block:
         """Compute these values.  `names` has those that registers hold already (arguments, loads)."""
         self.names.update(names or {})
         for value in self._missing(values):
-            self.names[value] = literal(value) if value.op == "constant" else self._write(value)
+            self.write(value)
+
+    def write(self, value: Value) -> None:
+        """Compute a value whose operands have registers."""
+        self.names[value] = literal(value) if value.op == "constant" else self._write(value)
 
     def settle(self, value: Value, truth: bool) -> None:
         """Let a bool be what it is in every iteration, whatever it is computed from."""
@@ -181,7 +185,10 @@ class Block:
 
     def varies(self, value: Value) -> bool:
         """Whether the value is a vector (of a block that is wider than 1)."""
-        stack = [] if value in self._varying else [value]
+        known = self._varying.get(value)
+        if known is not None:
+            return known
+        stack = [value]
         while stack:
             last = stack[-1]
             missing = [operand for operand in last.operands if operand not in self._varying]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Kernel, Loop, Store, offset_of
-from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
+from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, INT64, DType, Value
 from xarr.dtypes import real_part_of
 from xarr_numpy.compiled.codegen.gathers import Gathers
 from xarr_numpy.compiled.codegen.instructions import (
@@ -27,13 +27,12 @@ from xarr_numpy.processor import PROCESSOR
 MAX_LANES = 64
 
 
-def width_of(phase: Loop) -> int:
-    """Lanes of a register that holds the widest elements of the phase."""
+def width_of(phase: Loop, order: Sequence[Value]) -> int:
+    """Lanes of a register that holds the widest elements of the phase, which computes these values."""
     sizes = [1]
     # What is the same in all lanes, such as the number of the row that they are taken from, takes no register.
     indices = {loop.index for loop in phase.walk() if loop.vector}
     lanes = set(indices)
-    order = order_of(root for loop in phase.walk() for root in roots_of(loop))
     for value in order:
         if not lanes.isdisjoint(value.operands):
             lanes.add(value)
@@ -147,7 +146,9 @@ class Registers(Gathers):
         self.kernel = kernel
         self.phase = phase
         self.name = name
-        self.width = width_of(phase)
+        #: What loops compute, operands first, as far as that was asked for.
+        self._computed: dict[Loop, list[Value]] = {}
+        self.width = width_of(phase, self.values_of(phase))
         self.pointers: dict[Buffer, str] = {}
         #: Values without operands that are vectors, and the scalar that a vector index begins with.
         self.vectors: set[Value] = set()
@@ -175,6 +176,14 @@ class Registers(Gathers):
         self.pointers_of_nothing = self.line(f"alloca [{whole} x i8], align {whole}")
         self.write(f"store <{whole} x i8> zeroinitializer, ptr {self.pointers_of_nothing}, align {whole}")
 
+    def values_of(self, loop: Loop) -> list[Value]:
+        """The values that a loop and those inside compute, operands first."""
+        order = self._computed.get(loop)
+        if order is None:
+            roots = [root for each in loop.walk() for root in roots_of(each)]
+            order = self._computed[loop] = order_of(roots)
+        return order
+
     def number(self, number: int, kind: str = "n") -> str:
         """A placeholder (`templates`) for a number that may be another one in a kernel that is alike."""
         self.numbers.append(number)
@@ -198,16 +207,17 @@ class Registers(Gathers):
         """Give `roots` registers."""
         block = self.block
         for value in self._list_needed(list(roots)):
-            if value.dtype == BOOL and (truth := self._find_truth(value)) is not None:
-                block.settle(value, truth)
-            elif (test := self._lane_test(value)) is not None:
-                block.names[value] = self._compare_lanes(test)
-            elif value.op == "index":
-                block.names[value] = self._lane_numbers(value)
-            elif value.op == "load":
+            op = value.op
+            if op == "load":
                 block.names[value] = self._load(value)
+            elif op == "index":
+                block.names[value] = self._lane_numbers(value)
+            elif value.dtype == BOOL and (truth := self._find_truth(value)) is not None:
+                block.settle(value, truth)
+            elif op in COMPARISONS and (test := self._lane_test(value)) is not None:
+                block.names[value] = self._compare_lanes(test)
             else:
-                block.emit([value])
+                block.write(value)
 
     def _lane_numbers(self, index: Value) -> str:
         lanes = ", ".join(f"i64 {lane}" for lane in range(self.width))
@@ -225,11 +235,13 @@ class Registers(Gathers):
             if value not in wanted:
                 continue
             order.append(value)
-            if value.dtype != BOOL or self._find_truth(value) is None:
-                test = self._lane_test(value)
-                is_load = value.op == "load"  # which adds the first lane to its address
-                operands = value.operands if test is None else (test.bound,)
-                wanted.update(each for each in operands if not (is_load and each in self.base))
+            if value.op == "load":  # which adds the first lane to its address
+                wanted.update([each for each in value.operands if each not in self.base])
+            elif value.dtype != BOOL:
+                wanted.update(value.operands)
+            elif self._find_truth(value) is None:
+                test = self._lane_test(value) if value.op in COMPARISONS else None
+                wanted.update(value.operands if test is None else (test.bound,))
         return order[::-1]
 
     def _lane_test(self, value: Value) -> LaneTest | None:
@@ -277,19 +289,17 @@ class Registers(Gathers):
         if loop.max_iterations == 1 and isinstance(loop.extent, Value):
             return
         inside: set[Value] = set()
-        roots: list[Value] = []
         for each in loop.walk():
             inside.add(each.index)
             inside.update(value for a in each.accumulators for value in (*a.results, *a.left, *a.right))
             inside.update(value for carry in each.carries for value in (carry.argument, carry.result))
             inside.update(value for p in each.prefixes for value in (p.left, p.right, p.running))
             inside.update([each.search.result] if each.search else [])
-            roots.extend(roots_of(each))
         written = {store.buffer for each in loop.walk() for store in each.stores()}
         fixed = []
-        for value in order_of(roots):
+        for value in self.values_of(loop):
             changes = value.op == "load" and value.attribute.buffer in written
-            if changes or value in inside or any(operand in inside for operand in value.operands):
+            if changes or value in inside or not inside.isdisjoint(value.operands):
                 inside.add(value)
             elif value.op != "constant" and not (value.op == "index" and value in self.base):
                 fixed.append(value)

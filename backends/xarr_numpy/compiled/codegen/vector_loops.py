@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from xarr.compiler.loop_ir.loops import Loop
 from xarr_numpy.compiled.codegen.accumulators import Accumulators
-from xarr_numpy.compiled.codegen.registers import order_of, roots_of
 from xarr_numpy.processor import PROCESSOR
 
 
@@ -62,7 +61,7 @@ class VectorLoops(Accumulators):
     def _copies(self, loop: Loop) -> int:
         if any(isinstance(part, Loop) for part in loop.body):
             return 1
-        size = len(order_of(root for each in loop.walk() for root in roots_of(each)))
+        size = len(self.values_of(loop))
         results = sum(len(accumulator.results) for accumulator in loop.accumulators)
         wanted = PROCESSOR.unrolled_registers if results == 1 else 2
         if isinstance(loop.extent, int):

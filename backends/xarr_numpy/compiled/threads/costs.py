@@ -79,7 +79,7 @@ def operations(values: Iterable[Value], in_lanes: bool) -> float:
     time = 0.0
     for value in values:
         if value.op not in _FREE:
-            size = max(each.dtype.itemsize for each in (value, *value.operands))
+            size = max([each.dtype.itemsize for each in (value, *value.operands)])
             time += _weight(value, in_lanes) * (
                 PROCESSOR.lane_byte_time * size if in_lanes else PROCESSOR.scalar_time
             )
