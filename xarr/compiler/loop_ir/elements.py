@@ -27,11 +27,16 @@ Index: TypeAlias = tuple[Affine, ...]
 Source = Callable[[Index, "Value | None"], "Value | None"]
 
 
+#: The index along a dimension of size 1.
+_NOWHERE: Final = Affine()
+
+
 def buffer_of(name: str, node: Node, role: Role) -> Buffer:
     """Memory for all elements of a node."""
     return Buffer(name, register_dtype(node.dtype), node.tensor_type.size, role)
 
 
+@lru_cache(4096)
 def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Elements from one index to the next, for each dimension, in row-major order."""
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
@@ -75,7 +80,10 @@ class Elements:
     def at(self, node: Node, index: Index, predicate: Value | None = None) -> Value:
         """The element of `node` at `index`."""
         # What has size 1 has one index only.
-        index = tuple(Affine() if size == 1 else at for size, at in zip(node.shape, index, strict=True))
+        if 1 in node.shape:
+            index = tuple(
+                [_NOWHERE if size == 1 else at for size, at in zip(node.shape, index, strict=True)]
+            )
         key = (node, index, predicate)
         value = self._known.get(key)
         if value is None:

@@ -109,17 +109,21 @@ class Affine:
 
     def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
-            return Affine(self.terms, self.constant + other)
+            return Affine(self.terms, self.constant + other) if other else self
+        if not (self.terms and other.terms):
+            return Affine(self.terms or other.terms, self.constant + other.constant)
         factors = dict(self.terms)
         for value, factor in other.terms:
             factors[value] = factors.get(value, 0) + factor
-        terms = tuple((value, factor) for value, factor in factors.items() if factor)
+        terms = tuple([pair for pair in factors.items() if pair[1]])
         return Affine(terms, self.constant + other.constant)
 
     def __mul__(self, factor: int) -> Affine:
+        if factor == 1:
+            return self
         if not factor:
             return Affine()
-        return Affine(tuple((v, f * factor) for v, f in self.terms), self.constant * factor)
+        return Affine(tuple([(v, f * factor) for v, f in self.terms]), self.constant * factor)
 
     def value(self, values: Values, dtype: DType = INT64) -> Value:
         """The number itself, modulo 2**bits of an integer dtype."""
