@@ -168,7 +168,8 @@ class Node:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.tensor_type.shape
+        own = self.type  # asked so often that a second property would count
+        return own.shape if type(own) is TensorType else self.tensor_type.shape
 
     @property
     def dtype(self) -> Any:

@@ -28,6 +28,7 @@ from xarr.compiler.fusion.groups import (
     Group,
     JoinedPositions,
     find_users,
+    one_where_one,
     operands_along,
     own_dimensions,
     whole,
@@ -237,7 +238,9 @@ class _Fuser:
         if not joined:
             return False
         before = dict(group.along)
-        group.along[node] = _index_maps(node, group, users)
+        if isinstance(node.op, ops.Reduce):  # whose dimensions may be axes of the group by now
+            index_maps = _index_maps(node, group, users)
+        group.along[node] = index_maps
         if not alone and (not group.is_output(node) or self._feeds(node, group)):
             group.along = before
             group.inner.pop(node, None)
@@ -409,6 +412,9 @@ def _index_maps(node: Node, group: Group, users: list[Node]) -> set[Along]:
     index_maps = set()
     for user in users:
         for along in group.along[user]:
+            if user.op.is_elementwise:  # most are
+                index_maps.add(one_where_one(node, along))
+                continue
             for operand, runs in zip(user.operands, operands_along(user, along, group), strict=True):
                 if operand is node:
                     index_maps.add(runs)

@@ -147,11 +147,12 @@ def operands_along(node: Node, along: Along, group: Group) -> list[Along]:
         return [along, ()]
     if isinstance(op, ops.Scatter):
         scattered = (tuple(None for _ in node.shape), _indices_along(node, along), along)
-        return [_one_where_one(operand, each) for operand, each in zip(node.operands, scattered, strict=True)]
-    return [_one_where_one(operand, _operand_map(node, k, along)) for k, operand in enumerate(node.operands)]
+        return [one_where_one(operand, each) for operand, each in zip(node.operands, scattered, strict=True)]
+    return [one_where_one(operand, _operand_map(node, k, along)) for k, operand in enumerate(node.operands)]
 
 
-def _one_where_one(operand: Node, along: Along) -> Along:
+def one_where_one(operand: Node, along: Along) -> Along:
+    """An index map with ONE for each dimension of an operand that has size 1."""
     if 1 not in operand.shape:
         return along
     return tuple(ONE if size == 1 else axis for size, axis in zip(operand.shape, along, strict=True))

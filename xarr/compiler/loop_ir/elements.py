@@ -81,9 +81,7 @@ class Elements:
         """The element of `node` at `index`."""
         # What has size 1 has one index only.
         if 1 in node.shape:
-            index = tuple(
-                [_NOWHERE if size == 1 else at for size, at in zip(node.shape, index, strict=True)]
-            )
+            index = tuple([_NOWHERE if size == 1 else at for size, at in zip(node.shape, index, strict=True)])
         key = (node, index, predicate)
         value = self._known.get(key)
         if value is None:
