@@ -143,7 +143,7 @@ def test_operators_beside_numbers_of_numpys(symbol: str) -> None:
         array = xarr.asarray(values(first)).evaluate()
         single = xarr.asarray(values(first)[-1]).evaluate()
         for second in DTYPES:
-            for number in values(second)[::3]:
+            for number in values(second)[1::7]:
                 for each in (array, single):
                     same(METHODS[symbol], each, number, (first, number))
                     same(METHODS[symbol], number, each, (number, first))
