@@ -48,3 +48,14 @@ def test_large_arrays_are_written_to_in_memory() -> None:
     kept = y[y[:, 1] > 5.5]
     assert kept.is_evaluated and kept.shape == (1, 200)
     assert y[:, 1].is_evaluated
+
+
+def test_a_small_part_of_a_large_array_of_constants_does_not_keep_a_write_recorded() -> None:
+    x, i = xarr.full((300, 200), -1.0), xarr.arange(5)
+    part = x[i, i] + 1.0
+    total = part * xarr.asarray(np.ones(5))  # looks whether `part` is computed at once, which it is not
+    assert not total.is_evaluated
+    x[i, i + 1] = part
+    assert x.is_evaluated and (x[i, i + 1] * 2.0).is_evaluated
+    assert np.asarray(x[1, :4]).tolist() == [-1.0, -1.0, 0.0, -1.0]
+    assert np.asarray(total).tolist() == [0.0] * 5

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from types import CodeType
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary, WeakSet
+from weakref import WeakKeyDictionary
 
 from xarr import backend as backends
 from xarr.base.configuration import current as config
@@ -73,8 +73,8 @@ _MOST_DIMENSIONS: Final = 32
 #: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
 _MOST_SETTLED: Final = 2048
 _KNOWN: Final = (*_OPS, ops.Constant, ops.Tuple, ops.GetTupleElement)
-#: Pending nodes that hang on other ops.
-_recorded: Final[WeakSet[Node]] = WeakSet()
+#: Pending nodes that hang on other ops, or on arrays of more bytes than these.
+_recorded: Final[WeakKeyDictionary[Node, int]] = WeakKeyDictionary()
 #: Functions that are kept.
 _FUNCTIONS_KEPT: Final = 4096
 #: Ops of the longest chain without a value that is computed when an op beside it is.
@@ -394,7 +394,7 @@ def _settle(node: Node, device: Device, most_bytes: int = MOST_BYTES) -> bool:
 
 def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
     """Whether a pending node hangs on values and such ops alone; which small one does not is known from then on."""
-    if node in _recorded or (type(node.type) is TensorType and node.type.nbytes > most_bytes):
+    if type(node.type) is TensorType and node.type.nbytes > most_bytes:
         return False
     seen: set[Node] = set()
     stack = [node]
@@ -406,10 +406,9 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
         is_small = all(
             [type(own) is TensorType and own.nbytes <= most_bytes for own in element_types(each.type)]
         )
-        is_known = isinstance(each.op, _KNOWN) and is_small and not each.traced and each not in _recorded
-        if not is_known or len(seen) > _MOST_SETTLED:
-            if most_bytes == MOST_BYTES:
-                _recorded.add(node)
+        is_known = isinstance(each.op, _KNOWN) and is_small and not each.traced
+        if not is_known or _recorded.get(each, -1) >= most_bytes or len(seen) > _MOST_SETTLED:
+            _recorded[node] = max(most_bytes, _recorded.get(node, -1))
             return False
         stack += each.operands
     return True
