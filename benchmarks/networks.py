@@ -52,6 +52,8 @@ PEERS = ("jax", "jax exported")
 #: Seconds that the contenders of a line are timed together, and that a first call may take.
 BUDGET, QUICK_BUDGET = 12.0, 3.0
 LIMIT = 600.0
+#: Seconds for which each is called before it is timed: first machine code may be made quickly, and optimised later.
+WARM_UP = 1.0
 
 
 @dataclass
@@ -97,8 +99,17 @@ def measured_line(network: Network, options: argparse.Namespace) -> Line:
             line.reasons[name] = problem
             calls.pop(name, None)
     measure.progress(f"{options.worker} threads, {network.name}: timing {', '.join(calls)}")
+    for each in calls.values():
+        call_for(0.0 if options.tiny else WARM_UP, each)
     line.seconds = measure.time_blocks(calls, options.budget, PAUSE, options.of_samples)
     return line
+
+
+def call_for(seconds: float, call: measure.Call) -> None:
+    """Call it again and again for so long."""
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        call()
 
 
 def makers(call: FlatCall) -> dict[str, Callable[[], measure.Call]]:
