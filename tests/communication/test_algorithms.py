@@ -210,10 +210,7 @@ def test_a_native_reduction_is_asked_for_by_name() -> None:
     "dtype", [np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16), np.dtype(np.complex128)]
 )
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 16, 21])
-def test_blocks_are_folded_whole_and_in_part(
-    size: int, dtype: np.dtype[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(algorithms, "_BLOCK_BYTES", 8 * dtype.itemsize)
+def test_blocks_are_folded_whole_and_in_part(size: int, dtype: np.dtype[Any]) -> None:
     rows = [np.arange(30).astype(dtype), np.arange(30, 60).astype(dtype)]
     others = [np.zeros(30, dtype), np.zeros(30, dtype)]
     sizes = list[int]()
@@ -222,7 +219,7 @@ def test_blocks_are_folded_whole_and_in_part(
         sizes.append(out.size)
         np.subtract(*blocks, out=out)
 
-    algorithms._fold_blocks(add, rows, 3, out := np.zeros(size, dtype), others)
+    algorithms._fold_blocks(8 * dtype.itemsize, add, rows, 3, out := np.zeros(size, dtype), others)
     assert sizes == [8] * (size // 8) + [size % 8] * (size % 8 > 0)
     wanted = (rows[0] - rows[1])[3 : 3 + size]
     assert (out == wanted).all()

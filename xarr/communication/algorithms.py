@@ -29,8 +29,6 @@ SMALL_BYTES: Final = 2**12
 RECEIVED_BYTES: Final = 2**17
 #: Members up to which each one sends a small array to every other one.
 DIRECT_MEMBERS: Final = 8
-#: Bytes of a result that are folded at a time, so that a cache still holds them when others get theirs.
-_BLOCK_BYTES: Final = 2**18
 
 
 def is_small(members: int, nbytes: int) -> bool:
@@ -148,15 +146,16 @@ def _reduce_shared(
             rows = [each[number] for each in shared]
             targets = [each[len(flats) + number] for each in shared]
             out = targets.pop(own)
-            _fold_blocks(fold, rows, end[own], out[end[own] : end[own + 1]], targets)
+            part = out[end[own] : end[own + 1]]
+            _fold_blocks(communicator.block_bytes, fold, rows, end[own], part, targets)
     return True
 
 
 def _fold_blocks(
-    fold: Fold, rows: Sequence[Array], start: int, out: Array, others: Sequence[Array] = ()
+    block_bytes: int, fold: Fold, rows: Sequence[Array], start: int, out: Array, others: Sequence[Array] = ()
 ) -> None:
     """Write the combination of what begins at `start` in the rows to `out`, and there in `others`, block by block."""
-    step, part = max(1, _BLOCK_BYTES // out.itemsize), slice(start, start + out.size)
+    step, part = max(1, block_bytes // out.itemsize), slice(start, start + out.size)
     pieces = [out, *[array[part] for array in (*others, *rows)]]
     for mine, *blocks in zip(*[_blocks(piece, step) for piece in pieces], strict=True):
         fold(blocks[len(others) :], mine)
@@ -240,7 +239,7 @@ def _reduce_in_parts(
         operands = [
             mine[number] if index == own else _view_as(row[part], dtype) for index, row in enumerate(rows)
         ]
-        _fold_blocks(folds[number], operands, 0, results[number])
+        _fold_blocks(communicator.block_bytes, folds[number], operands, 0, results[number])
     _hand_out(communicator, members, results, {rank: pieces(outs, index) for index, rank in others})
 
 
@@ -272,14 +271,14 @@ def reduce_scatter(communicator: Communicator, members: Sequence[int], rows: Arr
     flat = out.reshape(-1)
     with communicator.share(members, (rows.reshape(-1),)) as shared:
         if shared is not None:
-            _fold_blocks(fold, [each for (each,) in shared], own * flat.size, flat)
+            _fold_blocks(communicator.block_bytes, fold, [each for (each,) in shared], own * flat.size, flat)
             return out
     received = pool.empty(rows.shape, rows.dtype)
     others = [(index, rank) for index, rank in enumerate(members) if index != own]
     sends = {rank: rows[index, ...] for index, rank in others}
     communicator.exchange(sends, {rank: received[index, ...] for index, rank in others})
     operands = [(rows if index == own else received)[index].reshape(-1) for index in range(len(members))]
-    _fold_blocks(fold, operands, 0, flat)
+    _fold_blocks(communicator.block_bytes, fold, operands, 0, flat)
     return out
 
 

@@ -58,6 +58,8 @@ class Communicator(ABC):
 
     #: What messages call this kind of world.
     name: str = "communicator"
+    #: Bytes of a result that are folded at a time, so that a cache still holds them when others get theirs.
+    block_bytes: int = 2**18
 
     @property
     @abstractmethod

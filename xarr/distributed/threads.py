@@ -26,6 +26,8 @@ class ThreadCommunicator(HostQueues, Communicator):
     """One thread's view of a `World`: what others put on a board is read where it lies."""
 
     name = "a simulation by threads"
+    # Before each block a thread waits for Python's lock.
+    block_bytes = 2**20
 
     def __init__(self, world: World, rank: int) -> None:
         super().__init__()
