@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 import threading
 import weakref
@@ -41,6 +42,36 @@ def test_an_error_ends_the_block() -> None:
     with pytest.raises(ValueError, match="now"), collection_paused():
         raise ValueError("now")
     assert gc.isenabled()
+
+
+#: A finaliser of a circle, which the collector runs when a block begins, waits for a thread that enters one too.
+FINALISER = """
+import gc, threading
+from xarr.compiler.collection import collection_paused
+
+def enter():
+    with collection_paused():
+        pass
+
+class Waits:
+    def __del__(self):
+        thread = threading.Thread(target=enter)
+        thread.start()
+        thread.join()
+        print("finalised", flush=True)
+
+gc.set_threshold(100_000, 10, 10)
+circle = Waits()
+circle.itself = circle
+del circle
+enter()
+"""
+
+
+@pytest.mark.skipif(is_free_threaded(), reason="nothing is collected when a block begins")
+def test_finalisers_may_wait_for_threads_that_hold_it_back() -> None:
+    done = subprocess.run([sys.executable, "-c", FINALISER], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "finalised\n", done.stderr
 
 
 def test_one_that_is_off_stays_off() -> None:

@@ -110,3 +110,20 @@ def test_constants_lie_on_the_backend_of_the_block_that_makes_them() -> None:
         for _ in range(6):  # the last ones are remembered
             assert (xarr.arange(3) + 1).backend == xarr.arange(3)[1:].backend == "numpy"
             assert xarr.flip(xarr.arange(4)).backend == "numpy"
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_a_selection_of_constants_is_that_of_the_call_whatever_its_index_becomes(is_list: bool) -> None:
+    x = xarr.zeros((3, 4), dtype="int64") + xarr.arange(4)
+    numbers, stop = [0, 1], xarr.arange(4)[3] * 1
+    part = x[xarr.arange(2), numbers if is_list else slice(0, stop)]
+    numbers[:] = [3, 2]
+    stop[()] = 1
+    wanted = [0, 1] if is_list else [[0, 1, 2]] * 2
+    assert part.tolist() == xarr.jit(lambda n: n + part)(xarr.asarray(0)).tolist() == wanted
+
+
+def test_what_a_list_selects_of_constants_has_no_value_before_it_is_wanted_where_it_is_large() -> None:
+    few, many = (xarr.arange(4) * 1)[[1] * 20], (xarr.arange(4) * 1)[[1] * 200_000]
+    assert few._value is not None and many._value is None
+    assert int(many.sum()) == 200_000

@@ -72,8 +72,6 @@ class _Hold:
 
 def _stop_all() -> bool:
     was_enabled = gc.isenabled()
-    if was_enabled and not is_free_threaded():
-        gc.collect(0)  # what the program has thrown away just now is not to grow old
     gc.disable()
     return was_enabled
 
@@ -101,10 +99,21 @@ def _collect_old_again(threshold: int | None) -> None:
 
 _all: Final = _Hold(_stop_all, _collect_again)
 _full: Final = _Hold(_stop_full, _collect_old_again)
-#: No collection of cycles, in any thread, until the last block ends; one that is off anyway stays off.
-collection_paused: Final = _all.block
-#: The same of collections that go through old objects too.
+#: No collections that go through old objects too, in any thread, until the last block ends.
 full_collection_paused: Final = _full.block
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """No collection of cycles, in any thread, until the last block ends; one that is off anyway stays off.
+
+    What the program has thrown away just now is not to grow old, and is collected first: outside of the lock, since
+    finalisers run there, which may wait for other threads.
+    """
+    if gc.isenabled() and not is_free_threaded():
+        gc.collect(0)
+    with _all.block():
+        yield
 
 
 def _in_child() -> None:

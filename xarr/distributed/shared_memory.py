@@ -184,8 +184,19 @@ class SharedMemory:
         pool.clear()
         self._is_copied = True
         self._take_back()
-        if self._pipe is None:
-            self._pipe = os.pipe()
+        self._renew_pipe()
+
+    def _renew_pipe(self) -> None:
+        """Take a new pipe where there is one: a process that a library forked may have that made beforehand open."""
+        try:
+            new = os.pipe()
+        except OSError:
+            if self._pipe is None:
+                raise
+            return
+        for each in self._pipe or ():
+            os.close(each)
+        self._pipe = new
 
     def in_parent(self) -> None:
         """Wait for the child."""

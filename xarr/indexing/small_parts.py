@@ -178,15 +178,19 @@ def read_small(array: Array, index: Any, frame: FrameType) -> Array | None:
 
 def _read_constant(array: Array, index: Any, items: Any, frame: FrameType) -> Array | None:
     """As `read_small` of constants alone."""
+    holds_array = _holds_array(index)
+    if holds_array and _device_of_index(index) is not None:
+        return None
+    if not _is_small_selection(array._value, items, _arrays_of(items)):
+        return None
     record: Callable[..., Any] = read
     operands: tuple[Any, ...] = (array, index if type(index) is handles._array_class else items)
-    if _holds_array(index):
-        if _device_of_index(index) is not None or not _is_small_selection(
-            array._value, items, _arrays_of(items)
-        ):
-            return None
-        if type(index) is tuple:
-            record, operands = _read_at, (array, *index)
+    if holds_array and type(index) is tuple:
+        # Lists and ends of slices as they are now: the user may change them.
+        own = [
+            raw if type(raw) is handles._array_class else item for raw, item in zip(index, items, strict=True)
+        ]
+        record, operands = _read_at, (array, *own)
     try:
         value = array._value[items]
     except _REFUSALS:

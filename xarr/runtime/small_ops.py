@@ -4,7 +4,8 @@ The rule: an op is computed at once if
 
 * one of its operands has a value, and each of the others too or by a short chain of such ops, all on one device, whose
   backend has a function for it (`AbstractBackend.eager_function`); NumPy's backend has, others record.  Where none has
-  one, the op ends a long chain of constants, which what follows would not look through,
+  one, the op ends a long chain of constants, which what follows would not look through.  An operand without a value
+  that hangs on some thousand such ops alone is evaluated first; for a write and a mask one of larger arrays, too,
 * it is of a kind in `_OPS`, which never fails, has no effects, and takes about as long as its arrays are large, and
   neither an operand nor the result is larger than `Target.max_eager_bytes`; a power if all its operands have values,
   since NumPy squares where it sees that all exponents are one 2, which it does not of what was computed before,
@@ -71,7 +72,7 @@ MOST_COMPUTED: Final = 2**26
 #: Dimensions of a result that any NumPy can have.
 _MOST_DIMENSIONS: Final = 32
 #: Ops that a graph may have which is evaluated because an op is computed with its result, and of which kinds.
-_MOST_SETTLED: Final = 2048
+_MOST_EVALUATED: Final = 2048
 _KNOWN: Final = (*_OPS, ops.Constant, ops.Tuple, ops.GetTupleElement)
 #: Pending nodes that hang on other ops, or on arrays of more bytes than these.
 _recorded: Final[WeakKeyDictionary[Node, int]] = WeakKeyDictionary()
@@ -293,7 +294,7 @@ def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Dev
     values: list[Any] = []
     for node in operands:
         if node.device is None and node.depth >= _DEEPEST:
-            _settle(node, backends.default_device())
+            _evaluate_if_small(node, backends.default_device())
         own = node.device
         if own is not device and own is not None:
             if device is not None and own.committed is not device.committed:
@@ -376,12 +377,14 @@ def pending_value(table: SmallOps, node: Node, device: Device, most_bytes: int =
     inside; its value is not to be written to.  Any other is evaluated as if its value were asked for.
     """
     value = _chain_value(table, node, device)
-    if value is None and _settle(node, device if node.device is None else node.device.committed, most_bytes):
+    if value is None and _evaluate_if_small(
+        node, device if node.device is None else node.device.committed, most_bytes
+    ):
         value = node.value if node.device is not None and node.device.committed is device.committed else None
     return value
 
 
-def _settle(node: Node, device: Device, most_bytes: int = MOST_BYTES) -> bool:
+def _evaluate_if_small(node: Node, device: Device, most_bytes: int = MOST_BYTES) -> bool:
     """Evaluate a pending node of ops that are computed at once on arrays of at most so many bytes; whether it was one.
 
     Else all that is computed with it later would be recorded too.
@@ -407,7 +410,7 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
             [type(own) is TensorType and own.nbytes <= most_bytes for own in element_types(each.type)]
         )
         is_known = isinstance(each.op, _KNOWN) and is_small and not each.traced
-        if not is_known or _recorded.get(each, -1) >= most_bytes or len(seen) > _MOST_SETTLED:
+        if not is_known or _recorded.get(each, -1) >= most_bytes or len(seen) > _MOST_EVALUATED:
             _recorded[node] = max(most_bytes, _recorded.get(node, -1))
             return False
         stack += each.operands

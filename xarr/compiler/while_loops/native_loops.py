@@ -198,7 +198,7 @@ class _Reader:
         self._read_condition()
         self._prove_done()
         if not native.has_points():
-            self._hasten()
+            self._compare_late_operands_last()
         return native
 
     # --- what is carried ---------------------------------------------------------------------------
@@ -357,7 +357,7 @@ class _Reader:
     def _varies(self, value: Value) -> bool:
         return any(not each.operands and self.native.varies(each) for each in in_order(value))
 
-    def _hasten(self) -> None:
+    def _compare_late_operands_last(self) -> None:
         """Let minima and maxima wait for the last step as late as can be."""
         native = self.native
         pairs = [(native.arguments[number], native.following[number]) for number in native.scalars()]

@@ -173,8 +173,15 @@ def segments_at_once(name: str, rows: Array, starts: Array) -> Array | None:
     device = join_devices(*[node.device for node in operands]) or default_device()
     if not device.backend.computes_small_ops or not has_plain_elements(rows.dtype):
         return None
-    values = [compute(each).value for each in (rows, starts)]
-    folded = None if unread else device.backend.fold_segments(name, *values)
+    for node in operands:
+        node.handles += 1  # so that nobody writes over it meanwhile
+    try:
+        values = [compute(each).value for each in (rows, starts)]
+        is_known = not unread and all([value is not None for value in values])
+        folded = device.backend.fold_segments(name, *values) if is_known else None
+    finally:
+        for node in operands:
+            node.handles -= 1
     if folded is None:
         return None
     folded.flags.writeable = False
