@@ -229,17 +229,19 @@ def test_a_threshold_that_the_program_sets_meanwhile_stays() -> None:
 def test_a_handler_of_signals_may_enter_a_block_anywhere() -> None:
     states = ["collects"]
 
-    def stop() -> str:
+    def look() -> str:
         with hold.block():
-            before = states[-1]
-        states.append("is held back")
-        return before
+            return states[-1]
 
-    def go_on(before: str | None) -> None:
+    def stop() -> None:
         with hold.block():
-            states.append(str(before))
+            states.append("is held back")
 
-    hold = collection._Hold(stop, go_on)
+    def go_on(before: str) -> None:
+        with hold.block():
+            states.append(before)
+
+    hold = collection._Hold(look, stop, go_on)
     for _ in range(2):
         with hold.block():
             assert states[-1] == "is held back"
@@ -253,7 +255,21 @@ def test_an_interruption_before_it_is_stopped_leaves_nothing_behind() -> None:
     def stop() -> None:
         raise KeyboardInterrupt
 
-    hold = collection._Hold(stop, went_on.append)
+    hold = collection._Hold(lambda: "before", stop, went_on.append)
     with pytest.raises(KeyboardInterrupt), hold.block():
         pass
-    assert went_on == [None] and not hold._owners
+    assert went_on == ["before"] and not hold._owners
+
+
+def test_an_interruption_at_the_end_comes_when_it_goes_on() -> None:
+    went_on = list[Any]()
+
+    def go_on(before: str) -> None:
+        went_on.append(before)
+        if len(went_on) < 3:
+            raise KeyboardInterrupt
+
+    hold = collection._Hold(lambda: "before", lambda: None, go_on)
+    with pytest.raises(KeyboardInterrupt), hold.block():
+        pass
+    assert went_on == ["before"] * 3 and not hold._owners

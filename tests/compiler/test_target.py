@@ -100,7 +100,10 @@ OTHERS = {
     "compiler/fusion/repeated_positions.py": dict.fromkeys(
         ("_MOST_OPERATIONS", "_MOST_USERS"), "work that is done again, in operations"
     ),
-    "compiler/collection.py": {"_NEVER": "more than a collector counts"},
+    "compiler/collection.py": {
+        "_NEVER": "more than a collector counts",
+        "_MANY": "objects beside which others are few: about time, and no machine's",
+    },
     "compiler/limits.py": {"MAX_OPERATIONS": "days on any machine: a mistake of the program"},
     "compiler/loop_ir/computed_indices.py": {"_LARGEST": "what int64 counts"},
     "compiler/loop_ir/index_ranges.py": {"_EITHER": "both truth values"},
@@ -123,12 +126,18 @@ OTHERS = {
     "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
+    "compiler/while_loops/late_operands.py": {
+        "_STEPS": "after which an order is known",
+        "_MOST_OPERANDS": "work of the compiler",
+        "_FLOAT_CYCLES": "which operand is later: the same order on any machine",
+    },
     "compiler/while_loops/row_exchanges.py": {"_MOST_ROWS": "updates that one is written as"},
     "compiled/codegen/integer_division.py": {"_FEW_BITS": "what float64 holds"},
     "compiled/codegen/lane_lines.py": {"_DEEPEST": "how much of a program is looked through"},
     "compiled/codegen/lane_tests.py": {"_MAX_OFFSET": "what int64 counts"},
     "compiled/codegen/registers.py": {"MAX_LANES": "bits of a number"},
     "compiled/codegen/llvm_jit.py": dict.fromkeys(("CODEGEN_LEVEL", "QUICK_LEVEL"), "an option of LLVM"),
+    "compiled/segments.py": {"_UNROLLED": "elements that xarr adds in this order on any machine"},
     "compiled/threads/costs.py": dict.fromkeys(
         ("TOTALS", "_BY_A_CONSTANT", "_IN_LANES"), "operations for operations"
     ),

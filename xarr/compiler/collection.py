@@ -26,14 +26,16 @@ _lock: Final = threading.RLock()
 
 
 class _Hold:
-    """Blocks that hold the collector back, in all threads: `stop` begins it, and gives what `go_on` ends it by.
+    """Blocks that hold the collector back, in all threads: `stop` begins it, `go_on` ends it by what `look` gave before.
 
     A handler of signals, or a finaliser, may enter a block of its own anywhere in this: so the first block is known
     before it stops the collector, and the last one until that goes on.
     """
 
-    def __init__(self, stop: Callable[[], Any], go_on: Callable[[Any], None]) -> None:
-        self._stop, self._go_on = stop, go_on
+    def __init__(
+        self, look: Callable[[], Any], stop: Callable[[], None], go_on: Callable[[Any], None]
+    ) -> None:
+        self._look, self._stop, self._go_on = look, stop, go_on
         #: The blocks, with the thread of each, and what was before the first of them.
         self._owners: dict[object, int] = {}
         self._before: Any = None
@@ -46,11 +48,19 @@ class _Hold:
             with _lock:
                 self._owners[block] = threading.get_ident()
                 if len(self._owners) == 1:
-                    self._before = self._stop()
+                    self._before = self._look()
+                    self._stop()
             yield
         finally:
-            with _lock:
-                self._end(block)
+            interruption: KeyboardInterrupt | None = None
+            while block in self._owners:
+                try:
+                    with _lock:
+                        self._end(block)
+                except KeyboardInterrupt as raised:  # ends the program's work, and not this
+                    interruption = raised
+            if interruption is not None:
+                raise interruption
 
     def _end(self, block: object) -> None:
         if len(self._owners) == 1 and block in self._owners:
@@ -70,12 +80,6 @@ class _Hold:
         self._owners = own_blocks
 
 
-def _stop_all() -> bool:
-    was_enabled = gc.isenabled()
-    gc.disable()
-    return was_enabled
-
-
 def _collect_again(was_enabled: bool | None) -> None:
     if was_enabled:
         has_ages = not is_free_threaded()
@@ -85,20 +89,19 @@ def _collect_again(was_enabled: bool | None) -> None:
         gc.enable()
 
 
-def _stop_full() -> int:
-    young, middle, old = gc.get_threshold()
+def _stop_full() -> None:
+    young, middle, _ = gc.get_threshold()
     gc.set_threshold(young, middle, _NEVER)
-    return old
 
 
-def _collect_old_again(threshold: int | None) -> None:
+def _collect_old_again(thresholds: tuple[int, int, int] | None) -> None:
     young, middle, old = gc.get_threshold()
-    if old == _NEVER and threshold is not None:  # unless the program has set another one meanwhile
-        gc.set_threshold(young, middle, threshold)
+    if old == _NEVER and thresholds is not None:  # unless the program has set another one meanwhile
+        gc.set_threshold(young, middle, thresholds[2])
 
 
-_all: Final = _Hold(_stop_all, _collect_again)
-_full: Final = _Hold(_stop_full, _collect_old_again)
+_all: Final = _Hold(gc.isenabled, gc.disable, _collect_again)
+_full: Final = _Hold(gc.get_threshold, _stop_full, _collect_old_again)
 #: No collections that go through old objects too, in any thread, until the last block ends.
 full_collection_paused: Final = _full.block
 

@@ -407,7 +407,10 @@ def _is_of_small_ops(node: Node, most_bytes: int) -> bool:
             continue
         seen.add(each)
         is_small = all(
-            [type(own) is TensorType and own.nbytes <= most_bytes for own in element_types(each.type)]
+            [
+                type(own) is TensorType and own.nbytes <= most_bytes and own.rank <= _MOST_DIMENSIONS
+                for own in element_types(each.type)
+            ]
         )
         is_known = isinstance(each.op, _KNOWN) and is_small and not each.traced
         if not is_known or _recorded.get(each, -1) >= most_bytes or len(seen) > _MOST_EVALUATED:

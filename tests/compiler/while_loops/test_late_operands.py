@@ -110,3 +110,16 @@ def test_bits_of_a_recurrence() -> None:
                 carry, here = step(carry, xarr.asarray(x))
                 wanted.append(float(here))
             assert_same(np.asarray(got), np.array(wanted))
+
+
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_extremes_of_many_operands_stay_as_they_are(is_shared: bool) -> None:
+    """What is shared by both operands, sixty times, has more operands than could be counted; a long chain is deep."""
+    values = Values()
+    last = values.argument("last", F64)
+    here = last
+    for k in range(60 if is_shared else 3000):
+        here = here.maximum(here - (k + 1.0)) if is_shared else here.maximum(values.argument(str(k), F64))
+    new = compare_late_operands_last([here], {last: here})
+    assert new is not None
+    assert is_shared or new[here] is here

@@ -1,8 +1,23 @@
 declare <16 x float> @llvm.fma.v16f32(<16 x float>, <16 x float>, <16 x float>)
 declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
 declare <16 x float> @llvm.maximum.v16f32(<16 x float>, <16 x float>)
-declare float @llvm.maximum.f32(float, float)
 declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32, <16 x i1>)
+define internal float @maximum.float(float %a, float %b) alwaysinline nounwind {
+  %wins = fcmp ogt float %a, %b
+  %better = select i1 %wins, float %a, float %b
+  %first = insertelement <4 x float> zeroinitializer, float %a, i64 0
+  %second = insertelement <4 x float> zeroinitializer, float %better, i64 0
+  %early = bitcast <4 x float> %first to <4 x i32>
+  %chosen = bitcast <4 x float> %second to <4 x i32>
+  %counts = icmp eq <4 x i32> %early, zeroinitializer
+  %sign = select <4 x i1> %counts, <4 x i32> splat (i32 2147483647), <4 x i32> splat (i32 -1)
+  %signed = and <4 x i32> %chosen, %sign
+  %nan = fcmp uno <4 x float> %first, zeroinitializer
+  %joined = select <4 x i1> %nan, <4 x i32> %early, <4 x i32> %signed
+  %result = bitcast <4 x i32> %joined to <4 x float>
+  %one = extractelement <4 x float> %result, i64 0
+  ret float %one
+}
 define void @phase0(ptr %buffers, i64 %begin, i64 %end) nounwind "prefer-vector-width"="512" {
 entry:
   %b.1 = getelementptr inbounds ptr, ptr %buffers, i64 0
@@ -78,7 +93,7 @@ done10:
   %b2.9 = shufflevector <16 x float> %c16.1, <16 x float> poison, <16 x i32> <i32 1, i32 2, i32 3, i32 4, i32 5, i32 6, i32 7, i32 8, i32 9, i32 10, i32 11, i32 12, i32 13, i32 14, i32 15, i32 0>
   %c17.1 = call <16 x float> @llvm.maximum.v16f32(<16 x float> %c16.1, <16 x float> %b2.9)
   %b2.10 = extractelement <16 x float> %c17.1, i64 0
-  %b2.11 = call float @llvm.maximum.f32(float 0xFFF0000000000000, float %b2.10)
+  %b2.11 = call float @maximum.float(float 0xFFF0000000000000, float %b2.10)
   %b2.12 = insertelement <16 x float> poison, float %b2.10, i64 0
   %b2.13 = shufflevector <16 x float> %b2.12, <16 x float> poison, <16 x i32> zeroinitializer
   %b2.14 = insertelement <16 x float> poison, float %b2.11, i64 0

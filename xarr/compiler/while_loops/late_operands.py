@@ -10,7 +10,7 @@ operands instead, since rounding keeps their order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -72,9 +72,7 @@ def _cycles(value: Value) -> int:
 
 def _in_time(value: Value, known: Mapping[Value, Value], times: Mapping[Value, int]) -> Value:
     """An extreme value, by comparing the two operands that are there first, again and again."""
-    operands = list(_operands(value, value.op, ()))
-    if len(operands) > _MOST_OPERANDS:
-        operands = [(each, ()) for each in value.operands]
+    operands = _operands(value) or [(each, ()) for each in value.operands]
     waiting = []
     for number, (operand, added) in enumerate(operands):
         new = known[operand]
@@ -93,16 +91,21 @@ def _in_time(value: Value, known: Mapping[Value, Value], times: Mapping[Value, i
 _Added = tuple[tuple[str, Value], ...]
 
 
-def _operands(value: Value, op: str, added: _Added) -> Iterator[tuple[Value, _Added]]:
-    """The operands that an extreme value is one of, and the numbers that are added to each after that."""
-    inner, addend = _addition(value)
-    if value.op == op:
-        for operand in value.operands:
-            yield from _operands(operand, op, added)
-    elif addend is not None and inner.op == op:
-        yield from _operands(inner, op, ((value.op, addend), *added))
-    else:
-        yield value, added
+def _operands(extreme: Value) -> list[tuple[Value, _Added]]:
+    """The operands that an extreme value is one of, and the numbers that are added to each; none for too many."""
+    operands: list[tuple[Value, _Added]] = []
+    left: list[tuple[Value, _Added]] = [(extreme, ())]
+    # Each that is left has an operand at least: what is shared by several may have more than can be counted.
+    while left and len(operands) + len(left) <= _MOST_OPERANDS:
+        value, added = left.pop()
+        inner, addend = _addition(value)
+        if value.op == extreme.op:
+            left += [(operand, added) for operand in reversed(value.operands)]
+        elif addend is not None and inner.op == extreme.op:
+            left.append((inner, ((value.op, addend), *added)))
+        else:
+            operands.append((value, added))
+    return [] if left else operands
 
 
 def _addition(value: Value) -> tuple[Value, Value | None]:

@@ -170,6 +170,8 @@ def segments_at_once(name: str, rows: Array, starts: Array) -> Array | None:
     operands = rows._node, starts._node
     if small_ops() is None or rows.ndim != 1 or not starts.size or any([node.traced for node in operands]):
         return None
+    if any([node.tensor_type.dynamic for node in operands]):
+        return None
     device = join_devices(*[node.device for node in operands]) or default_device()
     if not device.backend.computes_small_ops or not has_plain_elements(rows.dtype):
         return None
