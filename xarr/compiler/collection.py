@@ -26,7 +26,7 @@ _lock: Final = threading.RLock()
 
 
 class _Hold:
-    """Blocks that hold the collector back, in all threads: `stop` begins it, `go_on` ends it by what `look` gave before.
+    """Blocks that hold the collector back, in all threads: `stop` begins it, `go_on` ends it by what `look` gave.
 
     A handler of signals, or a finaliser, may enter a block of its own anywhere in this: so the first block is known
     before it stops the collector, and the last one until that goes on.

