@@ -279,7 +279,8 @@ def _write_in_place(
         return False
     is_written = False
     try:
-        # From here to the write no Python is called, so that no other thread comes between.
+        # From here to the write no Python is called, so that no other thread comes between.  In a write of more than a
+        # few hundred elements NumPy lets others run: docs/numpy_users.md says that nobody may read meanwhile.
         if node.value is buffer and not node.exposed and node.handles == 1:
             buffer[items] = written
             is_written = True

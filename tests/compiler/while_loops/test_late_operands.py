@@ -114,7 +114,7 @@ def test_bits_of_a_recurrence() -> None:
 
 @pytest.mark.parametrize("is_shared", [True, False])
 def test_extremes_of_many_operands_stay_as_they_are(is_shared: bool) -> None:
-    """What is shared by both operands, sixty times, has more operands than could be counted; a long chain is deep."""
+    """Operands that are shared sixty times over are more than can be counted; a long chain is deep."""
     values = Values()
     last = values.argument("last", F64)
     here = last
