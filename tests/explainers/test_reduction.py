@@ -136,3 +136,40 @@ def test_the_steps_of_what_is_empty() -> None:
         steps = xarr.explain_reduce((0, 3), 0, op).steps()
         assert [step.text for step in steps[1:]] == [f"{op} of no elements is {value}"]
     assert xarr.explain_reduce((2, 0), 0).steps()[-1].text == "it has no elements"
+
+
+@pytest.mark.parametrize(
+    "name", ["x + y", "a.b", "w[0]", "class", "x=print('run')", "program", "call", "lax"]
+)
+def test_any_name_is_shown_and_none_is_run(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    explained: list[Any] = [
+        xarr.explain_reduce((3, 4), 0, name=name),
+        xarr.explain_window((3, 4), 2, op="conv", name=name),
+        xarr.explain_einsum("ij,jk->ik", (3, 4), (4, 2), names=[name, name]),
+    ]
+    for each in explained:
+        assert name in each.text()
+        compile(code_of(each, "explicit"), "<explicit>", "exec")
+    assert not capsys.readouterr().out
+
+
+def test_names_of_parameters_are_unlike() -> None:
+    explained = xarr.explain_einsum("i,i,i,i->i", (3,), (3,), (3,), (3,), names=["x", "x", "u + v", "x0"])
+    assert "def program(x, x1, x2, x0):" in explained.text()
+
+
+@pytest.mark.parametrize("op", ["max", "min"])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (0, 3, 0)])
+def test_what_numpy_refuses_is_said_not_to_run(op: str, shape: tuple[int, ...]) -> None:
+    ranks = range(len(shape))
+    for axes in [axes for count in ranks for axes in combinations(ranks, count + 1)]:
+        for keepdims in (False, True):
+            explained = xarr.explain_reduce(shape, axes, op, keepdims)
+            check_views(explained)
+            try:
+                getattr(np, op)(np.zeros(shape), axes, keepdims=keepdims)
+            except ValueError:
+                assert not explained.fits
+                assert "initial=0)" in explained.text()
+            else:
+                assert explained.fits

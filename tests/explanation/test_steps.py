@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+import xarr
 from tests.support.contrast import LOW_CONTRAST
 from tests.support.play_site import open_browser
 from xarr.explainers.written_calls import EXAMPLES, explain_any
@@ -305,3 +306,29 @@ def test_terms() -> None:
     assert join_terms(9, str, " + ") == "0 + 1 + 2 + … + 8"
     assert [unravel(number, (2, 3)) for number in (0, 4, 5)] == [(0, 0), (1, 1), (1, 2)]
     assert unravel(0, ()) == () and write_element("x", ()) == "x" and write_element("x", (1, "i")) == "x[1,i]"
+
+
+def test_operands_that_are_expressions_stand_in_parentheses() -> None:
+    x, z = xarr.ones((2, 3)), xarr.ones((3, 2))
+    explained: list[Any] = [
+        xarr.explain(lambda: (x + x) @ z),
+        xarr.explain_matmul((2, 3), (3, 2), names=["u + v", "w"]),
+        xarr.explain_matmul("c64[2,3]", "c64[2,3]", op="vecdot", names=["u + v", "w"]),
+        xarr.explain_einsum("ij,jk->ik", (2, 3), (3, 2), names=["u + v", "w * 2"]),
+        xarr.explain_reduce((3, 4), 0, name="u + v"),
+        xarr.explain_window((6,), 2, op="conv", name="u + v"),
+        xarr.explain_layout((2, 3), name="u + v"),
+    ]
+    texts = [each.text() for each in explained]
+    assert "result[1,1] needs (x + x)[1,:] and z[:,1]" in texts[0]
+    assert "result[1,1] = (u + v)[1,0] * w[0,1] + " in texts[1]
+    assert "result[1] = (u + v)[1,0].conj() * w[1,0] + " in texts[2]
+    assert "result[i, k] += (u + v)[i, j] * (w * 2)[j, k]" in texts[3]
+    assert "(u + v).sum(axis=0)" in texts[4]
+    for text in [*texts, *(each.svg() for each in explained[1:])]:
+        assert not any(each in text for each in ("+ x[", "+ v[", "* 2["))
+
+
+def test_elements_of_scalars_are_their_names() -> None:
+    assert [write_element(name, ()) for name in ("x", "x + y")] == ["x", "(x + y)"]
+    assert write_element("w[0]", (1, ":")) == "w[0][1,:]"

@@ -134,7 +134,7 @@ class LayoutExplanation(Sheet):
         parts += [str(-self._lowest)] if self._lowest else []
         index = ", ".join(names) or "()"
         return "\n".join(
-            [*lines, f"{indent}memory[{' + '.join(parts) or '0'}] = {self.operand.name}[{index}]"]
+            [*lines, f"{indent}memory[{' + '.join(parts) or '0'}] = {self.operand.reference}[{index}]"]
         )
 
     @property
@@ -148,7 +148,7 @@ class LayoutExplanation(Sheet):
         if order == tuple(reversed(range(len(order)))):
             return f"np.asfortranarray({name})"
         back = tuple(order.index(axis) for axis in range(len(order)))
-        return f"{name}.transpose({order}).copy().transpose({back})"
+        return f"{self.operand.reference}.transpose({order}).copy().transpose({back})"
 
     def codes(self) -> tuple[Listing, ...]:
         made = (
@@ -313,7 +313,7 @@ class LayoutExplanation(Sheet):
 
         def cell(index: Shape) -> GridCell:
             offset, style = self.offset(index) - lowest, self._style(index)
-            title = f"{self.operand.name}{list(index)} lies at offset {offset}"
+            title = f"{self.operand.reference}{list(index)} lies at offset {offset}"
             return GridCell(str(offset), style, title, key_of(0, (offset,)))
 
         width = width_for([str(max(0, prod(self.widths) - 1)), "0,0"])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from itertools import count
+from keyword import iskeyword
 from typing import Any, Final
 
 import numpy as np
@@ -54,17 +57,33 @@ def spec_of(operand: Operand) -> str:
 def programs(
     function: Callable[..., Any], operands: Sequence[Operand], names: Sequence[str]
 ) -> list[Listing]:
-    """Codes of a call on operands: its explicit program, and the StableHLO of its graph."""
-    scope: dict[str, Any] = {"call": function}
-    signature = ", ".join(names)
-    exec(f"def program({signature}): return call({signature})", scope)
+    """Codes of a call on operands: its explicit program, and the StableHLO of its graph.
+
+    Parameters are called as the operands are; those whose names are expressions or taken get others.
+    """
+
+    def program(*arrays: Any) -> Any:
+        return function(*arrays)
+
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _identifiers(names)]
+    vars(program)["__signature__"] = Signature(parameters)
     specs = [spec_of(operand) for operand in operands]
     with config(broadcasting="numpy"):  # what is explained may be what the caller refuses
-        module = str(lower(scope["program"], *specs))
+        module = str(lower(program, *specs))
     return [
-        Listing("explicit", str(make_explicit(scope["program"], *specs))),
+        Listing("explicit", str(make_explicit(program, *specs))),
         Listing("StableHLO", module, is_in_text=False),
     ]
+
+
+def _identifiers(names: Sequence[str]) -> list[str]:
+    """One identifier for each name, all unlike: the name itself, or `x0`, `x1` … where it is none or taken."""
+    kept = [
+        name if name.isidentifier() and not iskeyword(name) and name not in names[:at] else None
+        for at, name in enumerate(names)
+    ]
+    free = (name for number in count() if (name := f"x{number}") not in kept)
+    return [next(free) if name is None else name for name in kept]
 
 
 def axes_of(function: str, axis: Any, rank: int) -> tuple[int, ...]:

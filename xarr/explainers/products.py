@@ -159,7 +159,7 @@ class EinsumExplanation(Sheet):
             indent += "    "
         target = ", ".join(map(self._variable, self.output)) or "()"
         reads = [
-            f"{operand.name}[{', '.join(self._read(label, size) for label, size in own) or '()'}]"
+            f"{operand.reference}[{', '.join(self._read(label, size) for label, size in own) or '()'}]"
             for operand, labels in zip(self.operands, self.labels, strict=True)
             for own in [list(zip(labels, operand.shape, strict=True))]
         ]

@@ -77,14 +77,14 @@ class ReductionExplanation(Sheet):
         whole = len(axes) == len(self.operand.shape)
         shown = [] if whole else [f"axis={axes[0] if len(axes) == 1 else axes}"]
         shown += ["keepdims=True"] if keepdims else []
-        return f"{self.operand.name}.{self.op}({', '.join(shown)})"
+        return f"{self.operand.reference}.{self.op}({', '.join(shown)})"
 
     @property
     def headline(self) -> str:
         return f"{self.call}    {self.operand.name}: {self.operand.label}   ->  {self.result.label}"
 
     def problems(self) -> tuple[str, ...]:
-        if self.op in ("max", "min") and not self.count and self.result.size:
+        if self.op in ("max", "min") and not self.count:
             empty = list_words([f"axis {axis}" for axis in self.axes if not self.operand.shape[axis]])
             return (f"{empty} of {self.operand.name} is empty, and no element is the {self.op} of none",)
         return ()
@@ -140,7 +140,7 @@ class ReductionExplanation(Sheet):
             lines.append(f"{indent}for {names[axis]} in range({self.operand.shape[axis]}):")
             indent += "    "
         target, source = (f"[{', '.join(each) or '()'}]" for each in (kept, names))
-        body = step.format(f"result{target}", f"{self.operand.name}{source}", n=self.count)
+        body = step.format(f"result{target}", f"{self.operand.reference}{source}", n=self.count)
         return "\n".join([*lines, indent + body])
 
     def codes(self) -> tuple[Listing, ...]:
@@ -271,7 +271,7 @@ class ReductionExplanation(Sheet):
 
         def source(index: Shape) -> GridCell:
             target = self._target(index)
-            title = f"{operand.name}{list(index)} goes to result{list(target)}"
+            title = f"{operand.reference}{list(index)} goes to result{list(target)}"
             return GridCell(_text(index), self._style(target), title, key_of(0, index))
 
         def total(index: Shape) -> GridCell:

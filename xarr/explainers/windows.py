@@ -166,7 +166,7 @@ class WindowsExplanation(Sheet):
             indent += "    "
         target, source, weight = (f"[{', '.join(each) or '()'}]" for each in (outer, at, inner))
         return "\n".join(
-            [*lines, indent + step.format(f"result{target}", f"{self.operand.name}{source}", weight)]
+            [*lines, indent + step.format(f"result{target}", f"{self.operand.reference}{source}", weight)]
         )
 
     @property
@@ -174,7 +174,7 @@ class WindowsExplanation(Sheet):
         """The windows as a view of the padded array, and the result, in NumPy."""
         function, first, _ = _OPS[self.op]
         value = {"-inf": "-np.inf", "inf": "np.inf"}.get(first, first)
-        rank, name = len(self.operand.shape), self.operand.name
+        rank, name = len(self.operand.shape), self.operand.reference
         low = tuple((max(0, a), max(0, b)) for a, b in self._pairs)
         lines = []
         if any(n > 1 for n in self._base_dilations):
@@ -388,7 +388,7 @@ class WindowsExplanation(Sheet):
         def padded_cell(index: Shape) -> GridCell:
             source = self._source(index)
             text = "" if source is None else ",".join(map(str, source)) or "()"
-            title = "padding or a hole" if source is None else f"{self.operand.name}{list(source)}"
+            title = "padding or a hole" if source is None else f"{self.operand.reference}{list(source)}"
             style = "v" if source is None else "c"
             style += f" o{coloured[index] % COLOURS}" if index in coloured else ""
             return GridCell(text, style, title, key_of(0, index))

@@ -27,6 +27,11 @@ class Operand:
     values: NDArray[Any] | None = field(default=None, compare=False, repr=False)
 
     @property
+    def reference(self) -> str:
+        """The name as part of an expression: in parentheses where it is an expression itself."""
+        return term(self.name)
+
+    @property
     def label(self) -> str:
         """`f32[5,1]`, or `(5, 1)` if the dtype is not known."""
         return str(self.shape) if self.dtype is None else f"{self.dtype}[{','.join(map(str, self.shape))}]"

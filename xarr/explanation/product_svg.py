@@ -221,10 +221,10 @@ def _operand_grid(product: ProductPicture, number: int, coloured: set[tuple[int,
 
     def cell(index: Shape) -> GridCell:
         style = f"c o{number % COLOURS}" if (number, index) in coloured else "c"
-        title = f"{operand.name}[{','.join(map(str, index))}]"
+        title = write_element(operand.name, index)
         return GridCell(_text(index), style, title, key_of(number, index))
 
-    name = f"{operand.name}[{','.join(labels)}]" if labels else operand.name
+    name = write_element(operand.name, labels) if labels else operand.name
     return CellGrid(name, operand.label, operand.shape, cell, _width(operand))
 
 

@@ -9,6 +9,8 @@ from math import prod
 from textwrap import wrap
 from typing import Final
 
+from xarr.explanation.notation import term
+
 #: A picture has at most so many steps: the style has rules for these.
 MOST_STEPS: Final = 7
 #: Characters of a line.
@@ -102,5 +104,5 @@ def unravel(number: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def write_element(name: str, index: Sequence[int | str]) -> str:
-    """`x[1,0]`; of an array without axes its name."""
-    return f"{name}[{','.join(map(str, index))}]" if index else name
+    """`x[1,0]`, `(x + y)[1,0]`; of an array without axes its name alone."""
+    return term(name) + (f"[{','.join(map(str, index))}]" if index else "")
