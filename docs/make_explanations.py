@@ -167,7 +167,9 @@ _HEAD: Final = """\
 Every explanation can be shown as text, as a picture (`.svg()`), as a fragment of a page (`.html()`, which notebooks
 show: cells light up what they read, the picture comes to be step by step, and the code is there in several languages),
 and as data (`.to_dict()`). The steps are the same everywhere, in the text below `steps`: one element of the result is
-followed from what it needs to what it becomes, or an index, an axis, a type on its way.
+followed from what it needs to what it becomes, or an index, an axis, a type on its way. As data they are `.steps()`;
+those of a broadcast, which its table says as well, are left out of its text, and a collective has steps where it takes
+two to seven rounds.
 `python -m xarr explain "…"` takes the text above each picture, with `--format text`, `html`, `svg` or `json`, and so
 does `xarr.explain("…")`. `xarr.explain(f)` of a function lists all of these that it makes, with the source lines.
 """

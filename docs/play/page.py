@@ -25,6 +25,7 @@ from xarr.explanation.broadcast_code import (
     one_op,
     reuse,
     stablehlo,
+    steps,
     suggestions,
     warnings,
 )
@@ -316,7 +317,7 @@ def _spell(step: OpExplanation) -> str:
 
 def _steps(shown: BroadcastExplanation) -> list[Answer]:
     listed = []
-    for step in shown.steps:
+    for step in steps(shown):
         names = ("result",) if step.name == "compute" else shown.names
         shapes = [f"{name} {_spell_shape(shape)}" for name, shape in zip(names, step.shapes, strict=True)]
         listed.append({"name": step.name, "text": step.text, "shapes": shapes})

@@ -14,6 +14,7 @@ import xarr
 from tests.compare import assert_same
 from tests.support.draws.indexing import layout
 from xarr import lax
+from xarr.base.canvas import CHARACTER
 from xarr.errors import InputError, ShapeError
 
 ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
@@ -296,3 +297,25 @@ def test_loops_of_updates_say_what_they_do(method: str, line: str) -> None:
     result = np.arange(5.0)
     exec(shown.loops, {"scatter_indices": i, "updates": updates, "result": result, "f": pow})
     assert_same(change(xarr.asarray(updates)), result)
+
+
+def test_labels_of_windows_are_inside_the_picture() -> None:
+    numbers = lax.GatherDimensionNumbers(offset_dims=(1, 2), collapsed_slice_dims=(), start_index_map=(0, 1))
+    starts = [[0, 1], [3, 3], [9, 9], [500, 5], [6, 6], [7, 7]]
+    root = ElementTree.fromstring(xarr.explain_gather((50, 50), starts, numbers, (12, 12)).svg())
+    texts = root.iter("{http://www.w3.org/2000/svg}text")
+    (label,) = [each for each in texts if (each.text or "").endswith("] out of bounds: [500, 5], clamped")]
+    end = float(label.get("x", "")) + 12 * CHARACTER * len(str(label.text))
+    assert end <= float(root.get("width", ""))
+
+
+@pytest.mark.parametrize(
+    ("indices", "words"),
+    [
+        ([[9], [9]], "2 windows, all of them left out"),
+        ([[0], [9]], "2 windows, in this order: where they overlap, one finds what those before it wrote"),
+    ],
+)
+def test_the_last_step_of_a_scatter(indices: list[list[int]], words: str) -> None:
+    numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    assert xarr.explain_scatter((4,), indices, (2,), numbers).steps()[-1].text == words

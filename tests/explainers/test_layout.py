@@ -132,3 +132,11 @@ def test_memory_has_an_element_wherever_one_lies(seed: int) -> None:
         formula = shown.steps()[-1].code.split("lies at ")[1]
         for index in np.ndindex(view.shape):
             assert eval(formula, dict(zip("ijklm", index, strict=False))) == shown.offset(index) - offsets[0]
+
+
+def test_views_are_explained_without_copies_of_them() -> None:
+    view = np.broadcast_to(np.zeros(1, np.float32), (10**6, 10**6))
+    for explained in (xarr.explain_layout(view), xarr.explain_layout(view.T, "{0,1}")):
+        check_views(explained)
+        assert explained.operand.label == "f32[1000000,1000000]"
+    assert "repeated, not stored" in xarr.explain_layout(view).text()

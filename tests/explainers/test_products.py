@@ -116,3 +116,20 @@ def test_malformed() -> None:
         xarr.explain_einsum("ij,jk", (3, 4))
     with pytest.raises(ShapeError, match="its subscripts name 1"):
         xarr.explain_einsum("i", (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("subscripts", "shapes", "words"),
+    [
+        ("ij,jk->ik", [(2, 100), (100, 2)], "200 cells"),
+        ("ij,jk->ik", [(2, 0), (0, 2)], "0 cells"),
+        ("i,j->ij", [(2,), (3,)], "2 cells"),
+        ("ij,jk->ik", [(2, 1), (50, 2)], "51 cells"),
+        ("ii->", [(9, 9)], "9 cells"),
+        ("i->i", [(3,)], "1 cell"),
+    ],
+)
+def test_cells_that_are_read_are_counted_where_they_are_not_drawn(
+    subscripts: str, shapes: list[tuple[int, ...]], words: str
+) -> None:
+    assert f" reads {words}</title>" in xarr.explain_einsum(subscripts, *shapes).svg()

@@ -173,3 +173,9 @@ def test_what_numpy_refuses_is_said_not_to_run(op: str, shape: tuple[int, ...]) 
                 assert "initial=0)" in explained.text()
             else:
                 assert explained.fits
+
+
+def test_the_loop_of_a_mean_of_nothing_gives_nan() -> None:
+    x = np.zeros((0, 3))
+    loop = code_of(xarr.explain_reduce(x, 0, "mean"), "loop")
+    assert_same(run_loop(loop.replace("nan", "np.nan"), np.zeros(3), x=x, np=np), np.full(3, np.nan))

@@ -11,7 +11,8 @@ import pytest
 import xarr
 from tests.support.explained import check_views, code_of, run_loop, run_program
 from xarr.errors import InputError, ShapeError
-from xarr.explainers.windows import WINDOW_OPS, WindowsExplanation
+from xarr.explainers.windows import WINDOW_OPS, WindowsExplanation, elements_read
+from xarr.ir.windows import WindowDimension
 
 
 def draws(count: int) -> list[tuple[Any, ...]]:
@@ -116,3 +117,30 @@ def test_what_does_not_fit_says_why() -> None:
 def test_malformed(arguments: Any, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         xarr.explain_window(*arguments)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_elements_of_windows_are_those_that_a_walk_finds(seed: int) -> None:
+    draw = random.Random(seed).randint
+    dimension = WindowDimension(draw(1, 6), draw(1, 4), draw(-3, 5), 0, draw(1, 6), draw(1, 6))
+    size, start = draw(0, 8), draw(-9, 20)
+    walked = []
+    for position in range(dimension.size):
+        element, hole = divmod(start + position * dimension.window_dilation, dimension.base_dilation)
+        walked += [(element, position)] if not hole and 0 <= element < size else []
+    elements, positions = elements_read(dimension, start, size)
+    assert list(zip(elements, positions, strict=True)) == walked
+
+
+def test_windows_of_many_elements_are_counted_not_walked() -> None:
+    explained = xarr.explain_window((10**15,), 6 * 10**14, op="sum")
+    text = " ".join(explained.text().split())
+    assert f"result[{4 * 10**14}] = x[{4 * 10**14}] + " in text and f" + x[{10**15 - 1}]" in text
+
+
+def test_negative_padding_is_said_to_cut_off() -> None:
+    texts = [step.text for step in xarr.explain_window((4, 4), 2, padding=((-1, 2), (1, -2))).steps()]
+    assert texts[0].endswith(
+        "cuts off 1 before and 0 after along axis 0 and 0 before and 2 after along axis 1"
+    )
+    assert "around them: 0 before and 2 after along axis 0 and 1 before and 0 after along axis 1" in texts[1]

@@ -162,27 +162,43 @@ def test_a_page_whose_script_fails_is_noticed(tmp_path: Path) -> None:
     assert 'aria-pressed="true"' not in markup_after_scripts(broken, tmp_path)
 
 
-def _widths_in_narrow_windows(pages: list[str], directory: Path) -> list[int]:
-    """The widths at which fragments show all, each in a window of 320 pixels; 320 of those that fit."""
+def _narrow_windows(pages: list[str], directory: Path) -> list[tuple[int, float, int]]:
+    """Of fragments, each in a window of 320 pixels: the width of the page, the scale of the least picture, and how far
+    the words of a table are wider than its cells.
+    """
     documents = [html.escape(f"<!DOCTYPE html><body style=margin:0>{page}") for page in pages]
     frames = [f'<iframe width="320" height="3000" srcdoc="{each}"></iframe>' for each in documents]
-    script = (
-        "<script>onload = () => document.querySelectorAll('iframe').forEach(frame => frame.dataset.wide = "
-        "frame.contentDocument.querySelector('.xarr-e').scrollWidth)</script>"
-    )
-    return [
-        int(each)
-        for each in re.findall(
-            r'data-wide="(\d+)"', markup_after_scripts("".join(frames) + script, directory)
-        )
-    ]
+    script = """<script>onload = () => document.querySelectorAll('iframe').forEach(frame => {
+        const page = frame.contentDocument, pictures = [...page.querySelectorAll('svg')];
+        const scales = pictures.map(each => each.getBoundingClientRect().width / each.getAttribute('width'));
+        const cells = [...page.querySelectorAll('td,th')].filter(each => !/\\s/.test(each.textContent.trim()));
+        const broken = cells.filter(each => {
+            const words = page.createRange();
+            words.selectNodeContents(each);
+            return words.getBoundingClientRect().height > 30;
+        });
+        frame.dataset.wide = page.documentElement.scrollWidth + ' ' + Math.min(...scales.filter(each => each)) + ' '
+            + broken.length;
+    })</script>"""
+    markup = markup_after_scripts("".join(frames) + script, directory)
+    shown = re.findall(r'data-wide="(\d+) ([\d.]+) (\d+)"', markup)
+    return [(int(width), float(scale), int(broken)) for width, scale, broken in shown]
 
 
-def test_explanations_fit_into_narrow_windows(tmp_path: Path) -> None:
+def test_explanations_can_be_read_in_narrow_windows(tmp_path: Path) -> None:
     pages = [explain_any(each).html() for each in NARROW]
-    unbroken = pages[0].replace("max-width:100%", "")
-    *fitting, wide = _widths_in_narrow_windows([*pages, unbroken], tmp_path)
-    assert fitting == [320] * len(NARROW) and wide > 320
+    typed = pages[NARROW.index("dtype(int8, uint8)")]
+    defects = [
+        typed.replace("overflow-x:auto", ""),
+        typed.replace("min-width", "min-height"),
+        typed.replace("</style>", ".xarr-e td{word-break:break-all;max-width:9px}</style>", 1),
+    ]
+    seen = _narrow_windows([*pages, *defects], tmp_path)
+    assert len(seen) == len(NARROW) + 3
+    for width, scale, broken in seen[:-3]:
+        assert (width, broken) == (320, 0) and scale > 0.74
+    wide, shrunk, cut = seen[-3:]
+    assert wide[0] > 320 and shrunk[1] < 0.6 and cut[2]
 
 
 def test_what_is_missing_is_red(drawn: dict[str, Pixels]) -> None:

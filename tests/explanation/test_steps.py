@@ -6,6 +6,7 @@ import html
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +16,8 @@ import xarr
 from tests.support.contrast import LOW_CONTRAST
 from tests.support.play_site import open_browser
 from xarr.explainers.written_calls import EXAMPLES, explain_any
+from xarr.explanation.broadcast import explain_shapes
+from xarr.explanation.broadcast_code import steps as alignment_steps
 from xarr.explanation.html import wrap_fragment
 from xarr.explanation.steps import (
     MOST_STEPS,
@@ -332,3 +335,25 @@ def test_operands_that_are_expressions_stand_in_parentheses() -> None:
 def test_elements_of_scalars_are_their_names() -> None:
     assert [write_element(name, ()) for name in ("x", "x + y")] == ["x", "(x + y)"]
     assert write_element("w[0]", (1, ":")) == "w[0][1,:]"
+
+
+def test_steps_of_a_broadcast() -> None:
+    explanation = explain_shapes((5, 1), (5,), op="-")
+    steps = explanation.steps()
+    assert [step.name for step in steps] == ["align", "new axes", "stretch", "compute"]
+    assert steps[0].code == "a (5, 1)   b (\N{MIDDLE DOT}, 5)"
+    assert steps[1].code == "a (5, 1)   b (1, 5)" and "b: axis 0" in steps[1].text
+    assert steps[2].code == "a (5, 5)   b (5, 5)" and "a: axis 1" in steps[2].text
+    assert steps[3].text == "result[i,j] = a[i,0] - b[j]"
+    assert explanation.to_dict()["steps"] == [asdict(step) for step in steps]
+
+
+def test_what_does_not_broadcast_has_no_steps() -> None:
+    explanation = explain_shapes((2,), (3,))
+    assert explanation.steps() == () and explanation.to_dict()["steps"] == []
+
+
+def test_shapes_of_steps() -> None:
+    aligned = alignment_steps(explain_shapes((5, 1), (5,), op="-"))
+    assert [step.shapes for step in aligned[:2]] == [((5, 1), (None, 5)), ((5, 1), (1, 5))]
+    assert [step.name for step in alignment_steps(explain_shapes((2,), (3,)))] == ["align"]

@@ -16,7 +16,7 @@ from xarr import tree
 from xarr.base.configuration import current as config
 from xarr.errors import InputError, ShapeError
 from xarr.explainers.gather_svg import DRAWN_WINDOWS, drawn_block, render_windows, vector_key, window_key
-from xarr.explainers.window_starts import Placement, block_of, placements, slice_of
+from xarr.explainers.window_starts import Placement, block_of, count_windows, placements, slice_of
 from xarr.explanation.broadcast_code import list_words
 from xarr.explanation.grids import key_of
 from xarr.explanation.html import sections, wrap_fragment
@@ -473,10 +473,7 @@ def _steps(explanation: WindowExplanation) -> Iterator[PictureStep]:
         yield from _block_steps(explanation, own.start, part, window_key(number))
     if prod(windows.batch_shape) > 1:
         others = [window_key(n) for n in range(len(placed)) if n != number] if is_gather else []
-        order = "" if is_gather else ", in this order: one of them finds what those before it wrote"
-        yield PictureStep(
-            "every window", f"{prod(windows.batch_shape):,} windows{order}", shows=tuple(others)
-        )
+        yield PictureStep("every window", count_windows(windows, placed, is_gather), shows=tuple(others))
 
 
 def _block_steps(explanation: WindowExplanation, start: Ints, part: str, key: str) -> Iterator[PictureStep]:

@@ -161,7 +161,7 @@ def _draw_windows(
     for number, placement in enumerate(placed):
         label = f"{name}{slice_of(windows, placement.batch)}{_out_of_bounds_mark(placement)}"
         mark = canvas.marks.get(window_key(number), "")
-        right = max(right, canvas.text(left, y, label, f"d{mark}", 11))
+        right = max(right, canvas.text(left, y, label, f"d{mark}"))
         y = 26 + (
             _draw_ellipsis(canvas, left, y + 6, mark)
             if placement.start is None

@@ -358,12 +358,20 @@ def explain_layout(x: Any, layout: Any = None, name: str = "x") -> LayoutExplana
     A NumPy view that is no block of memory is explained by its strides.  Raises ShapeError and ParseError for layouts
     that do not fit, InputError for what is no layout.
     """
-    operand = read("explain_layout", name, x)
+    operand = _operand(x, name)
     if layout is None and isinstance(x, np.ndarray):
         strides = tuple(stride // x.itemsize if x.itemsize else 0 for stride in x.strides)
         return LayoutExplanation(operand, strides, Layout.of(x))
     whole = _layout(x, layout, len(operand.shape))
     return LayoutExplanation(operand, whole.strides(operand.shape), whole)
+
+
+def _operand(x: Any, name: str) -> Operand:
+    """Read what is explained without copying NumPy's arrays, which may be views of far less memory."""
+    if not isinstance(x, np.ndarray) or not x.ndim:
+        return read("explain_layout", name, x)
+    none = read("explain_layout", name, x[(slice(0),) * x.ndim])
+    return Operand(name, x.shape, none.dtype)
 
 
 def _layout(x: Any, layout: Any, rank: int) -> Layout:

@@ -229,7 +229,7 @@ class DTypeExplanation(Sheet):
             names = ", ".join(self.operands[n].name for n in numbers)
             names += (", " if names else "") + "result" if is_result else ""
             if names:
-                canvas.text(x, y - 4, names, "t", 11)
+                canvas.text(x, y - 4, names, "t", 13)
         y = top + 5 * _DOWN + 26
         others = [o for o in self.operands if o.dtype is None or o.dtype not in _SHOWN]
         for number, operand in enumerate(others):

@@ -125,16 +125,21 @@ class ReductionExplanation(Sheet):
         )
 
     @property
+    def _first(self) -> str:
+        """The value with which a loop begins: that of no elements."""
+        return "nan" if self.op == "mean" and not self.count else _LOOPS[self.op][0]
+
+    @property
     def loop(self) -> str:
         """The loop nest, as Python over the operand and `result`, which `result[...] = …` fills first."""
-        first, step = _LOOPS[self.op]
+        _, step = _LOOPS[self.op]
         names = [
             _LETTERS[axis] if axis < len(_LETTERS) else f"i{axis}" for axis in range(len(self.operand.shape))
         ]
         kept = [
             ("0" if a in self.axes else n) for a, n in enumerate(names) if self.keepdims or a not in self.axes
         ]
-        lines, indent = [f"result[...] = {first}"], ""
+        lines, indent = [f"result[...] = {self._first}"], ""
         order = sorted(range(len(names)), key=lambda axis: (axis in self.axes, axis))
         for axis in order:
             lines.append(f"{indent}for {names[axis]} in range({self.operand.shape[axis]}):")
@@ -184,8 +189,7 @@ class ReductionExplanation(Sheet):
         if not self.result.size:
             return (axes, PictureStep("result", "it has no elements"))
         if not self.count:
-            first = "nan" if self.op == "mean" else _LOOPS[self.op][0]
-            return (axes, PictureStep("result", f"{self.op} of no elements is {first}"))
+            return (axes, PictureStep("result", f"{self.op} of no elements is {self._first}"))
         target, groups = self._example, self._groups
         shown, group = key_of("r", target), tuple(groups[target])
         element = write_element("result", target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -67,3 +67,13 @@ def block_of(windows: Windows, start: Ints) -> str:
     rows = enumerate(zip(start, windows.sizes, strict=True))
     parts = [str(at) if dim not in windows.kept_dims else f"{at}:{at + size}" for dim, (at, size) in rows]
     return f"[{', '.join(parts) or '()'}]"
+
+
+def count_windows(windows: Windows, placed: Sequence[Placement], is_gather: bool) -> str:
+    """The number of windows in words, and of a scatter what their order is about."""
+    count = prod(windows.batch_shape)
+    if is_gather:
+        return f"{count:,} windows"
+    if len(placed) == count and all(each.start is None for each in placed):
+        return f"{count:,} windows, all of them left out"
+    return f"{count:,} windows, in this order: where they overlap, one finds what those before it wrote"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf, prod
+from math import gcd, inf, prod
 from typing import Any, Final
 
 from xarr import lax
@@ -264,9 +264,8 @@ class WindowsExplanation(Sheet):
             tuple(key for key in drawn if key not in shown),
             (key_of("r", end), *self._keys(end)),
         )
-        cut = (
-            "; padding below 0 cuts elements off" if any(n < 0 for pair in self._pairs for n in pair) else ""
-        )
+        negative = [(max(0, -low), max(0, -high)) for low, high in self._pairs]
+        cut = f"; padding below 0 cuts off {_sides(negative)}" if any(map(any, negative)) else ""
         array = PictureStep("array", f"{pluralize(self.operand.size, 'element')}, {self.operand.label}{cut}")
         around = PictureStep("padding", self._padding_words(), shows=tuple(outside), lights=tuple(outside))
         return (array, *([around] if outside else []), *steps, becomes)
@@ -286,7 +285,7 @@ class WindowsExplanation(Sheet):
 
     def _position_step(self, which: str, index: Shape) -> PictureStep:
         """A window: the positions that it covers, how many of them are no elements, and how it came there."""
-        inside = prod(map(len, self._elements_in(index)))
+        inside = prod(len(elements) for elements, _ in self._elements_in(index))
         outside = self.window.size - inside
         holes = " with its holes" if any(n > 1 for n in self._base_dilations) else ""
         words = [f"{self._span_words(index)} of {self.operand.name}{holes}"]
@@ -320,29 +319,22 @@ class WindowsExplanation(Sheet):
         if any(holes):
             words.append(f"holes between neighbours: {_by_axes(holes)}")
         if any(n > 0 for pair in self._pairs for n in pair):
-            words.append(
-                f"around them: {_by_axes([f'{low} before and {high} after' for low, high in self._pairs])}"
-            )
+            words.append(f"around them: {_sides([(max(0, low), max(0, high)) for low, high in self._pairs])}")
         return f"{'; '.join(words)}; they count as {_NEUTRAL[self.op]}, which changes nothing"
 
-    def _elements_in(self, index: Shape) -> list[list[tuple[int, int]]]:
-        """Along each axis the elements of the array that a window reads, with their positions in the window."""
-        axes = []
-        for d, at, size in zip(self.window.dimensions, index, self.operand.shape, strict=True):
-            own = []
-            for n in range(d.size):
-                element, hole = divmod(at * d.stride + n * d.window_dilation - d.padding_low, d.base_dilation)
-                own += [(element, n)] if not hole and 0 <= element < size else []
-            axes.append(own)
-        return axes
+    def _elements_in(self, index: Shape) -> list[tuple[range, range]]:
+        """Along each axis the elements of the array that a window reads, and their positions in the window."""
+        rows = zip(self.window.dimensions, index, self.operand.shape, strict=True)
+        return [elements_read(d, at * d.stride - d.padding_low, size) for d, at, size in rows]
 
     def _formula(self, index: Shape) -> str:
         """An element of the result, as an expression of the elements in its window."""
         axes = self._elements_in(index)
-        sizes = [len(axis) for axis in axes]
+        sizes = [len(elements) for elements, _ in axes]
 
         def term(number: int) -> str:
-            pairs = [axis[at] for axis, at in zip(axes, unravel(number, sizes), strict=True)]
+            own = zip(axes, unravel(number, sizes), strict=True)
+            pairs = [(elements[at], positions[at]) for (elements, positions), at in own]
             read = write_element(self.operand.name, [element for element, _ in pairs])
             return read if self.op != "conv" else f"{read} * {write_element('w', [n for _, n in pairs])}"
 
@@ -419,11 +411,34 @@ class WindowsExplanation(Sheet):
         return bottom + 18
 
 
+def elements_read(dimension: WindowDimension, start: int, size: int) -> tuple[range, range]:
+    """The elements that a window at a position reads along one axis, and their positions in the window.
+
+    Both are evenly spaced: every so many positions of the window meet an element, and no hole.
+    """
+    holes, apart = dimension.base_dilation, dimension.window_dilation
+    common = gcd(holes, apart)
+    if start % common:
+        return range(0), range(0)
+    period = holes // common
+    met = -(start // common) * pow(apart // common, -1, period) % period
+    first = max(0, -(start // apart))
+    first += (met - first) % period
+    positions = range(first, min(dimension.size, ((size - 1) * holes - start) // apart + 1), period)
+    lowest, step = (start + first * apart) // holes, period * apart // holes
+    return range(lowest, lowest + len(positions) * step, step), positions
+
+
 def _by_axes(facts: Sequence[int | str]) -> str:
     """A fact that holds along every axis, or one for each."""
     if len(set(facts)) == 1:
         return str(facts[0])
     return list_words([f"{fact} along axis {axis}" for axis, fact in enumerate(facts)])
+
+
+def _sides(pairs: Pairs | list[tuple[int, int]]) -> str:
+    """Counts before and after an array along its axes."""
+    return _by_axes([f"{low} before and {high} after" for low, high in pairs])
 
 
 def _is_float(dtype: str | None) -> bool:

@@ -19,19 +19,18 @@ from xarr.base.broadcasting import (
 )
 from xarr.errors import BroadcastError, InputError, ShapeError
 from xarr.explanation.broadcast_code import (
-    AlignmentStep,
     explicit_ops,
     loop_body,
     loop_variables,
     one_op,
-    steps,
     suggestions,
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
 from xarr.explanation.expression import parse_expression, read_expression
-from xarr.explanation.html import render_html
+from xarr.explanation.html import picture_steps, render_html
 from xarr.explanation.notation import operator_named
+from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import render_svg
 from xarr.explanation.text import problem_lines, render_text
 
@@ -55,7 +54,7 @@ _VALUES_SHOWN = 4096
 class BroadcastExplanation(BroadcastFacts):
     """The way in which one op broadcasts its operands, or why it does not: one object, several views.
 
-    `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`, `e.steps`; notebooks show the HTML.
+    `str(e)` or `e.text()`, `e.html()`, `e.svg()`, `e.to_dict()`, `e.steps()`; notebooks show the HTML.
     """
 
     def text(self) -> str:
@@ -70,10 +69,9 @@ class BroadcastExplanation(BroadcastFacts):
         """A self-contained SVG picture."""
         return render_svg(self)
 
-    @property
-    def steps(self) -> tuple[AlignmentStep, ...]:
-        """Align, insert new axes, stretch, compute; only the first if the operands do not fit."""
-        return steps(self)
+    def steps(self) -> tuple[PictureStep, ...]:
+        """Align, insert new axes, stretch, compute, each with the shapes after it; none of what does not align."""
+        return picture_steps(self)
 
     @property
     def fits(self) -> bool:
@@ -98,6 +96,7 @@ class BroadcastExplanation(BroadcastFacts):
             "warnings": [asdict(warning) for warning in warnings(self)],
             "fixes": [asdict(one) for one in fixes[0]] if alignment is None else [],
             "more_fixes": fixes[1] if alignment is None else "",
+            "steps": [asdict(step) for step in self.steps()],
         }
 
     def __str__(self) -> str:

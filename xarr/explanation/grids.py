@@ -90,14 +90,14 @@ def draw_grid(canvas: Canvas, grid: CellGrid, left: float, top: float) -> tuple[
     prefix = (0,) * (rank - 3)
     if prefix:
         y += 14
-        right = max(right, canvas.text(left, y - 4, f"drawn: [{','.join('0' * len(prefix))},:,:,:]", "d", 11))
+        right = max(right, canvas.text(left, y - 4, f"drawn: [{','.join('0' * len(prefix))},:,:,:]", "d"))
     for panel in fold(grid.shape[-3], grid.most) if rank > 2 else (0,):
         if panel is None:
             canvas.text(left + 10, y + 8, "\N{VERTICAL ELLIPSIS}", "d")
             y += GAP
             continue
         if rank > 2:
-            canvas.text(left, y + 8, f"[{','.join(map(str, (*prefix, panel)))},:,:]", "d", 11)
+            canvas.text(left, y + 8, f"[{','.join(map(str, (*prefix, panel)))},:,:]", "d")
             y += 13
         edge, y = _draw_panel(canvas, grid, (*prefix, panel) if rank > 2 else (), left, y)
         right, y = max(right, edge), y + 6

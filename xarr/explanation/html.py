@@ -31,13 +31,13 @@ _STYLE = (
     ".xarr-e{font:14px/1.45 system-ui,sans-serif;color:#1b1b1b;background:#fff;padding:12px 16px}"
     ".xarr-e{overflow-x:auto}"
     ".xarr-e code,.xarr-e pre{font:13px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
-    ".xarr-e code{white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".xarr-e code{white-space:pre-wrap;overflow-wrap:anywhere}.xarr-e td code{overflow-wrap:normal}"
     ".xarr-e pre{margin:4px 0 10px;padding:8px 10px;background:#f2f3f5;overflow-x:auto;color:inherit}"
     ".xarr-e table{border-collapse:collapse;margin:8px 0;color:inherit;font:inherit}"
     ".xarr-e td,.xarr-e th{border:1px solid #b9bcc2;padding:2px 10px;text-align:left!important;"
     "color:inherit;background:none}.xarr-e tr{background:none!important}"
     ".xarr-e .new{border:2px dashed #7a4d9e}.xarr-e .stretched{border:2px solid #333}"
-    "@media(max-width:400px){.xarr-e td,.xarr-e th{padding:2px 4px;overflow-wrap:anywhere}.xarr-e{padding:12px 8px}}"
+    "@media(max-width:400px){.xarr-e td,.xarr-e th{padding:2px 4px}.xarr-e{padding:12px 8px}}"
     ".xarr-e .clash{border:3px solid #c8102e;background:#fbd9d9;font-weight:700}"
     ".xarr-e .w{color:#a63d00;margin:6px 0}"
     ".xarr-e summary{cursor:pointer;font-weight:600}.xarr-e svg{display:block}"
@@ -121,6 +121,9 @@ document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
 #: The most bytes of a fragment to which further alignments are added; what is left out stands in its table.  Pictures
 #: of larger ones show nothing on hovering.
 _MOST = 30_000
+#: Pictures shrink with the page, but not so far that their texts cannot be read: then the fragment scrolls.
+_LEAST_WIDTH = 0.75
+_PICTURE = re.compile(r'class="xarr-b" width="([0-9.]+)"')
 _HOVERED = re.compile(r'<title>[^<]*</title>| data-(?:reads|cell)="[^"]*"')
 
 
@@ -161,20 +164,36 @@ def _ways(facts: BroadcastFacts) -> str:
 def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
     """One alignment: its picture, with its style if that stands nowhere before, step by step; its table and code."""
     picture = render_svg(facts, words=False, has_style=has_style)
-    drawn = render_steps(
-        picture, [PictureStep(one.name, one.text, _shapes(facts, one)) for one in steps(facts)]
-    )
+    drawn = _keep_legible(render_steps(picture, picture_steps(facts)))
     return f"{drawn}{_table(facts)}{''.join(_sections(facts))}"
+
+
+def picture_steps(facts: BroadcastFacts) -> tuple[PictureStep, ...]:
+    """The steps in which the picture comes to be, with the shapes after each; none of what does not align."""
+    if facts.alignment is None:
+        return ()
+    return tuple(PictureStep(one.name, one.text, _shapes(facts, one)) for one in steps(facts))
 
 
 def wrap_fragment(body: str, is_live: bool = False) -> str:
     """The fragment that holds `body`, with the style of explanations; a live one has cells to hover, and tabs."""
+    body = _keep_legible(body)
     if len(body) + len(_SCRIPT) + len(_STYLE) > _MOST:
         body = _HOVERED.sub("", body)
     if is_live and any(each in body for each in ("data-reads", 'class="tabs"', 'class="steps"')):
         hint = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
         body += f"\n{hint if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
+
+
+def _keep_legible(body: str) -> str:
+    """The markup with a least width for each of its pictures that has none."""
+
+    def widen(match: re.Match[str]) -> str:
+        least = round(float(match[1]) * _LEAST_WIDTH)
+        return f'class="xarr-b" style="min-width:{least}px" width="{match[1]}"'
+
+    return _PICTURE.sub(widen, body)
 
 
 def join_fragments(fragments: Sequence[str]) -> str:

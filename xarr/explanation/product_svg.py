@@ -8,6 +8,7 @@ from math import fsum, prod
 
 from xarr.base.broadcasting import Shape
 from xarr.base.canvas import Canvas
+from xarr.errors import pluralize
 from xarr.explanation.broadcast_code import list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import (
@@ -61,6 +62,16 @@ class ProductPicture:
             for cell in indices_in(operand.shape)
             if self._is_read(cell, operand.shape, labels, known)
         ]
+
+    def count_reads(self) -> int:
+        """The number of cells that each element of the result is made of, those that are not drawn included."""
+        if 0 in self.sizes.values():
+            return 0
+        count = 0
+        for operand, labels in zip(self.operands, self.labels, strict=True):
+            own = set(zip(labels, operand.shape, strict=True))
+            count += prod(self.sizes[each] for each in self.summed if (each, self.sizes[each]) in own)
+        return count
 
     def steps(self) -> tuple[PictureStep, ...]:
         """The axes that meet; of one element the cells that it needs, and their products; all elements."""
@@ -233,7 +244,8 @@ def _result_grid(product: ProductPicture, example: Shape) -> CellGrid:
 
     def cell(index: Shape) -> GridCell:
         keys = [key_of(*each) for each in product.reads(index)[:_READS]]
-        title = f"{result.name}[{','.join(map(str, index))}] reads {len(keys)} cells"
+        reads = pluralize(product.count_reads(), "cell")
+        title = f"{result.name}[{','.join(map(str, index))}] reads {reads}"
         return GridCell(_text(index), "c or" if index == example else "c", title, key_of("r", index), keys)
 
     name = f"{result.name}[{','.join(product.output)}]" if product.output else result.name

@@ -332,7 +332,7 @@ def _draw_grid(
             continue
         if rank == 3:
             axes = "" if len(grid.panels) == 1 else f"[{panel},:,:]"
-            canvas.text(left, y + 8, axes, _gap_style(picture, grid, None, panel, 0), 11)
+            canvas.text(left, y + 8, axes, _gap_style(picture, grid, None, panel, 0))
             y += 13 if axes else 0
         starts.append(y)
         _draw_panel(canvas, facts, picture, grid, panel, left, y)
