@@ -132,6 +132,7 @@ def test_several_in_a_page_do_not_meet(browser: Any) -> None:
     assert page.locator(".lit").count() == 3
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_texts_are_told_from_what_lies_behind(browser: Any, scheme: str) -> None:
     for expression in KINDS:
