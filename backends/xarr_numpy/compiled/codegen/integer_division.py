@@ -76,7 +76,8 @@ class _Lanes:
 
     def number(self, number: float) -> str:
         """A float in all lanes."""
-        return f"splat ({self.float} {number:e})" if number == 1 else f"splat ({self.float} {_hex(number)})"
+        literal = f"{number:e}" if number == 1 else write_float(number)
+        return f"splat ({self.float} {literal})"
 
     def with_floats(self, op: str, x: str, y: str) -> str:
         return self.lines.line(f"{op} {self.floats} {x}, {y}")
@@ -107,7 +108,8 @@ class _Lanes:
         return self.intrinsic("fma", x, y, self.number(_ROUNDERS[self.float]))
 
 
-def _hex(number: float) -> str:
+def write_float(number: float) -> str:
+    """A float64 as LLVM reads it exactly."""
     return f"0x{int(np.float64(number).view(np.uint64)):016X}"
 
 

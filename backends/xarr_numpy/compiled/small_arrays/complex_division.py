@@ -5,9 +5,11 @@ The rule is that of `complex_divide` of `xarr_numpy.functions.complex_functions`
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+
+from xarr_numpy.compiled.codegen.integer_division import write_float
 
 _DIVISION: Final = """
 ; Whether all elements are neither huge nor tiny, or 0 in a dividend, so that xarr divides complex numbers as NumPy:
@@ -101,11 +103,6 @@ _LIMITS: Final = np.finfo(np.float64)
 
 def division_text() -> str:
     """The function `divide` of two values, with names that are still to be filled in."""
-    return _DIVISION.replace("$HUGE", _hex(_LIMITS.max / 4)).replace(
-        "$TINY", _hex(_LIMITS.tiny / _LIMITS.eps)
+    return _DIVISION.replace("$HUGE", write_float(_LIMITS.max / 4)).replace(
+        "$TINY", write_float(_LIMITS.tiny / _LIMITS.eps)
     )
-
-
-def _hex(number: Any) -> str:
-    """A float as LLVM reads it exactly."""
-    return f"0x{np.float64(number).view(np.uint64):016X}"
