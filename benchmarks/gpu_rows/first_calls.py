@@ -24,7 +24,7 @@ PROGRAMS: Final = {
         "f(x).evaluate() if {backend!r} == 'numpy' else numpy.asarray(f(x)[:1])",
     ),
     "cupy": (
-        "import cupy; x = cupy.ones(10**5, 'float32')\nf = cupy.fuse(lambda x: cupy."
+        "import cupy; x = cupy.ones(10**5, 'float32')\nf = cupy.fuse(kernel_name='fused')(lambda x: cupy."
         + _CHAIN.format(m="cupy")
         + ")",
         "f(x)[:1].get()",

@@ -96,7 +96,8 @@ class Row:
 
 def fuse(cp: Any, function: Function) -> Function:
     """`cupy.fuse` of an element-wise function; NumPy has no such thing."""
-    made: Function = cp.fuse(function) if hasattr(cp, "fuse") else function
+    # CuPy's own name for the kernel of a lambda is none of C++.
+    made: Function = cp.fuse(kernel_name="fused")(function) if hasattr(cp, "fuse") else function
     return made
 
 
