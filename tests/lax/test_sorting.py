@@ -327,6 +327,7 @@ def test_nan_goes_where_merging_puts_it(name: str, fusion: str) -> None:
             assert_same(lax.sort_with(operands[0], lambda a, b: compare(a, b, a, b)), alone)
 
 
+@pytest.mark.usefixtures("on_numpy")  # docs/backend_cupy.md: there long lines go through a network
 def test_nan_goes_to_the_same_index_in_long_lines_by_every_engine() -> None:
     operands = (of_few(7_001, np.float32, nan=True), np.arange(7_001))
     with xarr.config(fusion="off"):

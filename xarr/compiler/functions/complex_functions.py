@@ -180,7 +180,9 @@ def complex_rsqrt(z: Value) -> Value:
     """1 / sqrt(z), with the signs of zero of an inverse: those of the root, conjugated."""
     root = complex_sqrt(z)
     inverse = divide(z.values.constant(1, z.dtype), root)
-    return z.values.complex(inverse.real().copysign(root.real()), inverse.imag().copysign(-root.imag()))
+    # Devices differ in the sign of a NaN that they compute, not in that of an operand.
+    sign = root.imag().isnan().select(z.imag(), root.imag())
+    return z.values.complex(inverse.real().copysign(root.real()), -inverse.imag().copysign(sign))
 
 
 def _limits(x: Value) -> Any:

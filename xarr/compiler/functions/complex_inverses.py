@@ -92,7 +92,8 @@ def _acos(z: Value) -> tuple[Value, Value]:
 def complex_acos(z: Value) -> Value:
     """atan2(Re sin(acos z), x) - i asinh(…), with the sign of y."""
     real, imag = _acos(z)
-    return z.values.complex(real, imag.copysign(-z.imag()))
+    # Not the sign of -y: devices differ in that of a NaN that they compute.
+    return z.values.complex(real, -imag.copysign(z.imag()))
 
 
 def complex_acosh(z: Value) -> Value:
