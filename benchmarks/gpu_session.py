@@ -1,4 +1,4 @@
-"""All that a short loan of a GPU can tell, the most telling first: what is installed, tests, speed, more tests.
+"""All that a short loan of a GPU can tell: what is installed, tests of the backend, speed, tests of the library.
 
     python benchmarks/gpu_session.py FOLDER --seconds 480 --commit "$(git rev-parse --short HEAD)"
 
@@ -36,8 +36,9 @@ LIBRARY: Final = (
 )
 #: JAX, which tests compare with, leaves the device's memory alone.
 ORACLE: Final = (("JAX_PLATFORMS", "cpu"),)
-#: Seconds that a process of tests has to end after the last test begins.
+#: Seconds that a process of tests has to end after the last test begins, and after which a test hangs.
 GRACE: Final = 20.0
+HANGS: Final = 60
 #: Lines of a part's output that are printed when it ends.
 SHOWN: Final = 12
 
@@ -65,52 +66,41 @@ class Outcome:
 def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Part]:
     """The parts of a session in their order."""
     tests = (
-        *(
-            "-m",
-            "pytest",
-            "-q",
-            "-ra",
-            "--tb=short",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:randomly",
-            "--cuda=gpu",
-        ),
-        # What faults the device faults it for its own process.
-        *("-p", "xdist", "-n", str(processes)),
+        *("-m", "pytest", "-q", "-ra", "--tb=short", "-p", "no:cacheprovider", "-p", "no:randomly"),
+        # What faults the device faults it for its own process; what hangs ends that, and the others go on.
+        *("--cuda=gpu", "-p", "xdist", "-n", str(processes), "-o", f"faulthandler_timeout={HANGS}"),
     )
-    first, speed, operations, library = 0.16, 0.46, 0.2, 0.12
-    first_files = ("tests/cuda/test_cupy_wheel.py", "tests/cuda/test_on_gpu.py")
-    of_gpu = ("-m", "gpu", "-k", "not the_tests_of_the_library")
+    own, speed, library = 0.27, 0.5, 0.19
     benchmark = (
         *(str(CHECKOUT / "benchmarks" / "gpu.py"), "--quick", "--seconds", f"{speed * seconds - GRACE:.0f}"),
         *("--json", str(folder / "gpu.json"), "--commit", commit),
     )
+
+    def reported(name: str, share: float) -> tuple[str, str]:
+        return f"--junitxml={folder / name}.xml", f"--seconds={max(1.0, share * seconds - GRACE):.0f}"
+
     return [
-        Part("doctor", ("-m", "xarr", "doctor"), 0.06),
-        Part("first tests", (*tests, *of_gpu, _limit(first * seconds), *first_files), first, ORACLE),
-        Part("speed", benchmark, speed),
+        Part("doctor", ("-m", "xarr", "doctor"), 0.04),
         Part(
             "tests",
             (
-                *(*tests, *of_gpu, "--thorough", _limit(operations * seconds)),
-                *("tests/cuda", *[f"--ignore={file}" for file in first_files]),
+                *(*tests, *reported("tests", own), "-m", "gpu", "-k", "not the_tests_of_the_library"),
+                *("--thorough", "tests/cuda"),
             ),
-            operations,
+            own,
             ORACLE,
         ),
+        Part("speed", benchmark, speed),
         Part(
             "tests of the library",
-            (*tests, _limit(library * seconds), *[f"tests/lax/test_{name}.py" for name in LIBRARY]),
+            (
+                *(*tests, *reported("library", library)),
+                *[f"tests/lax/test_{name}.py" for name in LIBRARY],
+            ),
             library,
             (*ORACLE, ("XARR_BACKEND", "cupy")),
         ),
     ]
-
-
-def _limit(seconds: float) -> str:
-    return f"--seconds={max(1.0, seconds - GRACE):.0f}"
 
 
 def run(part: Part, folder: Path, seconds: float) -> Outcome:
@@ -172,7 +162,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--commit", default="unknown", help="the commit of this checkout, where git cannot tell"
     )
-    parser.add_argument("--processes", type=int, default=8, help="processes of tests that share the device")
+    parser.add_argument("--processes", type=int, default=14, help="processes of tests that share the device")
     options = parser.parse_args(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     for needed in ("g++", "nvidia-smi"):

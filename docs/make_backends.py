@@ -1,4 +1,10 @@
-"""Write the table of operations in `docs/backends.md`, who computes each on a GPU: `python docs/make_backends.py`."""
+"""Write what was seen on a GPU, and who computes each operation there, into `docs/backends.md`.
+
+    python docs/make_backends.py
+    python docs/make_backends.py FOLDER    # after a session of benchmarks/gpu_session.py that wrote there
+
+The second writes the record of the session first, `docs/gpu_record.json`.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +20,24 @@ PAGE: Final = CHECKOUT / "docs" / "backends.md"
 
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 
+from tests.support import gpu_record  # noqa: E402
 from tests.support.gpu_operations import Way, ways  # noqa: E402
 from xarr.dtypes import COMPLEX, FLOAT, SIGNED, SUB_BYTE, TABLE, UNSIGNED  # noqa: E402
 
 START: Final = "<!-- Written by docs/make_backends.py from here on. -->"
-_HEAD: Final = f"""\
+_REAL: Final = f"""\
 {START}
+
+## What ran on a GPU
+
+%s
+
+Tests of the backend ran there with all that `--thorough` adds, and tests of the library with `XARR_BACKEND=cupy`.
+
+| tests | passed | failed | skipped |
+| --- | --- | --- | --- |
+"""
+_HEAD: Final = """\
 
 ## Who computes what on a GPU
 
@@ -37,10 +55,10 @@ the bound of the tests, in ULP of the larger part; *sum*: that of a sum of so ma
 once; –: that of the operations or of LAPACK's function behind it. Where a line names two, shapes or another element
 type decide.
 
-"Seen" says where: *emulated* has on the emulated device the bits of the compiled CPU engine, as
-`tests/cuda/test_operations.py` compares for each row, in numbers of every kind, empty arrays and scalars; *on the CPU*
-is computed there, and was tested there; of a library only what is asked of it was seen, with a *stand-in* that
-computes by NumPy. Nothing here was seen on a **real** device.
+"Seen" says where: *real* has on the GPU above, and on the emulated device, the bits of the compiled CPU engine, as
+`tests/cuda/test_operations.py` compares for each row, in numbers of every kind, empty arrays and scalars; where a
+library computes, results there were as near as sums in another order; *emulated* was seen on the emulated device only;
+*on the CPU* is computed there, and was tested there; of a library with a *stand-in* only what is asked of it was seen.
 
 | operation | element types | by | max ULP | seen |
 | --- | --- | --- | --- | --- |
@@ -63,7 +81,13 @@ _FAMILIES: Final[Mapping[str, frozenset[np.dtype[Any]]]] = {
 def text() -> str:
     """The page."""
     above = PAGE.read_text(encoding="utf-8").partition(START)[0]
-    return above + _HEAD + "".join(row for name, by_dtype in ways().items() for row in rows(name, by_dtype))
+    record = gpu_record.read(gpu_record.PATH.read_text(encoding="utf-8"))
+    files = "".join(
+        f"| `{file}` | {' | '.join(map(str, counts))} |\n" for file, counts in record.files.items()
+    )
+    ways_by_name = ways(record.operations)
+    table = "".join(row for name, by_dtype in ways_by_name.items() for row in rows(name, by_dtype))
+    return above + _REAL % "\n\n".join(record.device) + files + _HEAD + table
 
 
 def rows(name: str, by_dtype: Mapping[np.dtype[Any], Way]) -> Iterator[str]:
@@ -91,4 +115,6 @@ def families(types: Sequence[np.dtype[Any]]) -> list[str]:
 
 
 if __name__ == "__main__":
+    for folder in sys.argv[1:]:
+        gpu_record.PATH.write_text(gpu_record.record_of_session(Path(folder)).text, encoding="utf-8")
     PAGE.write_text(text(), encoding="utf-8")

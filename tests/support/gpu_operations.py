@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Final
@@ -80,15 +80,25 @@ def computer_of(node: Node) -> str:
     return "parts" if is_narrow or not any(host.reasons(node)) else "host"
 
 
-def ways() -> dict[str, dict[DType, Way]]:
-    """By the names of operations and their element types: how each is computed."""
+def ways(on_gpu: Collection[str] = ()) -> dict[str, dict[DType, Way]]:
+    """By the names of operations and their element types: how each is computed.
+
+    on_gpu: names of graphs whose results, of all element types, a GPU was seen to compute.
+    """
     nodes: dict[str, dict[DType, list[Node]]] = {}
+    real: set[tuple[str, DType]] = set()
     for name in CASES:
         for _, case in typed_cases(name):
             for node in nodes_of(case.graph):
                 nodes.setdefault(node.op.name, {}).setdefault(_dtype(node), []).append(node)
+                if name in on_gpu:
+                    real.add((node.op.name, _dtype(node)))
     return {
-        name: {row.dtype: _way(by_dtype[row.dtype]) for row in TABLE if row.dtype in by_dtype}
+        name: {
+            row.dtype: _way(by_dtype[row.dtype], (name, row.dtype) in real)
+            for row in TABLE
+            if row.dtype in by_dtype
+        }
         for name, by_dtype in sorted(nodes.items())
     }
 
@@ -126,10 +136,10 @@ def _bound_of_loops(op: Any, dtype: DType) -> float:
     return ceil(50 + 100 * bounds.tested32 / 2 ** (23 - digits)) / 100
 
 
-def _way(nodes: list[Node]) -> Way:
+def _way(nodes: list[Node], is_real: bool) -> Way:
     computers = {computer_of(node) for node in nodes}
     ulps = {ulp_of(node, computer_of(node)) for node in nodes}
-    seen = {_SEEN.get(each, "stand-in") for each in computers}
+    seen = {"real" if is_real and each != "host" else _SEEN.get(each, "stand-in") for each in computers}
     return Way(tuple(sorted(computers)), ", ".join(sorted(ulps - {"–"})) or "–", ", ".join(sorted(seen)))
 
 
