@@ -4,6 +4,7 @@
     python benchmarks/gpu.py --rows a,c --dtypes float32 --quick
     python benchmarks/gpu.py --static                          # kernels, bytes, registers, occupancy: no GPU
     python benchmarks/gpu.py --static --page docs/gpu_benchmark.md
+    python benchmarks/gpu.py --measured gpu.json --page docs/gpu_benchmark.md      # what --json has written
 
 The static table is what is printed where there is no GPU.  Registers need NVRTC (nvidia-cuda-nvrtc, here or in the
 directory that NVRTC_DIRECTORY names).
@@ -32,6 +33,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "backends")]
 import measure
 from gpu_rows import ROWS
 from gpu_rows.first_calls import PROGRAMS, first_calls
+from gpu_rows.pages import print_figures
 from gpu_rows.peers import Peers, connect
 from gpu_rows.row import Row
 from gpu_rows.static import COLUMNS, StaticLine, cells, markdown, static_lines
@@ -50,6 +52,7 @@ from gpu_rows.workers import Limits, command_of, end_with_parent, lines_by_worke
 from tests.cuda import nvrtc
 from xarr.base.configuration import current as config
 
+MEASURED: Final = "<!-- Written by benchmarks/gpu.py --measured from here on. -->"
 START: Final = "<!-- Written by benchmarks/gpu.py from here on. -->"
 #: The row of the first calls, which is no program of arrays.
 FIRST_CALLS: Final = "o"
@@ -76,6 +79,13 @@ def write_page(page: Path, lines: Sequence[StaticLine]) -> None:
     """Write the table below the line of a page that says so."""
     above = page.read_text(encoding="utf-8").partition(START)[0]
     page.write_text(f"{above}{START}\n\n{markdown(lines)}\n", encoding="utf-8")
+
+
+def write_measured(page: Path, figures: dict[str, Any]) -> None:
+    """Write what was measured between the line of a page that says so and the static table."""
+    text = page.read_text(encoding="utf-8")
+    above, static = text.partition(MEASURED)[0], text.partition(START)[2]
+    page.write_text(f"{above}{MEASURED}\n\n{print_figures(figures)}\n{START}{static}", encoding="utf-8")
 
 
 def parse_list(text: str, known: Iterable[str], what: str) -> list[str]:
@@ -118,8 +128,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--commit", default="", help="the commit that is measured, where git cannot tell")
     parser.add_argument("--worker", metavar="ORDER", help=argparse.SUPPRESS)
     parser.add_argument("--page", type=Path, help="also write the static table into this page")
+    parser.add_argument("--measured", type=Path, help="write the figures of a file of --json into --page")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.measured and not options.page:
+        parser.error("--measured FILE is written into a page: --page docs/gpu_benchmark.md")
+    return options
 
 
 def header(peers: Peers, rates: Rates, revision: str) -> str:
@@ -278,6 +292,9 @@ def main(arguments: list[str] | None = None, peers: Peers | None = None, rows: S
     """Run the benchmark; tests give other peers."""
     options = parse(arguments)
     rows = [row for row in rows if row.letter in options.rows]
+    if options.measured:
+        write_measured(options.page, json.loads(options.measured.read_text(encoding="utf-8")))
+        return 0
     if options.static:
         return run_static(rows, options)
     if options.worker:

@@ -76,7 +76,7 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
         *("--json", str(folder / "gpu.json"), "--commit", commit),
     )
 
-    def reported(name: str, share: float) -> tuple[str, str]:
+    def report_options(name: str, share: float) -> tuple[str, str]:
         return f"--junitxml={folder / name}.xml", f"--seconds={max(1.0, share * seconds - GRACE):.0f}"
 
     return [
@@ -84,7 +84,7 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
         Part(
             "tests",
             (
-                *(*tests, *reported("tests", own), "-m", "gpu", "-k", "not the_tests_of_the_library"),
+                *(*tests, *report_options("tests", own), "-m", "gpu", "-k", "not the_tests_of_the_library"),
                 *("--thorough", "tests/cuda"),
             ),
             own,
@@ -94,7 +94,7 @@ def parts(folder: Path, commit: str, processes: int, seconds: float) -> list[Par
         Part(
             "tests of the library",
             (
-                *(*tests, *reported("library", library)),
+                *(*tests, *report_options("library", library)),
                 *[f"tests/lax/test_{name}.py" for name in LIBRARY],
             ),
             library,

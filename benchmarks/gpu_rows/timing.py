@@ -21,7 +21,7 @@ from gpu_rows.row import Case, Row
 IMPORTANCE: Final = "abehcfjdimgknlo"
 #: Seconds that the rounds of a line take together, about, and of a sample: calls in a row, as in a loop of a user's.
 BUDGET, QUICK_BUDGET, SAMPLE = 2.0, 0.2, 0.01
-#: Calls before each sample, which are not timed: caches of the host have forgotten a contender when its turn comes.
+#: Calls before each sample, which are not timed: caches of the host have forgotten a contender since its sample before.
 WARMING: Final = 3
 FEWEST_ROUNDS, MOST_ROUNDS, MOST_CALLS = 3, 31, 1000
 #: Ratios up to which xarr is as fast as CuPy, with what two runs of the same differ by, and as JAX.

@@ -243,3 +243,48 @@ def test_the_important_come_first(modules: Any) -> None:
 def test_first_calls_are_timed_in_new_processes(modules: Any) -> None:
     cold, warm = modules("gpu_rows.first_calls").first_calls(["xarr"], backend="numpy")["xarr"]
     assert cold > 0 < warm
+
+
+def test_measured_figures_stand_in_the_page_above_the_static_table(modules: Any, tmp_path: Path) -> None:
+    seconds = {"cupy": 2e-3, "cupy best": 1e-3, "xarr": 5e-4, "lazy": 7e-4, "jax": 4e-4}
+    line = {"row": "a", "name": "chain", "dtype": "float32", "seconds": seconds, "share": 0.5}
+    failed = {"row": "b", "name": "softmax", "dtype": "bfloat16", "seconds": {}, "reasons": {"xarr": "WRONG"}}
+    figures = {
+        "device": ["a GPU", "packages", "rates", "", "more"],
+        "lines": [line | {"wanted_share": 0.85, "verdicts": ["old"]}, failed],
+        "first calls": {"xarr": [0.5, 0.25], "jax": "more than 1 s"},
+    }
+    (tmp_path / "gpu.json").write_text(json.dumps(figures), encoding="utf-8")
+    gpu, page = modules("gpu"), tmp_path / "page.md"
+    page.write_text(f"above\n{gpu.MEASURED}\nold\n{gpu.START}\nstatic\n", encoding="utf-8")
+    assert gpu.main(["--measured", str(tmp_path / "gpu.json"), "--page", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith(f"above\n{gpu.MEASURED}\n\na GPU\n\npackages\n\nrates\n\n| row |")
+    assert text.endswith(f"\n{gpu.START}\nstatic\n")
+    assert "\nold\n" not in text and "more\n" not in text
+    assert "| (a) chain | float32 | 0.5 | 0.7 | 2 | 1 | 0.4 | – | – | 0.50 | 1.25 | – | 50% |" in text
+    assert "xarr takes 0.50 of CuPy's time in 1 lines, 1.25 of JAX's time in 1 lines." in text
+    assert "xarr 0.50 and 0.25; jax more than 1 s" in text
+    assert "- (a) chain, float32: ≥ 85% of the bandwidth: MISSED; ≤ 1.2 × jax: MISSED." in text
+    assert "- (b) softmax, bfloat16: xarr: WRONG." in text
+    with pytest.raises(SystemExit):
+        gpu.main(["--measured", str(tmp_path / "gpu.json")])
+
+
+def test_contenders_are_timed_by_calls_in_a_row_behind_others(
+    modules: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timing, now, calls = modules("gpu_rows.timing"), [0.0], {"fast": 0, "slow": 0}
+
+    def call(name: str, seconds: float) -> Any:
+        def run() -> None:
+            calls[name] += 1
+            now[0] += seconds
+
+        return run
+
+    monkeypatch.setattr(timing.measure, "clock", lambda: now[0])
+    contenders = {"fast": call("fast", 1e-4), "slow": call("slow", 0.5)}
+    assert timing.time_contenders(contenders, 0.2) == pytest.approx({"fast": 1e-4, "slow": 0.5})
+    rounds = timing.FEWEST_ROUNDS
+    assert calls == {"fast": 1 + rounds * (100 + timing.WARMING), "slow": 1 + rounds}
