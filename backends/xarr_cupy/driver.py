@@ -1,6 +1,6 @@
 """The device: memory, copies, kernels.  CuPy's is here; the tests have one that emulates a device on the host.
 
-Nothing else in this package imports CuPy.  This module has never run on a GPU: see docs/backends.md.
+Nothing else in this package imports CuPy.  What was seen on a GPU is in docs/backends.md.
 """
 
 from __future__ import annotations

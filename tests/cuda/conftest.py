@@ -17,7 +17,7 @@ from tests.cuda import nvrtc
 TELLING = (
     *("test_cupy_wheel.py", "test_on_gpu.py", "test_operations.py", "test_replays.py", "test_streams.py"),
     *("test_borrowed_memory.py", "test_lent_memory.py", "test_random_loops.py", "test_random_graphs.py"),
-    "test_large_arrays.py",
+    *("test_whole_programs.py", "test_large_arrays.py"),
 )
 #: Those of them whose tests, by the fixture `cupy`, are the same on the emulator and on a GPU.
 ON_EITHER = frozenset(

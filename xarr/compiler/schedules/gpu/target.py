@@ -8,7 +8,7 @@ from xarr.compiler.target import Target
 
 
 class GpuTarget(Target):
-    """A target with what only the schedule of GPUs asks.  Not measured yet: see docs/backends.md."""
+    """A target with what only the schedule of GPUs asks.  Chosen before a GPU was there: see docs/gpu_benchmark.md."""
 
     __slots__ = ()
 
