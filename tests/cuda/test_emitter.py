@@ -53,6 +53,20 @@ void xarr_0(const float *in0, const float *in1, float *out0) {
     )
 
 
+def test_bounds_are_one_instruction_unless_zeros_meet_or_doubles() -> None:
+    def clip(x: Any, bound: float) -> Any:
+        low = xarr.full_like(x, bound)
+        return lax.select(lax.lt(x, low), low, x), lax.select(lax.gt(x, low), low, x)
+
+    both = text(lambda x: clip(x, 2.0), "f32[3]")
+    assert "= at_least(v1, 2.0f);" in both and "= at_most(v1, 2.0f);" in both
+    for bound, dtype in ((0.0, "f32"), (-0.0, "f32"), (2.0, "f64")):
+        assert "at_" not in text(lambda x, bound=bound: clip(x, bound), f"{dtype}[3]")
+    # A selection of something else.
+    assert "at_" not in text(lambda x, y: lax.select(lax.lt(x, y), y, x), "f32[3]", "f32[3]")
+    assert "at_" not in text(lambda x: lax.select(lax.lt(x, x * 0 + 2), x, x * 0 + 2), "f32[3]")
+
+
 def test_indices_are_long_where_an_offset_does_not_fit() -> None:
     assert "int64 i = (int64)blockIdx.x" in text(lambda x: x + 1, "f32[65535,65537]")
     assert "vectors<4>(out0)[i]" in text(lambda x: x + 1, "f32[65535,65536]")

@@ -55,16 +55,53 @@ template <class To, class From> __device__ To saturated(From x, To low, To high)
     return x != x ? (To)0 : x <= (From)low ? low : x >= (From)high ? high : (To)x;
 }
 """,
-    # Of two zeros the sum is -0 if both are.
+    # Of two zeros the sum is -0 if both are.  One instruction knows zeros and NaN too, from Ampere on.
     "maximum(": """\
 template <class T> __device__ T maximum(T x, T y) {
     return x > y || x != x ? x : x == y && x == 0 ? x + y : y;
 }
+#if __CUDA_ARCH__ >= 800
+__device__ float maximum(float x, float y) {
+    float z;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+#endif
 """,
     "minimum(": """\
 template <class T> __device__ T minimum(T x, T y) {
     return x < y || x != x ? x : x == y && x == 0 ? -(-x - y) : y;
 }
+#if __CUDA_ARCH__ >= 800
+__device__ float minimum(float x, float y) {
+    float z;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
+    return z;
+}
+#endif
+""",
+    # NaN stays what it is.
+    "at_least(": """\
+#if __CUDA_ARCH__ >= 800
+__device__ float at_least(float x, float low) {
+    float y;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(low));
+    return y;
+}
+#else
+__device__ float at_least(float x, float low) { return x < low ? low : x; }
+#endif
+""",
+    "at_most(": """\
+#if __CUDA_ARCH__ >= 800
+__device__ float at_most(float x, float high) {
+    float y;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(high));
+    return y;
+}
+#else
+__device__ float at_most(float x, float high) { return x > high ? high : x; }
+#endif
 """,
     "add_parts(": """\
 template <class T> __device__ void add_parts(T *at, T value) {
@@ -155,6 +192,19 @@ def infix(sign: str, left: str, right: str) -> str:
     if sign == "+" and right.startswith("-") and _level(right[1:]) == _NAME:
         sign, right = "-", right[1:]
     return f"{enclose(left, least)} {sign} {enclose(right, least + 1)}"
+
+
+def bound_of(value: Value) -> str | None:
+    """The helper that brings the last operand of a selection into a bound, which is the one before, if it does that.
+
+    Of zeros an instruction for extremes tells the signs, and a comparison does not.
+    """
+    if value.op != "select" or value.dtype != np.float32:
+        return None
+    condition, bound, x = value.operands
+    name = {"lt": "at_least", "gt": "at_most"}.get(condition.op)
+    is_bound = bound.op == "constant" and constant_of(bound) != 0 and condition.operands == (x, bound)
+    return name if is_bound else None
 
 
 def choose(condition: str, chosen: str, other: str) -> str:

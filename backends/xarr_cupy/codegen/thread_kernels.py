@@ -34,7 +34,7 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 from xarr_cupy.codegen.kernel_calls import BLOCK, MOST_BLOCKS
 from xarr_cupy.codegen.sizes import INDEX_OPERATIONS, Sizes
-from xarr_cupy.codegen.spelling import INFIX, choose, enclose, expression, infix, literal, type_name
+from xarr_cupy.codegen.spelling import INFIX, bound_of, choose, enclose, expression, infix, literal, type_name
 
 #: Names that are no variables of values: by how often they are in use.
 _RESERVED: Final = dict.fromkeys(("i", "lanes", "behind", "warp"), 1)
@@ -262,6 +262,9 @@ class ThreadPrinter:
         return prod(_extent(loop) for loop in self.grid[axis + 1 :])
 
     def operation(self, value: Value) -> str:
+        bound = bound_of(value)
+        if bound is not None:
+            return f"{bound}({self.value(value.operands[2])}, {self.value(value.operands[1])})"
         names = [self.sizes.constant(value, k) or self.value(x) for k, x in enumerate(value.operands)]
         narrow = [self.is_narrow(operand) for operand in value.operands]
         if (
