@@ -171,7 +171,7 @@ class CupyBackend(AbstractBackend):
             made = self._engine.new(buffer.type)
             if buffer.type.nbytes:
                 addresses = made.address, origin._engine.driver, buffer.address
-                with self._engine.faults():
+                with self._engine.faults:
                     self._engine.driver.copy_from(*addresses, buffer.type.nbytes)
         return made
 

@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
 from threading import Lock, get_ident
@@ -23,11 +24,12 @@ from xarr_cupy.codegen.kernel_calls import BLOCK
 from xarr_cupy.machine_code import load_text
 from xarr_cupy.modules import CupyModule, LoadedModules
 from xarr_cupy.runtime.launch_queue import LAUNCH_SECONDS, LaunchQueue
-from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table
+from xarr_cupy.runtime.launches import Launches, Table
 from xarr_cupy.runtime.packed_launches import (
     LEAST_CAPTURED,
     CaptureRefusedError,
     GraphMemory,
+    PackedKernel,
     PackedLaunches,
 )
 
@@ -51,6 +53,19 @@ _OPERATIONS_PER_SECOND: Final = 5e13
 HostArray = np.ndarray[Any, Any]
 #: The bit of `cublasMath_t` with which sums of parts of a product, too, are formed in float32, not in a shorter result.
 _FULL_PRECISION_REDUCTION: Final = 16
+
+
+#: How often this process was forked off from another.  To ask the system for its number at each call takes long.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 class DeviceFaultError(BackendError):
@@ -140,16 +155,6 @@ class Driver(Protocol):
     def load(self, text: str) -> Any:
         """The kernels of a CUDA C++ text, compiled."""
 
-    def launch(
-        self,
-        module: Any,
-        name: str,
-        blocks: int,
-        arguments: Sequence[tuple[int, int]],
-        sizes: Sequence[np.generic] = (),
-    ) -> None:
-        """Run a kernel in blocks of `BLOCK` threads; the arguments are pointers, each with its bytes, then sizes."""
-
     def prepare(self, launches: Launches) -> Any:
         """Launches in a row, as `submit` takes them."""
 
@@ -223,8 +228,17 @@ class CupyMemory:
     def __init__(self, pointer: Any, stream: Any) -> None:
         self.pointer, self.stream = pointer, stream
         self.address: int = pointer.ptr
-        #: One stream for each thread has the same number.
-        self.owner = (stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0)
+        self.owner = _owner_of(stream)
+
+
+def _owner_of(stream: Any) -> tuple[int, int]:
+    """The number of a stream, with the thread where each has a stream of its own under that number."""
+    number: int = stream.ptr
+    return number, get_ident() if number == _PER_THREAD else 0
+
+
+#: The context in which nothing has to wait.
+_IN_ORDER: Final = nullcontext()
 
 
 def _seconds_of_product(arguments: Sequence[int]) -> float:
@@ -250,8 +264,9 @@ class CupyDriver:
         self._graphs, self._capturing = GraphMemory(), Lock()
         self._queue = LaunchQueue(self._record_time, self._wait_for_event, self._cuda.get_elapsed_time)
         self._errors = (self._runtime.CUDARuntimeError, self._cuda.driver.CUDADriverError)
-        self._process = os.getpid()
-        self._suspects: deque[tuple[CupyModule, str]] = deque(maxlen=_MOST_SUSPECTS)
+        self._forks = _forks
+        #: What was launched last since the host waited, kernels in a row: module and name of each.
+        self._suspects: deque[Sequence[tuple[CupyModule, str]]] = deque(maxlen=_MOST_SUSPECTS)
         self._launched = 0
         self._architecture = f"sm_{self._device.compute_capability}"
         number = f", device {ordinal}" if self.count > 1 else ""
@@ -261,7 +276,7 @@ class CupyDriver:
         return self if ordinal == self.ordinal else CupyDriver(self.arrays, ordinal)
 
     def active(self) -> AbstractContextManager[Any]:
-        if os.getpid() != self._process:
+        if self._forks != _forks:
             raise BackendError(
                 "backend 'cupy': CUDA does not work in a process that was forked from one that has used it: start "
                 'processes by multiprocessing.get_context("spawn"), or use the GPU in them alone'
@@ -282,13 +297,12 @@ class CupyDriver:
     def _memory(self, pointer: Any) -> CupyMemory:
         return CupyMemory(pointer, self._cuda.get_current_stream())
 
-    def order_streams(self, memories: Iterable[DeviceMemory]) -> AbstractContextManager[Any]:
+    def order_streams(self, memories: Iterable[Any]) -> AbstractContextManager[Any]:
         stream = self._cuda.get_current_stream()
-        own = (stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0)
-        others = {each.owner: each.stream for each in memories if isinstance(each, CupyMemory)}
-        others.pop(own, None)
+        own = _owner_of(stream)
+        others = {each.owner: each.stream for each in memories if each.owner != own}
         if not others:
-            return nullcontext()
+            return _IN_ORDER
         if self._captures(stream):
             raise BackendError(
                 "backend 'cupy': the current stream captures a graph, which cannot wait for the stream of an array, "
@@ -332,9 +346,9 @@ class CupyDriver:
         """Let a stream wait for all that was asked for on another one."""
         self._run(later.wait_event, self._record_event(earlier))
 
-    def _record_event(self, stream: Any, has_time: bool = False) -> Any:
-        """An event behind all that was asked for on a stream."""
-        event = self._cuda.Event(disable_timing=not has_time)
+    def _record_event(self, stream: Any, event: Any = None) -> Any:
+        """An event, a new one without time by default, behind all that was asked for on a stream."""
+        event = event or self._cuda.Event(disable_timing=True)
         self._run(event.record, stream)
         return event
 
@@ -350,11 +364,8 @@ class CupyDriver:
         )
 
     def upload(self, address: int, array: HostArray) -> None:
-        kind, stream, source = (
-            self._runtime.memcpyHostToDevice,
-            self._cuda.get_current_stream(),
-            array.ctypes.data,
-        )
+        kind, stream = self._runtime.memcpyHostToDevice, self._cuda.get_current_stream()
+        source = array.ctypes.data
         self._run(self._runtime.memcpyAsync, address, source, array.nbytes, kind, stream.ptr)
         # CUDA has read pageable memory, of type 0, when it returns; other memory the caller may write to too early.
         if self._runtime.pointerGetAttributes(source).type:
@@ -378,10 +389,13 @@ class CupyDriver:
         with self._capturing:
             self._run(self._runtime.deviceSynchronize)
 
-    def _record_time(self) -> Any:
-        """An event with its time; None in a capture, whose launches wait for a replay, and whose events say nothing."""
+    def _record_time(self, spare: Any) -> Any:
+        """An event with its time; None in a capture, whose launches wait for a replay, and whose events say nothing.
+
+        spare: such an event, which may be recorded once more.
+        """
         stream = self._cuda.get_current_stream()
-        return None if self._captures(stream) else self._record_event(stream, has_time=True)
+        return None if self._captures(stream) else self._record_event(stream, spare or self._cuda.Event())
 
     def _wait_for_event(self, event: Any) -> None:
         self._run(event.synchronize)
@@ -491,14 +505,15 @@ class CupyDriver:
 
     def _fault(self, error: Exception) -> DeviceFaultError:
         """The error of a device that failed, which names the programs that may have done it."""
-        suspects = [module.heads[name] for module, name in reversed(self._suspects)]
+        launched = [kernel for row in reversed(self._suspects) for kernel in reversed(row)][:_MOST_SUSPECTS]
+        suspects = [module.heads[name] for module, name in launched]
         more = f", the last {len(suspects)} of {self._launched}" if self._launched > len(suspects) else ""
         fault = DeviceFaultError(
             f"backend 'cupy': the device failed, {error}.  Launched since the host last waited for it{more}, "
             f"the latest first: {'; '.join(suspects) or 'nothing of xarr'}.  With CUDA_LAUNCH_BLOCKING=1 the "
             "last launch is the one that failed.  No other call can use the device in this process."
         )
-        for module in dict.fromkeys(module for module, _ in reversed(self._suspects)):
+        for module in dict.fromkeys(module for module, _ in launched):
             fault.add_note(module.text)
         return fault
 
@@ -519,55 +534,46 @@ class CupyDriver:
             self._run(module.load, code)
         return module
 
-    def launch(
-        self,
-        module: CupyModule,
-        name: str,
-        blocks: int,
-        arguments: Sequence[tuple[int, int]],
-        sizes: Sequence[np.generic] = (),
-    ) -> None:
-        pointers = tuple([np.uint64(address) for address, _ in arguments])
-        self._remember(module, name)
-        self._run(module.function(name), (blocks,), (BLOCK,), (*pointers, *sizes))
-        self._queue.add(LAUNCH_SECONDS)
-
-    def _remember(self, module: CupyModule, name: str) -> None:
-        """Note that a kernel is launched now."""
-        self._suspects.append((module, name))
-        self._launched += 1
+    def _remember(self, kernels: Sequence[tuple[CupyModule, str]]) -> None:
+        """Note that kernels are launched now."""
+        if kernels:
+            self._suspects.append(kernels)
+            self._launched += len(kernels)
 
     def prepare(self, launches: Launches) -> PackedLaunches:
         return PackedLaunches(launches, self._graphs)
 
     def submit(self, prepared: PackedLaunches, table: Table) -> None:
-        values, pointers = prepared.fill(table)
         stream = self._cuda.get_current_stream()
-        self._suspects.extend(prepared.kernels[-_MOST_SUSPECTS:])
-        self._launched += len(prepared.kernels)
-        graph = None
-        if len(prepared.calls) >= LEAST_CAPTURED and not self._captures(stream):
-            graph = prepared.graphs.graph(values.tobytes(), lambda: self._capture(prepared, values, pointers))
-        if graph is not None:
-            self._run(graph.launch, stream)
-        else:
-            self._run(self._launch_all, prepared, values, pointers, stream.ptr)
+        self._remember(prepared.kernels)
+        try:
+            graph = None
+            if len(prepared.calls) >= LEAST_CAPTURED and not self._captures(stream):
+                capture = partial(self._capture, prepared, table)
+                graph = prepared.graphs.graph(prepared.addresses(table), capture)
+            if graph is None:
+                self._launch_all(prepared, table, stream.ptr)
+            else:
+                graph.launch(stream)
+        except self._errors as error:
+            raise self._error(error) from error
         self._queue.add(prepared.seconds)
 
-    def _launch_all(
-        self, prepared: PackedLaunches, values: HostArray, pointers: HostArray, stream: int
-    ) -> None:
-        launch, copy = self._cuda.driver.launchKernel, self._runtime.memcpyAsync
-        start, kind = pointers.ctypes.data, self._runtime.memcpyDeviceToDevice
-        for each, first in prepared.calls:
-            if isinstance(each, MemoryCopy):
-                target, source = values[first : first + 2].tolist()
-                copy(target, source, each.nbytes, kind, stream)
+    def _launch_all(self, prepared: PackedLaunches, table: Table, stream: int) -> None:
+        launch = self._cuda.driver.launchKernel
+        arguments = prepared.fill(table)
+        pointers = arguments.pointers
+        for each in prepared.calls:
+            if type(each) is PackedKernel:
+                function, blocks, start = each
+                launch(function, blocks, 1, 1, BLOCK, 1, 1, 0, stream, pointers + start, 0)
             else:
-                function, here = each.module.function(each.name).ptr, start + 8 * first
-                launch(function, each.blocks, 1, 1, BLOCK, 1, 1, 0, stream, here, 0)
+                nbytes, target, source = each
+                addresses = arguments.values[target], arguments.values[source]
+                self._runtime.memcpyAsync(*addresses, nbytes, self._runtime.memcpyDeviceToDevice, stream)
+        prepared.release(arguments)
 
-    def _capture(self, prepared: PackedLaunches, values: HostArray, pointers: HostArray) -> Any:
+    def _capture(self, prepared: PackedLaunches, table: Table) -> Any:
         """The launches as a CUDA graph, which does not run yet.
 
         CaptureRefusedError where CUDA cannot capture them, DeviceFaultError where the device failed before.
@@ -578,7 +584,7 @@ class CupyDriver:
             with self._capturing:
                 stream.begin_capture()
                 try:
-                    self._launch_all(prepared, values, pointers, stream.ptr)
+                    self._launch_all(prepared, table, stream.ptr)
                 except BaseException:
                     # The first error counts: of what was captured until then CUDA says only that it is not valid.
                     with suppress(*self._errors):

@@ -8,6 +8,7 @@ device.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +18,11 @@ from xarr.base.progress import ProgressCallback, StepCounter
 from xarr.compiler.plan.program_plan import Plan
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.errors import BackendError
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, TupleType
 from xarr_cupy.codegen.emitter import emit
 from xarr_cupy.codegen.kernel_calls import VECTOR_NBYTES, KernelSource
 from xarr_cupy.runtime.arrays import DeviceArray, NumberArgument, flatten, pack
-from xarr_cupy.runtime.command_builder import CodeOptions
+from xarr_cupy.runtime.command_builder import CodeOptions, ProgramMemory
 from xarr_cupy.runtime.commands import Frame, LocatedArray, run_all
 from xarr_cupy.runtime.device import LoadedDevice
 from xarr_cupy.runtime.loop_commands import kernels_of
@@ -61,7 +62,7 @@ class DeviceProgram:
 
     @cached_property
     def _loaded(self) -> LoadedProgram:
-        with self.device.faults():
+        with self.device.faults:
             return LoadedProgram(self.plan, self.device, self._options, self.progress)
 
     def with_progress(self, progress: ProgressCallback) -> DeviceProgram:
@@ -69,13 +70,8 @@ class DeviceProgram:
         return DeviceProgram(self.plan, self.device, *self._options[:2], progress)
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
-        arrays = flatten(arguments)
-        for each in arrays:
-            if not isinstance(each, DeviceArray | NumberArgument):
-                raise BackendError(f"wanted arrays of backend 'cupy', got {type(each).__name__}")
         with self.device.driver.active():
-            results = self._loaded.run(arrays)
-        return pack(self.plan.graph.result_types, results)
+            return self._loaded(*arguments)
 
 
 class LoadedProgram:
@@ -89,16 +85,47 @@ class LoadedProgram:
         self._memory, builder, self._commands = commands_of(
             plan, device, options, counts=progress is not None
         )
-        self._results: list[LocatedArray] = list(builder.operands(plan.results))
+        located = builder.operands(plan.results)
+        #: The slots of the results, where each has memory of its own; else where they are.
+        self._slots = _slots_of(located, self._memory)
+        self._results: list[LocatedArray] = list(located)
+        self._types = plan.graph.result_types
+        self._has_tuples = any(
+            isinstance(each, TupleType) for each in (*plan.graph.parameter_types, *self._types)
+        )
+        self._arena = TensorType((self._memory.nbytes,), np.dtype(np.uint8))
+        self._constants = [each.memory for each in self._memory.constants]
         #: The parameters that the plan writes over.
         self._reused = [number for number in plan.donated if _is_reused(plan, number)]
 
-    def _arrays_of(self, values: list[DeviceArray | NumberArgument]) -> list[DeviceArray]:
-        """The arguments as arrays."""
-        arrays = [each for each in values if isinstance(each, DeviceArray)]
+    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+        """The results for these arguments.  BackendError for those of another backend."""
+        if self._has_tuples:
+            return pack(self._types, self._run_anywhere(flatten(arguments)))
+        return tuple(self._run_anywhere([*arguments]))
+
+    def _run_anywhere(self, values: list[Any]) -> list[DeviceArray]:
+        """The results for arguments in any memory, and numbers."""
+        arrays: list[DeviceArray] = []
+        for value in values:
+            array = value.array if type(value) is NumberArgument else value
+            if type(array) is not DeviceArray:
+                arrays = self._arrays_of(values)
+                break
+            arrays.append(array)
+        if self._memory.has_vectors:
+            for array in arrays:
+                if array.address % VECTOR_NBYTES:
+                    return self._without_vectors._run_anywhere(arrays)
+        with self.device.driver.order_streams([*[each.memory for each in arrays], *self._constants]):
+            return self._run(arrays)
+
+    def _arrays_of(self, values: list[Any]) -> list[DeviceArray]:
+        """The arguments as arrays, and numbers that are not on the device.  BackendError for those of others."""
+        for value in values:
+            if not isinstance(value, DeviceArray | NumberArgument):
+                raise BackendError(f"wanted arrays of backend 'cupy', got {type(value).__name__}")
         numbers = [each for each in values if isinstance(each, NumberArgument)]
-        if not numbers:
-            return arrays
         for each in numbers:
             if each.is_known and each.array is None:
                 (each.array,) = self.device.store_numbers([each])
@@ -109,15 +136,6 @@ class LoadedProgram:
         stored = iter(self.device.store_numbers(missing))
         those_of_numbers = iter([array or next(stored) for array in kept])
         return [each if isinstance(each, DeviceArray) else next(those_of_numbers) for each in values]
-
-    def run(self, values: list[DeviceArray | NumberArgument]) -> list[DeviceArray]:
-        """The results for these arguments."""
-        memory, device = self._memory, self.device
-        arguments = self._arrays_of(values)
-        if memory.has_vectors and any(each.address % VECTOR_NBYTES for each in arguments):
-            return self._without_vectors.run([*arguments])
-        with device.driver.order_streams([each.memory for each in (*arguments, *memory.constants)]):
-            return self._run(arguments)
 
     @cached_property
     def _without_vectors(self) -> LoadedProgram:
@@ -130,12 +148,24 @@ class LoadedProgram:
         for number in self._reused:
             if not arguments[number].is_claimed:
                 arguments[number] = device.copy_of(arguments[number])
-        arena = device.new(TensorType((memory.nbytes,), np.dtype(np.uint8)))
+        arena = device.new(self._arena) if memory.nbytes else device.nothing
         results = [device.new(buffer.type) for buffer in memory.results]
         counter = None if self._progress is None else StepCounter(self._progress, self._step_count)
-        frame = Frame(device, [None, arena, *arguments, *results, *memory.constants], counter)
+        arrays = [None, arena, *arguments, *results, *memory.constants]
+        frame = Frame(device, arrays, counter)
         run_all(self._commands, frame)
+        if self._slots is not None:
+            return [results[slot] for slot in self._slots]
         return [frame.array(each) for each in self._results]
+
+
+def _slots_of(located: Sequence[LocatedArray], memory: ProgramMemory) -> list[int] | None:
+    """Which of the results with memory of their own the arrays are; None if one is another, or one is there twice."""
+    own = {
+        LocatedArray(memory.result(index), buffer.type): index for index, buffer in enumerate(memory.results)
+    }
+    is_each_one = own.keys() >= set(located) and len(set(located)) == len(located)
+    return [own[each] for each in located] if is_each_one else None
 
 
 def _is_reused(plan: Plan, parameter: int) -> bool:

@@ -19,6 +19,7 @@ from tests.compare import assert_same
 from tests.compiler.schedules.serial.test_serial_loops import CASES
 from tests.cuda.host_wheel import wheel
 from tests.cuda.host_wheel.device import HostDevice
+from tests.cuda.launching import launch
 from tests.support.checkout import CHECKOUT
 from xarr import lax
 from xarr.errors import BackendError, TooLargeError
@@ -74,7 +75,7 @@ def test_a_kernel_is_compiled_once_and_launched(gpu: CupyDriver) -> None:
     gpu.upload(x.address, np.arange(3.0))
     module = gpu.load(ADD)
     assert gpu.load(ADD) is module
-    gpu.launch(module, "add", 1, [(x.address, 24), (y.address, 24)])
+    launch(gpu, module, "add", 1, [(x.address, 24), (y.address, 24)])
     result = np.empty(3)
     gpu.download(result, y.address)
     assert_same(result, np.array([1.0, 2.0, 3.0]))
@@ -87,7 +88,7 @@ def test_all_is_done_on_the_stream_of_the_caller(host: HostDevice) -> None:
     with stream:
         x = gpu.allocate(24)
         gpu.upload(x.address, np.arange(3.0))
-        gpu.launch(gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
+        launch(gpu, gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
         gpu.copy(x.address, x.address + 8, 8)
         gpu.download(np.empty(3), x.address)
     assert set(host.streams) == {stream.ptr} and len(host.streams) == 5
@@ -250,7 +251,8 @@ def test_a_kernel_without_memory_is_no_fault_of_the_device(
 ) -> None:
     x = xarr.asarray(np.arange(3.0))
     with monkeypatch.context() as patch:
-        patch.setattr(host, "launchKernel", lambda *arguments: host._raise_of_driver(2))
+        cuda = importlib.import_module("cupy").cuda
+        patch.setattr(cuda.driver, "launchKernel", lambda *arguments: host._raise_of_driver(2))
         with pytest.raises(
             TooLargeError,
             match=r"out of memory for the result f64\[3\] .*\(wanted memory for a kernel of CuPy",
@@ -303,9 +305,9 @@ def test_a_fault_names_the_kernels_that_may_have_done_it(host: HostDevice) -> No
     gpu = driver.connect_cupy()
     x = gpu.allocate(24)
     gpu.upload(x.address, np.arange(3.0))
-    gpu.launch(gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
+    launch(gpu, gpu.load(ADD), "add", 1, [(x.address, 24), (x.address, 24)])
     gpu.download(np.empty(3), x.address)
-    gpu.launch(gpu.load(OUTSIDE), "add", 1, [(x.address, 24), (x.address, 24)])
+    launch(gpu, gpu.load(OUTSIDE), "add", 1, [(x.address, 24), (x.address, 24)])
     with pytest.raises(
         BackendError,
         match=r"the device failed, cudaErrorIllegalAddress.*: add\(const double \*x, double \*y\)",

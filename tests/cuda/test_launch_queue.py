@@ -9,6 +9,7 @@ import pytest
 
 import xarr
 from tests.cuda.host_wheel.device import HostDevice
+from tests.cuda.launching import launch
 from tests.cuda.test_replays import X, five_kernels
 from xarr_cupy import driver
 from xarr_cupy.runtime.launch_queue import LaunchQueue
@@ -26,7 +27,7 @@ def launch_many(host: HostDevice, seconds: float, count: int) -> tuple[float, in
     host.launch_seconds, host.most_ahead = seconds, 0.0
     before = host.event_waits
     for _ in range(count):
-        gpu.launch(module, "add", 1, [(x.address, 8)])
+        launch(gpu, module, "add", 1, [(x.address, 8)])
     return host.most_ahead, host.event_waits - before
 
 
@@ -81,7 +82,7 @@ class Device:
         self.launched = self.run = 0.0
         self.waits = 0
 
-    def record(self) -> Any:
+    def record(self, spare: Any) -> Any:
         device, time = self, self.launched
 
         class Event:

@@ -174,8 +174,8 @@ def test_the_first_error_of_a_capture_counts(host: HostDevice, monkeypatch: pyte
     compiled(x).block_until_ready()
     launch = CupyDriver._launch_all
 
-    def fail(self: Any, prepared: Any, values: Any, pointers: Any, stream: int) -> None:
-        launch(self, prepared, values, pointers, stream)
+    def fail(self: Any, prepared: Any, table: Any, stream: int) -> None:
+        launch(self, prepared, table, stream)
         if host.streamIsCapturing(stream):
             host.capture_status = 901
             raise KeyboardInterrupt

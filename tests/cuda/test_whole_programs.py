@@ -33,12 +33,13 @@ xarr.set_backend("cupy")
 x = xarr.asarray(np.arange(1000, dtype=np.float32)).evaluate()
 """
 FAULT = """
+from tests.cuda.launching import launch
 gpu = xarr.backend.get("cupy")._engine.driver
 y = (x * 2 + 1).evaluate()
 np.asarray(y)
 bad = gpu.load('''extern "C" __global__ void write_nowhere(float *target) { target[threadIdx.x] = 1.0f; }''')
 y = (x * 3 + 1).evaluate()
-gpu.launch(bad, "write_nowhere", 1, [(64, 1024)])
+launch(gpu, bad, "write_nowhere", 1, [(64, 1024)])
 for _ in range(2):
     try:
         np.asarray(y)

@@ -43,7 +43,7 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_ops import MOST_BYTES, small_ops
+from xarr.runtime.small_ops import MOST_BYTES, is_recorded, small_ops
 from xarr.runtime.trace_stack import recording
 
 P = ParamSpec("P")
@@ -178,6 +178,7 @@ _NUMBERS: Final = {float: "f8", int: "i8", bool: "b1"}
 def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
     """Add to a key what tells `value` from other arguments, and list its Arrays; whether that is possible.
 
+    It is not for an Array on a device where all ops are recorded: of its calls none is remembered.
     Of an Array with a small value that is its type; of others their nodes tell it, for which None stands among values.
     """
     kind = type(value)
@@ -185,6 +186,8 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[A
         own = value._value
         if own is None:
             own = small_value(value)
+            if own is None and is_recorded(value._node):
+                return False
         if type(own) is np.ndarray:
             parts += (own.dtype.char, own.shape)
         else:

@@ -78,6 +78,8 @@ def small_value(array: Handle) -> Any:
     if type(type_) is not TensorType or not type_.is_plain:
         return None
     value, device = node.value, node.device
+    if device is not None and not device.backend.computes_small_ops:
+        return None
     is_constant = value is None
     if is_constant:
         value = _pending_value(node)
@@ -87,9 +89,7 @@ def small_value(array: Handle) -> Any:
         if node.value is None and device is backends.default_device():
             device = None
         is_constant = node.value is None
-    elif device is None or not device.backend.computes_small_ops:
-        return None
-    if type(value) is not ndarray:
+    if type(value) is not ndarray or (device is None and not is_constant):
         return None
     held = value if value.ndim else plain_value(value[()])
     # From here to the last line nothing is called: another thread may write to the Array, or give it away.

@@ -209,6 +209,12 @@ def _look_up() -> tuple[tuple[object, object], SmallOps | None]:
     return state, table
 
 
+def is_recorded(node: Node) -> bool:
+    """Whether each op on a node is recorded, whatever it is: its device computes none at once."""
+    device = node.device
+    return device is not None and not device.backend.computes_small_ops
+
+
 def apply_op(
     op: Op, operands: tuple[Node, ...], type: Type | None = None, location: tuple[CodeType, int] | None = None
 ) -> Array:
@@ -246,7 +252,7 @@ def compute(
             break
         device = own
         values.append(value)
-    if device is None:
+    if device is None or not device.backend.computes_small_ops:
         return None
     committed = device.committed
     key = (op, committed, *[node.type for node in operands]) if steps_key is None else (steps_key, committed)
@@ -300,7 +306,7 @@ def _values_of(table: SmallOps, op: Op, operands: tuple[Node, ...]) -> tuple[Dev
             if device is not None and own.committed is not device.committed:
                 return None, values
             device = own if device is None else own.committed
-    if device is None:
+    if device is None or not device.backend.computes_small_ops:
         return None, values
     has_value = False
     for node in operands:
@@ -328,7 +334,7 @@ def compute_beside_number(
 ) -> Array | None:
     """As `compute`, for a value and a constant without dimensions, before it or after it."""
     value, device = node.value, node.device
-    if value is None or device is None:
+    if value is None or device is None or not device.backend.computes_small_ops:
         return None
     key = (steps_key, device.committed)
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from struct import Struct
 from typing import Any, Final
 
 import numpy as np
@@ -12,21 +13,19 @@ from xarr_cupy.driver import DeviceMemory
 
 #: Bytes of a number in memory: those of the widest, a complex128.
 NUMBER_NBYTES: Final = 16
+_unpack_words: Final[Callable[[bytes], Any]] = Struct("2q").unpack
 
 
 class DeviceArray:
     """Elements in row-major order, in memory of a device, from `offset` bytes on."""
 
-    __slots__ = ("__weakref__", "is_claimed", "memory", "offset", "type")
+    __slots__ = ("__weakref__", "address", "is_claimed", "memory", "offset", "type")
 
     def __init__(self, memory: DeviceMemory, type: TensorType, offset: int = 0) -> None:
         self.memory, self.type, self.offset = memory, type, offset
+        self.address = memory.address + offset
         #: Whether a program may write over it: it was given away, and nothing else sees its memory.
         self.is_claimed = False
-
-    @property
-    def address(self) -> int:
-        return self.memory.address + self.offset
 
 
 class NumberArgument:
@@ -42,7 +41,8 @@ class NumberArgument:
         #: Whether a program has had it already, and the array that it is from the second time on.
         self.is_known = False
         self.array: DeviceArray | None = None
-        self.words = np.frombuffer(number.tobytes().ljust(NUMBER_NBYTES, b"\0"), np.uint64)
+        #: Its bytes as two integers.
+        self.words: tuple[int, int] = _unpack_words(number.tobytes().ljust(NUMBER_NBYTES, b"\0"))
 
 
 # --- tuples --------------------------------------------------------------------------------------------------

@@ -88,10 +88,7 @@ class Launching(NamedTuple):
     node: None = None
 
     def run(self, frame: Frame) -> None:
-        device = frame.device
-        device.remember(self.operations)
-        with device.faults():
-            device.driver.submit(self.prepared, frame.addresses)
+        frame.device.submit(self.operations, self.prepared, frame.addresses)
 
 
 class CountingStep(NamedTuple):
@@ -119,7 +116,7 @@ class Multiplying(NamedTuple):
         lhs, rhs, result = (address_of(each.location, table) for each in (self.lhs, self.rhs, self.result))
         dtypes = (self.lhs.type.dtype, self.result.type.dtype)
         device.remember((self.node,))
-        with device.faults():
+        with device.faults:
             device.driver.gemm(libraries.gemm_arguments(self.product, dtypes, (lhs, rhs, result)))
 
 
@@ -153,7 +150,7 @@ def compute_by_library(node: Node, frame: Frame, inputs: Sequence[LocatedArray])
     """The results of an operation of `libraries.ROUTINES`, in new memory."""
     device, driver = frame.device, frame.device.driver
     device.remember((node,))
-    with device.faults(), driver.library_calls():
+    with device.faults, driver.library_calls():
         own = [frame.array(each) for each in inputs]
         arrays = [driver.view(each.memory, each.offset, each.type) for each in own]
         results = libraries.ROUTINES[type(node.op)](driver.arrays, node.op, *arrays)

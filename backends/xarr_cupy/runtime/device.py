@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from xarr.ir.graph import Node
 from xarr.ir.types import TensorType
 from xarr_cupy.driver import DeviceFaultError, Driver
 from xarr_cupy.runtime.arrays import NUMBER_NBYTES, DeviceArray, NumberArgument
+from xarr_cupy.runtime.launches import Argument, KernelLaunch, Location, Table
 
 #: Operations that the error for a fault lists at most.
 _MOST_LISTED: Final = 8
@@ -29,6 +31,19 @@ _STORE: Final = f"""extern "C" __global__ void xarr_store(unsigned long long *ta
 """
 
 
+class _Faults:
+    """A context in which the error of a device that failed is told which operations may have done it."""
+
+    def __init__(self, device: LoadedDevice) -> None:
+        self._device = device
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, DeviceFaultError):
+            self._device.add_suspects(error)
+
+
 class LoadedDevice:
     """A driver, and the operations that ran on it last, which the error of a device that failed names."""
 
@@ -36,6 +51,8 @@ class LoadedDevice:
         self.driver = driver
         self._recent: deque[Sequence[Node]] = deque(maxlen=_MOST_LISTED)
         self._launched = 0
+        #: A context, which may lie in itself.
+        self.faults: AbstractContextManager[None] = _Faults(self)
 
     @contextmanager
     def using(self, *arrays: DeviceArray) -> Iterator[None]:
@@ -48,16 +65,16 @@ class LoadedDevice:
         self._recent.append(nodes)
         self._launched += len(nodes)
 
-    @contextmanager
-    def faults(self) -> Iterator[None]:
-        """Let the error of a device that failed list the operations that may have done it."""
+    def submit(self, nodes: Sequence[Node], prepared: Any, table: Table) -> None:
+        """Launch what the driver has prepared, which computes operations."""
+        self.remember(nodes)
         try:
-            yield
+            self.driver.submit(prepared, table)
         except DeviceFaultError as error:
-            self._add_suspects(error)
+            self.add_suspects(error)
             raise
 
-    def _add_suspects(self, error: DeviceFaultError) -> None:
+    def add_suspects(self, error: DeviceFaultError) -> None:
         """Note in an error, once, which operations may have done it."""
         if not error.has_suspects:
             error.has_suspects = True
@@ -75,7 +92,7 @@ class LoadedDevice:
 
     def wait(self) -> None:
         """Wait for all that was launched."""
-        with self.faults():
+        with self.faults:
             self.driver.wait()
         self._forget()
 
@@ -87,12 +104,17 @@ class LoadedDevice:
     def new(self, type: TensorType) -> DeviceArray:
         return DeviceArray(self._allocate(type.nbytes), type)
 
+    @cached_property
+    def nothing(self) -> DeviceArray:
+        """An array without elements, whose memory nobody accesses."""
+        return self.new(TensorType((0,), np.dtype(np.uint8)))
+
     def _allocate(self, nbytes: int) -> Any:
         """Memory of the device, which may fail there by what was launched before."""
         try:
             return self.driver.allocate(nbytes)
         except DeviceFaultError as error:
-            self._add_suspects(error)
+            self.add_suspects(error)
             raise
 
     def upload(self, array: np.ndarray[Any, Any]) -> DeviceArray:
@@ -102,23 +124,28 @@ class LoadedDevice:
 
     def _fill(self, target: DeviceArray, array: np.ndarray[Any, Any]) -> None:
         if array.size:
-            with self.faults():
+            with self.faults:
                 self.driver.upload(target.address, np.ascontiguousarray(array))
 
     def store_numbers(self, numbers: Sequence[NumberArgument]) -> list[DeviceArray]:
         """Numbers as arrays, each in bytes of its own: kernels store what they get as arguments."""
         if not numbers:
             return []
-        pairs = -(-len(numbers) // _NUMBERS_OF_KERNEL) * _NUMBERS_OF_KERNEL
-        memory = self._allocate(pairs * NUMBER_NBYTES)
-        module = self.driver.load(_STORE)
+        rows = -(-len(numbers) // _NUMBERS_OF_KERNEL)
+        memory = self._allocate(rows * _NUMBERS_OF_KERNEL * NUMBER_NBYTES)
         for first in range(0, len(numbers), _NUMBERS_OF_KERNEL):
             words = [word for each in numbers[first : first + _NUMBERS_OF_KERNEL] for word in each.words]
-            words += [np.uint64(0)] * (2 * _NUMBERS_OF_KERNEL - len(words))
-            target = memory.address + first * NUMBER_NBYTES
-            with self.faults():
-                self.driver.launch(module, "xarr_store", 1, [(target, 8 * len(words))], words)
+            words += [0] * (len(_WORDS) - len(words))
+            with self.faults:
+                self.driver.submit(self._store, [0, memory.address + first * NUMBER_NBYTES, *words])
         return [DeviceArray(memory, each.type, k * NUMBER_NBYTES) for k, each in enumerate(numbers)]
+
+    @cached_property
+    def _store(self) -> Any:
+        """The launch that stores words: their address comes first in its table, and then they."""
+        module, target, *words = self.driver.load(_STORE), *map(Location, range(1, len(_WORDS) + 2))
+        argument = Argument(target, 8 * len(words))
+        return self.driver.prepare([KernelLaunch(module, "xarr_store", 1, (argument,), tuple(words))])
 
     def copy_of(self, array: DeviceArray) -> DeviceArray:
         """An array of its own with the elements of another."""
@@ -131,13 +158,13 @@ class LoadedDevice:
         if not isinstance(value, DeviceArray):
             self._fill(target, np.asarray(value, target.type.dtype))
         elif target.address != value.address and target.type.nbytes:
-            with self.faults():
+            with self.faults:
                 self.driver.copy(target.address, value.address, target.type.nbytes)
 
     def download(self, array: DeviceArray) -> np.ndarray[Any, Any]:
         made = np.empty(array.type.shape, array.type.dtype)
         if made.size:
-            with self.faults():
+            with self.faults:
                 self.driver.download(made, array.address)
             self._forget()
         return made

@@ -7,6 +7,7 @@ estimated from bytes, and corrected by the time that it took where the device ha
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final
@@ -44,21 +45,23 @@ def _nbytes_of(launch: Any) -> int:
 class LaunchQueue:
     """Lets the host wait where more is launched than the device runs in a tenth of a second, about.
 
-    record: an event of CuPy's, with timing, behind what was launched, None where nothing runs yet; wait: waits for an
-    event; elapsed: milliseconds between two events that have come.
+    record: an event of CuPy's, with timing, behind what was launched, None where nothing runs yet; it may be the one
+    that is given, an earlier event that nobody looks at any more; wait: waits for an event; elapsed: milliseconds
+    between two events that have come.
     """
 
     def __init__(
         self,
-        record: Callable[[], Any | None],
+        record: Callable[[Any | None], Any | None],
         wait: Callable[[Any], None],
         elapsed: Callable[[Any, Any], float],
     ) -> None:
         self._record, self._wait, self._elapsed = record, wait, elapsed
         self._lock = Lock()
         self._seconds, self._interval = 0.0, LAUNCH_SECONDS
-        #: The latest event, and the one before it where the device had no pause between them.
-        self._latest: Any = None
+        #: The events recorded last, the latest at the end; the first is recorded again next time.
+        self._events: deque[Any] = deque([None] * 3, maxlen=3)
+        #: The event before the latest one, where the device had no pause between them.
         self._start: Any = None
 
     def add(self, seconds: float) -> None:
@@ -70,11 +73,12 @@ class LaunchQueue:
 
     def _bound(self) -> None:
         self._seconds = 0.0
-        event = self._record()
+        event = self._record(self._events[0])
         if event is None:
             return
-        earlier, start = self._latest, self._start
-        self._latest, self._start = event, None
+        earlier, start = self._events[-1], self._start
+        self._events.append(event)
+        self._start = None
         if earlier is None:
             return
         if earlier.done:

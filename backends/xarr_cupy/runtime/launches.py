@@ -38,6 +38,7 @@ class Argument(NamedTuple):
 class KernelLaunch(NamedTuple):
     """A kernel of a module that the driver has loaded, run in blocks of `BLOCK` threads; it takes `sizes` last.
 
+    * `sizes` - numbers, or locations whose addresses are numbers of a run,
     * `call` - what it was made of, where that is one kernel of a loop program,
     * `node` - what is computed by it, where a program knows.
     """
@@ -46,7 +47,7 @@ class KernelLaunch(NamedTuple):
     name: str
     blocks: int
     arguments: tuple[Argument, ...]
-    sizes: tuple[np.generic, ...] = ()
+    sizes: tuple[np.generic | Location, ...] = ()
     call: KernelCall | None = None
     node: Node | None = None
 

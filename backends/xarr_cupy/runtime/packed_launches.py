@@ -8,12 +8,13 @@ pool of memory gives the same addresses again and again, a program that is calle
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from ctypes import addressof, c_int64
+from operator import itemgetter
+from struct import Struct
 from threading import Lock, RLock
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from weakref import ref
-
-import numpy as np
 
 from xarr_cupy.runtime.launch_queue import estimate_seconds
 from xarr_cupy.runtime.launches import NUMBER, KernelLaunch, Launches, Location, MemoryCopy, Table
@@ -39,35 +40,84 @@ class CaptureRefusedError(Exception):
         self.is_lasting = is_lasting
 
 
-class PackedLaunches:
-    """Launches, and what computes all their arguments at once: eight bytes each, one after the other.
+class ArgumentMemory:
+    """Memory of the host for all arguments of a row of launches, eight bytes each, and a pointer to each of them.
 
-    `calls` - each launch, and the number of its first argument; `kernels` - module and name of each kernel;
-    `seconds` - an estimate of the time that the device takes for them.
+    `values` - the arguments, `pointers` - the address of the first pointer, as the driver reads them while it launches.
+    """
+
+    __slots__ = ("_words", "pointers", "values")
+
+    def __init__(self, count: int) -> None:
+        # A size of four bytes is read from the first four, the lower ones.
+        self.values = (c_int64 * count)()
+        first = addressof(self.values)
+        self._words = (c_int64 * count)(*range(first, first + 8 * count, 8))
+        self.pointers = addressof(self._words)
+
+
+class PackedKernel(NamedTuple):
+    """A kernel as the driver launches it: its function, its blocks, and the bytes before its first pointer."""
+
+    function: int
+    blocks: int
+    start: int
+
+
+class PackedCopy(NamedTuple):
+    """A copy as the driver is asked for it: how much, and the numbers of its two addresses among all arguments."""
+
+    nbytes: int
+    target: int
+    source: int
+
+
+class PackedLaunches:
+    """Launches, and what gives all their arguments in a run.
+
+    `calls` - each launch; `kernels` - module and name of each kernel; `seconds` - an estimate of the time that the
+    device takes for them; `addresses` - those of a table that the arguments depend on, which tell runs apart.
     """
 
     def __init__(self, launches: Launches, memory: GraphMemory) -> None:
         locations: list[Location] = []
-        self.calls: list[tuple[KernelLaunch | MemoryCopy, int]] = []
+        self.calls: list[PackedKernel | PackedCopy] = []
         for each in launches:
-            self.calls.append((each, len(locations)))
+            first = len(locations)
             if isinstance(each, MemoryCopy):
+                self.calls.append(PackedCopy(each.nbytes, first, first + 1))
                 locations += each.target, each.source
             else:
-                # A size of four bytes is read from the first four, the lower ones.
-                sizes = [Location(NUMBER, int(size)) for size in each.sizes]
+                self.calls.append(PackedKernel(each.module.function(each.name).ptr, each.blocks, 8 * first))
+                sizes = [
+                    size if isinstance(size, Location) else Location(NUMBER, int(size)) for size in each.sizes
+                ]
                 locations += [*[argument.location for argument in each.arguments], *sizes]
-        self.kernels = [(each.module, each.name) for each in launches if isinstance(each, KernelLaunch)]
+        self.kernels = tuple(
+            [(each.module, each.name) for each in launches if isinstance(each, KernelLaunch)]
+        )
         self.seconds = estimate_seconds(launches)
         self.graphs = GraphCache(memory, len(self.calls))
-        self._slots = np.array([each.slot for each in locations], np.intp)
-        self._offsets = np.array([each.offset for each in locations], np.int64)
-        self._steps = 8 * np.arange(len(locations), dtype=np.int64)
+        self._locations = [tuple(each) for each in locations]
+        self.addresses: Callable[[Table], Any] = itemgetter(
+            *{slot: None for slot, _ in self._locations} or [NUMBER]
+        )
+        self._pack = Struct(f"{len(locations)}q").pack_into
+        #: Memory that no launch uses just now: threads that launch the same have each their own.
+        self._unused: list[ArgumentMemory] = []
 
-    def fill(self, table: Table) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The arguments in a run, and a pointer to each, as the driver reads them while it launches."""
-        values = np.array(table, np.int64)[self._slots] + self._offsets
-        return values, self._steps + values.ctypes.data
+    def fill(self, table: Table) -> ArgumentMemory:
+        """The arguments in a run, in memory that the caller gives back by `release`, once it has launched."""
+        try:
+            memory = self._unused.pop()
+        except IndexError:
+            memory = ArgumentMemory(len(self._locations))
+        self._pack(memory.values, 0, *[table[slot] + offset for slot, offset in self._locations])
+        return memory
+
+    def release(self, memory: ArgumentMemory) -> None:
+        """Let others use the memory of arguments: the driver has copied them."""
+        self._unused.append(memory)
 
 
 class CapturedGraph:
@@ -128,12 +178,12 @@ class GraphCache:
         self.is_closed = False
         self._lock = Lock()
         self._memory, self._launches = memory, launches
-        self._graphs: OrderedDict[bytes, tuple[CapturedGraph, ref[CapturedGraph]]] = OrderedDict()
+        self._graphs: OrderedDict[Hashable, tuple[CapturedGraph, ref[CapturedGraph]]] = OrderedDict()
         #: The addresses of graphs that have not been asked for again.
-        self._unused: set[bytes] = set()
-        self._known: deque[bytes] = deque(maxlen=_MOST_KNOWN)
+        self._unused: set[Hashable] = set()
+        self._known: deque[Hashable] = deque(maxlen=_MOST_KNOWN)
 
-    def graph(self, addresses: bytes, capture: Callable[[], Any]) -> Any:
+    def graph(self, addresses: Hashable, capture: Callable[[], Any]) -> Any:
         """The graph for these addresses, captured now if they come for the second time; None if there is none.
 
         capture: makes the graph; CaptureRefusedError if that is not possible.
@@ -141,7 +191,7 @@ class GraphCache:
         with self._lock:
             return self._graph(addresses, capture)
 
-    def _graph(self, addresses: bytes, capture: Callable[[], Any]) -> Any:
+    def _graph(self, addresses: Hashable, capture: Callable[[], Any]) -> Any:
         graph = self._known_graph(addresses)
         self._unused.discard(addresses)
         if graph is not None or self.is_closed:
@@ -158,7 +208,7 @@ class GraphCache:
         self._keep(addresses, graph)
         return graph
 
-    def _known_graph(self, addresses: bytes) -> Any:
+    def _known_graph(self, addresses: Hashable) -> Any:
         """The graph that was captured with these addresses, which is replayed now."""
         entry = self._graphs.get(addresses)
         if entry is None:
@@ -174,7 +224,7 @@ class GraphCache:
         self._graphs.move_to_end(addresses)
         return graph
 
-    def _keep(self, addresses: bytes, graph: Any) -> None:
+    def _keep(self, addresses: Hashable, graph: Any) -> None:
         captured = CapturedGraph(graph, self._launches)
         self._graphs[addresses] = captured, self._memory.add(captured)
         self._unused.add(addresses)

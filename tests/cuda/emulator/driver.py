@@ -25,7 +25,7 @@ from xarr.ir.types import TensorType
 from xarr.runtime import dlpack
 from xarr_cupy.codegen.kernel_calls import BLOCK
 from xarr_cupy.driver import Driver, HostArray
-from xarr_cupy.runtime.launches import Launches, MemoryCopy, Table, address_of
+from xarr_cupy.runtime.launches import Launches, Location, MemoryCopy, Table, address_of
 
 _ALIGNMENT = 256
 #: `kDLCUDA`.
@@ -194,7 +194,11 @@ class EmulatedDriver:
                 self.copy(address_of(each.target, table), address_of(each.source, table), each.nbytes)
             else:
                 arguments = [(address_of(location, table), nbytes) for location, nbytes in each.arguments]
-                self.launch(each.module, each.name, each.blocks, arguments, each.sizes)
+                sizes = [
+                    np.int64(address_of(size, table)) if isinstance(size, Location) else size
+                    for size in each.sizes
+                ]
+                self.launch(each.module, each.name, each.blocks, arguments, sizes)
 
 
 _module = lru_cache(None)(Module)
