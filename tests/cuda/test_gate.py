@@ -168,6 +168,13 @@ def test_running_totals_compile(size: int, dtype: str) -> None:
     check(text)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float64"])
+def test_running_totals_of_columns_compile(dtype: str) -> None:
+    text = text_of(lambda x: lax.cumsum(x, 0), xarr.ones((8000, 33), dtype=dtype))
+    assert "shared0[512]" in text
+    check(text)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
 def test_tiles_and_tables_compile(dtype: str) -> None:
     text = text_of(lambda x: lax.transpose(x, (1, 0)), xarr.ones((40, 70), dtype=dtype))

@@ -207,6 +207,7 @@ def test_reductions_have_the_same_bits_in_each_order(
 ) -> None:
     function, array, kernels = REDUCTIONS[name]
     device(cupy).texts.clear()
+    device(cupy).races = True
     result = bits_in_each_order(function, [array], cupy, monkeypatch)
     (text,) = device(cupy).texts
     assert text.count("__global__") == kernels
@@ -229,7 +230,13 @@ def test_running_totals_have_no_race(size: int, cupy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "function", [lambda x: lax.cumsum(x, 1), lambda x: lax.reduce_sum(x, (1,))], ids=["totals", "sum"]
+    "function",
+    [
+        lambda x: lax.cumsum(x, 1),
+        lambda x: lax.reduce_sum(x, (1,)),
+        lambda x: lax.cumsum(lax.reshape(x, (180, 5)), 0),
+    ],
+    ids=["totals", "sum", "columns"],
 )
 def test_a_missing_barrier_is_a_race(function: Any, cupy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     written = block_kernels.BlockPrinter.line
@@ -241,7 +248,7 @@ def test_a_missing_barrier_is_a_race(function: Any, cupy: Any, monkeypatch: pyte
     monkeypatch.setattr(block_kernels.BlockPrinter, "line", line)
     monkeypatch.setattr(command_builder, "emit", emitter.emit.__wrapped__)
     device(cupy).races = True
-    with pytest.raises(LaunchError, match=r"xarr_0: race: line \d+ (reads|writes) parts\d*\[\d\]"):
+    with pytest.raises(LaunchError, match=r"xarr_0: race: line \d+ (reads|writes) (parts|shared)\d*\[\d+\]"):
         np.asarray(xarr.jit(function)(xarr.asarray(normal(3, 300))))
 
 
@@ -397,6 +404,10 @@ def test_updates_of_few_elements_are_combined_in_tables(
         ("cumsum", 1, (3, 300), 2),
         ("cumlogsumexp", 1, (2, 40), 2),
         ("cummax", 0, (300, 3), 2),
+        ("cumsum", 0, (300, 5), 2),
+        ("cumprod", 1, (2, 64, 33), 2),
+        ("cumlogsumexp", 0, (70, 40), 2),
+        ("cumsum", 0, (1040, 33), 4),
         ("cumsum", 0, (8193,), 4),
         ("cumprod", 1, (1, 8200), 4),
     ],

@@ -208,8 +208,16 @@ class BlockPrinter(WarpPrinter):
         else:
             super().loop(loop)
 
+    def stores(self, stores: Sequence[Store]) -> None:
+        super().stores(stores)
+        if self.is_lockstep and any(each.buffer.memory is Memory.SHARED for each in stores):
+            self.line(self.barrier)
+
     def lockstep(self, loop: Loop) -> None:
-        """The body of a loop of which each thread has an iteration; before and after what they share they meet."""
+        """The body of a loop of which each thread has an iteration.
+
+        Before and after what they share they meet, and after each has stored something that they share.
+        """
         if loop.extent != self.threads or loop.carries or loop.accumulators:
             raise LoopError(f"no CUDA C++ for a loop in lockstep but of {self.threads} iterations alone")
         self.sizes.note_loop(loop)

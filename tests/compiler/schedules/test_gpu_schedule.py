@@ -106,6 +106,13 @@ def test_running_totals_of_long_rows_have_three_phases() -> None:
     assert text.count("grid for") == 3 and text.count("runs over") == 2
 
 
+def test_running_totals_of_columns_are_one_phase_or_three() -> None:
+    one = str(program(lambda x: lax.cumsum(x, 1), np.zeros((3, 64, 64), np.float32)))
+    assert " < 2:\n        lockstep for thread" in one and one.count("lockstep") == 1
+    three = program(lambda x: lax.cumsum(x, 0), np.zeros((2**13, 8), np.float32))
+    assert len(three.phases) == 4 and str(three).count("lockstep") == 1
+
+
 def test_keys_are_sorted_by_tiles_and_merges() -> None:
     kernel = scatter_of("add", "float32")
     assert len(kernel.phases) == 1 + 1 + 1 + 1
