@@ -182,7 +182,7 @@ def test_batches_and_several_axes_of_rows(cupy: Any) -> None:
         lambda x, y: (x[:, None] * y[None]).sum((0, 2)),
         lambda x, y: (x[:, None] * x[:, None] * 2).max(2),
         lambda x, y: lax.reduce(differences(x, y), x[0, 0], lambda a, b: a + b + a * b, (2,)),
-        lambda x, y: (xarr.cumsum(differences(x, y), 0) * 2).sum(2),
+        lambda x, y: (xarr.cumsum(differences(x, y), 2) * 2).sum(2),
     ],
     ids=["terms of rows", "one side", "in order", "an array of pairs"],
 )

@@ -223,12 +223,6 @@ def test_reductions_have_no_race(name: str, cupy: Any) -> None:
     np.asarray(xarr.jit(function)(xarr.asarray(array)))
 
 
-@pytest.mark.parametrize("size", [300, 8193])
-def test_running_totals_have_no_race(size: int, cupy: Any) -> None:
-    device(cupy).races = True
-    np.asarray(xarr.jit(lambda x: lax.cumsum(x, 0))(xarr.ones(size)))
-
-
 @pytest.mark.parametrize(
     "function",
     [
@@ -394,52 +388,6 @@ def test_updates_of_few_elements_are_combined_in_tables(
         assert any("__shared__" in text for text in device(cupy).texts)
         with xarr.use_backend("numpy"):
             assert_same(result, np.asarray(function(xarr.asarray(i), xarr.asarray(u))))
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize(
-    ("name", "axis", "shape", "kernels"),
-    [
-        ("cumsum", 1, (3, 20), 2),
-        ("cumsum", 1, (3, 300), 2),
-        ("cumlogsumexp", 1, (2, 40), 2),
-        ("cummax", 0, (300, 3), 2),
-        ("cumsum", 0, (300, 5), 2),
-        ("cumprod", 1, (2, 64, 33), 2),
-        ("cumlogsumexp", 0, (70, 40), 2),
-        ("cumsum", 0, (1040, 33), 4),
-        ("cumsum", 0, (8193,), 4),
-        ("cumprod", 1, (1, 8200), 4),
-    ],
-)
-def test_running_totals_have_the_same_bits_in_each_order(
-    name: str,
-    axis: int,
-    shape: tuple[int, ...],
-    kernels: int,
-    reverse: bool,
-    cupy: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def function(x: Any) -> Any:
-        return getattr(lax, name)(x, axis, reverse=reverse)
-
-    array = 1 + normal(*shape) / 99
-    device(cupy).texts.clear()
-    result = bits_in_each_order(function, [array], cupy, monkeypatch)
-    (text,) = device(cupy).texts
-    assert text.count("__global__") == kernels
-    with xarr.use_backend("numpy"):
-        np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "bool"])
-def test_running_totals_of_narrow_types(dtype: str, cupy: Any) -> None:
-    x = np.random.default_rng(0).integers(0, 3, (2, 300))
-    function = lax.cummax if dtype == "bool" else lax.cumsum
-    result = np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1))
-    with xarr.use_backend("numpy"):
-        assert_same(result, np.asarray(function(xarr.astype(xarr.asarray(x), dtype), 1)))
 
 
 BESIDE = "numbers beside many operations"

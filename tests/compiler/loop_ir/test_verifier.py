@@ -502,19 +502,6 @@ def test_l10_a_shared_buffer_where_no_block_runs(program: Program) -> None:
     assert "shared more_shared: float32[8]" in str(program.kernel)
 
 
-def test_l10_stores_of_some_threads_in_lockstep(program: Program) -> None:
-    shared = program.add("shared", 8)
-    program.rows.runs, program.sums.runs, program.columns.runs = Runs.GRID, Runs.BLOCK, Runs.BLOCK
-    thread = Loop(index_value(program.values, "thread"), 8, Runs.LOCKSTEP)
-    once = Loop(index_value(program.values, "once"), 1)
-    once.body.append(Store(shared, Affine(((thread.index, 1),)), program.values.constant(0, F32)))
-    thread.body.append(once)
-    program.rows.body.insert(0, thread)
-    verify(program.kernel)
-    once.extent = thread.index.lt(3).select(program.values.constant(1, INT64), 0)
-    program.breaks("L10", "some threads of a block may store what it shares")
-
-
 def test_l9_lanes_inside_lanes(program: Program) -> None:
     program.rows.runs |= Runs.LANES
     program.breaks("L9", "a loop in lanes is inside another one")

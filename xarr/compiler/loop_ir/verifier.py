@@ -340,8 +340,8 @@ def _check_lockstep(loop: Loop) -> None:
 def _computed_extents(loop: Loop) -> list[Loop]:
     """The outermost loops of computed extents in a loop, without those that a block runs."""
     inner = [part for part in loop.body if isinstance(part, Loop) and part.runs != Runs.BLOCK]
-    found = [[each] if isinstance(each.extent, Value) else _computed_extents(each) for each in inner]
-    return [loop for loops in found for loop in loops]
+    loops = [[each] if isinstance(each.extent, Value) else _computed_extents(each) for each in inner]
+    return [each for group in loops for each in group]
 
 
 def _check_shared(phase: Loop) -> None:

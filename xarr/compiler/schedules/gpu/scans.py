@@ -61,7 +61,7 @@ def running_totals(loops: SerialLoops, node: Node) -> Sequence[Source]:
     if size < target.min_warp_terms or 0 in node.shape:
         rows.by_threads()
     elif rows.inner >= target.min_columns:
-        _Columns(rows).add_phases()
+        _RowsAcross(rows).add_phases()
     elif parts > 1 and is_monoid:
         rows.in_parts(parts)
     else:
@@ -220,7 +220,7 @@ class _Rows:
         )
 
 
-class _Columns:
+class _RowsAcross:
     """Rows that lie side by side, of which a block has some: its threads have some terms of each, a tile at a time."""
 
     def __init__(self, rows: _Rows) -> None:

@@ -22,10 +22,10 @@ class GpuTarget(Target):
     busy_blocks: int = 2**10
     busy_threads: int = 2**16
     #: Running totals of columns: how many a block has at most, and how many must lie side by side; terms of each that a
-    #: thread has at once, and of a part of one.
+    #: thread has at once, and of a part of one.  On an H200 4 terms take 574 us where 8 take 643, and a copy 504.
     max_columns: int = 2**5
     min_columns: int = 2**2
-    column_terms: int = 2**3
+    column_terms: int = 2**2
     min_column_part: int = 2**8
     #: Bytes that a thread loads or stores at once, at most, and values that it computes for all elements of them: more
     #: would take its registers.
