@@ -21,6 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -35,6 +36,10 @@ from xarr.base.host.memory import copy_array
 from xarr.communication import algorithms
 from xarr.communication.communicator import CollectiveCall, Communicator, current_communicator
 from xarr.distributed import PartitionSpec, initialize, make_mesh, simulate
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, parameter
+from xarr.ir.types import TensorType
+from xarr_numpy.ops.collectives import fold_by
 
 Array = np.ndarray[Any, Any]
 #: Seconds of each repetition, by contender and size.
@@ -44,18 +49,18 @@ FOREIGN = "xarr, NumPy's operand"
 SIZES = (1 << 10, 1 << 14, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26)
 
 
-def add(rows: Sequence[Array], out: Array) -> None:
-    """Fold sums, as the NumPy backend does."""
-    np.add(rows[0], rows[1] if len(rows) > 1 else 0, out=out)
-    for row in rows[2:]:
-        np.add(out, row, out=out)
+@cache
+def sums(dtype: str) -> algorithms.Fold:
+    """The sums of the NumPy backend."""
+    x, y = (parameter(TensorType((), np.dtype(dtype))) for _ in range(2))
+    return fold_by(Graph([x, y], [Node(ops.Add(), (x, y))]), lambda x, y: (np.add(x, y),))
 
 
 def reduce_once(communicator: Communicator, operand: Array) -> Array:
     """The sum over all replicas by xarr's algorithm."""
-    members = tuple(range(communicator.size))
+    members, fold = tuple(range(communicator.size)), sums(operand.dtype.name)
     with communicator.collective(CollectiveCall("all_reduce", f"({operand.size})", members)):
-        return algorithms.all_reduce(communicator, members, [operand], [add])[0]
+        return algorithms.all_reduce(communicator, members, [operand], [fold])[0]
 
 
 def measure_all(sizes: Sequence[int], repeats: int, dtype: str) -> Times:

@@ -7,7 +7,7 @@ that a program gives the same bits each time.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cache, lru_cache
 from importlib import metadata
 from types import ModuleType
@@ -121,6 +121,15 @@ def fold_segments(name: str, x: Array, starts: Array) -> Array | None:
     from xarr_numpy.compiled.cpython_abi import struct_offsets
 
     return segments.fold(name, x, starts) if struct_offsets.obstacle() is None else None
+
+
+def fold_of(
+    op: ops.Binary, dtype: np.dtype[Any], combine: Callable[[Sequence[Array], Array], None]
+) -> Callable[[Sequence[Array], Sequence[Array]], bool] | None:
+    """A fold of rows in machine code, which writes it to several arrays; None if it has other bits than `combine`."""
+    from xarr_numpy.compiled import folds
+
+    return folds.fold_like(combine, op, dtype)
 
 
 @lru_cache(KEPT)

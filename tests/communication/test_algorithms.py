@@ -219,7 +219,8 @@ def test_blocks_are_folded_whole_and_in_part(size: int, dtype: np.dtype[Any]) ->
         sizes.append(out.size)
         np.subtract(*blocks, out=out)
 
-    algorithms._fold_blocks(8 * dtype.itemsize, add, rows, 3, out := np.zeros(size, dtype), others)
+    out, fold = np.zeros(size, dtype), algorithms.Fold(add)
+    algorithms._fold_blocks(8 * dtype.itemsize, fold, rows, 3, out, others)
     assert sizes == [8] * (size // 8) + [size % 8] * (size % 8 > 0)
     wanted = (rows[0] - rows[1])[3 : 3 + size]
     assert (out == wanted).all()

@@ -22,7 +22,7 @@ def fold_by(combine: Combine) -> algorithms.Fold:
             result = np.asarray(combine(result, row), out.dtype)
         out[...] = result
 
-    return fold
+    return algorithms.Fold(fold)
 
 
 def halve_and_add(left: Array, right: Array) -> Any:

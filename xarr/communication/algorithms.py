@@ -18,17 +18,29 @@ from typing import Any, Final
 
 import numpy as np
 
+from xarr.base.frozen_dataclasses import record
 from xarr.base.host.memory import pool
 from xarr.communication.communicator import Array, Communicator
 
-#: Writes the combination of the rows, folded from the left, to `out`; rows and `out` are of one type and dimension.
-Fold = Callable[[Sequence[Array], Array], None]
 #: Bytes of an operand up to which a round trip costs more than that everybody computes everything; and bytes that each
 #: member gets from others then, where an operand is larger.
 SMALL_BYTES: Final = 2**12
 RECEIVED_BYTES: Final = 2**17
 #: Members up to which each one sends a small array to every other one.
 DIRECT_MEMBERS: Final = 8
+
+
+@record
+class Fold:
+    """A way to combine rows, folded from the left, to one of their type and dimension.
+
+    * `combine` - writes the combination of rows to an array,
+    * `at_once` - writes it to several arrays of a size that no cache holds, while other threads run Python, and tells
+      whether it has; the bits are those of `combine`.
+    """
+
+    combine: Callable[[Sequence[Array], Array], None]
+    at_once: Callable[[Sequence[Array], Sequence[Array]], bool] = lambda rows, outs: False
 
 
 def is_small(members: int, nbytes: int) -> bool:
@@ -154,11 +166,16 @@ def _reduce_shared(
 def _fold_blocks(
     block_bytes: int, fold: Fold, rows: Sequence[Array], start: int, out: Array, others: Sequence[Array] = ()
 ) -> None:
-    """Write the combination of what begins at `start` in the rows to `out`, and there in `others`, block by block."""
+    """Write the combination of what begins at `start` in the rows to `out`, and there in `others`.
+
+    That is done block by block, if it is not done at once.
+    """
     step, part = max(1, block_bytes // out.itemsize), slice(start, start + out.size)
     pieces = [out, *[array[part] for array in (*others, *rows)]]
+    if fold.at_once(pieces[1 + len(others) :], pieces[: 1 + len(others)]):
+        return
     for mine, *blocks in zip(*[_blocks(piece, step) for piece in pieces], strict=True):
-        fold(blocks[len(others) :], mine)
+        fold.combine(blocks[len(others) :], mine)
         for other in blocks[: len(others)]:
             other[...] = mine
 
@@ -184,10 +201,10 @@ def _reduce_everywhere(
     _gather_into(communicator, members, packed, received)
     rows = list(received)
     if len(flats) == 1:
-        folds[0](rows, outs[0])
+        folds[0].combine(rows, outs[0])
         return
     for (part, dtype), out, fold in zip(_parts(flats), outs, folds, strict=True):
-        fold([_view_as(row[part], dtype) for row in rows], out)
+        fold.combine([_view_as(row[part], dtype) for row in rows], out)
 
 
 def _pack(arrays: Sequence[Array]) -> Array:

@@ -267,8 +267,8 @@ class _Recorder(Communicator):
         self.exchange({target: array for source, target in pairs if source == self._rank}, {})
 
 
-def _fold_nothing(rows: Sequence[Array], out: Array) -> None:
-    """The fold of replicas that hold no values."""
+#: The fold of replicas that hold no values.
+_NOTHING: Final = algorithms.Fold(lambda rows, out: None)
 
 
 def _rows_of(operand: Array, members: Sequence[int]) -> Array:
@@ -277,10 +277,10 @@ def _rows_of(operand: Array, members: Sequence[int]) -> Array:
 
 #: What can be explained, by its name.
 COLLECTIVES: Final[dict[str, Callable[[_Recorder, tuple[int, ...], Array, Pairs], Any]]] = {
-    "all_reduce": lambda own, members, x, _: algorithms.all_reduce(own, members, [x], [_fold_nothing]),
+    "all_reduce": lambda own, members, x, _: algorithms.all_reduce(own, members, [x], [_NOTHING]),
     "all_gather": lambda own, members, x, _: algorithms.all_gather(own, members, x),
     "reduce_scatter": lambda own, members, x, _: algorithms.reduce_scatter(
-        own, members, _rows_of(x, members), _fold_nothing
+        own, members, _rows_of(x, members), _NOTHING
     ),
     "all_to_all": lambda own, members, x, _: algorithms.all_to_all(own, members, _rows_of(x, members)),
     "collective_broadcast": lambda own, members, x, _: algorithms.broadcast(own, members, x),

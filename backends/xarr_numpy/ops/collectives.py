@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
@@ -28,6 +28,7 @@ from xarr.ir.computations import monoids
 from xarr.ir.graph import Graph
 from xarr.ir.ops.collectives import Collective
 from xarr.ir.types import TensorType
+from xarr_numpy import engine
 from xarr_numpy.ops.reductions import COMBINERS
 from xarr_numpy.ops.table_rows import Rows, Writer
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., tuple[Any, ...]]
+FoldRows = Callable[[Sequence[Array], Array], None]
 AnyCollective = TypeVar("AnyCollective", bound=Collective)
 
 #: The value of a token.
@@ -56,6 +58,8 @@ _NATIVE: Final = {
 _SUMS: Final = frozenset({ops.Add, ops.Multiply})
 #: NumPy's functions that combine as the operation does, all bits of all elements.
 _EXACT: Final = frozenset({np.add, np.multiply, np.bitwise_and, np.bitwise_or, np.bitwise_xor})
+#: Bytes of a result from which on it is folded in machine code.
+LEAST_AT_ONCE: Final = 2**17
 
 
 # --- who takes part ---------------------------------------------------------------------------------------------
@@ -83,7 +87,7 @@ class Participation(Generic[AnyCollective]):
     def fold(self, computation: Graph, combine: Function) -> algorithms.Fold:
         """The way in which rows are combined."""
         if combine not in self._folds:
-            self._folds[combine] = _fold_by(computation, combine)
+            self._folds[combine] = fold_by(computation, combine)
         return self._folds[combine]
 
     @cached_property
@@ -187,14 +191,32 @@ def _native_name(computation: Graph) -> str | None:
     return _NATIVE.get(combiners[0])
 
 
-def _fold_by(computation: Graph, combine: Function) -> algorithms.Fold:
+def fold_by(computation: Graph, combine: Function) -> algorithms.Fold:
     """The function that combines rows from the left, by a ufunc if there is one, else by a program on lanes."""
     combiners = monoids(computation)
     dtype = computation.results[0].dtype
     ufuncs = [ufunc for ufunc in _EXACT if combiners and COMBINERS.get(ufunc) is combiners[0]]
-    if ufuncs and dtype not in EXTENDED_FLOAT:
-        return lambda rows, out: _fold_ufunc(ufuncs[0], rows, out)
-    return lambda rows, out: _fold_lanes(combine, rows, out)
+    is_ufunc = ufuncs and dtype not in EXTENDED_FLOAT
+    fold = partial(_fold_ufunc, ufuncs[0]) if is_ufunc else partial(_fold_lanes, combine)
+    if combiners is None:
+        return algorithms.Fold(fold)
+    return algorithms.Fold(fold, _FoldAtOnce(combiners[0], dtype, fold))
+
+
+class _FoldAtOnce:
+    """A fold in machine code of what is large, if the compiler is there and has the bits of `combine`."""
+
+    def __init__(self, op: type[ops.Binary], dtype: np.dtype[Any], combine: FoldRows) -> None:
+        self._op, self._dtype, self._combine = op, dtype, combine
+
+    @cached_property
+    def _fold(self) -> Callable[[Sequence[Array], Sequence[Array]], bool] | None:
+        return engine.fold_of(self._op(), self._dtype, self._combine)
+
+    def __call__(self, rows: Sequence[Array], outs: Sequence[Array]) -> bool:
+        if outs[0].nbytes < LEAST_AT_ONCE or engine.active_engine() != "compiled":
+            return False
+        return self._fold is not None and self._fold(rows, outs)
 
 
 def _fold_ufunc(ufunc: np.ufunc, rows: Sequence[Array], out: Array) -> None:

@@ -7,11 +7,11 @@ Sources: CPython, Include/object.h and Doc/c-api; NumPy, numpy/_core/include/num
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from string import Template
 from typing import Final
 
+from xarr_numpy.compiled.codegen.counted_loops import write_loops
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS
 
 #: The words of `@state`, by what they hold; behind them the Python methods.
@@ -75,39 +75,7 @@ def offsets(fields: Mapping[str, int]) -> dict[str, str]:
 
 def text(template: str, fields: Mapping[str, int], **more: str) -> str:
     """LLVM IR with the names in capital letters filled in, and loops written out."""
-    return _HEAD.sub(_begin_loop, _END.sub(_end_loop, Template(template).substitute(offsets(fields), **more)))
-
-
-#: The lines around those of a loop, which may go to `<k>.last`, the end of a round: for %k from 0 below %count, %sum
-#: from %first then %next.  The second number, an int64 that is carried, is there or not.
-_HEAD: Final = re.compile(
-    r"^  for %(\S+) from (\S+) below ([^\s,]+)(?:, %(\S+) from (\S+) then (\S+))?$", re.M
-)
-_END: Final = re.compile(r"^(.*)\n  end %(\S+)$", re.M)
-
-
-def _begin_loop(match: re.Match[str]) -> str:
-    k, start, count, name, first, after = match.groups()
-    carried = f"\n  %{name} = phi i64 [ {first}, %{k}.first ], [ {after}, %{k}.last ]" if name else ""
-    return f"""  br label %{k}.first
-{k}.first:
-  br label %{k}.again
-{k}.again:
-  %{k} = phi i64 [ {start}, %{k}.first ], [ %{k}.next, %{k}.last ]{carried}
-  %{k}.is = icmp slt i64 %{k}, {count}
-  br i1 %{k}.is, label %{k}.body, label %{k}.end
-{k}.body:"""
-
-
-def _end_loop(match: re.Match[str]) -> str:
-    line, k = match.groups()
-    ends = line.lstrip().startswith(("br ", "ret "))
-    last = line if ends else f"{line}\n  br label %{k}.last"
-    return f"""{last}
-{k}.last:
-  %{k}.next = add i64 %{k}, 1
-  br label %{k}.again
-{k}.end:"""
+    return write_loops(Template(template).substitute(offsets(fields), **more))
 
 
 DECLARATIONS: Final = """
