@@ -166,6 +166,9 @@ def test_running_totals_compile(size: int, dtype: str) -> None:
     text = text_of(lambda x: lax.cumsum(x, 0), xarr.ones((size,), dtype=dtype))
     assert "__shfl_up_sync" in text
     check(text)
+    if "float" in dtype and size == 300:
+        for term in (lax.exp, lax.lgamma):
+            check(text_of(lambda x, term=term: lax.cumsum(term(x), 0), xarr.ones((size,), dtype=dtype)))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64"])

@@ -57,6 +57,17 @@ def test_running_totals_have_the_same_bits_in_each_order(
         np.testing.assert_allclose(result, np.asarray(function(xarr.asarray(array))), rtol=1e-12)
 
 
+@pytest.mark.parametrize(("rows", "term"), [(1, lax.lgamma), (4, lax.sqrt)])
+def test_a_thread_has_as_many_terms_as_registers_hold(rows: int, term: Any, cupy: Any) -> None:
+    x = np.linspace(1, 2, 2100).reshape(1, 2100)
+    device(cupy).texts.clear()
+    result = np.asarray(xarr.jit(lambda x: lax.cumsum(term(x), 1))(x))
+    (text,) = device(cupy).texts
+    assert f" own[{rows}];" in text
+    with xarr.use_backend("numpy"):
+        np.testing.assert_allclose(result, np.cumsum(np.asarray(term(xarr.asarray(x))), 1), rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "int8", "bool"])
 def test_running_totals_of_narrow_types(dtype: str, cupy: Any) -> None:
     x = np.random.default_rng(0).integers(0, 3, (2, 300))
