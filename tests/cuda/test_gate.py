@@ -160,7 +160,7 @@ def test_ways_of_reductions_compile(shape: tuple[int, ...]) -> None:
         check(text)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int8", "uint64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int8", "uint64"])
 @pytest.mark.parametrize("size", [300, 8193])
 def test_running_totals_compile(size: int, dtype: str) -> None:
     text = text_of(lambda x: lax.cumsum(x, 0), xarr.ones((size,), dtype=dtype))
@@ -253,7 +253,7 @@ def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
         check(text_of(function, xarr.ones(shape, dtype="float32")))
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "int8", "uint64"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int8", "uint64"])
 @pytest.mark.parametrize("window", [(1, 31, 31), (9, 5, 1), (1, 1, 100)])
 def test_wide_windows_compile(window: tuple[int, ...], dtype: str) -> None:
     def reduce(x: Any) -> Any:

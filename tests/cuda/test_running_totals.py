@@ -68,7 +68,7 @@ def test_a_thread_has_as_many_terms_as_registers_hold(rows: int, term: Any, cupy
         np.testing.assert_allclose(result, np.cumsum(np.asarray(term(xarr.asarray(x))), 1), rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "int8", "bool"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "int8", "bool"])
 def test_running_totals_of_narrow_types(dtype: str, cupy: Any) -> None:
     x = np.random.default_rng(0).integers(0, 3, (2, 300))
     function = lax.cummax if dtype == "bool" else lax.cumsum

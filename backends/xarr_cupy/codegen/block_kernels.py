@@ -285,14 +285,14 @@ class BlockPrinter(WarpPrinter):
         (prefix,) = loop.prefixes
         count = _ROWS if len(in_order(prefix.term)) <= _MOST_TERM_VALUES else 1
         type, initial = type_name(prefix.term.dtype), self.value(prefix.initial)
-        total, first, own, running, parts, half, begin = map(
-            self.new, ("total", "first", "own", "running", "parts", "half", "begin")
+        total, first, own, running, parts, bank, begin = map(
+            self.new, ("total", "first", "own", "running", "parts", "bank", "begin")
         )
         extent, warps = self.extent(loop), BLOCK // WARP
         number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
         # Two parts, since some threads read one while others write the next ones.
         self.line(f"__shared__ {type} {parts}[{2 * warps}];")
-        self.line(f"int {half} = 0;")
+        self.line(f"int {bank} = 0;")
         self.line(f"{type} {total} = {initial};")
         self.open(f"for ({number} {first} = 0; {first} < {extent}; {first} += {BLOCK * count}) {{")
         lane = f"threadIdx.x / {WARP} * {WARP * count} + threadIdx.x % {WARP}"
@@ -307,14 +307,14 @@ class BlockPrinter(WarpPrinter):
         self.scan_warp(prefix, own, count)
         self.line(
             f"if (threadIdx.x % {WARP} == {WARP - 1}) "
-            f"{parts}[{half} + threadIdx.x / {WARP}] = {own}[{count - 1}];"
+            f"{parts}[{bank} + threadIdx.x / {WARP}] = {own}[{count - 1}];"
         )
         self.line("__syncthreads();")
         self.line(f"{type} {running} = {total};")
         self.open(f"for (int warp = 0; warp < {warps}; warp++) {{")
         self.line(f"if (warp == threadIdx.x / {WARP}) {running} = {total};")
         other = self.new("other")
-        self.line(f"const {type} {other} = {parts}[{half} + warp];")
+        self.line(f"const {type} {other} = {parts}[{bank} + warp];")
         self.combine(prefix, [total], [prefix.right], [other], [prefix.combined])
         self.close()
         row = self.open_rows(loop, begin, count, number)
@@ -326,7 +326,7 @@ class BlockPrinter(WarpPrinter):
         self.run_alone(loop)
         self.close()
         self.close()
-        self.line(f"{half} = {warps} - {half};")
+        self.line(f"{bank} = {warps} - {bank};")
         self.close()
         self.line("__syncthreads();")
 
