@@ -36,6 +36,9 @@ _ALL: Final = "0xffffffffu"
 #: would take a thread's registers.  On an H200 1 row took 866 us where 4 take 543, and a copy 504.
 _ROWS: Final = 4
 _MOST_TERM_VALUES: Final = 2**7
+#: Steps of all threads through a tile, up to which each stands for itself: what is equal in all chunks of a product is
+#: computed once then.
+_MOST_STEPS: Final = 2**3
 
 
 class WarpPrinter(ThreadPrinter):
@@ -122,7 +125,17 @@ class WarpPrinter(ThreadPrinter):
         """The head of a loop over the own iterations."""
         extent, index = self.extent(loop), self.new(loop.index.attribute)
         number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
-        self.open(f"for ({number} {index} = {self.own}; {index} < {extent}; {index} += {self.threads}) {{")
+        if loop.is_of_tile and loop.extent in range(
+            self.threads, _MOST_STEPS * self.threads + 1, self.threads
+        ):
+            first = self.new("first")
+            self.line("#pragma unroll")
+            self.open(f"for (int {first} = 0; {first} < {extent}; {first} += {self.threads}) {{")
+            self.line(f"const int {index} = {first} + {self.own};")
+        else:
+            self.open(
+                f"for ({number} {index} = {self.own}; {index} < {extent}; {index} += {self.threads}) {{"
+            )
         self.names[loop.index] = index
 
     def declare_held(self, accumulator: Accumulator) -> list[str]:

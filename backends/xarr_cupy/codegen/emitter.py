@@ -28,7 +28,7 @@ from xarr_cupy.codegen.kernel_calls import DECLARATION, KernelCall, KernelSource
 from xarr_cupy.codegen.sizes import Sizes
 from xarr_cupy.codegen.spelling import helpers_of
 from xarr_cupy.codegen.thread_kernels import ThreadPrinter
-from xarr_cupy.codegen.vector_kernels import VectorPrinter
+from xarr_cupy.codegen.vector_kernels import VectorBlockPrinter, VectorPrinter
 
 #: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
 _MANY: Final = 3
@@ -67,7 +67,7 @@ def emit(
                 tuple(printer.sizes.arguments.values()),
                 definition,
                 kernel.phases[number].label,
-                isinstance(printer, VectorPrinter),
+                printer.has_vectors,
                 frozenset() if copied is None else _inputs_before(kernel, copied),
                 copied_buffers(kernel.phases[number]),
             )
@@ -115,7 +115,7 @@ def _print_phase(
 def _printer_of(phase: Loop, has_vectors: bool = False) -> type[ThreadPrinter]:
     """Whether a thread, a warp or a block has a point, or a thread several points."""
     if phase.runs == Runs.GRID:
-        return BlockPrinter
+        return VectorBlockPrinter if has_vectors else BlockPrinter
     if any(Runs.WARP in loop.runs for loop in phase.walk()):
         return WarpPrinter
     return VectorPrinter if has_vectors and grid_loops(phase)[-1].width > 1 else ThreadPrinter

@@ -69,6 +69,8 @@ class ThreadPrinter:
 
     #: The words of the grid.
     words = Runs.GRID | Runs.BLOCK
+    #: Whether arrays must lie at multiples of the longest vector.
+    has_vectors = False
 
     def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
         self.sizes = sizes
@@ -366,6 +368,10 @@ class ThreadPrinter:
             self.line(f"{store.buffer.name}[{self.offset(store.offset, store.buffer)}] = {value};")
             return
         rows = [(store, self.value(store.value)) for store in stores]
+        self.write(rows)
+
+    def write(self, rows: Sequence[tuple[Store, str]]) -> None:
+        """Store values that are computed."""
         targets = [f"{store.buffer.name}[{self.offset(store.offset, store.buffer)}]" for store, _ in rows]
         for (store, value), target in zip(rows, targets, strict=True):
             if isinstance(store.atomic, Exchange):

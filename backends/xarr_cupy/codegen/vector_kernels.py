@@ -1,20 +1,28 @@
-"""The kernel of a phase each of whose threads takes several neighbouring points: what lies side by side is one access.
+"""Kernels whose threads load and store several neighbouring elements by one access.
 
-What differs among these points is computed in a loop over them that NVRTC unrolls, all else once before it.
+Where a thread has several neighbouring points of a grid, what differs among these is computed in a loop over them that
+NVRTC unrolls, all else once before it.  Where blocks have points, the loads and stores of an iteration that are seen to
+lie side by side are one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
-from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, offset_of
-from xarr.compiler.loop_ir.scalars import Value, in_order
+from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Memory, Store, offset_of
+from xarr.compiler.loop_ir.scalars import DType, Value, in_order
 from xarr.compiler.loop_ir.vector_accesses import roots_of, vector_accesses
+from xarr_cupy.codegen.block_kernels import BlockPrinter
+from xarr_cupy.codegen.kernel_calls import VECTOR_NBYTES
 from xarr_cupy.codegen.sizes import Sizes
 from xarr_cupy.codegen.spelling import choose, type_name
 from xarr_cupy.codegen.thread_kernels import ThreadPrinter
+
+#: An access, or what stands for it.
+_T = TypeVar("_T")
 
 
 class VectorPrinter(ThreadPrinter):
@@ -22,6 +30,8 @@ class VectorPrinter(ThreadPrinter):
 
     The grid counts vectors along its last axis, and so do offsets of vectors.  Arrays lie at multiples of their bytes.
     """
+
+    has_vectors = True
 
     def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
         super().__init__(kernel, phase, sizes)
@@ -94,3 +104,81 @@ class VectorPrinter(ThreadPrinter):
         ]
         at = self.offset(Affine(tuple(factors), offset.constant // self.width), buffer)
         return f"vectors<{self.width}>({buffer.name})[{at}]"
+
+
+class VectorBlockPrinter(BlockPrinter):
+    """The text of a phase whose points blocks have, with vectors of what lies side by side in global memory."""
+
+    def stores(self, stores: Sequence[Store]) -> None:
+        if self.is_alone and not any(each.atomic for each in stores):
+            offsets = [value for each in stores for value, _ in each.offset.terms]
+            roots = [*offsets, *[each.value for each in stores]]
+            self._load_runs([each for each in self.missing_of(roots) if each.op == "load"])
+        super().stores(stores)
+
+    def missing_of(self, roots: Sequence[Value]) -> list[Value]:
+        """Those and what they need, as far as they have no names."""
+        return list(dict.fromkeys([value for root in roots for value in self.missing(root)]))
+
+    def _load_runs(self, loads: Sequence[Value]) -> None:
+        """Variables of the elements that lie side by side, and exist all or none."""
+        rows = [
+            ((load.attribute.buffer, load.operands, load.attribute.factors), load.attribute.constant, load)
+            for load in loads
+            if load not in self.names and load.attribute.buffer not in self.written
+        ]
+        for run in _runs(rows):
+            first = run[0]
+            access, type = first.attribute, self._type(first.dtype, len(run))
+            predicate = self.value(first.operands[-1]) if access.masked else None
+            text, name = self._vector(access.buffer, offset_of(first), len(run)), self.new("v")
+            self.line(
+                f"const {type} {name} = {choose(predicate, text, f'{type}{{}}') if predicate else text};"
+            )
+            self.names.update({load: f"{name}.at[{k}]" for k, load in enumerate(run)})
+
+    def write(self, rows: Sequence[tuple[Store, str]]) -> None:
+        runs = _runs(
+            [((each.buffer, each.offset.terms), each.offset.constant, (each, text)) for each, text in rows]
+        )
+        together = {store for run in runs for store, _ in run}
+        super().write([row for row in rows if row[0] not in together])
+        for run in runs:
+            (first, _), type = run[0], self._type(run[0][0].buffer.dtype, len(run))
+            values = ", ".join([text for _, text in run])
+            self.line(f"{self._vector(first.buffer, first.offset, len(run))} = {type}{{{{{values}}}}};")
+
+    def _type(self, dtype: DType, width: int) -> str:
+        return f"vector<{type_name(dtype)}, {width}>"
+
+    def _vector(self, buffer: Buffer, offset: Affine, width: int) -> str:
+        """The vector that begins at an offset."""
+        self.has_vectors = True
+        terms = tuple([(value, factor // width) for value, factor in offset.terms])
+        return (
+            f"vectors<{width}>({buffer.name})[{self.offset(Affine(terms, offset.constant // width), buffer)}]"
+        )
+
+
+def _runs(rows: Sequence[tuple[tuple[Any, ...], int, _T]]) -> list[list[_T]]:
+    """Accesses that are one: of four neighbours in global memory, or two, from a multiple of so many on.
+
+    rows: for each access the buffer, the terms of the offset, and what else must be equal; the constant of the offset;
+    what stands for it.
+    """
+    groups: dict[tuple[Any, ...], dict[int, _T]] = {}
+    for key, constant, access in rows:
+        groups.setdefault(key, {})[constant] = access
+    runs = []
+    for (buffer, *rest), accesses in groups.items():
+        if buffer.memory is not Memory.GLOBAL:
+            continue
+        factors = rest[-1] if len(rest) == 2 else [factor for _, factor in rest[0]]
+        for width in (4, 2):
+            if width * buffer.dtype.itemsize > VECTOR_NBYTES or any(each % width for each in factors):
+                continue
+            for first in sorted(accesses):
+                numbers = range(first, first + width)
+                if first % width == 0 and all(number in accesses for number in numbers):
+                    runs.append([accesses.pop(number) for number in numbers])
+    return runs

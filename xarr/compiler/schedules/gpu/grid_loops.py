@@ -213,3 +213,9 @@ def split_number(number: Value, shape: Ints) -> Index:
         return (Affine(((number, 1),)),)
     rows = zip(shape, strides(shape), strict=True)
     return tuple([Affine((((number / stride).rem(size), 1),)) for size, stride in rows])
+
+
+def split_neighbours(number: Value, shape: Sequence[int], together: int, behind: int) -> Index:
+    """The index of the element so many behind the first one of those of a number, of so many together."""
+    *outer, last = split_number(number, (*shape[:-1], shape[-1] // together))
+    return (*outer, last * together + behind)

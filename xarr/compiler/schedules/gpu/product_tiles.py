@@ -12,17 +12,30 @@ the bits are the same in each run.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 from math import isqrt, prod
 from typing import TypeAlias
 
+import numpy as np
+
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.elements import Index, strides
-from xarr.compiler.loop_ir.loops import Access, Affine, Carry, Loop, Runs, Store, index_value, new_carry
-from xarr.compiler.loop_ir.scalars import BOOL, DType, Value, in_order
-from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_number
+from xarr.compiler.loop_ir.loops import (
+    Affine,
+    Atomic,
+    Carry,
+    Loop,
+    Runs,
+    Store,
+    index_value,
+    new_carry,
+)
+from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
+from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_neighbours
 from xarr.compiler.schedules.gpu.reductions import SharedReduction
+from xarr.compiler.schedules.gpu.tiles import Side
+from xarr.compiler.schedules.gpu.vectors import lie_together, nearest_of
 from xarr.compiler.schedules.serial.serial_loops import Scratch, store_all
 from xarr.compiler.schedules.serial.windows import select_if
 from xarr.ir.types import Ints
@@ -85,40 +98,6 @@ class Output:
     element: Callable[[Index, Sequence[Value]], Value]
 
 
-@dataclass(frozen=True)
-class _Side:
-    """The rows of a tile, or its columns.
-
-    * `number` - that in `PairFold.sides`, `axes` - of the result,
-    * `lines` - of all tiles, `own` - of a thread, `size` - of a tile,
-    * `is_together` - whether those of a thread lie side by side, and not those of neighbouring threads.
-    """
-
-    number: int
-    axes: Ints
-    lines: int
-    own: int
-    size: int
-    is_together: bool
-
-    @property
-    def stride(self) -> int:
-        """Elements of shared memory from one term to the next.
-
-        Lines of a thread are read 16 bytes at once; else neighbouring terms lie in different banks.
-        """
-        return self.size + (4 if self.is_together else 1)
-
-    @property
-    def tiles(self) -> int:
-        return -(-self.lines // self.size)
-
-    def lines_of(self, thread: Value, threads: int) -> list[Affine]:
-        """The lines in a tile that a thread of this number has."""
-        step, offset = (self.own, 1) if self.is_together else (1, threads)
-        return [Affine(((thread, step),), offset * k) for k in range(self.own)]
-
-
 @dataclass
 class _Tile:
     """Where a tile lies: the index of a batch, and the numbers of rows and of columns of tiles."""
@@ -128,6 +107,20 @@ class _Tile:
     #: The elements of factors in shared memory, and which of the first one's exist, if any does not.
     factors: Sequence[Scratch] = field(default_factory=list)
     mask: Scratch | None = None
+    #: A number that is not 0 where an element of another factor was not finite: else no mask is needed.
+    infinite: Scratch | None = None
+
+
+@dataclass(frozen=True)
+class _Neighbours:
+    """Elements of a factor that lie side by side in memory.
+
+    * `term` - the axis of terms along which they do; None if they do along a line,
+    * `together` - how many of them exist all or none, and are read at once.
+    """
+
+    term: int | None
+    together: int
 
 
 class PairTiles:
@@ -161,10 +154,10 @@ class PairTiles:
                 return own
         return target.product_side, target.product_side
 
-    def _sides(self, last: int, own: tuple[int, int]) -> tuple[_Side, _Side]:
+    def _sides(self, last: int, own: tuple[int, int]) -> tuple[Side, Side]:
         """Both sides, first that of a thread's rows, of which a thread has so many lines; `last` is the second one."""
         rows, columns = (
-            _Side(k, axes, prod(self.fold.sizes(axes)), count, count * self.threads, k != last)
+            Side(k, axes, prod(self.fold.sizes(axes)), count, count * self.threads)
             for k, axes, count in (
                 (k, self.fold.sides[k], n) for k, n in zip((1 - last, last), own, strict=True)
             )
@@ -196,8 +189,8 @@ class PairTiles:
             *batch, row, column = index
             tile = self._new_tile(tuple(batch), (row, column))
             thread, lines = self._new_thread()
-            chunk, results = self._accumulate(tile, lines)
-            thread.body.append(chunk)
+            folding, results = self._accumulate(tile, lines)
+            thread.body += folding
             for line, held in results:
                 thread.body += self._store(tile, line, held, outputs)
             return [thread]
@@ -211,39 +204,51 @@ class PairTiles:
         known = {**dict(zip(self.fold.batch, batch, strict=True)), **parts}
         return tuple(known.get(axis, Affine()) for axis in range(len(self.fold.shape)))
 
-    def _split(self, side: _Side, number: Affine) -> dict[int, Affine]:
-        """The index along the axes of a side, of the number of a line."""
+    def _split(self, side: Side, number: Affine, together: int = 1, behind: int = 0) -> dict[int, Affine]:
+        """The index along the axes of a side, of the line so many behind the first of a number of so many together."""
         if len(side.axes) == 1:
-            return {side.axes[0]: number}
-        sizes = self.fold.sizes(side.axes)
-        return dict(zip(side.axes, split_number(number.value(self.values), sizes), strict=True))
+            return {side.axes[0]: number * together + behind}
+        parts = split_neighbours(number.value(self.values), self.fold.sizes(side.axes), together, behind)
+        return dict(zip(side.axes, parts, strict=True))
 
     @cached_property
-    def _nearest(self) -> list[int | None]:
-        """The axis of terms along which neighbours of each factor lie side by side; None if another one is that."""
+    def _neighbours(self) -> list[_Neighbours]:
+        """How the elements of each factor lie beside each other."""
         fold = self.fold
         names = [index_value(self.values, "axis") for _ in (*fold.shape, *fold.terms)]
         index, rank = [Affine(((name, 1),)) for name in names], len(fold.shape)
-        nearest = []
+        rows = []
         for factor in fold.factors:
-            _, read = factor.locate(tuple(index[:rank]), tuple(index[rank:]))
-            axis = _nearest_of(read(None), names) - rank
-            nearest.append(axis if axis >= 0 else None)
-        return nearest
+            exists, read = factor.locate(tuple(index[:rank]), tuple(index[rank:]))
+            value = read(exists)
+            axis = nearest_of(value, names)
+            last = self.sides[self._side_of(factor)].axes[-1]
+            size = fold.terms[axis - rank] if axis >= rank else fold.shape[last] if axis == last else 1
+            together = [
+                count
+                for count in (4, 2)
+                if size % count == 0 == self.depth % count and lie_together(value, exists, names[axis], count)
+            ]
+            rows.append(_Neighbours(axis - rank if axis >= rank else None, max(together, default=1)))
+        terms = [each.term for each in rows if each.term is not None]
+        return [each if each.term in (None, *terms[:1]) else replace(each, together=1) for each in rows]
 
     @cached_property
     def _term_order(self) -> Ints:
         """The axes of terms, last the one along which neighbours of the first factor lie side by side."""
-        axis = next((each for each in self._nearest if each is not None), None)
+        axis = next((each.term for each in self._neighbours if each.term is not None), None)
         return tuple(sorted(range(len(self.fold.terms)), key=lambda each: each == axis))
 
-    def _term(self, number: Value) -> Index:
-        """The index of the term of a number."""
+    def _term(self, number: Value, together: int = 1, behind: int = 0) -> Index:
+        """The index of the term so many behind the first one of those of a number, of so many together."""
         order, terms = self._term_order, self.fold.terms
         if not order:
             return ()
-        parts = dict(zip(order, split_number(number, tuple(terms[k] for k in order)), strict=True))
-        return tuple(parts[axis] for axis in range(len(order)))
+        sizes = [terms[k] for k in order]
+        return tuple(
+            part
+            for _, part in sorted(zip(order, split_neighbours(number, sizes, together, behind), strict=True))
+        )
 
     # --- tiles -------------------------------------------------------------------------------------------
 
@@ -258,8 +263,10 @@ class PairTiles:
             self.loops.new_shared(each.dtype, self.depth * side.stride)
             for each, side in zip(factors, sides, strict=True)
         ]
-        mask = self.loops.new_shared(BOOL, self.depth * sides[0].stride) if self._has_mask else None
-        return _Tile(batch, numbers, arrays, mask)
+        if not self._has_mask:
+            return _Tile(batch, numbers, arrays)
+        mask = self.loops.new_shared(BOOL, self.depth * sides[0].stride)
+        return _Tile(batch, numbers, arrays, mask, self.loops.new_shared(np.dtype(np.int32), 1))
 
     @cached_property
     def _has_mask(self) -> bool:
@@ -279,25 +286,54 @@ class PairTiles:
 
     def _accumulate(
         self, tile: _Tile, lines: tuple[list[Affine], list[Affine]]
-    ) -> tuple[Loop, list[tuple[tuple[Affine, Affine], list[Value]]]]:
-        """A loop over all terms, some at a time, and what it leaves for each row and column of a thread."""
+    ) -> tuple[list[Loop], list[tuple[tuple[Affine, Affine], list[Value]]]]:
+        """Loops over all terms, some at a time, and what they leave for each row and column of a thread."""
         depth, fold = self.depth, self.fold
         chunk = Loop(index_value(self.values, "chunk"), -(-self.count // depth))
         extent: int | Value = depth
         if self.count % depth and not fold.ignores_zeros:
             extent = self._part_of(Affine(((chunk.index, 1),)), depth, self.count)
+        chunk.body.append(self._fill(tile, chunk.index))
+        pairs = [(row, column) for row in lines[0] for column in lines[1]]
+        names = [[new_carry(self.values, each.dtype) for each in fold.starts] for _ in pairs]
+        held = [[argument for argument, _ in each] for each in names]
+        loops = [chunk]
+        if tile.infinite is None:
+            held = self._add_terms(chunk, tile, pairs, extent, held)
+        else:
+            none = Store(tile.infinite.buffer, Affine(), self.values.constant(0, np.int32))
+            loops.insert(0, self.loops.share(1, lambda index: [none]))
+            loops[0].is_of_tile = True
+            count, whole = tile.infinite.load((Affine(),)), self.values.constant(depth, INT64)
+            held = self._add_terms(chunk, replace(tile, mask=None), pairs, count.eq(0).select(whole, 0), held)
+            held = self._add_terms(chunk, tile, pairs, count.ne(0).select(whole, 0), held)
+        for each, following in zip(names, held, strict=True):
+            rows = zip(fold.starts, each, following, strict=True)
+            chunk.carries += [Carry(start, own, new, result) for start, (own, result), new in rows]
+        return loops, [
+            (line, [result for _, result in each]) for line, each in zip(pairs, names, strict=True)
+        ]
+
+    def _add_terms(
+        self,
+        chunk: Loop,
+        tile: _Tile,
+        lines: Sequence[tuple[Affine, Affine]],
+        extent: int | Value,
+        held: Sequence[Sequence[Value]],
+    ) -> list[list[Value]]:
+        """Add a loop over some terms to the one over chunks; what it makes of what a thread holds for its lines."""
         term = Loop(index_value(self.values, "term"), extent, is_of_tile=True)
-        chunk.body += [self._fill(tile, chunk.index), term]
-        number = Affine(((chunk.index, depth), (term.index, 1)))
+        chunk.body.append(term)
+        number = Affine(((chunk.index, self.depth), (term.index, 1)))
         results = []
-        for line in [(row, column) for row in lines[0] for column in lines[1]]:
-            outer, inner = ([new_carry(self.values, each.dtype) for each in fold.starts] for _ in range(2))
-            following = self._step(tile, line, (term.index, number), [argument for argument, _ in inner])
-            for k, start in enumerate(fold.starts):
-                term.carries.append(Carry(outer[k][0], inner[k][0], following[k], inner[k][1]))
-                chunk.carries.append(Carry(start, outer[k][0], inner[k][1], outer[k][1]))
-            results.append((line, [result for _, result in outer]))
-        return chunk, results
+        for line, before in zip(lines, held, strict=True):
+            names = [new_carry(self.values, each.dtype) for each in before]
+            following = self._step(tile, line, (term.index, number), [argument for argument, _ in names])
+            rows = zip(before, names, following, strict=True)
+            term.carries += [Carry(start, own, new, result) for start, (own, result), new in rows]
+            results.append([result for _, result in names])
+        return results
 
     def _part_of(self, number: Affine, size: int, count: int) -> Value:
         """The size of a part of a number, where `count` is cut into parts of a size, and the last one is shorter."""
@@ -334,40 +370,62 @@ class PairTiles:
 
     def _fill(self, tile: _Tile, chunk: Value) -> Loop:
         """A loop of the block that reads what all factors of a tile need for some terms."""
-        sizes = [self.sides[self._side_of(each)].size * self.depth for each in self.fold.factors]
+        rows = list(zip(self.fold.factors, self._neighbours, strict=True))
+        sizes = [self.sides[self._side_of(each)].size * self.depth // near.together for each, near in rows]
         loop = Loop(index_value(self.values, "element"), min(sizes), Runs.BLOCK, is_of_tile=True)
+        others: list[Value] = []
         for number, size in enumerate(sizes):
             for first in range(0, size, min(sizes)):
-                loop.body += self._fill_element(tile, number, loop.index + first, chunk)
+                stores = self._fill_elements(tile, number, loop.index + first, chunk)
+                loop.body += stores
+                others += [each.value for each in stores] if number else []
+        if tile.infinite is not None:
+            is_one = reduce(Value.__or__, map(_is_infinite, others))
+            one = self.values.constant(1, np.int32)
+            note = Store(tile.infinite.buffer, Affine(), one, Atomic.OR)
+            loop.body += self.loops.only_if(is_one, [note])
         return loop
 
-    def _fill_element(self, tile: _Tile, number: int, element: Value, chunk: Value) -> list[Store]:
-        """The stores of an element of the factor of a number, and of whether it exists."""
-        factor = self.fold.factors[number]
+    def _fill_elements(self, tile: _Tile, number: int, element: Value, chunk: Value) -> list[Store]:
+        """The stores of neighbouring elements of the factor of a number, and of whether they exist."""
+        factor, near = self.fold.factors[number], self._neighbours[number]
         k = self._side_of(factor)
         side = self.sides[k]
         # Neighbouring threads read neighbours.
+        along_terms, together = near.term is not None, near.together
+        counts = [side.size, self.depth]
+        counts[along_terms] //= together
         line, term = (
-            (element.rem(side.size), element / side.size)
-            if self._nearest[number] is None
-            else (element / self.depth, element.rem(self.depth))
+            (element / counts[1], element.rem(counts[1]))
+            if along_terms
+            else (element.rem(counts[0]), element / counts[0])
         )
-        at = (Affine(((term, side.stride), (line, 1))),)
-        own = tile.numbers[k] * side.size + Affine(((line, 1),))
-        value, exists = self._element(factor, side, tile.batch, own, chunk * self.depth + term)
-        stores = [tile.factors[number].store(at, value)]
-        if tile.mask is not None and number == 0:
-            stores.append(tile.mask.store(at, self.values.constant(True, BOOL) if exists is None else exists))
+        own = tile.numbers[k] * counts[0] + Affine(((line, 1),))
+        chunk_term = chunk * counts[1] + term
+        stores: list[Store] = []
+        for behind in range(together):
+            steps = (1, together, 0, behind) if along_terms else (together, 1, behind, 0)
+            at = Affine(((term, side.stride * steps[1]), (line, steps[0])), side.stride * steps[3] + steps[2])
+            value, exists = self._element(factor, side, tile.batch, own, chunk_term, steps)
+            stores.append(tile.factors[number].store((at,), value))
+            if tile.mask is not None and number == 0:
+                does = self.values.constant(True, BOOL) if exists is None else exists
+                stores.append(tile.mask.store((at,), does))
         return stores
 
     def _element(
-        self, factor: Factor, side: _Side, batch: Index, line: Affine, term: Value
+        self, factor: Factor, side: Side, batch: Index, line: Affine, term: Value, steps: Ints
     ) -> tuple[Value, Value | None]:
-        """An element of a factor, 0 where it does not exist, and whether it does."""
+        """An element of a factor, 0 where it does not exist, and whether it does.
+
+        steps: how many lines, and terms, are together, and which of them it is.
+        """
+        lines, terms, *behind = steps
+        index = self._index(batch, self._split(side, line, lines, behind[0]))
+        exists, read = factor.locate(index, self._term(term, terms, behind[1]))
         number = line.value(self.values)
-        exists, read = factor.locate(self._index(batch, self._split(side, line)), self._term(term))
-        conditions = [number.lt(side.lines)] if side.lines % side.size else []
-        conditions += [term.lt(self.count)] if self.count % self.depth else []
+        conditions = [number.lt(side.lines // lines)] if side.lines % side.size else []
+        conditions += [term.lt(self.count // terms)] if self.count % self.depth else []
         conditions += [exists] if exists is not None else []
         predicate = None
         for condition in conditions:
@@ -452,8 +510,8 @@ class ReducedTiles:
             extent = tiles._part_of(part, self.length, self.columns.tiles)
         step = Loop(index_value(self.values, "tile"), extent)
         tile = tiles._new_tile(tuple(batch), (row, part * self.length + Affine(((step.index, 1),))))
-        chunk, results = tiles._accumulate(tile, lines)
-        step.body.append(chunk)
+        folding, results = tiles._accumulate(tile, lines)
+        step.body += folding
         starts = self.combiner.starts(self.values, self.reduction.initial)
         totals = [self._reduce_row(step, starts, tile, own, results) for own in lines[0]]
         thread.body.append(step)
@@ -526,12 +584,8 @@ class ReducedTiles:
         return loop
 
 
-def _nearest_of(value: Value, names: Sequence[Value]) -> int:
-    """The number of the index by which the offset of a load changes least: that of the last one if none does."""
-    steps: dict[int, int] = {}
-    for load in (each for each in in_order(value) if each.op == "load"):
-        access: Access = load.attribute
-        for operand, factor in zip(load.operands, access.factors, strict=False):
-            if operand in names:
-                steps.setdefault(names.index(operand), abs(factor))
-    return min(steps, key=lambda each: steps[each], default=len(names) - 1)
+def _is_infinite(value: Value) -> Value:
+    """Whether a number is infinite or NaN."""
+    if value.dtype.kind == "c":
+        return _is_infinite(value.real()) | _is_infinite(value.imag())
+    return (value - value).ne(0)

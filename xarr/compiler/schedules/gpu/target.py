@@ -58,6 +58,9 @@ class GpuTarget(Target):
     min_wide_window_elements: int = 2**5
     #: Neighbouring windows of a thread, whose partial results are all in registers.
     thread_windows: int = 2**4
+    #: Neighbouring windows of a thread along the first axis of a tile: of the rows that a tile reads beyond its own,
+    #: more rows read a smaller part.
+    thread_rows: int = 2**5
     #: Results that a thread has because they need the same elements, and elements of a window, up to which no loops go
     #: through these, but each has its own line.
     max_thread_results: int = 2**4

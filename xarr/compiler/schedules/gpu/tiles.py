@@ -1,4 +1,4 @@
-"""Reads across the order of stores: by way of tiles that a block shares.
+"""Tiles that a block shares: the lines of one, and reads across the order of stores by way of them.
 
 A phase that stores along its last axis, and reads an array along another one, reads one element of each line of memory.
 Here a block reads a tile along the array's own axis, and takes it across from there.  Rows of a tile have one element
@@ -8,14 +8,48 @@ more than a tile has columns, so that neighbouring threads read from different b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from xarr.compiler.loop_ir.loops import Access, Affine, Loop, Runs, Store, grid_loops, index_value, nest_loops
 from xarr.compiler.loop_ir.scalars import INT64, DType, Value, Values, in_order
 from xarr.compiler.schedules.serial.serial_loops import Scratch
+from xarr.ir.types import Ints
 
 SIDE: Final = 32
 _ROW: Final = SIDE + 1
+#: Lines of a thread that lie side by side.
+_TOGETHER: Final = 4
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows of a tile of results, or its columns.
+
+    * `number` - that in `PairFold.sides`, `axes` - of the result,
+    * `lines` - of all tiles, `own` - of a thread, `size` - of a tile.
+    """
+
+    number: int
+    axes: Ints
+    lines: int
+    own: int
+    size: int
+
+    @property
+    def stride(self) -> int:
+        """Elements of shared memory from one term to the next: neighbouring terms lie in different banks."""
+        return self.size + _TOGETHER
+
+    @property
+    def tiles(self) -> int:
+        return -(-self.lines // self.size)
+
+    def lines_of(self, thread: Value, threads: int) -> list[Affine]:
+        """The lines in a tile that a thread of this number has: some side by side, that are read 16 bytes at once."""
+        together = min(self.own, _TOGETHER)
+        first = Affine(((thread, together),))
+        return [first + (k % together + k // together * together * threads) for k in range(self.own)]
 
 
 def read_in_tiles(

@@ -61,6 +61,32 @@ def _fits(phase: Loop, accesses: VectorAccesses, width: int, target: GpuTarget) 
     )
 
 
+def lie_together(value: Value, exists: Value | None, index: Value, count: int) -> bool:
+    """Whether elements at so many indices from a multiple of that on lie side by side, and exist all or none."""
+    roots = [value] if exists is None else [value, exists]
+    for each in in_order(*roots):
+        if each.op == "load" and index in each.operands:
+            access: Access = each.attribute
+            factors = dict(zip(each.operands, access.factors, strict=False))
+            rest = [access.constant, *[factor for other, factor in factors.items() if other is not index]]
+            if factors.get(index) != 1 or any(number % count for number in rest):
+                return False
+        elif index in each.operands:
+            return False
+    return True
+
+
+def nearest_of(value: Value, names: Sequence[Value]) -> int:
+    """The number of the index by which the offset of a load changes least: that of the last one if none does."""
+    steps: dict[int, int] = {}
+    for each in (each for each in in_order(value) if each.op == "load"):
+        access: Access = each.attribute
+        for operand, factor in zip(each.operands, access.factors, strict=False):
+            if operand in names:
+                steps.setdefault(names.index(operand), abs(factor))
+    return min(steps, key=lambda each: steps[each], default=len(names) - 1)
+
+
 def _join_axes(phase: Loop, values: Values) -> Loop:
     """The phase with the innermost axes of its grid as one, as far as all offsets count through both of two."""
     loops = grid_loops(phase)

@@ -20,7 +20,7 @@ from typing import TypeAlias
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.scan_windows import scan_axis
 from xarr.compiler.loop_ir.elements import Index, Source
-from xarr.compiler.loop_ir.loops import Affine, Loop, Store
+from xarr.compiler.loop_ir.loops import Affine, Loop, Store, index_value
 from xarr.compiler.loop_ir.scalars import DType, Value
 from xarr.compiler.schedules.gpu import scans
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops
@@ -136,6 +136,8 @@ class _AxisWindows:
 
     def combine(self, left: Value, right: Value) -> Value:
         """The result of two parts of a window, one behind the other."""
+        if left is self.neutral and _is_extremum(self.op):
+            return right
         return self.loops.apply(self.monoid, self.held, left, right)
 
     @cached_property
@@ -317,14 +319,17 @@ class _TiledWindows(_Phase):
         target, rows = self.target, self.dimensions[0] if len(axes) == 2 else WindowDimension(1)
         self.row_size, self.size = rows.size, self.dimensions[-1].size
         #: Rows of a thread, and of the tile.
-        self.own_rows = min(target.thread_windows, self.row_size)
-        self.rows = target.thread_windows // self.own_rows * self.own_rows if len(axes) == 2 else 1
+        self.own_rows = min(target.thread_rows, self.row_size)
+        self.rows = target.thread_rows // self.own_rows * self.own_rows if len(axes) == 2 else 1
+        #: Rows whose results are in shared memory at the same time.
+        self.part_rows = -(-self.rows // 2)
         #: Columns of a thread, an odd number, so that neighbours read from different banks; those that the tile needs,
         #: and those that it has.
         self.own_columns = min(target.thread_windows, self.size) - 1 | 1
-        nbytes = register_dtype(reduction.held).itemsize + reduction.node.dtype.itemsize
+        nbytes = self.rows * register_dtype(reduction.held).itemsize
+        nbytes += self.part_rows * reduction.node.dtype.itemsize
         most = target.block_threads * (1 if len(axes) == 2 else self.own_columns)
-        self.read_columns = min(target.local_bytes // (self.rows * nbytes), most)
+        self.read_columns = min(target.local_bytes // nbytes, most)
         groups = (self.read_columns - self.size + 1) // self.own_columns
         self.columns = groups * self.own_columns
         self.read_columns = self.columns + self.size - 1
@@ -342,7 +347,7 @@ class _TiledWindows(_Phase):
         loops = self.loops
         results = loops.new(self.dtype(is_last), self.shape)
         columns = loops.new_shared(self.reduction.held, self.rows * self.read_columns)
-        tile = loops.new_shared(self.dtype(is_last), self.rows * self.columns)
+        tile = loops.new_shared(self.dtype(is_last), self.part_rows * self.columns)
         steps = [self.rows, self.columns][-len(self.axes) :]
         tiles = [-(-self.shape[axis] // step) for axis, step in zip(self.axes, steps, strict=True)]
         others = tuple(size for axis, size in enumerate(self.shape) if axis not in self.axes)
@@ -350,11 +355,12 @@ class _TiledWindows(_Phase):
         def body(index: Index) -> Sequence[Loop | Store]:
             other = index[: len(others)]
             firsts = [at * step for at, step in zip(index[len(others) :], steps, strict=True)]
-            return [
-                self._combine_columns(columns, other, firsts),
-                self._combine_rows(columns, tile, is_last),
-                self._store(tile, results, other, firsts),
-            ]
+            parts: list[Loop | Store] = [self._combine_columns(columns, other, firsts)]
+            for first in range(0, self.rows, self.part_rows):
+                rows = range(first, min(first + self.part_rows, self.rows))
+                parts.append(self._combine_rows(columns, tile, rows, is_last))
+                parts.append(self._store(tile, results, rows, other, firsts))
+            return parts
 
         loops.blocks((*others, *tiles), body)
         return results
@@ -393,13 +399,13 @@ class _TiledWindows(_Phase):
 
         return self._share(self.rows // self.own_rows * self.read_columns, body)
 
-    def _combine_rows(self, columns: Scratch, tile: Scratch, is_last: bool) -> Loop:
-        """Store the results along the innermost axis of the tile."""
+    def _combine_rows(self, columns: Scratch, tile: Scratch, rows: range, is_last: bool) -> Loop:
+        """Store the results along the innermost axis of some rows of the tile."""
         groups = self.columns // self.own_columns
 
         def body(number: Value) -> Sequence[Loop | Store]:
             row, first = number / groups, Affine(((number.rem(groups), self.own_columns),))
-            start = Affine(((row, self.read_columns),)) + first
+            start = Affine(((row, self.read_columns),), rows.start * self.read_columns) + first
 
             def element(term: Affine) -> Value:
                 return columns.load((start + term,))
@@ -412,19 +418,24 @@ class _TiledWindows(_Phase):
             ]
             return [*parts, *stores]
 
-        return self._share(self.rows * groups, body)
+        return self._share(len(rows) * groups, body)
 
-    def _store(self, tile: Scratch, results: Scratch, others: Index, firsts: Sequence[Affine]) -> Loop:
-        """Copy the tile to the results, so far as there are any."""
+    def _store(
+        self, tile: Scratch, results: Scratch, rows: range, others: Index, firsts: Sequence[Affine]
+    ) -> Loop:
+        """Copy some rows of the tile to the results, so far as there are any: a thread has a column."""
+        values, has_rows = self.loops.values, len(self.axes) == 2
 
         def body(number: Value) -> Sequence[Loop | Store]:
-            parts = [number / self.columns, number.rem(self.columns)][-len(self.axes) :]
-            own = [first + Affine(((each, 1),)) for first, each in zip(firsts, parts, strict=True)]
-            inside = None
-            for axis, at in zip(self.axes, own, strict=True):
-                inside = self.loops.elements.is_inside(at, 0, self.shape[axis], inside)
-            assert inside is not None
-            value = tile.load((Affine(((number, 1),)),))
-            return self.loops.only_if(inside, [results.store(self._index(others, own), value)])
+            column = firsts[-1] + Affine(((number, 1),))
+            row = Loop(index_value(values, "row"), len(rows), is_of_tile=True)
+            value = tile.load((Affine(((row.index, self.columns), (number, 1))),))
+            own = [firsts[0] + Affine(((row.index, 1),), rows.start), column] if has_rows else [column]
+            row.body.append(results.store(self._index(others, own), value))
+            if has_rows:
+                rest = (firsts[0] * -1 + (self.shape[self.axes[0]] - rows.start)).value(values)
+                row.extent = rest.lt(len(rows)).select(rest, len(rows))
+            inside = column.value(values).lt(self.shape[self.axes[-1]])
+            return self.loops.only_if(inside, [row])
 
-        return self._share(self.rows * self.columns, body)
+        return self._share(self.columns, body)
