@@ -59,7 +59,8 @@ def second_differences(x: Any) -> Any:
 
 #: Functions, the shapes of their arrays, and the loads of a thread for its points.
 CASES: dict[str, tuple[Any, list[tuple[int, ...]], tuple[int, int]]] = {
-    "largest of windows": (lambda x: pool(x, -99, lax.max, 2), [(2, 9, 13, 33)], (27, 4)),
+    "largest of windows": (lambda x: pool(x, -99, lax.max, 1), [(2, 9, 14, 33)], (18, 4)),
+    "windows with steps": (lambda x: pool(x, -99, lax.max, 2), [(2, 9, 13, 33)], (9, 1)),
     "sums of windows": (lambda x: pool(x, 2, lax.add, 1, "SAME"), [(2, 5, 16, 33)], (18, 4)),
     "any computation": (
         lambda x: pool(x, 2, lambda a, b: a * 2 - b, 1, ((0, 0), (1, 2), (-1, 2), (0, 0))),

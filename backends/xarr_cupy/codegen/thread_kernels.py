@@ -398,14 +398,26 @@ class ThreadPrinter:
         if loop.max_iterations == 1 and loop.extent != 1 and not rows and loop.condition is None:
             self.open(f"if ({self.condition(loop)}) {{")
             self.names[loop.index] = "0"
+            self.body(loop.body)
+            self.close()
+        elif (chosen := _chosen(loop)) is not None and loop.is_of_tile:
+            self.open(f"if ({self.value(chosen)}) {{")
+            self.iterate(loop, str(loop.max_iterations), rows)
+            self.close()
         else:
-            extent, index = self.extent(loop), self.new(loop.index.attribute)
-            number = "int" if self.is_narrow(loop.index) else "int64"
-            if loop.is_of_tile and rows:
-                # Of all terms of a tile at once the compiler would keep too much in registers.
-                self.line("#pragma unroll 4")
-            self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
-            self.names[loop.index] = index
+            self.iterate(loop, self.extent(loop), rows)
+        self.names.update({carry.result: name for carry, name in rows})
+
+    def iterate(self, loop: Loop, extent: str, rows: Sequence[tuple[Carry, str]]) -> None:
+        """The iterations of a loop, with the variables of its carries."""
+        index = self.new(loop.index.attribute)
+        number = "int" if self.is_narrow(loop.index) else "int64"
+        self.sizes.note_loop(loop)
+        if loop.is_of_tile and rows:
+            # Of all terms of a tile at once the compiler would keep too much in registers.
+            self.line("#pragma unroll 4")
+        self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
+        self.names[loop.index] = index
         for carry, name in rows:
             self.names[carry.argument] = name
         if loop.condition is not None:
@@ -415,8 +427,6 @@ class ThreadPrinter:
         self.body(loop.body)
         self.carry_on(rows)
         self.close()
-        for carry, name in rows:
-            self.names[carry.result] = name
 
     def extent(self, loop: Loop) -> str:
         """The number of iterations of a loop."""
@@ -443,12 +453,9 @@ class ThreadPrinter:
 
     def condition(self, loop: Loop) -> str:
         """Whether a loop runs, of one that runs once at most."""
-        extent = loop.extent
-        assert isinstance(extent, Value)
-        is_choice = extent.op == "select" and all(each.op == "constant" for each in extent.operands[1:])
-        if is_choice and [int(constant_of(each)) for each in extent.operands[1:]] == [1, 0]:
-            return self.value(extent.operands[0])
-        return self.value(extent)
+        assert isinstance(loop.extent, Value)
+        chosen = _chosen(loop)
+        return self.value(loop.extent if chosen is None else chosen)
 
     def initial(self, carry: Carry) -> str:
         """The initial value of a carry: a constant index may be a size."""
@@ -474,6 +481,18 @@ class ThreadPrinter:
         for name, new in following:
             if new != name:
                 self.line(f"{name} = {new};")
+
+
+def _chosen(loop: Loop) -> Value | None:
+    """The condition on which all iterations of a loop run, and none else; None of other loops."""
+    extent = loop.extent
+    if not isinstance(extent, Value) or extent.op != "select":
+        return None
+    condition, *counts = extent.operands
+    if any(each.op != "constant" for each in counts):
+        return None
+    whole, none = map(int, map(constant_of, counts))
+    return condition if whole == loop.max_iterations and none == 0 else None
 
 
 def _extent(loop: Loop) -> int:

@@ -34,7 +34,7 @@ class GpuTarget(Target):
     #: Values that a thread computes for neighbouring points that load the same elements, at most; and its loads, as a
     #: part of those of a thread for each, up to which one thread pays.
     max_neighbours_values: int = 2**9
-    max_neighbours_loads: float = 0.75
+    max_neighbours_loads: float = 0.7
     #: 1 where results may not depend on which thread comes first, 0 where sums of floats may.
     deterministic: int = 1
 

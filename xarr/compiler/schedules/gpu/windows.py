@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from math import prod
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from xarr.compiler.functions import register_dtype
 from xarr.compiler.fusion.scan_windows import scan_axis
@@ -34,6 +34,8 @@ from xarr.ir.graph import Node
 from xarr.ir.types import Ints
 from xarr.ir.windows import Window, WindowDimension
 
+#: Banks of shared memory.
+_BANKS: Final = 32
 #: The element at an index, which need not exist where a predicate is false, as what accumulates it.
 _ElementAt: TypeAlias = Callable[[Index, "Value | None"], Value]
 
@@ -329,10 +331,24 @@ class _TiledWindows(_Phase):
         nbytes = self.rows * register_dtype(reduction.held).itemsize
         nbytes += self.part_rows * reduction.node.dtype.itemsize
         most = target.block_threads * (1 if len(axes) == 2 else self.own_columns)
-        self.read_columns = min(target.local_bytes // nbytes, most)
-        groups = (self.read_columns - self.size + 1) // self.own_columns
+        groups = (min(target.local_bytes // nbytes, most) - self.size + 1) // self.own_columns
+        self._have(groups)
+        while groups > 0 and self._nbytes > target.local_bytes:
+            groups -= 1
+            self._have(groups)
+
+    def _have(self, groups: int) -> None:
+        """Let a row of the tile be so many threads' columns."""
         self.columns = groups * self.own_columns
         self.read_columns = self.columns + self.size - 1
+        #: Elements from one row to the next: neighbouring threads read from different banks across rows too.
+        self.row_stride = self.read_columns + (self.columns - self.read_columns) % _BANKS
+
+    @property
+    def _nbytes(self) -> int:
+        """Bytes of shared memory."""
+        held = self.rows * self.row_stride * register_dtype(self.reduction.held).itemsize
+        return held + self.part_rows * self.columns * self.reduction.node.dtype.itemsize
 
     def pays(self) -> bool:
         """Whether tiles are full of results, and most of what they read is not read by their neighbours too."""
@@ -346,7 +362,7 @@ class _TiledWindows(_Phase):
     def add(self, is_last: bool) -> Scratch:
         loops = self.loops
         results = loops.new(self.dtype(is_last), self.shape)
-        columns = loops.new_shared(self.reduction.held, self.rows * self.read_columns)
+        columns = loops.new_shared(self.reduction.held, self.rows * self.row_stride)
         tile = loops.new_shared(self.dtype(is_last), self.part_rows * self.columns)
         steps = [self.rows, self.columns][-len(self.axes) :]
         tiles = [-(-self.shape[axis] // step) for axis, step in zip(self.axes, steps, strict=True)]
@@ -392,7 +408,7 @@ class _TiledWindows(_Phase):
 
             parts, values = self.reduction.slide(element, self.row_size, self.own_rows)
             stores = [
-                columns.store(((row + k) * self.read_columns + column,), value)
+                columns.store(((row + k) * self.row_stride + column,), value)
                 for k, value in enumerate(values)
             ]
             return [*parts, *stores]
@@ -405,7 +421,7 @@ class _TiledWindows(_Phase):
 
         def body(number: Value) -> Sequence[Loop | Store]:
             row, first = number / groups, Affine(((number.rem(groups), self.own_columns),))
-            start = Affine(((row, self.read_columns),), rows.start * self.read_columns) + first
+            start = Affine(((row, self.row_stride),), rows.start * self.row_stride) + first
 
             def element(term: Affine) -> Value:
                 return columns.load((start + term,))

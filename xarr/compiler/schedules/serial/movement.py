@@ -15,7 +15,7 @@ from xarr.compiler.functions import register_dtype
 from xarr.compiler.loop_ir.computed_indices import clamp_index
 from xarr.compiler.loop_ir.elements import Index, Source, compute_scalars, row_major, split_axes, strides
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Store
-from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.loop_ir.scalars import Value, constant_of
 from xarr.compiler.schedules.serial.serial_loops import SerialLoops
 from xarr.compiler.schedules.serial.windows import remove_holes
 from xarr.dtypes import element_type
@@ -84,10 +84,16 @@ def bitcast_convert(loops: SerialLoops, node: Node) -> Sequence[Source]:
 
 def clamped_starts(loops: SerialLoops, starts: Sequence[Node], lasts: Sequence[int]) -> list[Affine]:
     """Start indices, brought to where the window fits; `lasts` are the greatest of these."""
-    return [
-        Affine(((clamp_index(loops.at(start, ()), last), 1),)) if last else Affine()
-        for start, last in zip(starts, lasts, strict=True)
-    ]
+    return [_clamped_start(loops, *row) for row in zip(starts, lasts, strict=True)]
+
+
+def _clamped_start(loops: SerialLoops, start: Node, last: int) -> Affine:
+    if not last:
+        return Affine()
+    number = loops.at(start, ())
+    if number.op == "constant":
+        return Affine(constant=min(max(int(constant_of(number)), 0), last))
+    return Affine(((clamp_index(number, last), 1),))
 
 
 def dynamic_slice(loops: SerialLoops, node: Node) -> Sequence[Source]:
