@@ -34,7 +34,7 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, DType, Value
 from xarr.compiler.schedules.gpu.grid_loops import GridLoops, split_neighbours
 from xarr.compiler.schedules.gpu.reductions import SharedReduction
-from xarr.compiler.schedules.gpu.tiles import Side
+from xarr.compiler.schedules.gpu.tiles import TileSide
 from xarr.compiler.schedules.gpu.vectors import lie_together, nearest_of
 from xarr.compiler.schedules.serial.serial_loops import Scratch, store_all
 from xarr.compiler.schedules.serial.windows import select_if
@@ -154,10 +154,10 @@ class PairTiles:
                 return own
         return target.product_side, target.product_side
 
-    def _sides(self, last: int, own: tuple[int, int]) -> tuple[Side, Side]:
+    def _sides(self, last: int, own: tuple[int, int]) -> tuple[TileSide, TileSide]:
         """Both sides, first that of a thread's rows, of which a thread has so many lines; `last` is the second one."""
         rows, columns = (
-            Side(k, axes, prod(self.fold.sizes(axes)), count, count * self.threads)
+            TileSide(k, axes, prod(self.fold.sizes(axes)), count, count * self.threads)
             for k, axes, count in (
                 (k, self.fold.sides[k], n) for k, n in zip((1 - last, last), own, strict=True)
             )
@@ -204,7 +204,7 @@ class PairTiles:
         known = {**dict(zip(self.fold.batch, batch, strict=True)), **parts}
         return tuple(known.get(axis, Affine()) for axis in range(len(self.fold.shape)))
 
-    def _split(self, side: Side, number: Affine, together: int = 1, behind: int = 0) -> dict[int, Affine]:
+    def _split(self, side: TileSide, number: Affine, together: int = 1, behind: int = 0) -> dict[int, Affine]:
         """The index along the axes of a side, of the line so many behind the first of a number of so many together."""
         if len(side.axes) == 1:
             return {side.axes[0]: number * together + behind}
@@ -213,7 +213,7 @@ class PairTiles:
 
     @cached_property
     def _neighbours(self) -> list[_Neighbours]:
-        """How the elements of each factor lie beside each other."""
+        """The elements of each factor that lie beside each other."""
         fold = self.fold
         names = [index_value(self.values, "axis") for _ in (*fold.shape, *fold.terms)]
         index, rank = [Affine(((name, 1),)) for name in names], len(fold.shape)
@@ -414,7 +414,7 @@ class PairTiles:
         return stores
 
     def _element(
-        self, factor: Factor, side: Side, batch: Index, line: Affine, term: Value, steps: Ints
+        self, factor: Factor, side: TileSide, batch: Index, line: Affine, term: Value, steps: Ints
     ) -> tuple[Value, Value | None]:
         """An element of a factor, 0 where it does not exist, and whether it does.
 

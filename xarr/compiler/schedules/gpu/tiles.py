@@ -23,7 +23,7 @@ _TOGETHER: Final = 4
 
 
 @dataclass(frozen=True)
-class Side:
+class TileSide:
     """The rows of a tile of results, or its columns.
 
     * `number` - that in `PairFold.sides`, `axes` - of the result,

@@ -347,8 +347,10 @@ class _TiledWindows(_Phase):
     @property
     def _nbytes(self) -> int:
         """Bytes of shared memory."""
-        held = self.rows * self.row_stride * register_dtype(self.reduction.held).itemsize
-        return held + self.part_rows * self.columns * self.reduction.node.dtype.itemsize
+        held, result = register_dtype(self.reduction.held), self.reduction.node.dtype
+        return self.rows * self.row_stride * held.itemsize + int(
+            self.part_rows * self.columns * result.itemsize
+        )
 
     def pays(self) -> bool:
         """Whether tiles are full of results, and most of what they read is not read by their neighbours too."""
