@@ -400,7 +400,7 @@ class ThreadPrinter:
             self.names[loop.index] = "0"
             self.body(loop.body)
             self.close()
-        elif (chosen := _chosen(loop)) is not None and loop.is_of_tile:
+        elif (chosen := _find_condition(loop)) is not None and loop.is_of_tile:
             self.open(f"if ({self.value(chosen)}) {{")
             self.iterate(loop, str(loop.max_iterations), rows)
             self.close()
@@ -454,7 +454,7 @@ class ThreadPrinter:
     def condition(self, loop: Loop) -> str:
         """Whether a loop runs, of one that runs once at most."""
         assert isinstance(loop.extent, Value)
-        chosen = _chosen(loop)
+        chosen = _find_condition(loop)
         return self.value(loop.extent if chosen is None else chosen)
 
     def initial(self, carry: Carry) -> str:
@@ -483,7 +483,7 @@ class ThreadPrinter:
                 self.line(f"{name} = {new};")
 
 
-def _chosen(loop: Loop) -> Value | None:
+def _find_condition(loop: Loop) -> Value | None:
     """The condition on which all iterations of a loop run, and none else; None of other loops."""
     extent = loop.extent
     if not isinstance(extent, Value) or extent.op != "select":
