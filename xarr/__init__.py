@@ -81,7 +81,10 @@ if _typing.TYPE_CHECKING:
     )
     from xarr.explainers.collective import explain_collective as explain_collective
     from xarr.explainers.explicit_program import make_explicit as make_explicit
-    from xarr.explainers.gather import explain_gather as explain_gather, explain_scatter as explain_scatter
+    from xarr.explainers.gathers.gather import (
+        explain_gather as explain_gather,
+        explain_scatter as explain_scatter,
+    )
     from xarr.explainers.index import explain_index as explain_index
     from xarr.explainers.layout import explain_layout as explain_layout
     from xarr.explainers.products import explain_einsum as explain_einsum, explain_matmul as explain_matmul

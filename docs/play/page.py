@@ -29,7 +29,8 @@ from xarr.explanation.broadcast_code import (
     suggestions,
     warnings,
 )
-from xarr.explanation.contraction import (
+from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
+from xarr.explanation.sheets.contraction import (
     ContractionExplanation,
     einsum,
     explicit_ops as product_ops,
@@ -37,7 +38,6 @@ from xarr.explanation.contraction import (
     problem_lines as product_problems,
     suggestions as product_fixes,
 )
-from xarr.explanation.expression_steps import ChainExplanation, OpExplanation, explain_text
 from xarr.explanation.svg import render_svg
 from xarr.explanation.text import cell_text, how, no_suggestion, problem_lines
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from xarr.errors import XarrError
 from xarr.explanation.broadcast import BroadcastExplanation
-from xarr.explanation.contraction import ContractionExplanation
+from xarr.explanation.sheet import Sheet
 from xarr.explanation.svg import render_svg
 from xarr.puzzles import PUZZLES, Puzzle, Verdict, check as check_answer, hint
 from xarr.puzzles.records import RULES
@@ -44,7 +44,7 @@ def _explanations(verdict: Verdict) -> Sequence[Any]:
     shown: Any = verdict.explanation
     if shown is None:
         return ()
-    if isinstance(shown, BroadcastExplanation | ContractionExplanation):
+    if isinstance(shown, BroadcastExplanation | Sheet):
         return (shown,)
     return [step.explanation for step in shown.steps[-_MOST_PICTURES:]]
 

@@ -11,12 +11,13 @@ import hashlib
 import html
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,13 @@ FOLDER: Final = "lite"
 APPLICATION: Final = "notebooks"
 #: Seconds that building may take.
 PATIENCE: Final = 240
+#: Says in a notebook what of Python could not be loaded: the script, the seconds that an answer may take, and those in
+#: which a first cell must have run.
+NOTICE: Final = "notice.js"
+ANSWER_WAIT: Final = 20
+CELL_WAIT: Final = 180
+#: Where the kernel loads from what Pyodide lacks.
+PACKAGE_INDEX: Final = "https://pypi.org/pypi/comm/json"
 
 _LESSON: Final = re.compile(r"learn/\d\w+")
 _FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
@@ -38,6 +46,7 @@ _CODE: Final = re.compile(
 )
 _LINK: Final = re.compile(r"(?<!!)\[([^\]]+)\]\([^)]*\.md[^)]*\)")
 _IMAGE: Final = re.compile(r"!\[[^\]]*\]\(\.\./(images/[^)]+\.svg)\)")
+_PYODIDE: Final = re.compile(r'"(https://[^"]*/pyodide/[^"]*/pyodide\.mjs)"')
 _TITLE: Final = re.compile(r"^# .*\n", re.MULTILINE)
 _BUTTON: Final = """
 <p class="try-lesson"><a class="btn btn-sm btn-outline-primary" target="_blank" rel="noopener"
@@ -179,7 +188,33 @@ def build(output: Path) -> None:
             f"`jupyter lite build` ended with status {done.returncode}; pip install -e '.[docs]' brings it:\n"
             f"{done.stdout}{done.stderr}"
         )
+    add_notice(output)
     check(output)
+
+
+def add_notice(output: Path) -> None:
+    """Let notebooks say what could not be loaded; LiteError where it is not known from where they load Python."""
+    scripts = sorted((output / "extensions").rglob("*.js"))
+    texts = (path.read_text(encoding="utf-8") for path in scripts)
+    found = next(filter(None, map(_PYODIDE.search, texts)), None)
+    if found is None:
+        raise LiteError(
+            f"JupyterLite names no address of pyodide.mjs in its {len(scripts)} scripts of extensions"
+        )
+    page = output / APPLICATION / "index.html"
+    text = page.read_text(encoding="utf-8")
+    tag = write_notice_tag([found[1], PACKAGE_INDEX])
+    page.write_text(text.replace("</head>", f"{tag}\n</head>", 1), encoding="utf-8")
+    shutil.copyfile(Path(__file__).with_name(NOTICE), output / NOTICE)
+
+
+def write_notice_tag(sources: Sequence[str], wait: float = ANSWER_WAIT, patience: float = CELL_WAIT) -> str:
+    """The tag of the notice, beside a notebook's other scripts."""
+    listed = html.escape(" ".join(sources))
+    return (
+        f'<script src="../{NOTICE}" data-sources="{listed}" data-wait="{wait:g}" data-patience="{patience:g}" '
+        f'data-shapes="../../play/index.html"></script>'
+    )
 
 
 def check(output: Path) -> None:
@@ -197,8 +232,11 @@ def check(output: Path) -> None:
         for each in releases
     ]
     wanted = [output / "files" / "learn" / f"{name}.ipynb" for name in names]
-    wanted += [output / APPLICATION / "index.html", *files]
+    page = output / APPLICATION / "index.html"
+    wanted += [page, output / NOTICE, *files]
     missing = [str(path.relative_to(output)) for path in wanted if not path.is_file()]
+    if page.is_file() and f"../{NOTICE}" not in page.read_text(encoding="utf-8"):
+        missing.append(f"{NOTICE} in its page")
     missing += [f"{name}.ipynb in the listing" for name in names if f"{name}.ipynb" not in listed]
     if not files:
         missing.append("a wheel of xarr in an index")

@@ -105,7 +105,7 @@ def test_the_picture_has_a_line_for_each_message_that_is_drawn(n: int) -> None:
 
 
 def test_what_cannot_be_explained_is_refused() -> None:
-    with pytest.raises(InputError, match="wanted one of all_reduce, all_gather"):
+    with pytest.raises(InputError, match="wanted name to be one of all_reduce, all_gather"):
         explain_collective("reduce", "f32[2]", 2)
     with pytest.raises(ValueRangeError, match="wanted 1 to 64 replicas, got 65"):
         explain_collective("all_gather", "f32[2]", 65)

@@ -11,7 +11,7 @@ import xarr
 from tests.compare import assert_same
 from tests.support.explained import check_views, code_of, run_loop, run_program
 from xarr.errors import InputError, ShapeError
-from xarr.explanation.product_svg import ProductPicture
+from xarr.explanation.sheets.product_svg import ProductPicture
 
 CASES: list[tuple[str, list[tuple[int, ...]]]] = [
     ("ij,jk->ik", [(2, 3), (3, 4)]),
@@ -110,7 +110,7 @@ def test_the_picture_reads_a_row_and_a_column() -> None:
 def test_malformed() -> None:
     with pytest.raises(InputError, match="two shapes of rank 1 or more"):
         xarr.explain_matmul((), (3,))
-    with pytest.raises(InputError, match="wanted op to be matmul, dot, inner or vecdot"):
+    with pytest.raises(InputError, match="wanted op to be one of matmul, dot, inner, vecdot"):
         xarr.explain_matmul((3,), (3,), "add")
     with pytest.raises(ShapeError, match="the subscripts are for 2 operands, got 1"):
         xarr.explain_einsum("ij,jk", (3, 4))

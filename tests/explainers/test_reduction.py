@@ -12,8 +12,8 @@ import xarr
 from tests.compare import assert_same
 from tests.support.explained import check_views, code_of, run_loop, run_program
 from xarr.errors import InputError, ParseError
-from xarr.explainers.reduction import REDUCTIONS
 from xarr.explanation.grids import fold, indices_in
+from xarr.explanation.sheets.reduction import REDUCTIONS
 
 SHAPES = [(), (3,), (1,), (0,), (3, 4), (1, 3), (2, 0), (2, 1, 3), (2, 3, 2, 2), (1, 2, 1, 2, 2)]
 

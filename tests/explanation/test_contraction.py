@@ -17,7 +17,8 @@ from xarr import lax
 from xarr.base.broadcasting import Shape
 from xarr.errors import BroadcastError, InputError, ParseError, ShapeError
 from xarr.explanation.broadcast import BroadcastExplanation
-from xarr.explanation.contraction import (
+from xarr.explanation.expression_steps import ChainExplanation, explain_text
+from xarr.explanation.sheets.contraction import (
     ContractionExplanation,
     ExplainedProductError,
     einsum,
@@ -26,7 +27,6 @@ from xarr.explanation.contraction import (
     loop_body,
     suggestions,
 )
-from xarr.explanation.expression_steps import ChainExplanation, explain_text
 
 SHAPES = [shape for rank in range(1, 4) for shape in product((1, 2, 3), repeat=rank)]
 

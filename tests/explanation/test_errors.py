@@ -52,7 +52,7 @@ def test_explain_shapes() -> None:
 def test_explanations_are_loaded_when_an_error_is_raised() -> None:
     code = (
         "import sys, numpy, xarr\n"
-        "names = ('xarr.explanation.broadcast', 'xarr.explanation.contraction')\n"
+        "names = ('xarr.explanation.broadcast', 'xarr.explanation.sheets.contraction')\n"
         "assert not set(names) & set(sys.modules)\n"
         "try: xarr.ones((2, 3)) @ numpy.ones((2, 3))\n"
         "except ValueError as error: assert 'a: f64[2,3]' in str(error), error\n"

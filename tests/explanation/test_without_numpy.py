@@ -36,7 +36,7 @@ def test_the_text_is_the_same_without_numpy() -> None:
             "wanted equal sizes, or 1",
         ),
         (
-            "from xarr.explanation.contraction import product_error\n"
+            "from xarr.explanation.sheets.contraction import product_error\n"
             "raise product_error('matmul', [(2, 3), (2, 3)], None, [None, None])",
             "what would work:",
         ),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import xarr
+from tests.support.explained import check_views
 from xarr.errors import InputError
+from xarr.explainers.comparison import ComparisonExplanation
 from xarr.puzzles import PUZZLES, check, hint, puzzle
 from xarr.puzzles.answers import compile_answer, run_answer
 from xarr.puzzles.array_checker import best_known
@@ -46,7 +49,8 @@ def test_wrong_answers_fail_for_the_right_reason(number: int) -> None:
         assert not verdict.passed, wrong
         assert verdict.reason == wrong.reason, (wrong, verdict.message)
         assert ("rule" in verdict.message) == (wrong.reason == "rule")
-        assert verdict._repr_html_().startswith("<pre")
+        html = verdict._repr_html_()
+        assert html.startswith("<pre") and "<svg" in html, "the failure is drawn"
 
 
 @pytest.mark.parametrize("number", range(1, 37))
@@ -100,12 +104,31 @@ def test_shapes_are_checked_without_numpy() -> None:
 
 def test_a_wrong_shape_is_explained_by_the_op_that_the_puzzle_shows() -> None:
     explained = {
-        one.number: check(one.number, one.wrong[0].answer).explanation for one in PUZZLES if one.is_shape
+        one.number: str(check(one.number, one.wrong[0].answer).explanation) for one in PUZZLES if one.is_shape
     }
-    assert [number for number, shown in explained.items() if shown is None] == [5, 31, 32]
+    assert all("->" in explained[number] for number in (1, 2, 3, 4, 5, 6, 33))
+    assert explained[5].startswith("x.sum(axis=1)    x: (3, 4, 2)   ->  (3, 2)")
+    assert explained[31].startswith("x: (3, 4, 2), layout {2,1,0} (row-major, C order)")
+    assert explained[32].startswith("x.T: (4, 3), layout {0,1} (column-major, Fortran order)")
     verdict = check(6, "(m, p)")
     assert verdict.explanation is not None
     assert verdict.explanation.text().startswith("x @ y    x: (3, 4)   y: (2, 4, 5)")
+
+
+def test_what_has_no_op_to_explain_is_drawn_beside_what_is_wanted() -> None:
+    other = check(24, "lax.transpose(x, (2, 0, 1))").explanation
+    assert isinstance(other, ComparisonExplanation)
+    facts = check_views(other)
+    assert np.shape(facts["wanted"]) == (1, 2, 3) and np.shape(facts["got"]) == (2, 3, 1)
+    assert (
+        other.svg().count('<g class="x"') == 6 and "wanted the shape (1, 2, 3), got (2, 3, 1)" in other.text()
+    )
+    close = check(14, "x[:, ::-1].diagonal()").explanation
+    assert isinstance(close, ComparisonExplanation) and close.svg().count('<g class="x"') == 2
+    fails = check(23, "lax.dot(x, y)").explanation
+    assert isinstance(fails, ComparisonExplanation) and fails.got is None and "no result" in fails.text()
+    right = check(24, "lax.transpose(lax.transpose(x, (1, 0, 2)), (0, 2, 1))").explanation
+    assert isinstance(right, ComparisonExplanation) and '<g class="x"' not in right.svg()
 
 
 def test_an_answer_is_never_broadcast() -> None:

@@ -138,7 +138,7 @@ ALWAYS_INSTALLED = sys.stdlib_module_names | {"numpy", "ml_dtypes", "typing_exte
 # Except these, which take long to import and are needed by few.
 COSTLY = (
     *("difflib", "importlib.metadata", "xarr_numpy.compiled"),
-    *("xarr.explanation.broadcast", "xarr.explanation.contraction", "xarr.explanation.values"),
+    *("xarr.explanation.broadcast", "xarr.explanation.sheets.contraction", "xarr.explanation.values"),
     "xarr.ir.pictures.drawing",
     "xarr.transforms.sharding.split_calls",
     *("xarr.compiler.fusion.form_groups", "xarr.compiler.while_loops.lowering"),

@@ -50,7 +50,7 @@ LATE_MODULES: Final = {
     "emath": (),
     "explainers.collective": ("explain_collective",),
     "explainers.explicit_program": ("make_explicit",),
-    "explainers.gather": ("explain_gather", "explain_scatter"),
+    "explainers.gathers.gather": ("explain_gather", "explain_scatter"),
     "explainers.index": ("explain_index",),
     "explainers.layout": ("explain_layout",),
     "explainers.products": ("explain_einsum", "explain_matmul"),

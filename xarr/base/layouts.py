@@ -14,15 +14,14 @@ import math
 import operator
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, Final, SupportsIndex, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias, TypeVar
 
-import numpy as np
-
+from xarr import errors
 from xarr.base.tracebacks import shorten
 from xarr.errors import (
-    AxisError,
     HugeSizeError,
     InputError,
     ParseError,
@@ -32,6 +31,9 @@ from xarr.errors import (
     XarrError,
     pluralize,
 )
+
+if TYPE_CHECKING:  # layouts are explained without NumPy
+    import numpy as np
 
 Sizes: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 PaddingValue: TypeAlias = int | float | complex
@@ -51,7 +53,7 @@ def integer_of(value: object, error: type[XarrError], wanted: str) -> int:
     """`value` as an int; a bool, a float or anything else that is no integer raises `error`."""
     if type(value) is int:
         return _printable(value, error, wanted)
-    if isinstance(value, SupportsIndex) and not isinstance(value, bool | np.bool_):
+    if isinstance(value, SupportsIndex) and not isinstance(value, (bool, *_numpy_type("bool_"))):
         try:
             number = int(operator.index(value))
         except TracedValueError:
@@ -63,6 +65,12 @@ def integer_of(value: object, error: type[XarrError], wanted: str) -> int:
     if getattr(value, "ndim", 0):  # not its elements, which may be many
         raise error(f"{wanted}, got an array of shape {getattr(value, 'shape', ())}")
     raise error(f"{wanted}, got {reprlib.repr(value)} of type {type(value).__name__}")
+
+
+def _numpy_type(name: str) -> tuple[type[Any], ...]:
+    """A type of NumPy as a tuple of one; an empty one where NumPy is not imported, and nothing is of its types."""
+    known = getattr(sys.modules.get("numpy"), name, None)
+    return () if known is None else (known,)
 
 
 def _printable(number: int, error: type[XarrError], wanted: str) -> int:
@@ -88,7 +96,7 @@ def normalize_axis(axis: SupportsIndex, rank: int, *, name: str = "axis") -> int
     if -rank <= number < rank:
         return number + rank if number < 0 else number
     legal = f"legal are {-rank} … {rank - 1}" if rank else "a scalar has no dimensions"
-    error = AxisError(f"{name} {number} is out of range for an array of rank {rank}; {legal}", rank)
+    error = errors.AxisError(f"{name} {number} is out of range for an array of rank {rank}; {legal}", rank)
     error.axis = number
     raise error
 
@@ -111,7 +119,7 @@ def normalize_axes(axes: Sizes | None, rank: int, *, name: str = "axis") -> tupl
     if len(set(numbers)) < len(numbers):
         twice = next(number for number in numbers if numbers.count(number) > 1)
         spellings = " and ".join(str(axis) for axis, n in zip(items, numbers, strict=True) if n == twice)
-        raise AxisError(f"{name} names dimension {twice} more than once: {spellings} (rank {rank})")
+        raise errors.AxisError(f"{name} names dimension {twice} more than once: {spellings} (rank {rank})")
     return numbers
 
 
@@ -436,7 +444,7 @@ def _check_widths(padded_dimensions: Sizes, rank: int) -> tuple[int, ...]:
 
 def _check_padding_value(value: object) -> PaddingValue:
     """`value` as the plainest Python number that has its bits: 1 for True and 1.0, but not for -0.0."""
-    number = value.item() if isinstance(value, np.generic) else 0 if value is None else value
+    number = value.item() if isinstance(value, _numpy_type("generic")) else 0 if value is None else value
     if not isinstance(number, int | float | complex):
         raise InputError(f"padding_value must be a number, got {value!r} of type {type(value).__name__}")
     if isinstance(number, float) and number.is_integer() and abs(number) < 2**53 and repr(number) != "-0.0":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import index
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from xarr.communication.communicator import Array, Communicator
 from xarr.distributed.costs import LINKS, Link
 from xarr.dtypes import xla_name
 from xarr.errors import InputError, ShapeError, ValueRangeError, pluralize
+from xarr.explainers.operands import choose
 from xarr.explanation.grids import COLOURS
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.steps import MOST_STEPS, PictureStep
@@ -23,9 +25,9 @@ from xarr.transforms.lowering import argument_type
 
 #: (source, target) of messages.
 Pairs = Sequence[tuple[int, int]]
-#: Replicas above which nothing is simulated, and rounds and replicas that a picture has.
+#: Replicas above which nothing is simulated, and replicas, and boxes and arrows together, that a picture has.
 _MOST: Final = 64
-_DRAWN: Final = 16
+_DRAWN, _PARTS = 16, 160
 #: Replicas that a table has, where it has not all.
 _LISTED: Final = 8
 _ROW, _ACROSS, _BETWEEN = 30.0, 120.0, 56.0
@@ -117,7 +119,7 @@ class CollectiveExplanation(Sheet):
 
     def draw(self, canvas: Canvas, top: float) -> float:
         """Replicas as boxes, for each round an arrow for each message."""
-        shown, begin = min(self.n, _DRAWN), top + (40 if self.messages else 4)
+        shown, begin = self._count_drawn(), top + (40 if self.messages else 4)
         for number in range(self.rounds + 1):
             x, phase = MARGIN + number * (_ACROSS + _BETWEEN), canvas.marks.get(str(number), "")
             for rank in range(shown):
@@ -130,6 +132,14 @@ class CollectiveExplanation(Sheet):
             canvas.text(MARGIN, below + 8, f"replicas from {shown} on are not drawn", "d")
             below += 18
         return below
+
+    def _count_drawn(self) -> int:
+        """The replicas that are drawn: the first ones, so many that the picture is not crowded by their messages."""
+        ends = [max(each.source, each.target) for each in self.messages]
+        for shown in range(min(self.n, _DRAWN), 1, -1):
+            if (self.rounds + 1) * shown + sum(end < shown for end in ends) <= _PARTS:
+                return shown
+        return min(self.n, 2)
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -194,8 +204,7 @@ def explain_collective(
     Raises InputError for another name, ValueRangeError for more than 64 replicas and for pairs that are not of them,
     ShapeError for a dimension that cannot be split.  Source: the algorithms that run, `xarr.communication.algorithms`.
     """
-    if name not in COLLECTIVES:
-        raise InputError(f"explain_collective: wanted one of {', '.join(COLLECTIVES)}, got {name!r}")
+    name = choose("explain_collective", "name", name, tuple(COLLECTIVES))
     if type(n) is not int or not 0 < n <= _MOST:
         raise ValueRangeError(f"explain_collective: wanted 1 to {_MOST} replicas, got {n!r}")
     type_ = argument_type(operand)
@@ -206,6 +215,8 @@ def explain_collective(
         raise ShapeError(
             f"explain_collective: wanted a first dimension that {n} divides, got {type_.short()}"
         )
+    if not isinstance(link, Link):
+        raise InputError(f"explain_collective: wanted a Link of xarr.distributed for link, got {link!r}")
     ring = [(rank, (rank + 1) % n) for rank in range(n)]
     messages = _messages(name, type_, n, _check_pairs(pairs, n) or ring)
     ordered = sorted(messages, key=lambda each: (each.round, each.source, each.target))
@@ -214,7 +225,12 @@ def explain_collective(
 
 def _check_pairs(pairs: Pairs | None, n: int) -> Pairs:
     """The pairs as they are; ValueRangeError for replicas that there are not, or for one that is named twice."""
-    listed = [(source, target) for source, target in pairs or ()]
+    try:
+        listed = [(index(source), index(target)) for source, target in pairs or ()]
+    except (TypeError, ValueError):
+        raise InputError(
+            f"explain_collective: wanted pairs of ints (source, target) for pairs, such as [(0, 1)], got {pairs!r}"
+        ) from None
     for replicas in zip(*listed, strict=True):
         if len(set(replicas)) < len(replicas) or not set(replicas) <= set(range(n)):
             raise ValueRangeError(

@@ -15,7 +15,8 @@ from xarr.base.canvas import CHARACTER, Canvas
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
-from xarr.explanation.html import sections, wrap_fragment
+from xarr.explanation.folds import Fold
+from xarr.explanation.html import fold_fragment, sections
 from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_block, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
 from xarr.indexing.advanced import vectors_of
@@ -101,8 +102,13 @@ class IndexExplanation:
         text = "\n".join(_lines(self)).partition("\nsteps:")[0].rstrip()
         codes = [("Dimensions", text), ("XLA", self.code.rstrip())]
         codes += [("Elements", "\n".join(self.elements))] if self.elements else []
-        drawn = render_steps(_draw(self, words=False), self.steps())
-        return wrap_fragment(f"{drawn}\n{sections(codes)}", is_live=True)
+        picture, steps = _draw(self, words=False), self.steps()
+
+        def body(fold: Fold) -> str:
+            drawn = render_steps(fold.picture(picture), fold.steps(steps))
+            return f"{drawn}\n{sections(codes, fold)}"
+
+        return fold_fragment(body, "text(), svg() and to_dict() have it.")
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""

@@ -17,7 +17,7 @@ from xarr.calls.operands import as_array
 from xarr.dtypes import TABLE, canonical, from_xla_name, xla_name
 from xarr.errors import InputError
 from xarr.explainers.explicit_program import make_explicit
-from xarr.explanation.broadcast_facts import Operand
+from xarr.explanation.broadcast_facts import Operand, check_name
 from xarr.explanation.expression import read_operand
 from xarr.explanation.sheet import Listing
 from xarr.runtime.handles import Handle
@@ -33,6 +33,7 @@ def read(function: str, name: str, argument: Any) -> Operand:
 
     Values are kept of small arrays that have them.  Raises InputError, ParseError or ShapeError for anything else.
     """
+    name = check_name(function, name)
     if isinstance(argument, str):
         shape, dtype = read_operand(argument)
         return Operand(name, shape, dtype and xla_name(dtype_named(dtype)))
@@ -47,6 +48,15 @@ def read(function: str, name: str, argument: Any) -> Operand:
         f'{function}: wanted an array, a shape such as (5, 1) or text such as "f32[5,1]" for {name}, '
         f"got {type(argument).__name__}"
     )
+
+
+def read_lists(function: str, lists: Any) -> np.ndarray[Any, Any]:
+    """The array of nested lists; InputError where they are ragged.  Empty lists are of integers, as an index is."""
+    try:
+        array = np.asarray(lists)
+    except ValueError:
+        raise InputError(f"{function}: wanted lists of equal lengths within a list, got {lists!r}") from None
+    return array if array.size or isinstance(lists, np.ndarray) else array.astype(int)
 
 
 def spec_of(operand: Operand) -> str:
@@ -103,6 +113,20 @@ def axes_of(function: str, axis: Any, rank: int) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise InputError(f"{function}: wanted each axis once, got {axis!r}")
     return axes
+
+
+def check_flag(function: str, what: str, value: Any) -> bool:
+    """A flag, which may be 0 or 1 too, as in NumPy; InputError for anything else."""
+    if isinstance(value, bool | np.bool_ | int | np.integer) and value in (0, 1):
+        return bool(value)
+    raise InputError(f"{function}: wanted True or False for {what}, got {value!r}")
+
+
+def choose(function: str, what: str, choice: Any, known: Sequence[str]) -> str:
+    """One of the names that are known; InputError for anything else."""
+    if isinstance(choice, str) and choice in known:
+        return choice
+    raise InputError(f"{function}: wanted {what} to be one of {', '.join(known)}, got {choice!r}")
 
 
 def dtype_named(name: str) -> np.dtype[Any]:

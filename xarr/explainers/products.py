@@ -10,12 +10,12 @@ from typing import Any
 
 from xarr.base.canvas import Canvas
 from xarr.errors import InputError, pluralize
-from xarr.explainers.operands import programs, read
+from xarr.explainers.operands import choose, programs, read
 from xarr.explanation.broadcast_code import Suggestion, list_memory
-from xarr.explanation.broadcast_facts import Operand
-from xarr.explanation.contraction import ContractionExplanation, explain_product
-from xarr.explanation.product_svg import ProductPicture, draw_product
+from xarr.explanation.broadcast_facts import Operand, check_names
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.sheets.contraction import PRODUCTS, ContractionExplanation, explain_product
+from xarr.explanation.sheets.product_svg import ProductPicture, draw_product
 from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import MARGIN
 from xarr.numpy_api.linear_algebra.einsum import einsum, read_subscripts
@@ -32,9 +32,9 @@ def explain_matmul(
 
     Raises InputError for operands without axes, and for another op.  Shapes that do not fit are no error here.
     """
-    if op not in ("matmul", "dot", "inner", "vecdot"):
-        raise InputError(f"explain_matmul: wanted op to be matmul, dot, inner or vecdot, got {op!r}")
-    operands = [read("explain_matmul", name, each) for name, each in zip(names or "ab", (a, b), strict=True)]
+    op = choose("explain_matmul", "op", op, PRODUCTS)
+    called = check_names("explain_matmul", names, 2)
+    operands = [read("explain_matmul", name, each) for name, each in zip(called, (a, b), strict=True)]
     shapes, dtypes = [one.shape for one in operands], [one.dtype for one in operands]
     return explain_product(op, shapes, [one.name for one in operands], dtypes)
 
@@ -231,9 +231,10 @@ def explain_einsum(subscripts: str, *operands: Any, names: Sequence[str] | None 
             f'explain_einsum: wanted subscripts as text such as "ij,jk->ik" first, got {subscripts!r}'
         )
     free_names = [letter for letter in "abcdefghxyzABCDEFGHXYZ" if letter not in subscripts]
-    called = list(names) if names is not None else free_names[: len(operands)]
-    if len(called) < len(operands):
-        called = [f"x{i}" for i in range(len(operands))]
+    if names is None:
+        names = free_names if len(free_names) >= len(operands) else [f"x{i}" for i in range(len(operands))]
+        names = names[: len(operands)]
+    called = check_names("explain_einsum", names, len(operands))
     known = tuple(read("explain_einsum", name, each) for name, each in zip(called, operands, strict=True))
     labels = read_subscripts("explain_einsum", subscripts, [len(operand.shape) for operand in known])
     letters = {label for each in (*labels.inputs, labels.output) for label in each}

@@ -21,9 +21,9 @@ from xarr.explainers.products import EinsumExplanation
 from xarr.explainers.recorded_ops import Explained, explain_nodes
 from xarr.explainers.written_calls import explain_any
 from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
-from xarr.explanation.contraction import explain_product
 from xarr.explanation.expression import read_operand
 from xarr.explanation.html import join_fragments
+from xarr.explanation.sheets.contraction import explain_product
 from xarr.ir.graph import Graph, Node, next_serial, postorder
 from xarr.ir.source import Source, operand_names, operation_at
 from xarr.runtime.evaluation import watchers

@@ -16,8 +16,8 @@ from xarr.calls.operands import promoted_type
 from xarr.dtypes import FLOAT, TABLE, canonical, element_type, info, promote
 from xarr.errors import DTypeError, InputError
 from xarr.explainers.operands import dtype_named
-from xarr.explanation.broadcast import letters_of
 from xarr.explanation.broadcast_code import Suggestion, list_words
+from xarr.explanation.broadcast_facts import check_names
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import MARGIN
@@ -319,7 +319,7 @@ def explain_dtype(*operands: Any, names: Sequence[str] | None = None) -> DTypeEx
     """
     if not operands:
         raise InputError("explain_dtype: wanted at least one array, element type or Python number, got none")
-    called = list(names) if names is not None else letters_of(len(operands))
+    called = check_names("explain_dtype", names, len(operands))
     return DTypeExplanation(tuple(_operand(name, each) for name, each in zip(called, operands, strict=True)))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
 
 from xarr.dtypes import xla_name
-from xarr.explainers.gather import explain_node
+from xarr.explainers.gathers.gather import explain_node
 from xarr.explainers.products import EinsumExplanation
 from xarr.explainers.promotion import DTypeExplanation, DTypeOperand
 from xarr.explainers.reduction import ReductionExplanation

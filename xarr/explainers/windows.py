@@ -11,8 +11,8 @@ from typing import Any, Final
 from xarr import lax
 from xarr.base.broadcasting import Shape
 from xarr.base.canvas import Canvas
-from xarr.errors import InputError, ShapeError, pluralize
-from xarr.explainers.operands import programs, read
+from xarr.errors import ShapeError, pluralize
+from xarr.explainers.operands import choose, programs, read
 from xarr.explanation.broadcast_code import Suggestion, list_memory, list_words
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indices_in, key_of, width_for
@@ -521,8 +521,7 @@ def explain_window(
 
     Raises InputError and ShapeError for arguments that are malformed; windows that fit nowhere are no error here.
     """
-    if op not in _OPS:
-        raise InputError(f"explain_window: wanted op to be one of {', '.join(WINDOW_OPS)}, got {op!r}")
+    op = choose("explain_window", "op", op, WINDOW_OPS)
     operand = read("explain_window", name, x)
     rank = len(operand.shape)
     sizes, steps, holes, apart = (

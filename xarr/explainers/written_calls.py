@@ -13,18 +13,19 @@ import numpy as np
 from xarr import lax
 from xarr.errors import IndexingError, InputError, ParseError, XarrError
 from xarr.explainers.collective import COLLECTIVES, explain_collective
-from xarr.explainers.gather import explain_gather, explain_scatter
+from xarr.explainers.gathers.gather import explain_gather, explain_scatter
 from xarr.explainers.index import explain_index
 from xarr.explainers.layout import explain_layout
-from xarr.explainers.operands import axes_of
+from xarr.explainers.operands import axes_of, read_lists
 from xarr.explainers.products import explain_einsum, explain_matmul
 from xarr.explainers.promotion import explain_dtype, names_type
 from xarr.explainers.recorded_ops import Explained
-from xarr.explainers.reduction import REDUCTIONS, explain_reduce
+from xarr.explainers.reduction import explain_reduce
 from xarr.explainers.windows import explain_window
-from xarr.explanation.contraction import PRODUCTS
 from xarr.explanation.expression import read_operand
 from xarr.explanation.expression_steps import explain_text
+from xarr.explanation.sheets.contraction import PRODUCTS
+from xarr.explanation.sheets.reduction import REDUCTIONS
 from xarr.lax import GatherDimensionNumbers, ScatterDimensionNumbers, elementwise
 
 EXAMPLES: Final = (
@@ -152,16 +153,7 @@ def _item(expression: ast.expr) -> Any:
             )
         )
     value = _literal(expression)
-    return _array("explain_index", value) if isinstance(value, list) else value
-
-
-def _array(name: str, value: Any) -> np.ndarray[Any, Any]:
-    """The array of nested lists; InputError where they are ragged.  An empty one is of integers, as an index is."""
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise InputError(f"{name}: wanted lists of equal lengths within a list, got {value!r}") from None
-    return array if array.size else array.astype(int)
+    return read_lists("explain_index", value) if isinstance(value, list) else value
 
 
 def _literal(expression: ast.expr) -> Any:
@@ -214,7 +206,7 @@ def _reduce_by(op: str) -> Callable[..., Explained]:
 
 def _take(x: Any, indices: Any, axis: Any = None) -> Explained:
     """The gather of `take(x, indices, axis)`, which counts negative indices from the end and checks the others."""
-    shape, at = _shape_of("take", x), _array("take", indices)
+    shape, at = _shape_of("take", x), read_lists("take", indices)
     if axis is None:
         shape, axis = (prod(shape),), 0
     axes = axes_of("take", axis, len(shape))
@@ -278,7 +270,7 @@ def _several(dims: Any) -> tuple[Any, ...]:
 
 def _indices(name: str, indices: Any) -> tuple[Any, Any]:
     if isinstance(indices, list):
-        values = _array(name, indices)
+        values = read_lists(name, indices)
         return values.shape, values
     return _shape_of(name, indices), None
 

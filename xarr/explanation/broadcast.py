@@ -26,7 +26,7 @@ from xarr.explanation.broadcast_code import (
     suggestions,
     warnings,
 )
-from xarr.explanation.broadcast_facts import BroadcastFacts, Operand
+from xarr.explanation.broadcast_facts import BroadcastFacts, Operand, check_names, clean_text
 from xarr.explanation.expression import parse_expression, read_expression
 from xarr.explanation.html import picture_steps, render_html
 from xarr.explanation.notation import operator_named
@@ -45,6 +45,9 @@ __all__ = [
     "explain_shapes",
     "parse_expression",
 ]
+
+_MOST_AXES = 200
+"""NumPy's arrays have 64 at most."""
 
 _VALUES_SHOWN = 4096
 """Values of larger arrays are not kept: the pictures fold long before that."""
@@ -186,6 +189,8 @@ def _explain(
     problem: str | None,
     result_dtype: str | None,
 ) -> BroadcastExplanation:
+    if not isinstance(op, str):
+        raise InputError(f"explain_broadcast: wanted a symbol or a name for op, got {op!r}")
     if operator_named(op).name in ("matmul", "@"):
         raise InputError('matmul contracts axes: explain("(2,3) @ (3,4)") says which')
     operands = _operands(shapes, names, dtypes, values)
@@ -197,7 +202,7 @@ def _explain(
         outcome = Misfit(shapes, ()) if violation else align_xla(*shapes, dimensions)
         problem = violation or problem
     dtype = result_dtype or _result_dtype(op, operands)
-    facts = BroadcastFacts(_clean(op), operands, outcome, problem, dtype, explicit)
+    facts = BroadcastFacts(clean_text(op), operands, outcome, problem, dtype, explicit)
     results = _result_values(facts)
     return BroadcastExplanation(facts.op, operands, outcome, problem, dtype, explicit, results)
 
@@ -220,27 +225,15 @@ def _operands(
 ) -> tuple[Operand, ...]:
     if not shapes:
         raise InputError("wanted at least one shape, got none")
-    called = [_clean(str(name)) for name in names] if names is not None else letters_of(len(shapes))
+    called = check_names("explain_broadcast", names, len(shapes))
     typed = dtypes if dtypes is not None else [None] * len(shapes)
     valued = values if values is not None else [None] * len(shapes)
-    for what, words in (("names", called), ("dtypes", typed), ("values", valued)):
+    for what, words in (("dtypes", typed), ("values", valued)):
         if len(words) != len(shapes):
             raise InputError(f"wanted {len(shapes)} {what}, one per shape, got {len(words)}")
     return tuple(
-        Operand(name, shape, None if dtype is None else _clean(dtype), _as_values(value, shape))
+        Operand(name, shape, None if dtype is None else clean_text(dtype), _as_values(value, shape))
         for name, shape, dtype, value in zip(called, shapes, typed, valued, strict=True)
-    )
-
-
-def letters_of(number: int) -> list[str]:
-    """Names for operands that have none: a, b, c …"""
-    return list("abcdefgh"[:number]) if number <= 8 else [f"x{i}" for i in range(number)]
-
-
-def _clean(text: str) -> str:
-    """The text on one line and free of control characters, which no view could show."""
-    return (
-        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split())) or "_"
     )
 
 
@@ -251,6 +244,8 @@ def _as_shape(shape: Sequence[SupportsIndex]) -> Shape:
         raise InputError(f"a shape must be a sequence of integers such as (5, 1), got {shape!r}") from None
     if any(size < 0 for size in sizes):
         raise ShapeError(f"wanted sizes of 0 or more, got the shape {sizes}")
+    if len(sizes) > _MOST_AXES:
+        raise ShapeError(f"wanted a shape of at most {_MOST_AXES} axes to explain, got one of {len(sizes)}")
     return sizes
 
 

@@ -26,6 +26,8 @@ _SHOWN = 6
 _MANY = 10**6
 """Elements that are worth a word on memory even where their type is not known."""
 
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
 _LETTERS = "ijklmnpqrstuvw"
 
 
@@ -62,10 +64,10 @@ class Warn:
 
 def human_bytes(number: int) -> str:
     """`100 B`, `6.6 KiB`."""
-    size, units = float(number), ["B", "KiB", "MiB", "GiB", "TiB", "PiB"]
-    while size >= 1024 and len(units) > 1:
-        size, units = size / 1024, units[1:]
-    return f"{number} B" if units[0] == "B" else f"{size:.1f} {units[0]}"
+    if number.bit_length() > 1000:
+        return f"more than 2**{number.bit_length() - 1} B"
+    unit = min((number.bit_length() - 1) // 10, len(_UNITS) - 1)
+    return f"{number} B" if unit < 1 else f"{number / 1024**unit:.1f} {_UNITS[unit]}"
 
 
 def list_words(words: Sequence[str]) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, count
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from xarr.base.broadcasting import Alignment, Dimensions, Misfit, Shape
+from xarr.errors import InputError
 from xarr.explanation.notation import Operator, element_bytes, operator_named, term
 
 if TYPE_CHECKING:  # shapes are explained without NumPy, which values alone need
     from numpy.typing import NDArray
 
+_LETTERS: Final = "abcdefgh"
 Kind: TypeAlias = Literal["match", "new", "stretched", "clash"]
 
 
@@ -146,3 +149,41 @@ class BroadcastFacts:
     @cached_property
     def rows(self) -> tuple[tuple[AxisCell, ...], ...]:
         return tuple(self.row(i) for i in range(len(self.operands)))
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def check_name(function: str, name: object, what: str = "name") -> str:
+    """The name of an operand, as views can show it; InputError for what is no text."""
+    if not isinstance(name, str):
+        got = f"{name!r} of type {type(name).__name__}"
+        raise InputError(f'{function}: wanted text such as "x" for {what}, got {got}')
+    return clean_text(name)
+
+
+def check_names(function: str, names: object, count: int) -> list[str]:
+    """The names of so many operands: a, b, c … for None; InputError for others, and for another number of them."""
+    if names is None:
+        return letters_of(count)
+    if not isinstance(names, Sequence):
+        example = ", ".join(f'"{letter}"' for letter in letters_of(min(count, 3)))
+        got = f"{names!r} of type {type(names).__name__}"
+        raise InputError(
+            f"{function}: wanted a list of {count} names such as [{example}] for names, got {got}"
+        )
+    if len(names) != count:
+        raise InputError(f"{function}: wanted {count} names, one for each operand, got {len(names)}")
+    return [check_name(function, name, f"names[{at}]") for at, name in enumerate(names)]
+
+
+def letters_of(number: int) -> list[str]:
+    """Names for operands that have none: a, b, c …"""
+    return list(_LETTERS[:number]) if number <= len(_LETTERS) else [f"x{i}" for i in range(number)]
+
+
+def clean_text(text: str) -> str:
+    """The text on one line and free of control characters, which no view could show."""
+    return (
+        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split())) or "_"
+    )

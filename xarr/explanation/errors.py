@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 if TYPE_CHECKING:
     from xarr.explanation.broadcast import BroadcastExplanation, ExplainedBroadcastError
-    from xarr.explanation.contraction import ExplainedProductError
+    from xarr.explanation.sheets.contraction import ExplainedProductError
 
 
 def broadcast_error(
@@ -37,8 +37,8 @@ def product_error(
     pairs: Sequence[tuple[int, int]] | None = None,
     problem: str | None = None,
 ) -> ExplainedProductError:
-    """As `xarr.explanation.contraction.product_error`."""
-    from xarr.explanation import contraction
+    """As `xarr.explanation.sheets.contraction.product_error`."""
+    from xarr.explanation.sheets import contraction
 
     return contraction.product_error(op, shapes, names, dtypes, pairs, problem)
 

@@ -7,11 +7,12 @@ from html import escape
 from typing import Any
 
 from xarr.errors import InputError
-from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes, letters_of
-from xarr.explanation.contraction import PRODUCTS, ContractionExplanation, explain_product
+from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
+from xarr.explanation.broadcast_facts import letters_of
 from xarr.explanation.expression import Operation, ShapeText, read_operation
 from xarr.explanation.html import join_fragments, wrap_fragment
 from xarr.explanation.notation import operator_named, term
+from xarr.explanation.sheets.contraction import PRODUCTS, ContractionExplanation, explain_product
 
 OpExplanation = BroadcastExplanation | ContractionExplanation
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TypeAlias
 
 from xarr.base.broadcasting import Shape
@@ -12,6 +13,8 @@ from xarr.explanation.svg import CELL, GAP
 
 Positions: TypeAlias = tuple[int | None, ...]
 
+#: The most cells that pictures of several arrays have, about; the texts around an array take as much as some cells.
+_CELLS, _AROUND = 230, 12
 #: The number of colours that cells alternate between, of `o0` to `o4`.
 COLOURS = 5
 
@@ -39,18 +42,19 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class CellGrid:
-    """An array to draw: name and caption above, and what each cell shows."""
+    """An array to draw: name and caption above, and what each cell shows; `arrays` is how many its picture has."""
 
     name: str
     caption: str
     shape: Shape
     cell: Callable[[Shape], GridCell]
     width: float = CELL
+    arrays: int = 2
 
     @property
     def most(self) -> int:
         """The positions of an axis that are drawn."""
-        return most_drawn(len(self.shape))
+        return most_drawn(len(self.shape), self.arrays)
 
 
 def fold(size: int, most: int) -> Positions:
@@ -58,19 +62,24 @@ def fold(size: int, most: int) -> Positions:
     return tuple(range(size)) if size <= most else (*range(most - 2), None, size - 1)
 
 
-def most_drawn(rank: int) -> int:
-    """The positions of an axis that are drawn, by the rank of the array: fewer of more axes."""
-    return {0: 16, 1: 16, 2: 7}.get(rank, 4)
+def most_drawn(rank: int, arrays: int = 2) -> int:
+    """The positions of an axis that are drawn, by the rank of the array: fewer of more axes, and beside more arrays."""
+    most = {0: 16, 1: 16, 2: 7}.get(rank, 4)
+    while most > 1 and arrays * (most ** min(rank, 3) + _AROUND) > _CELLS:
+        most -= 1
+    return most
 
 
-def indices_in(shape: Shape) -> list[Shape]:
+def positions_in(shape: Shape, arrays: int = 2) -> list[list[int]]:
+    """The positions of each axis that are drawn: of those before the last three the first."""
+    most = most_drawn(len(shape), arrays)
+    rows = (fold(1 if axis < len(shape) - 3 else size, most) for axis, size in enumerate(shape))
+    return [[at for at in row if at is not None] for row in rows]
+
+
+def indices_in(shape: Shape, arrays: int = 2) -> list[Shape]:
     """The indices of the cells that are drawn, row-major."""
-    drawn: list[Shape] = [()]
-    most = most_drawn(len(shape))
-    for axis, size in enumerate(shape):
-        own: Positions = (0,) if axis < len(shape) - 3 else fold(size, most)
-        drawn = [(*index, at) for index in drawn for at in own if at is not None]
-    return drawn
+    return list(product(*positions_in(shape, arrays)))
 
 
 def width_for(texts: Sequence[str]) -> float:

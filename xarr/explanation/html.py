@@ -1,9 +1,9 @@
-"""The notebook view of a broadcast: picture, table and code in one self-contained HTML fragment."""
+"""Explanations as self-contained HTML fragments of bounded size: what all kinds share, and the view of a broadcast."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -11,6 +11,7 @@ from xarr.base.broadcasting import ambiguous_alternatives
 from xarr.explanation.broadcast_code import (
     AlignmentStep,
     Suggestion,
+    Warn,
     explicit_ops,
     loop_nest,
     memory,
@@ -23,6 +24,7 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts
+from xarr.explanation.folds import MEASURES, Fold, count_bytes
 from xarr.explanation.steps import PictureStep, render_steps
 from xarr.explanation.svg import STYLE as PICTURE_STYLE, render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
@@ -118,54 +120,87 @@ document.querySelectorAll('.xarr-e:not([data-wired])').forEach(root => {
 });
 """
 
-#: The most bytes of a fragment to which further alignments are added; what is left out stands in its table.  Pictures
-#: of larger ones show nothing on hovering.
+#: The most bytes of a fragment.  Pictures of larger ones show nothing on hovering, then their parts are folded.
 _MOST = 30_000
 #: Pictures shrink with the page, but not so far that their texts cannot be read: then the fragment scrolls.
 _LEAST_WIDTH = 0.75
 _PICTURE = re.compile(r'class="xarr-b" width="([0-9.]+)"')
+_HINT = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
+#: Bytes of what stands around the body of a fragment.
+_SPARE = 150
 _HOVERED = re.compile(r'<title>[^<]*</title>| data-(?:reads|cell)="[^"]*"')
 
 
 def render_html(facts: BroadcastFacts) -> str:
     """The fragment: no external resources; without scripts all but the hovering works."""
-    parts = [f"<p><code>{escape(headline(facts))}</code></p>"]
-    if facts.alignment is None:
-        parts += [render_svg(facts, words=False), _table(facts)]
-        parts += [f'<p class="w">{escape(line)}</p>' for line in problem_lines(facts)]
-        return wrap_fragment("\n".join(filter(None, [*parts, _fixes(facts)])))
-    parts += [f'<p class="w">{escape(line)}</p>' for line in problem_lines(facts)]
-    return wrap_fragment("\n".join(filter(None, [*parts, _ways(facts), _warnings(facts)])), is_live=True)
+    return fold_fragment(_BroadcastView(facts).body, "text(), svg() and to_dict() have it.")
 
 
-def _ways(facts: BroadcastFacts) -> str:
-    """Picture, table and code; of the other alignments that fit too, as far as there is space, to be switched to."""
-    alignment = facts.alignment
-    assert alignment is not None, "only aligned operands have alignments"
-    first = _view(facts)
-    others = () if facts.is_explicit or facts.problem is not None else ambiguous_alternatives(alignment)
-    ways, size = [], len(first) + len(_SCRIPT) + len(_STYLE)
-    for other in others:
-        placed = tuple(replace(operand, values=None) for operand in facts.operands)
-        way = replace(facts, operands=placed, outcome=other, is_explicit=True, result_values=None)
-        view = _view(way, has_style=False)
-        size += len(view)
-        if size > _MOST:
-            break
-        title = f"{new_axis_spelling(way)} \N{RIGHTWARDS ARROW} {other.result}"
-        ways.append(f"<details><summary>{escape(title)}</summary>{view}</details>")
-    if not ways:
-        return first
-    title = f"{facts.operator.apply(facts.terms)} \N{RIGHTWARDS ARROW} {alignment.result}"
-    first = f'<details open=""><summary>{escape(title)}</summary>{first}</details>'
-    return f'<div class="ways">{first}{"".join(ways)}</div>'
+class _BroadcastView:
+    """All that the HTML of a broadcast shows, computed once, to be folded as often as needed."""
+
+    def __init__(self, facts: BroadcastFacts) -> None:
+        self._facts, self._problems = facts, problem_lines(facts)
+        self._first = _AlignmentView(facts)
+        self._fixes = suggestions(facts) if facts.alignment is None else ((), "")
+        self._warnings = warnings(facts) if facts.alignment is not None else ()
+
+    def body(self, fold: Fold) -> str:
+        head = f"<p><code>{escape(fold.text(headline(self._facts)))}</code></p>"
+        problems = problem_blocks(self._problems, fold)
+        if self._facts.alignment is None:
+            parts = [head, self._first.picture(fold), self._first.table(fold), problems, self._repairs(fold)]
+            return "\n".join(filter(None, parts))
+        warned = _warnings(self._warnings, fold)
+        return "\n".join(filter(None, [head, problems, self._ways(fold, head + problems + warned), warned]))
+
+    def _repairs(self, fold: Fold) -> str:
+        fixes, more = self._fixes
+        if not fixes:
+            return f"<p>{escape(no_suggestion(self._facts))}</p>"
+        return f"<p>What would work:</p>{listing(fixes, fold)}" + (f"<p>{more}</p>" if more else "")
+
+    def _ways(self, fold: Fold, around: str) -> str:
+        """Picture, table and code; of the other alignments too, as far as there is space, to be switched to."""
+        facts = self._facts
+        alignment, first = facts.alignment, self._first.body(fold)
+        assert alignment is not None, "only aligned operands have alignments"
+        has_others = not facts.is_explicit and facts.problem is None and fold.measure is MEASURES[0]
+        ways, size = [], count_bytes(around + first + _SCRIPT + _STYLE)
+        for other in ambiguous_alternatives(alignment) if has_others else ():
+            placed = tuple(replace(operand, values=None) for operand in facts.operands)
+            way = replace(facts, operands=placed, outcome=other, is_explicit=True, result_values=None)
+            view = _AlignmentView(way, has_style=False).body(fold)
+            title = f"{new_axis_spelling(way)} \N{RIGHTWARDS ARROW} {other.result}"
+            ways.append(f"<details><summary>{escape(title)}</summary>{view}</details>")
+            size += count_bytes(ways[-1])
+            if size > _MOST:
+                ways.pop()
+                break
+        if not ways:
+            return first
+        title = f"{facts.operator.apply(facts.terms)} \N{RIGHTWARDS ARROW} {alignment.result}"
+        first = f'<details open=""><summary>{escape(title)}</summary>{first}</details>'
+        return f'<div class="ways">{first}{"".join(ways)}</div>'
 
 
-def _view(facts: BroadcastFacts, has_style: bool = True) -> str:
+class _AlignmentView:
     """One alignment: its picture, with its style if that stands nowhere before, step by step; its table and code."""
-    picture = render_svg(facts, words=False, has_style=has_style)
-    drawn = _keep_legible(render_steps(picture, picture_steps(facts)))
-    return f"{drawn}{_table(facts)}{''.join(_sections(facts))}"
+
+    def __init__(self, facts: BroadcastFacts, has_style: bool = True) -> None:
+        self._picture = render_svg(facts, words=False, has_style=has_style)
+        self._steps, self._rows = picture_steps(facts), _rows(facts)
+        self._codes, self._cost = _codes(facts), f"{reuse(facts)}; {memory(facts)}" if facts.alignment else ""
+
+    def body(self, fold: Fold) -> str:
+        shown = f"{self.picture(fold)}{self.table(fold)}{sections(self._codes, fold)}"
+        return f"{shown}<p>{escape(fold.text(self._cost))}</p>"
+
+    def picture(self, fold: Fold) -> str:
+        return _keep_legible(render_steps(fold.picture(self._picture), fold.steps(self._steps)))
+
+    def table(self, fold: Fold) -> str:
+        return render_table(self._rows, fold)
 
 
 def picture_steps(facts: BroadcastFacts) -> tuple[PictureStep, ...]:
@@ -175,14 +210,26 @@ def picture_steps(facts: BroadcastFacts) -> tuple[PictureStep, ...]:
     return tuple(PictureStep(one.name, one.text, _shapes(facts, one)) for one in steps(facts))
 
 
+def fold_fragment(body: Callable[[Fold], str], elsewhere: str) -> str:
+    """The fragment with as much of `body` as there is space for; `elsewhere` says where all of it stands."""
+    fragment = ""
+    for measure in MEASURES:
+        fold = Fold(measure)
+        shown = body(fold)
+        words = fold.words(elsewhere)
+        fragment = wrap_fragment(f"{shown}\n<p>{escape(words)}</p>" if words else shown, is_live=True)
+        if count_bytes(fragment) <= _MOST:
+            break
+    return fragment
+
+
 def wrap_fragment(body: str, is_live: bool = False) -> str:
     """The fragment that holds `body`, with the style of explanations; a live one has cells to hover, and tabs."""
     body = _keep_legible(body)
-    if len(body) + len(_SCRIPT) + len(_STYLE) > _MOST:
+    if count_bytes(body + _SCRIPT + _STYLE) > _MOST - _SPARE:
         body = _HOVERED.sub("", body)
     if is_live and any(each in body for each in ("data-reads", 'class="tabs"', 'class="steps"')):
-        hint = "<p><small>Hover a cell to see what it reads, or what reads it.</small></p>\n"
-        body += f"\n{hint if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
+        body += f"\n{_HINT if 'data-reads' in body else ''}<script>{_SCRIPT}</script>"
     return f'<div class="xarr-e"><style>{_STYLE}</style>\n{body}</div>'
 
 
@@ -210,29 +257,51 @@ def join_fragments(fragments: Sequence[str]) -> str:
     return before.replace(script, "") + first + after
 
 
-def sections(codes: Sequence[tuple[str, str]]) -> str:
+def problem_blocks(lines: Sequence[str], fold: Fold) -> str:
+    """Why an op does not run, a paragraph for each sentence."""
+    return "\n".join(f'<p class="w">{escape(fold.text(line))}</p>' for line in fold.some(lines, "problem"))
+
+
+def sections(codes: Sequence[tuple[str, str]], fold: Fold) -> str:
     """Titles and code, which scripts make tabs of; without scripts they stand below each other."""
     if not codes:
         return ""
-    return f'<div class="tabs">{"".join(_section(title, code) for title, code in codes)}</div>'
+    shown = "".join(_section(title, fold.code(title, code)) for title, code in codes)
+    return f'<div class="tabs">{shown}</div>'
 
 
-def _table(facts: BroadcastFacts) -> str:
+def _section(title: str, code: str) -> str:
+    return f'<details open=""><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>'
+
+
+def _rows(facts: BroadcastFacts) -> list[list[tuple[str, str]]]:
+    """The table of axes, texts with their marks: the head, a row for each operand, the result, and what happens."""
     if not facts.has_table or not facts.rank:
-        return ""
+        return []
     axes = range(facts.rank)
-    lines = ["<tr><th>axis</th>" + "".join(f"<th>{axis}</th>" for axis in axes) + "</tr>"]
+    rows: list[list[tuple[str, str]]] = [[("axis", ""), *((str(axis), "") for axis in axes)]]
     for name, row in zip(facts.names, facts.rows, strict=True):
-        cells = "".join(f'<td class="{cell.kind}">{escape(cell_text(cell))}</td>' for cell in row)
-        lines.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
+        rows.append([(name, ""), *((cell_text(cell), cell.kind) for cell in row)])
     if facts.result is not None:
-        sizes = "".join(f"<td>{size}</td>" for size in facts.result.shape)
-        lines.append(f"<tr><th>{escape(facts.result.name)}</th>{sizes}</tr>")
-    kinds = "".join(f"<td>{escape(how(facts, axis))}</td>" for axis in axes)
-    return "<table>" + "\n".join([*lines, f"<tr><th>how</th>{kinds}</tr>"]) + "</table>"
+        rows.append([(facts.result.name, ""), *((str(size), "") for size in facts.result.shape)])
+    return [*rows, [("how", ""), *((how(facts, axis), "") for axis in axes)]]
 
 
-def _sections(facts: BroadcastFacts) -> list[str]:
+def render_table(rows: Sequence[Sequence[tuple[str, str]]], fold: Fold) -> str:
+    """A table of texts with their marks; its first row is the head, and each row begins with its label."""
+    lines = []
+    for number, (label, *cells) in enumerate(fold.table(rows, ("\N{HORIZONTAL ELLIPSIS}", ""))):
+        own = [(escape(fold.text(text)), mark) for text, mark in cells]
+        shown = [f'<td class="{mark}">{text}</td>' if mark else f"<td>{text}</td>" for text, mark in own]
+        if not number:
+            shown = [f"<th>{text}</th>" for text, _ in own]
+        lines.append(f"<tr><th>{escape(fold.text(label[0]))}</th>{''.join(shown)}</tr>")
+    return f"<table>{''.join(lines)}</table>" if lines else ""
+
+
+def _codes(facts: BroadcastFacts) -> list[tuple[str, str]]:
+    if facts.alignment is None:
+        return []
     single = one_op(facts)
     explicit = "\n".join(explicit_ops(facts))
     if single is not None:
@@ -241,11 +310,7 @@ def _sections(facts: BroadcastFacts) -> list[str]:
     numpy = "\n".join(dict.fromkeys((*implicit, new_axis_spelling(facts))))
     codes = [("NumPy", numpy), ("XLA: every broadcast spelled out", explicit), ("Loop", loop_nest(facts))]
     text = stablehlo(facts)
-    codes += [("StableHLO", text)] if text is not None else []
-    return [
-        sections(codes),
-        f"<p>{escape(reuse(facts))}; {escape(memory(facts))}</p>",
-    ]
+    return [*codes, ("StableHLO", text)] if text is not None else codes
 
 
 def _shapes(facts: BroadcastFacts, step: AlignmentStep) -> str:
@@ -255,35 +320,25 @@ def _shapes(facts: BroadcastFacts, step: AlignmentStep) -> str:
     return "   ".join(f"{name} ({shape})" for name, shape in zip(names, shapes, strict=True))
 
 
-def _section(title: str, code: str) -> str:
-    return f'<details open=""><summary>{escape(title)}</summary><pre>{escape(code)}</pre></details>'
-
-
-def _warnings(facts: BroadcastFacts) -> str:
+def _warnings(listed: Sequence[Warn], fold: Fold) -> str:
     lines = []
-    for warning in warnings(facts):
-        text = escape("; ".join(warning.lines))
-        lines.append(f'<p class="w"><strong>{warning.kind}</strong> {text}</p>{listing(warning.suggestions)}')
+    for warning in listed:
+        text = escape(fold.text("; ".join(warning.lines)))
+        lines.append(f'<p class="w"><strong>{warning.kind}</strong> {text}</p>')
+        lines.append(listing(warning.suggestions, fold))
         lines.append(f"<p>{warning.more}</p>" if warning.more else "")
     return "".join(lines)
 
 
-def _fixes(facts: BroadcastFacts) -> str:
-    fixes, more = suggestions(facts)
-    if not fixes:
-        return f"<p>{escape(no_suggestion(facts))}</p>"
-    return f"<p>What would work:</p>{listing(fixes)}" + (f"<p>{more}</p>" if more else "")
-
-
-def listing(fixes: Sequence[Suggestion], head: str = "NumPy") -> str:
+def listing(fixes: Sequence[Suggestion], fold: Fold, head: str = "NumPy") -> str:
     """Suggestions as a table, under the name of their language."""
     if not fixes:
         return ""
     rows, has_explicit = [], any(one.explicit for one in fixes)
-    for one in fixes:
-        explicit = f"<td><code>{escape(one.explicit or '')}</code></td>" if has_explicit else ""
-        rows.append(
-            f"<tr><td><code>{escape(one.expression)}</code></td>{explicit}<td>{escape(one.result)}</td></tr>"
-        )
+    for one in fold.some(fixes, "suggestion"):
+        texts = [one.expression, *([one.explicit or ""] if has_explicit else []), one.result]
+        *spelled, result = [escape(fold.text(text)) for text in texts]
+        cells = "".join(f"<td><code>{text}</code></td>" for text in spelled)
+        rows.append(f"<tr>{cells}<td>{result}</td></tr>")
     titles = f"<tr><th>{head}</th>{'<th>explicit</th>' if has_explicit else ''}<th>result</th></tr>"
     return f"<table>{titles}{''.join(rows)}</table>"

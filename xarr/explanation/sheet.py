@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
 from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_code import Suggestion, cut_text
-from xarr.explanation.html import listing, sections, wrap_fragment
+from xarr.explanation.folds import Fold
+from xarr.explanation.html import fold_fragment, listing, problem_blocks, render_table, sections
 from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_lines
 from xarr.explanation.svg import MARGIN, STYLE
 from xarr.explanation.text import entry, suggestion_lines
@@ -112,7 +113,8 @@ class Sheet(ABC):
 
     def html(self) -> str:
         """A self-contained HTML fragment; a page may have several."""
-        return wrap_fragment("\n".join(_html_parts(self)), is_live=True)
+        shown = _SheetView(self)
+        return fold_fragment(shown.body, "text(), svg(), to_dict() and codes() have it.")
 
     def svg(self) -> str:
         """A self-contained SVG picture."""
@@ -186,26 +188,27 @@ def _failure(sheet: Sheet) -> Iterator[str]:
         yield f"  {sheet.advice}"
 
 
-def _html_parts(sheet: Sheet) -> Iterator[str]:
-    yield f"<p><code>{escape(sheet.headline)}</code></p>"
-    yield render_steps(render_sheet(sheet, words=False), sheet.steps())
-    yield _html_table(sheet.table())
-    yield from (f'<p class="w">{escape(line)}</p>' for line in sheet.problems())
-    fixes = sheet.fixes()
-    if fixes:
-        yield f"<p>{escape(sheet.fix_title)}</p>{listing(fixes, 'instead')}"
-    elif not sheet.fits and sheet.advice:
-        yield f"<p>{escape(sheet.advice)}</p>"
-    yield sections([(code.title, code.text.rstrip()) for code in sheet.codes()])
-    yield "".join(f"<p>{escape(label)}: {escape(line)}</p>" for label, line in sheet.notes())
+class _SheetView:
+    """All that the HTML of an explanation shows, computed once, to be folded as often as needed."""
 
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet, self._steps, self._fixes = sheet, sheet.steps(), sheet.fixes()
+        self._picture = render_sheet(sheet, words=False)
+        self._rows = [[(cell.text, cell.mark) for cell in row] for row in sheet.table()]
+        self._codes = [(code.title, code.text.rstrip()) for code in sheet.codes()]
 
-def _html_table(rows: Sequence[Sequence[Cell]]) -> str:
-    if not rows:
-        return ""
-    head = "".join(f"<th>{escape(cell.text)}</th>" for cell in rows[0])
-    lines = [f"<tr>{head}</tr>"]
-    for label, *cells in rows[1:]:
-        own = "".join(f'<td class="{cell.mark}">{escape(cell.text)}</td>' for cell in cells)
-        lines.append(f"<tr><th>{escape(label.text)}</th>{own}</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    def body(self, fold: Fold) -> str:
+        sheet = self._sheet
+        parts = [
+            f"<p><code>{escape(fold.text(sheet.headline))}</code></p>",
+            render_steps(fold.picture(self._picture), fold.steps(self._steps)),
+            render_table(self._rows, fold),
+            problem_blocks(sheet.problems(), fold),
+        ]
+        if self._fixes:
+            parts.append(f"<p>{escape(sheet.fix_title)}</p>{listing(self._fixes, fold, 'instead')}")
+        elif not sheet.fits and sheet.advice:
+            parts.append(f"<p>{escape(fold.text(sheet.advice))}</p>")
+        parts.append(sections(self._codes, fold))
+        notes = (f"{label}: {line}" for label, line in sheet.notes())
+        return "\n".join([*parts, "".join(f"<p>{escape(fold.text(note))}</p>" for note in notes)])

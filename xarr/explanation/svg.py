@@ -153,8 +153,10 @@ def _separate_pictures(facts: BroadcastFacts) -> list[_Picture]:
 
 
 def _fold(size: int, limit: int) -> Positions:
-    """All positions of a short axis; the first two and last two of a long one."""
-    return tuple(range(size)) if size <= limit else (0, 1, None, size - 2, size - 1)
+    """All positions of a short axis; the first two and last two of a long one, of a small picture one each."""
+    if size <= limit:
+        return tuple(range(size))
+    return (0, 1, None, size - 2, size - 1) if limit > 3 else (0, None, size - 1)
 
 
 def _cell_text(picture: _Picture, index: Sequence[int]) -> str:
@@ -163,10 +165,10 @@ def _cell_text(picture: _Picture, index: Sequence[int]) -> str:
         return ""
     if picture.operand.values is None:
         return ",".join(map(str, source)) or "()"
-    return _value_text(picture.operand.values[source])
+    return write_value(picture.operand.values[source])
 
 
-def _value_text(value: Any) -> str:
+def write_value(value: Any) -> str:
     kind = value.dtype.kind
     if kind == "b":
         return "T" if value else "F"
@@ -201,11 +203,12 @@ class _Grid:
         return fsum(GAP if row is None else CELL for row in self.rows)
 
 
-def _grid(picture: _Picture) -> _Grid:
-    rank = len(picture.frame)
-    columns = _fold(picture.frame[-1], 6) if rank else (0,)
-    rows = _fold(picture.frame[-2], 6 if rank == 2 else 5) if rank > 1 else (0,)
-    panels = _fold(picture.frame[-3], 4) if rank == 3 else (0,)
+def _grid(picture: _Picture, arrays: int) -> _Grid:
+    """The cells that are drawn of one of several arrays: fewer of many."""
+    rank, less = len(picture.frame), max(0, min(arrays - 4, 4))
+    columns = _fold(picture.frame[-1], 6 - less) if rank else (0,)
+    rows = _fold(picture.frame[-2], max(2, (6 if rank == 2 else 5) - less)) if rank > 1 else (0,)
+    panels = _fold(picture.frame[-3], max(2, 4 - less)) if rank == 3 else (0,)
     grid = _Grid(panels, rows, columns, (0,) * max(0, rank - 3), 0.0)
     positions = product(*(filter(lambda p: p is not None, axis) for axis in (panels, rows, columns)))
     texts = [_cell_text(picture, grid.index(rank, *position)) for position in positions]  # type: ignore[arg-type]
@@ -224,7 +227,7 @@ def _draw_row(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -
         name = "" if facts.operator.template else cut_text(facts.operator.name, LABEL)
         x = canvas.text(MARGIN, level, f"{name}(", "o", 22) + 8
     for i, (picture, lines) in enumerate(zip(pictures, captions, strict=True)):
-        right, bottom = _draw_picture(canvas, facts, picture, lines, x, top)
+        right, bottom = _draw_picture(canvas, facts, picture, lines, x, top, len(pictures))
         y = max(y, bottom)
         x = right
         if i < len(pictures) - 1:
@@ -267,6 +270,7 @@ def _draw_picture(
     captions: list[tuple[str, str]],
     x: float,
     top: float,
+    arrays: int,
 ) -> tuple[float, float]:
     """One array with its name and captions; returns its right and bottom edges."""
     phase = picture.phase
@@ -278,13 +282,13 @@ def _draw_picture(
             canvas.arrow(x, y - 4, 22, 0, arrow + _FROM[arrow])
         style = f"d{phase or _FROM[arrow]}"
         right = max(right, canvas.text(x + (28 if arrow else 0), y, caption, style))
-    edge, bottom = _draw_grid(canvas, facts, picture, _grid(picture), x, top + 14)
+    edge, bottom = _draw_grid(canvas, facts, picture, _grid(picture, arrays), x, top + 14)
     return max(right, edge), bottom
 
 
 def _draw_stack(canvas: Canvas, facts: BroadcastFacts, pictures: list[_Picture]) -> float:
     """Operands that clash under each other, column under column, as their last axes meet."""
-    grids = [_grid(picture) for picture in pictures]
+    grids = [_grid(picture, len(pictures)) for picture in pictures]
     width = max((grid.width for grid in grids), default=CELL)
     symbol = facts.operator.symbol if len(pictures) == 2 else None
     x, y = MARGIN + 32, MARGIN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ import numpy as np
 from xarr.base.configuration import current as config
 from xarr.calls.operands import as_array
 from xarr.errors import XarrError
+from xarr.explainers.comparison import ComparisonExplanation
 from xarr.explainers.program import ProgramExplanation, explain
 from xarr.puzzles.answers import AnswerError, compile_answer
 from xarr.puzzles.array_answers import evaluate_answer
@@ -18,11 +18,16 @@ from xarr.puzzles.catalogue import puzzle as puzzle_of
 from xarr.puzzles.draws import Draw, draws_of, first_difference
 from xarr.puzzles.graph_rules import broken_rule, elements_of
 from xarr.puzzles.records import RULES, Puzzle
-from xarr.puzzles.verdicts import Failure, Verdict
+from xarr.puzzles.verdicts import Explanation, Failure, Verdict
 from xarr.runtime.handles import Handle
 
 #: Elements that an answer may read and write: all puzzles take less than a thousand.
 _MOST_WORK: Final = 100_000_000
+#: What answers that are wrong raise.
+_ERRORS: Final = (
+    *(XarrError, TypeError, ValueError, IndexError),
+    *(ZeroDivisionError, OverflowError, AttributeError),
+)
 
 
 def check_array(puzzle: Puzzle, answer: str, code: Any) -> Verdict:
@@ -57,15 +62,7 @@ def _failure(puzzle: Puzzle, code: Any, draw: Draw) -> Failure | None:
         return _compare(np.asarray(got), np.asarray(draw.result))
     except AnswerError:
         raise
-    except (
-        XarrError,
-        TypeError,
-        ValueError,
-        IndexError,
-        ZeroDivisionError,
-        OverflowError,
-        AttributeError,
-    ) as error:
+    except _ERRORS as error:
         return Failure("does not run", f"it does not run: {str(error).split(chr(10))[0]}")
 
 
@@ -94,17 +91,21 @@ def _rejection(puzzle: Puzzle, answer: str, code: Any, draw: Draw, failure: Fail
     sizes = ", ".join(f"{name} = {size}" for name, size in draw.sizes.items())
     shapes = ", ".join(f"{name} {array.shape}" for name, array in draw.arrays.items())
     message = f"not yet: for {sizes} ({shapes}) {failure.text}"
-    explanation = _explanation(lambda: _run(puzzle, code, draw))
+    explanation = _explanation(puzzle, answer, code, draw, failure.text)
     return Verdict(puzzle.number, answer, False, message, failure.reason, explanation=explanation)
 
 
-def _explanation(run: Callable[[], Any]) -> ProgramExplanation | None:
-    """The ops of an answer, explained; None where there are none, or an error that is not one of shapes ends it."""
+def _explanation(puzzle: Puzzle, answer: str, code: Any, draw: Draw, failure: str) -> Explanation:
+    """The ops of an answer, explained; where there are none, the result that is wanted beside its own."""
+    got = None
     try:
-        explained = explain(run)
-    except (XarrError, TypeError, ValueError, IndexError, ZeroDivisionError, OverflowError, AttributeError):
-        return None
-    return explained if isinstance(explained, ProgramExplanation) and explained.steps else None
+        explained = explain(lambda: _run(puzzle, code, draw))
+        if isinstance(explained, ProgramExplanation) and explained.steps:
+            return explained
+        got = np.asarray(_run(puzzle, code, draw))
+    except _ERRORS:  # one that is not of shapes ends it
+        pass
+    return ComparisonExplanation(answer, failure, draw.arrays, np.asarray(draw.result), got)
 
 
 def _approval(puzzle: Puzzle, answer: str, code: Any) -> Verdict:
@@ -115,7 +116,7 @@ def _approval(puzzle: Puzzle, answer: str, code: Any) -> Verdict:
     if broken is not None:
         rule, said = broken
         message = f"right, but against the rule “{rule}” ({RULES[rule]}): {said}"
-        explanation = _explanation(lambda: _run(puzzle, code, draw))
+        explanation = _explanation(puzzle, answer, code, draw, message)
         return Verdict(puzzle.number, answer, False, message, "rule", rule, explanation, elements, best)
     score = f"it reads and writes {elements} elements, the best known answer {best}"
     return Verdict(puzzle.number, answer, True, f"right: {score}", None, None, None, elements, best)

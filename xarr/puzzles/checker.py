@@ -8,12 +8,16 @@ from __future__ import annotations
 import ast
 from typing import Any, Final
 
-from xarr.explanation.broadcast import BroadcastExplanation, explain_shapes
-from xarr.explanation.contraction import ContractionExplanation, explain_product
+from xarr.base.layouts import Layout
+from xarr.explanation.broadcast import explain_shapes
+from xarr.explanation.broadcast_facts import Operand
+from xarr.explanation.sheets.contraction import explain_product
+from xarr.explanation.sheets.layout import LayoutExplanation
+from xarr.explanation.sheets.reduction import ReductionSheet
 from xarr.puzzles.answers import AnswerError, compile_answer, run_answer
 from xarr.puzzles.catalogue import puzzle as puzzle_of
 from xarr.puzzles.records import Puzzle, draw_sizes, shape_of
-from xarr.puzzles.verdicts import Failure, Verdict
+from xarr.puzzles.verdicts import Explanation, Failure, Verdict
 
 #: Operators of expressions whose shape is asked for, as explanations name them.
 _SYMBOLS: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
@@ -61,15 +65,22 @@ def _failure(code: Any, sizes: dict[str, int], wanted: tuple[int, ...]) -> Failu
     return None if shape == wanted else Failure("shape", f"wanted {wanted}, got {shape}")
 
 
-def _explanation(
-    puzzle: Puzzle, sizes: dict[str, int]
-) -> BroadcastExplanation | ContractionExplanation | None:
-    """The op that the puzzle shows, on arrays of these sizes; None if it shows no op of two arrays."""
-    shown = ast.parse(puzzle.shown, mode="eval").body if puzzle.shown else None
-    if not isinstance(shown, ast.BinOp):
-        return None
-    shapes = [shape_of(spec, sizes) for spec in puzzle.arrays]
-    names = [spec.name for spec in puzzle.arrays]
-    if isinstance(shown.op, ast.MatMult):
-        return explain_product("matmul", shapes, names)
-    return explain_shapes(*shapes, op=_SYMBOLS[type(shown.op)], names=names)
+def _explanation(puzzle: Puzzle, sizes: dict[str, int]) -> Explanation:
+    """What the puzzle shows, on arrays of these sizes: an op of two arrays, a reduction of one, or how one lies."""
+    operands = [Operand(spec.name, shape_of(spec, sizes)) for spec in puzzle.arrays]
+    shapes, names = [one.shape for one in operands], [one.name for one in operands]
+    match ast.parse(puzzle.shown, mode="eval").body:
+        case ast.BinOp(op=ast.MatMult()):
+            return explain_product("matmul", shapes, names)
+        case ast.BinOp(op=op):
+            return explain_shapes(*shapes, op=_SYMBOLS[type(op)], names=names)
+        case ast.Call(
+            func=ast.Attribute(attr=function), keywords=[ast.keyword(value=ast.Constant(value=axis))]
+        ):
+            return ReductionSheet(function, operands[0], (int(axis),))
+        case shown:
+            layout = Layout.row_major(len(shapes[0]))
+            if isinstance(shown, ast.Attribute):  # x.T, the same memory
+                layout = Layout(layout.major_to_minor)
+                operands[0] = Operand(puzzle.shown, shapes[0][::-1])
+            return LayoutExplanation(operands[0], layout.strides(operands[0].shape), layout)

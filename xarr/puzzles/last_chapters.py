@@ -255,6 +255,7 @@ result = (int(memory[1, 0, 0]), int(memory[0, 1, 0]), int(memory[0, 0, 1]))
 """,
         "(m * n, n, 1)",
         *("(1, n, m * n)", "(1, k, k * m)", "(k, m, n)", "(m, n, 1)", "(m * n, m, 1)"),
+        shown="x",
     ),
     _count(
         32,
@@ -267,6 +268,7 @@ result = (int(memory[1, 0]), int(memory[0, 1]))
 """,
         "(1, n)",
         *("(n, 1)", "(1, m)", "(m, 1)", "(n, m)"),
+        shown="x.T",
     ),
     _count(
         33,

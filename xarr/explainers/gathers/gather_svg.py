@@ -9,7 +9,7 @@ from operator import lt
 from typing import Any
 
 from xarr.base.canvas import Canvas
-from xarr.explainers.window_starts import Placement, placements, slice_of
+from xarr.explainers.gathers.window_starts import Placement, placements, slice_of
 from xarr.explanation.grids import key_of, width_for
 from xarr.explanation.steps import PictureStep, marks_of, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
@@ -54,8 +54,15 @@ def render_windows(
     return canvas.svg(f"{word} {windows.operand_shape}: windows of {windows.sizes}", STYLE)
 
 
+def is_drawn(windows: Windows) -> bool:
+    """Whether there is a picture of the operand: of two dimensions at most."""
+    return len(windows.operand_shape) <= 2
+
+
 def drawn_block(windows: Windows, start: Ints) -> list[Ints]:
-    """The elements of a window at a start, of those of the operand that are drawn."""
+    """The elements of a window at a start, of those of the operand that are drawn; none of one that is not."""
+    if not is_drawn(windows):
+        return []
     rows = zip(start, windows.sizes, windows.operand_shape, strict=True)
     limits = _limits(len(start), _ROWS)
     return list(

@@ -1,35 +1,32 @@
-"""`explain_gather` and `explain_scatter`: what each dimension is for, the loops, and a picture."""
+"""Explanations of gathers and scatters: what each dimension is for, the way of a window, the loops, and a picture."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from html import escape
 from math import prod
-from typing import Any, Final, SupportsIndex
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from xarr import tree
-from xarr.base.configuration import current as config
-from xarr.errors import InputError, ShapeError
-from xarr.explainers.gather_svg import DRAWN_WINDOWS, drawn_block, render_windows, vector_key, window_key
-from xarr.explainers.window_starts import Placement, block_of, count_windows, placements, slice_of
+from xarr.errors import ShapeError
+from xarr.explainers.gathers.gather_svg import (
+    DRAWN_WINDOWS,
+    drawn_block,
+    is_drawn,
+    render_windows,
+    vector_key,
+    window_key,
+)
+from xarr.explainers.gathers.window_starts import Placement, block_of, count_windows, placements, slice_of
 from xarr.explanation.broadcast_code import list_words
+from xarr.explanation.folds import Fold
 from xarr.explanation.grids import key_of
-from xarr.explanation.html import sections, wrap_fragment
+from xarr.explanation.html import fold_fragment, sections
 from xarr.explanation.steps import PictureStep, render_steps, step_block
-from xarr.ir.computations import scalars
-from xarr.ir.graph import Graph, Node, postorder
-from xarr.ir.ops import Gather, Scatter
 from xarr.ir.ops.indexing import Windows
-from xarr.ir.types import Ints, TensorType
-from xarr.runtime.handles import Handle, wrap
-from xarr.runtime.materialisation import to_host
-
-_ELEMENT, _INDEX = np.dtype(np.float32), np.dtype(np.int64)
+from xarr.ir.types import Ints
 
 
 @dataclass(frozen=True)
@@ -94,14 +91,20 @@ class WindowExplanation:
     def html(self) -> str:
         """A self-contained HTML fragment: the picture of operands of rank 2 or less, the dimensions, the loops."""
         head, *rest = _headline(self)
-        parts = [f"<p><code>{escape(head)}</code></p>", *(f"<p>{escape(line)}</p>" for line in rest)]
         steps = self.steps()
-        parts.append(render_steps(self._draw(steps, words=False) if self._is_drawn else "", steps))
+        picture = self._draw(steps, words=False) if is_drawn(self.windows) else ""
         about = [*_windowed_dimensions(self), "", *_operand_dimensions(self)]
         codes = [("Dimensions", "\n".join(about)), ("Loop", self.loops.rstrip())]
         moves = "\n".join(_moves(self)).rstrip()
         codes += [("Windows", moves)] if moves else []
-        return wrap_fragment("\n".join([*parts, sections(codes)]), is_live=True)
+
+        def body(fold: Fold) -> str:
+            lines = (f"<p>{escape(fold.text(line))}</p>" for line in rest)
+            drawn = render_steps(fold.picture(picture), fold.steps(steps))
+            title = f"<p><code>{escape(fold.text(head))}</code></p>"
+            return "\n".join([title, *lines, drawn, sections(codes, fold)])
+
+        return fold_fragment(body, "text(), svg(), loops and to_dict() have it.")
 
     def to_dict(self) -> dict[str, Any]:
         """The facts as plain data that `json.dumps` accepts."""
@@ -123,16 +126,12 @@ class WindowExplanation:
 
     def svg(self) -> str:
         """A self-contained SVG picture; ShapeError for operands of more than 2 dimensions."""
-        if not self._is_drawn:
+        if not is_drawn(self.windows):
             raise ShapeError(
                 f"explain_{self.op}: wanted an operand of at most 2 dimensions to draw, got shape "
                 f"{self.windows.operand_shape}; text() and loops show the same"
             )
         return self._draw(self.steps())
-
-    @property
-    def _is_drawn(self) -> bool:
-        return len(self.windows.operand_shape) <= 2
 
     def _draw(self, steps: Sequence[PictureStep], words: bool = True) -> str:
         return render_windows(self.windows, self.is_gather, self.starts, steps, words)
@@ -146,220 +145,7 @@ class WindowExplanation:
         return self.html()
 
     def _repr_svg_(self) -> str | None:
-        return self.svg() if self._is_drawn else None
-
-
-def explain_gather(
-    operand: Any,
-    start_indices: Any = None,
-    dimension_numbers: Any = None,
-    slice_sizes: Sequence[SupportsIndex] | None = None,
-    *,
-    index_vector_dim: int | None = None,
-    indices: ArrayLike | None = None,
-) -> WindowExplanation:
-    """Explain `lax.gather(operand, start_indices, dimension_numbers, slice_sizes)`.
-
-    operand, start_indices: arrays, or shapes given as tuples or lists of ints.  The values of given indices
-        are shown: which element goes where, and what is out of bounds.
-    index_vector_dim: as in `lax.gather`, by default the last dimension of the indices.
-    indices: values beside a shape of the indices; without any the picture shows an example.
-
-    Of a function alone, as in `explain_gather(lambda: lax.take(x, i))`, or of an Array not yet evaluated, the gather in
-    it is explained.
-
-    Raises InputError for arguments of another kind and unless there is one gather, ShapeError [C1]-[C21] for
-    numbers that do not fit.
-    """
-    if dimension_numbers is None and start_indices is None:
-        return explain_node(_the_node("explain_gather", Gather, operand))
-    names = (
-        "offset_dims",
-        "collapsed_slice_dims",
-        "operand_batching_dims",
-        "start_indices_batching_dims",
-        "start_index_map",
-    )
-    offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
-    whole, starts = (
-        TensorType(_shape("explain_gather", shape), dtype)
-        for shape, dtype in ((operand, _ELEMENT), (start_indices, _INDEX))
-    )
-    sizes = _integers("explain_gather", "slice_sizes", slice_sizes)
-    vector_dim = _vector_dim(starts, index_vector_dim)
-    op = Gather(offset, collapsed, batching, own_batching, index_map, vector_dim, sizes)
-    op.infer(whole, starts)
-    windows = op.windows(whole, starts)
-    values = _values(start_indices) if indices is None else indices
-    return WindowExplanation(
-        "gather", starts.shape, windows, _vectors("explain_gather", windows, starts.shape, values)
-    )
-
-
-def explain_scatter(
-    operand: Any,
-    scatter_indices: Any = None,
-    updates: Any = None,
-    dimension_numbers: Any = None,
-    *,
-    index_vector_dim: int | None = None,
-    indices: ArrayLike | None = None,
-) -> WindowExplanation:
-    """Explain a `lax.scatter…(operand, scatter_indices, updates, dimension_numbers)`.
-
-    operand, scatter_indices, updates: arrays, or shapes given as tuples or lists of ints.  The values of given
-        indices are shown: which element goes where, and what is left out.
-    index_vector_dim: as in `lax.scatter`, by default the last dimension of the indices.
-    indices: values beside a shape of the indices; without any the picture shows an example.
-
-    Of a function alone, as in `explain_scatter(lambda: lax.segment_sum(x, i))`, or of an Array not yet evaluated, the
-    scatter in it is explained.
-
-    Raises InputError for arguments of another kind and unless there is one scatter, ShapeError [C1]-[C22] for
-    numbers that do not fit.
-    """
-    if dimension_numbers is None and scatter_indices is None:
-        return explain_node(_the_node("explain_scatter", Scatter, operand))
-    names = (
-        "update_window_dims",
-        "inserted_window_dims",
-        "operand_batching_dims",
-        "scatter_indices_batching_dims",
-        "scatter_dims_to_operand_dims",
-    )
-    window, inserted, batching, own_batching, index_map = _fields("explain_scatter", dimension_numbers, names)
-    whole, starts, parts = (
-        TensorType(_shape("explain_scatter", shape), dtype)
-        for shape, dtype in ((operand, _ELEMENT), (scatter_indices, _INDEX), (updates, _ELEMENT))
-    )
-    old, new = scalars(_ELEMENT, _ELEMENT)
-    vector_dim, replacing = _vector_dim(starts, index_vector_dim), Graph((old, new), [new])
-    op = Scatter(window, inserted, batching, own_batching, index_map, vector_dim, replacing)
-    op.infer(whole, starts, parts)
-    windows = op.windows(whole, starts, parts)
-    values = _values(scatter_indices) if indices is None else indices
-    return WindowExplanation(
-        "scatter", starts.shape, windows, _vectors("explain_scatter", windows, starts.shape, values)
-    )
-
-
-# --- arguments ---------------------------------------------------------------------------------------
-
-
-def _the_node(name: str, kind: type[Gather | Scatter], what: Any) -> Node:
-    """The one gather or scatter that a function, or an Array not yet evaluated, stands for."""
-    if not callable(what) and not isinstance(what, Handle):
-        raise InputError(
-            f"{name}: wanted operand, indices and dimension numbers, or a function; got {what!r}"
-        )
-    with config(small_arrays="lazy"):  # what is computed knows no more how
-        results = tree.flatten(what() if callable(what) else what)[0]
-    nodes = [result._node for result in results if isinstance(result, Handle)]
-    matches: list[Node] = [node for node in postorder(nodes) if isinstance(node.op, kind)]
-    if len(matches) != 1:
-        raise InputError(
-            f"{name}: wanted one {kind.lax_name} to explain, got {len(matches)}; give a function that makes "
-            "one, such as lambda: lax.take(x, i) (an evaluated Array no longer knows which op made it)"
-        )
-    return matches[0]
-
-
-def explain_node(node: Node, evaluates: bool = True) -> WindowExplanation:
-    """Explain the node of a gather or scatter; `evaluates` says whether indices are computed, to be shown."""
-    op, types = node.op, [operand.tensor_type for operand in node.operands]
-    assert isinstance(op, Gather | Scatter)
-    if isinstance(op, Gather):
-        windows, at = op.windows(types[0], types[1]), 1
-    else:
-        at = len(types) // 2
-        windows = op.windows(types[0], types[at], types[at + 1])
-    starts = node.operands[at]
-    known = not starts.traced if evaluates else isinstance(starts.value, np.ndarray)
-    values = np.asarray(to_host(wrap(starts))) if known else None
-    name = "gather" if isinstance(op, Gather) else "scatter"
-    vectors = _vectors(f"explain_{name}", windows, types[at].shape, values)
-    explained = WindowExplanation(name, types[at].shape, windows, vectors)
-    return replace(explained, combine=_combination(op)) if isinstance(op, Scatter) else explained
-
-
-#: How Python writes what a scatter does with an element and its update, by the function of `xarr.lax`.
-_COMBINATIONS: Final = {
-    "add": "{0} += {1}",
-    "sub": "{0} -= {1}",
-    "mul": "{0} *= {1}",
-    "max": "{0} = max({0}, {1})",
-    "min": "{0} = min({0}, {1})",
-}
-
-
-def _combination(op: Scatter) -> str:
-    """A template for combining an element of one array with an update: one operation where it is one, else `f`."""
-    graph = op.update_computation
-    if len(graph.results) == 1:
-        result = graph.results[0]
-        if result is graph.parameters[1]:
-            return "{0} = {1}"
-        if tuple(result.operands) == tuple(graph.parameters):
-            return _COMBINATIONS.get(result.op.lax_name, WindowExplanation.combine)
-    return WindowExplanation.combine
-
-
-def _values(argument: Any) -> Any:
-    """The values of indices that are an array, None of a shape and of what is being traced."""
-    if isinstance(argument, Handle):
-        return None if argument._node.traced else np.asarray(to_host(argument))
-    return argument if isinstance(argument, np.ndarray) or _is_nested(argument) else None
-
-
-def _is_nested(argument: Any) -> bool:
-    """Whether it is a list of lists, which is an array, where a list of ints is a shape."""
-    return isinstance(argument, list) and any(isinstance(entry, list) for entry in argument)
-
-
-def _fields(name: str, numbers: Any, fields: tuple[str, ...]) -> list[Ints]:
-    missing = [each for each in fields if not hasattr(numbers, each)]
-    if missing:
-        raise InputError(f"{name}: wanted dimension numbers of xarr.lax, got {numbers!r}, without {missing}")
-    return [_integers(name, each, getattr(numbers, each)) for each in fields]
-
-
-def _integers(name: str, what: str, values: Any) -> Ints:
-    try:
-        return tuple(operator.index(value) for value in values)
-    except TypeError:
-        raise InputError(f"{name}: wanted a sequence of ints for {what}, got {values!r}") from None
-
-
-def _shape(name: str, sizes: Any) -> Ints:
-    if isinstance(sizes, Handle | np.ndarray) or _is_nested(sizes):
-        return sizes._node.tensor_type.shape if isinstance(sizes, Handle) else np.shape(sizes)
-    shape = _integers(name, "a shape", sizes)
-    if any(size < 0 for size in shape):
-        raise ShapeError(f"wanted sizes of 0 or more, got the shape {shape}")
-    return shape
-
-
-def _vector_dim(indices: TensorType, index_vector_dim: int | None) -> int:
-    if index_vector_dim is None and not indices.rank:
-        raise ShapeError(
-            "indices without dimensions have no index vectors; index_vector_dim=0 takes them as scalars"
-        )
-    return indices.rank - 1 if index_vector_dim is None else index_vector_dim
-
-
-def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None) -> Any:
-    """The index vectors as an array (windows, components), None if they are not known."""
-    if indices is None:
-        return None
-    values = np.asarray(indices)
-    if values.dtype.kind not in "iu" or values.shape != shape:
-        raise InputError(
-            f"{name}: wanted integer indices of shape {shape}, got {values.dtype} of {values.shape}"
-        )
-    if windows.index_vector_dim == values.ndim:
-        return values.reshape(-1, 1)
-    components = values.shape[windows.index_vector_dim]
-    return np.moveaxis(values, windows.index_vector_dim, -1).reshape(prod(windows.batch_shape), components)
+        return self.svg() if is_drawn(self.windows) else None
 
 
 # --- text --------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from xarr.errors import BroadcastError, InputError, pluralize
 from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand
 from xarr.explanation.notation import term
-from xarr.explanation.product_svg import ProductPicture, draw_product
 from xarr.explanation.sheet import Cell, Listing, Sheet
+from xarr.explanation.sheets.product_svg import ProductPicture, draw_product
 from xarr.explanation.steps import PictureStep
 from xarr.explanation.svg import CELL, MARGIN
 

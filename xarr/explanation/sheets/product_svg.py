@@ -20,6 +20,7 @@ from xarr.explanation.grids import (
     fold,
     indices_in,
     key_of,
+    positions_in,
     width_for,
 )
 from xarr.explanation.steps import PictureStep, join_terms, unravel, write_element
@@ -44,8 +45,12 @@ class ProductPicture:
     @property
     def example(self) -> Shape:
         """The element of the result that is shown in detail: one of those that are drawn, and not the first."""
-        rank = len(self.result.shape)
-        return tuple(min(int(axis >= rank - 3), size - 1) for axis, size in enumerate(self.result.shape))
+        return tuple((at[:2] or [0])[-1] for at in positions_in(self.result.shape, self.arrays))
+
+    @property
+    def arrays(self) -> int:
+        """The number of arrays in the picture."""
+        return len(self.operands) + 1
 
     @property
     def summed(self) -> list[str]:
@@ -59,7 +64,7 @@ class ProductPicture:
         return [
             (number, cell)
             for number, (operand, labels) in enumerate(zip(self.operands, self.labels, strict=True))
-            for cell in indices_in(operand.shape)
+            for cell in indices_in(operand.shape, self.arrays)
             if self._is_read(cell, operand.shape, labels, known)
         ]
 
@@ -88,7 +93,8 @@ class ProductPicture:
             for name, labels, at in self._operands()
         ]
         element = write_element(self.result.name, example)
-        others = tuple(key for index in indices_in(self.result.shape) if (key := key_of("r", index)) != shown)
+        drawn = indices_in(self.result.shape, self.arrays)
+        others = tuple(key for index in drawn if (key := key_of("r", index)) != shown)
         steps = (
             meet,
             PictureStep("one element", f"{element} needs {list_words(needed)}", lights=inside),
@@ -236,7 +242,7 @@ def _operand_grid(product: ProductPicture, number: int, coloured: set[tuple[int,
         return GridCell(_text(index), style, title, key_of(number, index))
 
     name = write_element(operand.name, labels) if labels else operand.name
-    return CellGrid(name, operand.label, operand.shape, cell, _width(operand))
+    return CellGrid(name, operand.label, operand.shape, cell, _width(operand), product.arrays)
 
 
 def _result_grid(product: ProductPicture, example: Shape) -> CellGrid:
@@ -249,7 +255,7 @@ def _result_grid(product: ProductPicture, example: Shape) -> CellGrid:
         return GridCell(_text(index), "c or" if index == example else "c", title, key_of("r", index), keys)
 
     name = f"{result.name}[{','.join(product.output)}]" if product.output else result.name
-    return CellGrid(name, result.label, result.shape, cell, _width(result))
+    return CellGrid(name, result.label, result.shape, cell, _width(result), product.arrays)
 
 
 def _width(operand: Operand) -> float:
