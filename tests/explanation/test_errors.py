@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from xarr.explanation import broadcast, contraction, errors
+from xarr.explanation import broadcast, errors
+from xarr.explanation.sheets import contraction
 
 SHAPES = [(3, 4), (3,)]
 

@@ -487,6 +487,31 @@ def check_gallery(visit: Visit) -> None:
     assert page.evaluate(LOW_CONTRAST) == []
 
 
+#: Pictures that are narrower than they are drawn, and those of them that can be seen whole by scrolling.
+SHRUNK: Final = """() => [...document.querySelectorAll('svg')].filter(each =>
+  each.getBoundingClientRect().width < Number(each.getAttribute('width')) - 1).length"""
+SCROLLING: Final = """() => [...document.querySelectorAll('svg')].filter(each =>
+  each.parentElement.scrollWidth > each.parentElement.clientWidth + 9
+  && getComputedStyle(each.parentElement).overflowX === 'auto').length"""
+
+
+def check_gallery_can_be_read(visit: Visit) -> None:
+    """Pictures keep their size in a narrow window, and scroll in their boxes."""
+    page = visit.open(name="gallery.html", width=320)
+    assert page.evaluate(SHRUNK) == 0 and page.evaluate(SCROLLING) >= 8
+    wide = visit.open(name="gallery.html", width=1200)
+    assert wide.evaluate(SHRUNK) == 0 and wide.evaluate(SCROLLING) == 0
+
+
+def check_pictures_can_be_read(visit: Visit) -> None:
+    page = visit.open(width=320)
+    for expression in EXAMPLES:
+        page.click(f"#examples button[data-expression='{expression}']")
+        page.wait_for_timeout(100)
+        assert page.evaluate(SHRUNK) == 0, expression
+    assert page.evaluate(SCROLLING) == 1
+
+
 class Check(NamedTuple):
     """A check, the defect on which it fails, and whether Python has to load for it."""
 
@@ -526,6 +551,8 @@ CHECKS: Final = (
     Check(check_puzzle_keyboard, Defect("puzzles.js", "lastElementChild.focus()", "lastElementChild.blur()")),
     Check(check_puzzle_looks, Defect("style.css", "--result: #00664a", "--result: #48b090"), True),
     Check(check_puzzles_without_web_assembly, Defect("puzzles.js", "isLost = true;", "")),
+    Check(check_gallery_can_be_read, Defect("style.css", ".picture svg, .scroll svg", ".picture svg")),
+    Check(check_pictures_can_be_read, Defect("style.css", ".picture svg, .scroll svg", ".scroll svg")),
     Check(check_gallery, Defect("style.css", ".scroll { overflow-x: auto", ".scroll { overflow-x: visible")),
 )
 

@@ -42,7 +42,13 @@ def test_what_fails_is_drawn_step_by_step() -> None:
 def test_a_shape_is_drawn_by_the_op_that_was_asked_for() -> None:
     steps = ask(3, "(m, n, k)")["steps"]
     assert len(steps) == 1 and "a * b    a: (3, 1, 4)   b: (2, 1)" in steps[0]["text"]
-    assert ask(31, "(1, n, m * n)")["steps"] == []
+    for number, wrong, said in (
+        (5, "(m, n)", "x.sum(axis=1)    x: (3, 4, 2)"),
+        (31, "(1, n, m * n)", "x: (3, 4, 2), layout {2,1,0}"),
+        (32, "(n, 1)", "x.T: (4, 3), layout {0,1}"),
+    ):
+        (step,) = ask(number, wrong)["steps"]
+        assert step["text"].startswith(said) and step["svg"].startswith("<svg ")
 
 
 def test_what_is_no_answer_is_said() -> None:

@@ -75,9 +75,9 @@ def _explanation(puzzle: Puzzle, sizes: dict[str, int]) -> Explanation:
         case ast.BinOp(op=op):
             return explain_shapes(*shapes, op=_SYMBOLS[type(op)], names=names)
         case ast.Call(
-            func=ast.Attribute(attr=function), keywords=[ast.keyword(value=ast.Constant(value=axis))]
+            func=ast.Attribute(attr=function), keywords=[ast.keyword(value=ast.Constant(value=int() as axis))]
         ):
-            return ReductionSheet(function, operands[0], (int(axis),))
+            return ReductionSheet(function, operands[0], (axis,))
         case shown:
             layout = Layout.row_major(len(shapes[0]))
             if isinstance(shown, ast.Attribute):  # x.T, the same memory

@@ -211,7 +211,8 @@ def _integers(name: str, what: str, values: Any) -> Ints:
 
 def _shape(name: str, sizes: Any) -> Ints:
     if isinstance(sizes, Handle):
-        return sizes._node.tensor_type.shape
+        own: Ints = sizes._node.tensor_type.shape
+        return own
     if isinstance(sizes, np.ndarray) or _is_nested(sizes):
         return read_lists(name, sizes).shape
     shape = _integers(name, "a shape", sizes)
