@@ -196,14 +196,14 @@ def add_notice(output: Path) -> None:
     """Let notebooks say what could not be loaded; LiteError where it is not known from where they load Python."""
     scripts = sorted((output / "extensions").rglob("*.js"))
     texts = (path.read_text(encoding="utf-8") for path in scripts)
-    found = next(filter(None, map(_PYODIDE.search, texts)), None)
-    if found is None:
+    named = next(filter(None, map(_PYODIDE.search, texts)), None)
+    if named is None:
         raise LiteError(
             f"JupyterLite names no address of pyodide.mjs in its {len(scripts)} scripts of extensions"
         )
     page = output / APPLICATION / "index.html"
     text = page.read_text(encoding="utf-8")
-    tag = write_notice_tag([found[1], PACKAGE_INDEX])
+    tag = write_notice_tag([named[1], PACKAGE_INDEX])
     page.write_text(text.replace("</head>", f"{tag}\n</head>", 1), encoding="utf-8")
     shutil.copyfile(Path(__file__).with_name(NOTICE), output / NOTICE)
 

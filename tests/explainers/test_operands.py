@@ -75,7 +75,7 @@ WRONG: Final = (
 
 
 def spoil(call: Callable[[], Any]) -> str:
-    """What a call says: the text of an error of xarr, or of an explanation."""
+    """The text of an error of xarr, or of the explanation that a call returns."""
     try:
         return str(call())
     except XarrError as error:

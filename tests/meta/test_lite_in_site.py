@@ -9,18 +9,23 @@ from __future__ import annotations
 import doctest
 import hashlib
 import json
+import os
 import re
 import sys
 import zipfile
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copyfile
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.support.checkout import CHECKOUT
+from tests.support.contrast import LOW_CONTRAST
 from tests.support.play_site import open_browser, serve
 
 sys.path.insert(0, str(CHECKOUT / "docs"))
@@ -122,7 +127,8 @@ def _write_site(folder: Path) -> None:
     _write(folder / "jupyter-lite.json", {"jupyter-config-data": {"litePluginSettings": kernel}})
     _write(folder / "pypi/all.json", {"xarr": {"releases": {"0.1.0": [{"filename": "xarr.whl"}]}}})
     _write(folder / "pypi/xarr.whl", {})
-    _write(folder / "notebooks/index.html", {})
+    _write(folder / "notebooks/index.html", {"head": '<script src="../notice.js">'})
+    _write(folder / "notice.js", {})
 
 
 def test_a_site_that_lacks_something_is_refused(tmp_path: Path) -> None:
@@ -133,6 +139,7 @@ def test_a_site_that_lacks_something_is_refused(tmp_path: Path) -> None:
         ("pypi/xarr.whl", "lacks pypi/xarr.whl"),
         (f"files/learn/{first}.ipynb", f"lacks files/learn/{first}.ipynb"),
         ("notebooks/index.html", "lacks notebooks/index.html"),
+        ("notice.js", "lacks notice.js"),
         ("jupyter-lite.json", "lacks jupyter-lite.json"),
         ("pypi/all.json", "lacks all.json"),
     ):
@@ -141,6 +148,9 @@ def test_a_site_that_lacks_something_is_refused(tmp_path: Path) -> None:
         with pytest.raises(lite.LiteError, match=words):
             lite.check(tmp_path)
     _write_site(tmp_path)
+    _write(tmp_path / "notebooks/index.html", {})
+    with pytest.raises(lite.LiteError, match=r"lacks notice\.js in its page"):
+        lite.check(tmp_path)
     _write(tmp_path / "pypi/all.json", {})
     _write(tmp_path / "api/contents/learn/all.json", {"content": []})
     with pytest.raises(lite.LiteError, match=rf"{first}\.ipynb in the listing.*a wheel of xarr in an index"):
@@ -158,18 +168,127 @@ def test_a_build_that_fails_says_what_it_printed(tmp_path: Path, monkeypatch: py
     lite.write_lite(app, None)
 
 
-@pytest.mark.skipif(
-    find_spec("jupyterlite_core") is None or find_spec("jupyterlite_pyodide_kernel") is None,
-    reason="needs jupyterlite-core and jupyterlite-pyodide-kernel: pip install -e '.[docs]'",
+# --- what could not be loaded ---------------------------------------------------------------------------------------
+
+#: A page of JupyterLite, as far as the notice looks at it.
+NOTEBOOK = (
+    '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Lesson</title>{tag}</head><body>'
+    '<div class="jp-CodeCell"><div class="jp-InputPrompt">[*]:</div></div>'
+    '<div class="jp-CodeCell"><div class="jp-InputPrompt">[ ]:</div></div></body></html>'
 )
-@pytest.mark.usefixtures("installed")
-def test_the_application_opens_a_lesson_without_a_network(tmp_path: Path) -> None:
-    """All but its kernel, which comes from elsewhere."""
+ELSEWHERE = "https://cdn.invalid/pyodide.mjs"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with open_browser() as browser:
+        yield browser
+
+
+@contextmanager
+def notebook(
+    browser: Any, folder: Path, sources: list[str], wait: float = 5, patience: float = 60
+) -> Iterator[Any]:
+    """A narrow window with the notice and two cells, of which the first waits."""
+    (folder / "notebooks").mkdir(exist_ok=True)
+    copyfile(CHECKOUT / "docs" / "website" / lite.NOTICE, folder / lite.NOTICE)
+    with serve(folder) as address:
+        listed = [source.replace("HERE/", address) for source in sources]
+        text = NOTEBOOK.format(tag=lite.write_notice_tag(listed, wait, patience))
+        (folder / "notebooks" / "index.html").write_text(text, encoding="utf-8")
+        page = browser.new_page(viewport={"width": 320, "height": 600})
+        page.set_default_timeout(15_000)
+        page.route("https://silent.invalid/*", lambda route: None)
+        page.goto(f"{address}notebooks/index.html")
+        yield page
+        page.close()
+
+
+def test_a_notebook_says_what_could_not_be_loaded_and_marks_cells_that_wait(
+    browser: Any, tmp_path: Path
+) -> None:
+    with notebook(browser, tmp_path, [ELSEWHERE, "HERE/notice.js"]) as page:
+        page.wait_for_selector(".xarr-missing.banner")
+        said = page.inner_text(".banner")
+        assert "no cell of this notebook runs" in said and "Missing: cdn.invalid (no connection)." in said
+        assert "try again" in said and page.get_attribute(".banner a", "href") == "../../play/index.html"
+        assert page.get_attribute(".banner", "role") == "alert"
+        assert page.locator(".jp-CodeCell .xarr-missing").count() == 1
+        page.evaluate("document.querySelectorAll('.jp-InputPrompt')[1].textContent = '[*]:'")
+        page.wait_for_function("document.querySelectorAll('.jp-CodeCell .xarr-missing').length === 2")
+        page.evaluate("document.querySelectorAll('.jp-InputPrompt')[0].textContent = '[1]:'")
+        page.wait_for_function("document.querySelectorAll('.jp-CodeCell .xarr-missing').length === 1")
+        assert page.evaluate("document.documentElement.scrollWidth") == 320
+        assert page.evaluate(LOW_CONTRAST) == []
+        page.click("text=close")
+        assert page.locator(".banner").count() == 0
+
+
+def test_a_source_that_never_answers_is_waited_for_with_a_bound(browser: Any, tmp_path: Path) -> None:
+    with notebook(browser, tmp_path, ["https://silent.invalid/pyodide.mjs"], wait=0.4) as page:
+        page.wait_for_selector(".xarr-missing.banner")
+        assert "Missing: silent.invalid (no answer in 0.4 seconds)." in page.inner_text(".banner")
+
+
+def test_nothing_is_said_where_python_comes_but_that_no_cell_has_run_for_long(
+    browser: Any, tmp_path: Path
+) -> None:
+    with notebook(browser, tmp_path, ["HERE/notice.js"]) as page:
+        page.wait_for_selector("html[data-python=reached]")
+        assert page.locator(".xarr-missing").count() == 0
+    with notebook(browser, tmp_path, ["HERE/notice.js"], patience=0.2) as page:
+        page.wait_for_selector(".xarr-missing.banner")
+        assert "No cell has run yet" in page.inner_text(".banner")
+
+
+def test_a_notebook_without_the_notice_is_noticed(browser: Any, tmp_path: Path) -> None:
+    with notebook(browser, tmp_path, [ELSEWHERE]) as page:
+        page.route("**/notice.js", lambda route: route.fulfill(body=""))
+        page.reload()
+        page.wait_for_timeout(500)
+        assert page.locator(".xarr-missing").count() == 0
+
+
+def test_the_notice_asks_where_the_kernel_loads_from(tmp_path: Path) -> None:
+    script = tmp_path / "extensions" / "kernel" / "static" / "716.js"
+    script.parent.mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "index.html").write_text("<html><head></head></html>", encoding="utf-8")
+    with pytest.raises(lite.LiteError, match=r"names no address of pyodide\.mjs in its 0 scripts"):
+        lite.add_notice(tmp_path)
+    script.write_text('c=a.u||"https://cdn.example/pyodide/v1/full/pyodide.mjs",g=1', encoding="utf-8")
+    lite.add_notice(tmp_path)
+    page = (tmp_path / "notebooks" / "index.html").read_text(encoding="utf-8")
+    assert (
+        'data-sources="https://cdn.example/pyodide/v1/full/pyodide.mjs https://pypi.org/pypi/comm/json"'
+        in page
+    )
+    assert (tmp_path / "notice.js").read_bytes() == (CHECKOUT / "docs/website/notice.js").read_bytes()
+
+
+# --- the application ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def application(tmp_path: Path, installed: None) -> Path:
+    """JupyterLite with the lessons: of a built site, whose folder XARR_SITE names, or built where it is installed."""
+    site = os.environ.get("XARR_SITE")
+    if site:
+        return Path(site) / lite.FOLDER
+    if find_spec("jupyterlite_core") is None or find_spec("jupyterlite_pyodide_kernel") is None:
+        pytest.skip("needs XARR_SITE=folder of a built site, or JupyterLite: pip install -e '.[docs]'")
     lite.build(tmp_path)
-    with serve(tmp_path) as address, open_browser() as browser:
+    return tmp_path
+
+
+def test_the_application_opens_a_lesson_without_a_network(application: Path, browser: Any) -> None:
+    """All but its kernel, which comes from elsewhere: that is said."""
+    with serve(application) as address:
         page = browser.new_page()
         page.goto(f"{address}notebooks/index.html?path=learn%2F1_surprise.ipynb")
+        page.wait_for_selector(".xarr-missing.banner", timeout=60_000)
+        assert "cdn.jsdelivr.net (no connection)" in page.inner_text(".banner")
         page.wait_for_selector(".jp-CodeCell", timeout=120_000)
         page.wait_for_selector(".jp-Notebook img", timeout=60_000)
         text = page.locator(".jp-Notebook").inner_text()
-        assert "%pip install -q xarr==0.1.0" in text and "Why (5,1) - (5,) is 25 numbers" in text
+        assert re.search(r"%pip install -q xarr==\d", text) and "Why (5,1) - (5,) is 25 numbers" in text

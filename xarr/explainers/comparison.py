@@ -32,15 +32,15 @@ class ComparisonExplanation(Sheet):
 
     @property
     def headline(self) -> str:
-        given = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
+        arrays = ", ".join(f"{name} {array.shape}" for name, array in self.arrays.items())
         result = "no result" if self.got is None else str(self.got.shape)
-        return f"{self.answer}    {given}   ->  {result}, wanted {self.wanted.shape}"
+        return f"{self.answer}    {arrays}   ->  {result}, wanted {self.wanted.shape}"
 
     @property
     def _shown(self) -> dict[str, _Values]:
         """All that is drawn, by its name."""
-        given = {**self.arrays, "wanted": self.wanted}
-        return given if self.got is None else {**given, "got": self.got}
+        drawn = {**self.arrays, "wanted": self.wanted}
+        return drawn if self.got is None else {**drawn, "got": self.got}
 
     def problems(self) -> tuple[str, ...]:
         return (self.failure,)

@@ -18,7 +18,7 @@ _LAST_ROWS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """What is shown at most: rows and columns of tables, lines of code, bytes of each, entries of lists, and so on."""
+    """The most that is shown: rows and columns of tables, lines of code, bytes of each, entries of lists, and so on."""
 
     rows: int
     columns: int

@@ -66,7 +66,7 @@ def _failure(code: Any, sizes: dict[str, int], wanted: tuple[int, ...]) -> Failu
 
 
 def _explanation(puzzle: Puzzle, sizes: dict[str, int]) -> Explanation:
-    """What the puzzle shows, on arrays of these sizes: an op of two arrays, a reduction of one, or how one lies."""
+    """The code that the puzzle shows, on arrays of these sizes: an op of two, a reduction, or how one array lies."""
     operands = [Operand(spec.name, shape_of(spec, sizes)) for spec in puzzle.arrays]
     shapes, names = [one.shape for one in operands], [one.name for one in operands]
     match ast.parse(puzzle.shown, mode="eval").body:
