@@ -27,7 +27,7 @@
     const colours = "color:#6b0a14;background:#fdecea;border:2px solid #b3261e";
     const box = "font:14px/1.45 system-ui,sans-serif;padding:10px 14px;box-sizing:border-box";
     document.head.append(
-      make("style", `.xarr-missing{${colours};${box};margin:6px 0}.xarr-missing a{color:inherit}` +
+      make("style", `.xarr-missing{${colours};${box};margin:6px 0}.xarr-missing a{color:inherit;text-decoration:underline}` +
         ".xarr-missing button{font:inherit;margin-right:10px}.xarr-missing p{margin:0 0 6px}" +
         ".xarr-missing.banner{position:fixed;left:0;right:0;bottom:0;margin:0;max-height:50vh;overflow:auto;z-index:10000}"),
     );

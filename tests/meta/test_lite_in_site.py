@@ -271,12 +271,12 @@ def test_the_notice_asks_where_the_kernel_loads_from(tmp_path: Path) -> None:
 
 @pytest.fixture
 def application(tmp_path: Path, installed: None) -> Path:
-    """JupyterLite with the lessons: of a built site, whose folder XARR_SITE names, or built where it is installed."""
-    site = os.environ.get("XARR_SITE")
+    """JupyterLite with the lessons: of a built site, whose folder BUILT_SITE names, or built where it is installed."""
+    site = os.environ.get("BUILT_SITE")
     if site:
         return Path(site) / lite.FOLDER
     if find_spec("jupyterlite_core") is None or find_spec("jupyterlite_pyodide_kernel") is None:
-        pytest.skip("needs XARR_SITE=folder of a built site, or JupyterLite: pip install -e '.[docs]'")
+        pytest.skip("needs BUILT_SITE=folder of a built site, or JupyterLite: pip install -e '.[docs]'")
     lite.build(tmp_path)
     return tmp_path
 
@@ -289,6 +289,9 @@ def test_the_application_opens_a_lesson_without_a_network(application: Path, bro
         page.wait_for_selector(".xarr-missing.banner", timeout=60_000)
         assert "cdn.jsdelivr.net (no connection)" in page.inner_text(".banner")
         page.wait_for_selector(".jp-CodeCell", timeout=120_000)
+        page.locator(".jp-CodeCell").first.click()
+        page.keyboard.press("Shift+Enter")
+        page.wait_for_selector(".jp-CodeCell .xarr-missing:has-text('Not run')", timeout=60_000)
         page.wait_for_selector(".jp-Notebook img", timeout=60_000)
         text = page.locator(".jp-Notebook").inner_text()
         assert re.search(r"%pip install -q xarr==\d", text) and "Why (5,1) - (5,) is 25 numbers" in text
