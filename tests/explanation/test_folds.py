@@ -15,7 +15,7 @@ from tests.support.explained import MOST_BYTES
 from xarr.errors import ShapeError
 from xarr.explainers.collective import COLLECTIVES
 from xarr.explanation.broadcast import explain_shapes
-from xarr.explanation.folds import MEASURES, Fold, Measure, count_bytes, cut_middle
+from xarr.explanation.folds import MEASURES, Measure, PageFold, count_bytes, cut_middle
 from xarr.explanation.html import fold_fragment
 from xarr.explanation.steps import PictureStep
 from xarr.lax import GatherDimensionNumbers
@@ -135,13 +135,13 @@ def test_products_indices_gathers_and_promotions(rank: int, count: int, rows: in
 
 
 def test_all_is_shown_where_there_is_space() -> None:
-    fold = Fold()
+    fold = PageFold()
     assert fold.text("x" * 10_000) == "x" * 10_000 and fold.words("there") == ""
     assert "Left out" not in explain_shapes((5, 1), (5,)).html()
 
 
 def test_each_part_says_what_it_leaves_out() -> None:
-    fold = Fold(SMALL)
+    fold = PageFold(SMALL)
     assert fold.text("a" * 20 + "b" * 20) == "a" * 17 + "\N{HORIZONTAL ELLIPSIS}" + "b" * 10
     assert fold.code("Loop", "1\n2\n3\n4\n5") == "1\n\N{HORIZONTAL ELLIPSIS}\n5"
     rows = [[f"{row}{column}" for column in range(6)] for row in range(7)]
@@ -158,7 +158,7 @@ def test_each_part_says_what_it_leaves_out() -> None:
         "Left out, to keep this small: the middle of long texts, 3 of 5 lines of “Loop”, 4 of 7 rows of the table, "
         "3 of 6 columns of the table, 1 of 3 suggestions. It is there."
     )
-    last = Fold(MEASURES[-1])
+    last = PageFold(MEASURES[-1])
     assert last.picture("<svg/>") == "" and last.picture("") == "" and "the picture" in last.words("")
 
 

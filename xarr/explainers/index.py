@@ -15,7 +15,7 @@ from xarr.base.canvas import CHARACTER, Canvas
 from xarr.dtypes import xla_name
 from xarr.errors import TracedValueError
 from xarr.explainers.explicit_program import make_explicit
-from xarr.explanation.folds import Fold
+from xarr.explanation.folds import PageFold
 from xarr.explanation.html import fold_fragment, sections
 from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_block, step_lines
 from xarr.explanation.svg import CELL, MARGIN, STYLE
@@ -104,7 +104,7 @@ class IndexExplanation:
         codes += [("Elements", "\n".join(self.elements))] if self.elements else []
         picture, steps = _draw(self, words=False), self.steps()
 
-        def body(fold: Fold) -> str:
+        def body(fold: PageFold) -> str:
             drawn = render_steps(fold.picture(picture), fold.steps(steps))
             return f"{drawn}\n{sections(codes, fold)}"
 

@@ -39,7 +39,7 @@ MEASURES: Final = (
 )
 
 
-class Fold:
+class PageFold:
     """Shortens the parts of one fragment to a measure, and keeps in words what it leaves out."""
 
     def __init__(self, measure: Measure = MEASURES[0]) -> None:

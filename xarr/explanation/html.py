@@ -24,7 +24,7 @@ from xarr.explanation.broadcast_code import (
     warnings,
 )
 from xarr.explanation.broadcast_facts import BroadcastFacts
-from xarr.explanation.folds import MEASURES, Fold, count_bytes
+from xarr.explanation.folds import MEASURES, PageFold, count_bytes
 from xarr.explanation.steps import PictureStep, render_steps
 from xarr.explanation.svg import STYLE as PICTURE_STYLE, render_svg
 from xarr.explanation.text import cell_text, headline, how, no_suggestion, problem_lines
@@ -145,7 +145,7 @@ class _BroadcastView:
         self._fixes = suggestions(facts) if facts.alignment is None else ((), "")
         self._warnings = warnings(facts) if facts.alignment is not None else ()
 
-    def body(self, fold: Fold) -> str:
+    def body(self, fold: PageFold) -> str:
         head = f"<p><code>{escape(fold.text(headline(self._facts)))}</code></p>"
         problems = problem_blocks(self._problems, fold)
         if self._facts.alignment is None:
@@ -154,13 +154,13 @@ class _BroadcastView:
         warned = _warnings(self._warnings, fold)
         return "\n".join(filter(None, [head, problems, self._ways(fold, head + problems + warned), warned]))
 
-    def _repairs(self, fold: Fold) -> str:
+    def _repairs(self, fold: PageFold) -> str:
         fixes, more = self._fixes
         if not fixes:
             return f"<p>{escape(no_suggestion(self._facts))}</p>"
         return f"<p>What would work:</p>{listing(fixes, fold)}" + (f"<p>{more}</p>" if more else "")
 
-    def _ways(self, fold: Fold, around: str) -> str:
+    def _ways(self, fold: PageFold, around: str) -> str:
         """Picture, table and code; of the other alignments too, as far as there is space, to be switched to."""
         facts = self._facts
         alignment, first = facts.alignment, self._first.body(fold)
@@ -192,14 +192,14 @@ class _AlignmentView:
         self._steps, self._rows = picture_steps(facts), _rows(facts)
         self._codes, self._cost = _codes(facts), f"{reuse(facts)}; {memory(facts)}" if facts.alignment else ""
 
-    def body(self, fold: Fold) -> str:
+    def body(self, fold: PageFold) -> str:
         shown = f"{self.picture(fold)}{self.table(fold)}{sections(self._codes, fold)}"
         return f"{shown}<p>{escape(fold.text(self._cost))}</p>"
 
-    def picture(self, fold: Fold) -> str:
+    def picture(self, fold: PageFold) -> str:
         return _keep_legible(render_steps(fold.picture(self._picture), fold.steps(self._steps)))
 
-    def table(self, fold: Fold) -> str:
+    def table(self, fold: PageFold) -> str:
         return render_table(self._rows, fold)
 
 
@@ -210,11 +210,11 @@ def picture_steps(facts: BroadcastFacts) -> tuple[PictureStep, ...]:
     return tuple(PictureStep(one.name, one.text, _shapes(facts, one)) for one in steps(facts))
 
 
-def fold_fragment(body: Callable[[Fold], str], elsewhere: str) -> str:
+def fold_fragment(body: Callable[[PageFold], str], elsewhere: str) -> str:
     """The fragment with as much of `body` as there is space for; `elsewhere` says where all of it stands."""
     fragment = ""
     for measure in MEASURES:
-        fold = Fold(measure)
+        fold = PageFold(measure)
         shown = body(fold)
         words = fold.words(elsewhere)
         fragment = wrap_fragment(f"{shown}\n<p>{escape(words)}</p>" if words else shown, is_live=True)
@@ -257,12 +257,12 @@ def join_fragments(fragments: Sequence[str]) -> str:
     return before.replace(script, "") + first + after
 
 
-def problem_blocks(lines: Sequence[str], fold: Fold) -> str:
+def problem_blocks(lines: Sequence[str], fold: PageFold) -> str:
     """Why an op does not run, a paragraph for each sentence."""
     return "\n".join(f'<p class="w">{escape(fold.text(line))}</p>' for line in fold.some(lines, "problem"))
 
 
-def sections(codes: Sequence[tuple[str, str]], fold: Fold) -> str:
+def sections(codes: Sequence[tuple[str, str]], fold: PageFold) -> str:
     """Titles and code, which scripts make tabs of; without scripts they stand below each other."""
     if not codes:
         return ""
@@ -287,7 +287,7 @@ def _rows(facts: BroadcastFacts) -> list[list[tuple[str, str]]]:
     return [*rows, [("how", ""), *((how(facts, axis), "") for axis in axes)]]
 
 
-def render_table(rows: Sequence[Sequence[tuple[str, str]]], fold: Fold) -> str:
+def render_table(rows: Sequence[Sequence[tuple[str, str]]], fold: PageFold) -> str:
     """A table of texts with their marks; its first row is the head, and each row begins with its label."""
     lines = []
     for number, (label, *cells) in enumerate(fold.table(rows, ("\N{HORIZONTAL ELLIPSIS}", ""))):
@@ -320,7 +320,7 @@ def _shapes(facts: BroadcastFacts, step: AlignmentStep) -> str:
     return "   ".join(f"{name} ({shape})" for name, shape in zip(names, shapes, strict=True))
 
 
-def _warnings(listed: Sequence[Warn], fold: Fold) -> str:
+def _warnings(listed: Sequence[Warn], fold: PageFold) -> str:
     lines = []
     for warning in listed:
         text = escape(fold.text("; ".join(warning.lines)))
@@ -330,7 +330,7 @@ def _warnings(listed: Sequence[Warn], fold: Fold) -> str:
     return "".join(lines)
 
 
-def listing(fixes: Sequence[Suggestion], fold: Fold, head: str = "NumPy") -> str:
+def listing(fixes: Sequence[Suggestion], fold: PageFold, head: str = "NumPy") -> str:
     """Suggestions as a table, under the name of their language."""
     if not fixes:
         return ""

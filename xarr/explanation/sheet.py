@@ -11,7 +11,7 @@ from typing import Any
 
 from xarr.base.canvas import Canvas
 from xarr.explanation.broadcast_code import Suggestion, cut_text
-from xarr.explanation.folds import Fold
+from xarr.explanation.folds import PageFold
 from xarr.explanation.html import fold_fragment, listing, problem_blocks, render_table, sections
 from xarr.explanation.steps import PictureStep, marks_of, render_steps, step_lines
 from xarr.explanation.svg import MARGIN, STYLE
@@ -197,7 +197,7 @@ class _SheetView:
         self._rows = [[(cell.text, cell.mark) for cell in row] for row in sheet.table()]
         self._codes = [(code.title, code.text.rstrip()) for code in sheet.codes()]
 
-    def body(self, fold: Fold) -> str:
+    def body(self, fold: PageFold) -> str:
         sheet = self._sheet
         parts = [
             f"<p><code>{escape(fold.text(sheet.headline))}</code></p>",

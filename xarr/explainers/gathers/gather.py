@@ -210,11 +210,9 @@ def _integers(name: str, what: str, values: Any) -> Ints:
 
 
 def _shape(name: str, sizes: Any) -> Ints:
-    if isinstance(sizes, Handle):
-        own: Ints = sizes._node.tensor_type.shape
-        return own
-    if isinstance(sizes, np.ndarray) or _is_nested(sizes):
-        return read_lists(name, sizes).shape
+    if isinstance(sizes, Handle | np.ndarray) or _is_nested(sizes):
+        array = sizes._node.tensor_type if isinstance(sizes, Handle) else read_lists(name, sizes)
+        return tuple(array.shape)
     shape = _integers(name, "a shape", sizes)
     if any(size < 0 for size in shape):
         raise ShapeError(f"wanted sizes of 0 or more, got the shape {shape}")

@@ -21,7 +21,7 @@ from xarr.explainers.gathers.gather_svg import (
 )
 from xarr.explainers.gathers.window_starts import Placement, block_of, count_windows, placements, slice_of
 from xarr.explanation.broadcast_code import list_words
-from xarr.explanation.folds import Fold
+from xarr.explanation.folds import PageFold
 from xarr.explanation.grids import key_of
 from xarr.explanation.html import fold_fragment, sections
 from xarr.explanation.steps import PictureStep, render_steps, step_block
@@ -98,7 +98,7 @@ class WindowExplanation:
         moves = "\n".join(_moves(self)).rstrip()
         codes += [("Windows", moves)] if moves else []
 
-        def body(fold: Fold) -> str:
+        def body(fold: PageFold) -> str:
             lines = (f"<p>{escape(fold.text(line))}</p>" for line in rest)
             drawn = render_steps(fold.picture(picture), fold.steps(steps))
             title = f"<p><code>{escape(fold.text(head))}</code></p>"
