@@ -253,6 +253,21 @@ def test_rows_of_several_phases_compile(shape: tuple[int, int]) -> None:
         check(text_of(function, xarr.ones(shape, dtype="float32")))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64", "complex64", "int8"])
+@pytest.mark.parametrize("shape", [(7, 64), (2000, 8192), (20000, 1000)], ids=str)
+def test_rows_in_registers_compile(shape: tuple[int, int], dtype: str) -> None:
+    """As many as threads keep: 8 of a lane, and rows of blocks and of warps that fill registers."""
+    functions = (softmax, layer_norm)
+    if dtype in ("complex64", "int8"):
+        functions = (lambda x: x - xarr.sum(x, axis=1, keepdims=True).astype(x.dtype),)
+    for function in functions:
+        graph: Any = xarr.jit(function).lower(xarr.ShapeDtypeStruct(shape, dtype)).stage("decomposed")
+        for any_sizes in (False, True):
+            text = emit(program_of(graph), any_sizes).text
+            assert "#pragma unroll" in text or (dtype != "float32" and shape[1] > 64)
+            check(text, ("sm_75", "sm_90"))
+
+
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "int8", "uint64"])
 @pytest.mark.parametrize("window", [(1, 31, 31), (9, 5, 1), (1, 1, 100)])
 def test_wide_windows_compile(window: tuple[int, ...], dtype: str) -> None:

@@ -68,8 +68,9 @@ CALLS: dict[str, tuple[Any, int]] = {
     "outer": (lambda x, i: xarr.arange(x.shape[0])[:, None] * 3 + xarr.arange(x.shape[1]), 3),
 }
 #: Where not all shapes have one structure, how many there are: windows that stick out of the array or not, parts of a
-#: sort that are full or not, an even or odd number of merges, the shared memory of these.
-CLASSES = {"pooling": 2, "scatter-add": 3, "sort": 6}
+#: sort that are full or not, an even or odd number of merges, the shared memory of these; powers of two of the elements
+#: of a row that a thread keeps, here 4 of rows of 32 and 8 of longer ones.
+CLASSES = {"pooling": 2, "scatter-add": 3, "sort": 6, "softmax of many": 2}
 ROWS_READ = lax.GatherDimensionNumbers((1,), (0,), (0,))
 
 

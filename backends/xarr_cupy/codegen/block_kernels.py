@@ -1,4 +1,4 @@
-"""Kernels of phases whose points the threads of a block, or of a warp, work on together.
+"""Kernels of phases whose points the threads of a block work on together.
 
 A block goes through the loops with the word `block`, each thread taking every 256th iteration; after one that stores,
 the threads meet at a barrier, so that later loops may read what it stored.  What a loop accumulates the lanes of each
@@ -14,184 +14,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from xarr.compiler.loop_ir.loops import (
-    Accumulator,
-    Kernel,
-    Loop,
-    LoopError,
-    Memory,
-    Prefix,
-    Runs,
-    Store,
-)
+from xarr.compiler.loop_ir.loops import Accumulator, Kernel, Loop, LoopError, Memory, Prefix, Runs, Store
 from xarr.compiler.loop_ir.scalars import Value, in_order
 from xarr_cupy.codegen.kernel_calls import BLOCK, MOST_BLOCKS
 from xarr_cupy.codegen.sizes import Sizes
 from xarr_cupy.codegen.spelling import type_name
-from xarr_cupy.codegen.thread_kernels import MOST_NARROW, ThreadPrinter
+from xarr_cupy.codegen.thread_kernels import MOST_NARROW
+from xarr_cupy.codegen.warp_kernels import ALL_LANES, WARP, WarpPrinter
 
-WARP: Final = 32
-_ALL: Final = "0xffffffffu"
 #: Rows of 32 terms of running totals that a warp has at a time, and values of which a term may be computed then: more
 #: would take a thread's registers.  On an H200 1 row took 866 us where 4 take 543, and a copy 504.
 _ROWS: Final = 4
 _MOST_TERM_VALUES: Final = 2**7
-#: Steps of all threads through a tile, up to which each stands for itself: what is equal in all chunks of a product is
-#: computed once then.
-_MOST_STEPS: Final = 2**3
-
-
-class WarpPrinter(ThreadPrinter):
-    """The text of a phase, of whose grid each warp has points: its lanes share the terms of reductions."""
-
-    #: The word of the loops that are shared, how many threads share them, the own number among these.
-    word, threads, own = Runs.WARP, WARP, f"threadIdx.x % {WARP}"
-    #: What makes threads wait for each other, after which each reads what others stored.
-    barrier = "__syncwarp();"
-
-    def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
-        super().__init__(kernel, phase, sizes)
-        #: Whether a line is run by a thread for an iteration of its own.
-        self.is_alone = False
-
-    @property
-    def blocks(self) -> int:
-        return min(-(-self.points * WARP // BLOCK), MOST_BLOCKS)
-
-    def head(self) -> str:
-        number, wide = ("int", "") if self.points <= MOST_NARROW // WARP else ("int64", "(int64)")
-        end = self.grid_size()
-        start = f"for ({number} i = ({wide}blockIdx.x * blockDim.x + threadIdx.x) / {WARP}; i < {end}; "
-        return f"{start}i += {wide}gridDim.x * blockDim.x / {WARP}) {{"
-
-    def stores(self, stores: Sequence[Store]) -> None:
-        if self.is_alone:
-            super().stores(stores)
-            return
-        self.open(f"if ({self.own} == 0) {{")
-        super().stores(stores)
-        self.close()
-        self.line(self.barrier)
-
-    def loop(self, loop: Loop) -> None:
-        if loop.runs == self.word:
-            self.shared_loop(loop)
-        else:
-            super().loop(loop)
-
-    # --- loops that are shared ---------------------------------------------------------------------------
-
-    def shared_loop(self, loop: Loop) -> None:
-        """A loop whose iterations all threads share; only what it accumulates is known behind it."""
-        both = bool(loop.body and loop.accumulators)
-        if self.is_alone or both or loop.carries or loop.prefixes or loop.search or loop.condition:
-            raise LoopError(
-                f"no CUDA C++ for a loop shared by {loop.runs} that is nested in another shared loop, "
-                "carries or searches"
-            )
-        if loop.accumulators:
-            self.accumulate(loop)
-            return
-        self.open_shared(loop)
-        self.run_alone(loop)
-        self.close()
-        self.line(self.barrier)
-
-    def run_alone(self, loop: Loop) -> None:
-        """The body of an iteration, by the thread that has it."""
-        self.is_alone = True
-        self.body(loop.body)
-        self.is_alone = False
-
-    def accumulate(self, loop: Loop) -> None:
-        """Accumulate what each thread has, and combine it."""
-        held = [self.declare_held(accumulator) for accumulator in loop.accumulators]
-        self.open_shared(loop)
-        for accumulator, names in zip(loop.accumulators, held, strict=True):
-            right = accumulator.arguments or accumulator.right
-            pairs = zip(accumulator.terms, right, strict=True)
-            terms = [self.term_of(term, each) for term, each in pairs]
-            self.combine(accumulator, names, right, terms, accumulator.step or accumulator.combined)
-        self.close()
-        for accumulator, names in zip(loop.accumulators, held, strict=True):
-            self.share(accumulator, names)
-
-    def term_of(self, term: Value, argument: Value) -> str:
-        """The expression of a term if the computation of an argument uses it once, else its variable."""
-        is_used_once = self.uses[argument] == 1 and argument not in self.typed
-        return self.term(term) if is_used_once else self.value(term)
-
-    def open_shared(self, loop: Loop) -> None:
-        """The head of a loop over the own iterations."""
-        extent, index = self.extent(loop), self.new(loop.index.attribute)
-        number = "int" if loop.max_iterations <= MOST_NARROW else "int64"
-        if loop.is_of_tile and loop.extent in range(
-            self.threads, _MOST_STEPS * self.threads + 1, self.threads
-        ):
-            first = self.new("first")
-            self.line("#pragma unroll")
-            self.open(f"for (int {first} = 0; {first} < {extent}; {first} += {self.threads}) {{")
-            self.line(f"const int {index} = {first} + {self.own};")
-        else:
-            self.open(
-                f"for ({number} {index} = {self.own}; {index} < {extent}; {index} += {self.threads}) {{"
-            )
-        self.names[loop.index] = index
-
-    def declare_held(self, accumulator: Accumulator) -> list[str]:
-        """Variables of a thread's own partial results."""
-        names = []
-        for identity in accumulator.identities:
-            initial, name = self.value(identity), self.new("total")
-            self.line(f"{type_name(identity.dtype)} {name} = {initial};")
-            names.append(name)
-        return names
-
-    def combine(
-        self,
-        accumulator: Accumulator | Prefix,
-        targets: Sequence[str],
-        right: Sequence[Value],
-        terms: Sequence[str],
-        combined: Sequence[Value],
-    ) -> None:
-        """Assign to variables what they and terms are combined to."""
-        left = accumulator.left if isinstance(accumulator, Accumulator) else [accumulator.left]
-        self.names.update(zip(left, targets, strict=True))
-        self.names.update(zip(right, terms, strict=True))
-        if len(combined) == 1:
-            self.assign(targets[0], combined[0])
-            return
-        # An unchanged one may be assigned to another.
-        new = [self.new("v") for _ in combined]
-        for name, value in zip(new, combined, strict=True):
-            self.line(f"const {type_name(value.dtype)} {name} = {self.value(value)};")
-        for target, name in zip(targets, new, strict=True):
-            self.line(f"{target} = {name};")
-
-    def share(self, accumulator: Accumulator, names: Sequence[str]) -> None:
-        """Combine the partial results of all lanes of a warp: each lane has the result."""
-        self.open(f"for (int lanes = {WARP // 2}; lanes > 0; lanes /= 2) {{")
-        others = [
-            self.read_lane("xor", name, result, "lanes")
-            for name, result in zip(names, accumulator.results, strict=True)
-        ]
-        self.combine(accumulator, names, accumulator.right, others, accumulator.combined)
-        self.close()
-        self.names.update(zip(accumulator.results, names, strict=True))
-
-    def read_lane(self, how: str, name: str, value: Value, distance: str) -> str:
-        """A variable with what another lane has in one."""
-        other = self.new("other")
-        self.line(f"const {type_name(value.dtype)} {other} = __shfl_{how}_sync({_ALL}, {name}, {distance});")
-        return other
 
 
 class BlockPrinter(WarpPrinter):
     """The text of a phase, of whose grid each block has points."""
 
     words = Runs.GRID
-    word, threads, own = Runs.BLOCK, BLOCK, "threadIdx.x"
+    word, threads = Runs.BLOCK, BLOCK
     barrier = "__syncthreads();"
 
     def __init__(self, kernel: Kernel, phase: Loop, sizes: Sizes) -> None:
@@ -210,6 +51,13 @@ class BlockPrinter(WarpPrinter):
             f"    __shared__ __align__(16) {type_name(each.dtype)} {each.name}[{count}];"
             for each, count in zip(self.shared, elements, strict=True)
         ]
+
+    def possible_sharers(self) -> Sequence[int]:
+        return [self.threads]
+
+    @property
+    def own(self) -> str:
+        return "threadIdx.x"
 
     @property
     def blocks(self) -> int:
@@ -371,7 +219,7 @@ class BlockPrinter(WarpPrinter):
         row, last, type = self.new("row"), self.new("last"), type_name(prefix.term.dtype)
         self.line("#pragma unroll")
         self.open(f"for (int {row} = 1; {row} < {count}; {row}++) {{")
-        self.line(f"const {type} {last} = __shfl_sync({_ALL}, {own}[{row} - 1], {WARP - 1});")
+        self.line(f"const {type} {last} = __shfl_sync({ALL_LANES}, {own}[{row} - 1], {WARP - 1});")
         self.names.update({prefix.left: last, prefix.right: f"{own}[{row}]"})
         self.assign(f"{own}[{row}]", prefix.combined)
         self.close()

@@ -23,12 +23,13 @@ from xarr.compiler.loop_ir.loops import (
     loads_of,
     offset_of,
 )
-from xarr_cupy.codegen.block_kernels import BlockPrinter, WarpPrinter
+from xarr_cupy.codegen.block_kernels import BlockPrinter
 from xarr_cupy.codegen.kernel_calls import DECLARATION, KernelCall, KernelSource
 from xarr_cupy.codegen.sizes import Sizes
 from xarr_cupy.codegen.spelling import helpers_of
 from xarr_cupy.codegen.thread_kernels import ThreadPrinter
 from xarr_cupy.codegen.vector_kernels import VectorBlockPrinter, VectorPrinter
+from xarr_cupy.codegen.warp_kernels import WarpPrinter
 
 #: Phases that differ in sizes alone from which on these are parameters of one kernel, whatever is asked for.
 _MANY: Final = 3

@@ -91,6 +91,7 @@ class ThreadPrinter:
     def definition(self) -> str:
         """The kernel from behind its name on: parameters and body."""
         self.open(self.head())
+        self.begin_point()
         self.body(self.grid[-1].body)
         self.close()
         pointers = [
@@ -115,6 +116,9 @@ class ThreadPrinter:
         end = self.grid_size()
         start = f"for ({number} i = {wide}blockIdx.x * blockDim.x + threadIdx.x; i < {end}; "
         return f"{start}i += {wide}gridDim.x * blockDim.x) {{"
+
+    def begin_point(self) -> None:
+        """Write what stands before all that is done for a point: nothing here."""
 
     def grid_size(self) -> str:
         """The number of points of the grid."""

@@ -250,7 +250,8 @@ class Loop:
     two are no faster than one.
     `is_of_tile` says that its extent is the schedule's own, that of a tile, which no shape changes.
     The innermost loop of a grid may have a `width`: a thread may take so many neighbouring iterations together, whose
-    loads and stores are vectors (`loop_ir.vector_accesses`).
+    loads and stores are vectors (`loop_ir.vector_accesses`).  It may have `sharers`: so many threads share the loops
+    inside, which have one index, and keep in registers what they load and compute there (`loop_ir.held_rows`).
     `label`, of an outermost loop, names the operations that the phase computes; nothing but comments depends on it.
     A serial loop may have a `condition` of what an iteration finds: the first in which it does not hold is not run, nor
     are those behind it.  All that an iteration of such a loop carries on is computed before it stores anything.
@@ -268,6 +269,7 @@ class Loop:
     repeats: bool = False
     is_of_tile: bool = False
     width: int = 1
+    sharers: int = 0
     label: str = ""
     condition: Value | None = None
     first: Value | None = None
@@ -479,6 +481,7 @@ class _LoopPrinter:
             self.lines.append(f"{indent}{words}ranges {first} … {end} of {extent}:")
         else:
             together = f" by {loop.width}" if loop.width > 1 else ""
+            together += f" held by {loop.sharers}" if loop.sharers else ""
             start = "" if loop.first is None else f"{self.value(loop.first, indent)} <= "
             self.lines.append(f"{indent}{words}for {start}{name} < {extent}{together}:")
         inner = indent + "    "
@@ -500,21 +503,18 @@ class _LoopPrinter:
             held, added = accumulator.left, accumulator.arguments or accumulator.right
             left = [self.name(value, f"a{k}") for k, value in enumerate(held)]
             right = [self.name(value, f"b{k}") for k, value in enumerate(added)]
-            first = ", ".join(
-                _constant(value) if value.op == "constant" else self.value(value, inner)
-                for value in accumulator.identities
-            )
+            values = accumulator.identities
+            starts = [_constant(x) if x.op == "constant" else self.value(x, inner) for x in values]
+            first = ", ".join(starts)
             results = ", ".join(self.name(r, f"r{len(self.names)}") for r in accumulator.results)
             local = dict(zip(held + added, left + right, strict=True))
-            combined = ", ".join(
-                _expression(value, local) for value in accumulator.step or accumulator.combined
-            )
+            step = accumulator.step or accumulator.combined
+            combined = ", ".join(_expression(value, local) for value in step)
             self.lines.append(f"{inner}{results} combine {terms}  by {combined}  from {first}")
         if loop.search is not None:
             condition = self.value(loop.search.condition, inner)
-            self.lines.append(
-                f"{inner}{self.name(loop.search.result, f'r{len(self.names)}')} finds {condition}"
-            )
+            result = self.name(loop.search.result, f"r{len(self.names)}")
+            self.lines.append(f"{inner}{result} finds {condition}")
         for carry in loop.carries:
             following = self.value(carry.following, inner)
             self.lines.append(f"{inner}{self.names[carry.argument]} = {following}")

@@ -26,6 +26,8 @@ L11 Local buffers, and those that a block shares in a phase, take no more memory
     (`Target.local_bytes`): `Schedule.build`
     sees to it for each program.
 L12 A loop with a width is the innermost one of a grid, and so many of its iterations can be taken together.
+L13 A loop with sharers is the innermost one of a grid.  The loops inside have one index and one fixed extent, all are
+    run by a block, or all by a warp, and do nothing but to accumulate, or to store, what none of them reads.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ from itertools import pairwise
 from math import inf
 from typing import Final
 
+from xarr.compiler.loop_ir.held_rows import can_hold
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
@@ -112,6 +115,8 @@ class _Checker:
     def __init__(self, kernel: Kernel) -> None:
         self.buffers = {*kernel.inputs, *kernel.outputs, *kernel.scratch, *kernel.locals}
         self.written = set(kernel.inputs)
+        #: Loops that have the index of one before.
+        self.alike: set[Loop] = set()
         #: The names that were bound anywhere, and what is known here: these and what was computed from them.
         self.bound: set[Value] = set()
         self.known: set[Value] = set()
@@ -155,6 +160,9 @@ class _Checker:
             _alike("bounds", (INT64, INT64), phase.bounds)
             self.bind(*phase.bounds)
         _check_words(grid_loops(phase)[-1], Runs.SERIAL)
+        _check_sharers(phase)
+        if grid_loops(phase)[-1].sharers:
+            self.alike.update([part for part in grid_loops(phase)[-1].body if isinstance(part, Loop)][1:])
         self.loop(phase, None)
         self.written = {buffer for buffer in self.written if buffer.memory is Memory.GLOBAL}
         _check_shared(phase)
@@ -171,7 +179,11 @@ class _Checker:
         self.use(*(prefix.initial for prefix in loop.prefixes))
         outside = set(self.known)
         _alike("an index", (INT64,), (loop.index,))
-        self.bind(loop.index, *(carry.argument for carry in loop.carries))
+        if loop in self.alike:
+            self.known.add(loop.index)
+        else:
+            self.bind(loop.index)
+        self.bind(*(carry.argument for carry in loop.carries))
         for prefix in loop.prefixes:
             self._prefix(prefix)
         if loop.condition is not None:
@@ -367,6 +379,17 @@ def _check_widths(phase: Loop) -> None:
     for loop in phase.walk():
         fits = loop.width == 1 or (loop is last and vector_accesses(phase, loop.width) is not None)
         _demand("L12", fits, f"{loop.width} iterations of a loop cannot be taken together")
+
+
+def _check_sharers(phase: Loop) -> None:
+    """Whether threads can keep what the loops that they share compute (L13)."""
+    last = grid_loops(phase)[-1]
+    wrong = [loop for loop in phase.walk() if loop.sharers and loop is not last]
+    _demand("L13", not wrong, "a loop whose rows are held is not the innermost one of a grid")
+    if last.sharers:
+        indices = {part.index for part in last.body if isinstance(part, Loop)}
+        fits = Runs.GRID in phase.runs and len(indices) == 1 and can_hold(phase)
+        _demand("L13", fits, "loops between which rows are held are not alike, or read what they store")
 
 
 class _Bounds:

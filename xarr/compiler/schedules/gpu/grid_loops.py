@@ -24,7 +24,7 @@ from xarr.compiler.loop_ir.loops import (
     new_carry,
 )
 from xarr.compiler.loop_ir.scalars import DType, Value
-from xarr.compiler.schedules.gpu.rows import merge_phases
+from xarr.compiler.schedules.gpu.rows import hold_rows, merge_phases
 from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.compiler.schedules.gpu.tiles import read_in_tiles
 from xarr.compiler.schedules.gpu.vectors import share_loads, widen
@@ -78,6 +78,7 @@ class GridLoops(SerialLoops):
         phases = [read_in_tiles(each, self.values, least, self.new_shared) or each for each in merged]
         phases = [share_loads(each, self.values, self.target) for each in phases]
         phases = [widen(each, self.values, self.target) for each in phases]
+        phases = [hold_rows(each, self.values, self.target) for each in phases]
         return replace(kernel, phases=phases, locals=tuple(self.shared))
 
     def add_output(self, node: Node, out: Scratch, source: Source) -> None:

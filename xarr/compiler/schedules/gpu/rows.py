@@ -10,8 +10,10 @@ nor stored if nothing else loads it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from math import prod
 
+from xarr.compiler.loop_ir.held_rows import can_hold, held_loops
 from xarr.compiler.loop_ir.index_ranges import Ranges
 from xarr.compiler.loop_ir.loops import (
     Accumulator,
@@ -29,7 +31,8 @@ from xarr.compiler.loop_ir.loops import (
     nest_loops,
     offset_of,
 )
-from xarr.compiler.loop_ir.scalars import Value, Values
+from xarr.compiler.loop_ir.scalars import Value, Values, in_order
+from xarr.compiler.schedules.gpu.target import GpuTarget
 from xarr.ir.types import Ints
 
 
@@ -115,9 +118,9 @@ class _Pair:
             and (is_shared or _word(second) is self.word)
         )
         #: The indices of rows in the second phase as those of the first, and what it loads of what this stores.
-        self.known: dict[Value, Value] = {
-            each.index: row.index for each, row in zip(self.own, self.rows, strict=False)
-        }
+        self.moved = _MovedParts(
+            values, {each.index: row.index for each, row in zip(self.own, self.rows, strict=False)}
+        )
 
     # --- whether they can be one ---------------------------------------------------------------------------
 
@@ -125,7 +128,7 @@ class _Pair:
         """Whether each row needs nothing of another row's."""
         if not self.fits or any(copied_buffers(phase) for phase in self.phases):
             return False
-        # `_move_loop` knows none of these.
+        # `_MovedParts` knows none of these.
         loops = [loop for phase in self.phases for loop in phase.walk()]
         if any(loop.search or loop.bounds or loop.condition or Runs.LOCKSTEP in loop.runs for loop in loops):
             return False
@@ -139,13 +142,13 @@ class _Pair:
         own = [part for part in self.rows[-1].body if isinstance(part, Store)]
         stored = {_address(store.buffer, store.offset): store.value for store in own}
         for load in later_loads:
-            offset, buffer = self._move_offset(offset_of(load)), load.attribute.buffer
+            offset, buffer = self.moved.offset(offset_of(load)), load.attribute.buffer
             if buffer not in before:
                 continue
             value = stored.get(_address(buffer, offset))
             if value is None or not self._is_of_row(offset):
                 return False
-            self.known[load] = value
+            self.moved.known[load] = value
         return self._may_overwrite()
 
     def _is_of_row(self, offset: Affine) -> bool:
@@ -162,7 +165,7 @@ class _Pair:
             accesses += [(load.attribute.buffer, offset_of(load)) for load in loads]
             for buffer, offset in accesses:
                 if buffer in self.in_place:
-                    strides.add(self._row_bytes(buffer, self._move_offset(offset)))
+                    strides.add(self._row_bytes(buffer, self.moved.offset(offset)))
         return None not in strides and len(strides) <= 1
 
     def _row_bytes(self, buffer: Buffer, offset: Affine) -> int | None:
@@ -192,23 +195,35 @@ class _Pair:
             inner = [Loop(loop.index, loop.extent) for loop in self.inner]
             inner[-1].runs = self.word
             grid[-1].body.append(nest_loops(inner)[0])
-        inner[-1].body += self._move_parts(grid_loops(second)[-1].body)
+        inner[-1].body += self.moved.parts(grid_loops(second)[-1].body)
         labels = [label for phase in self.phases for label in phase.label.split(", ")]
         grid[0].label = ", ".join(dict.fromkeys(labels))
         return grid[0]
 
-    def _move_parts(self, parts: Sequence[Loop | Store]) -> list[Loop | Store]:
-        """Parts of the second phase's body in the loops of the first."""
-        return [self._move_loop(part) if isinstance(part, Loop) else self._move_store(part) for part in parts]
 
-    def _move_loop(self, loop: Loop) -> Loop:
+def _accesses(phase: Loop) -> tuple[list[Store], list[Value]]:
+    """All stores and loads of a phase."""
+    return [store for loop in phase.walk() for store in loop.stores()], loads_of(phase)
+
+
+class _MovedParts:
+    """Parts of loops of values of which some have become others."""
+
+    def __init__(self, values: Values, known: dict[Value, Value]) -> None:
+        self.values, self.known = values, known
+
+    def parts(self, parts: Sequence[Loop | Store]) -> list[Loop | Store]:
+        """Parts of the body of a loop."""
+        return [self.loop(part) if isinstance(part, Loop) else self._store(part) for part in parts]
+
+    def loop(self, loop: Loop) -> Loop:
         extent = self._value(loop.extent) if isinstance(loop.extent, Value) else loop.extent
         return Loop(
             loop.index,
             extent,
             loop.runs,
-            self._move_parts(loop.body),
-            [self._move_accumulator(each) for each in loop.accumulators],
+            self.parts(loop.body),
+            [self._accumulator(each) for each in loop.accumulators],
             [
                 Carry(self._value(each.initial), each.argument, self._value(each.following), each.result)
                 for each in loop.carries
@@ -226,22 +241,68 @@ class _Pair:
             ],
         )
 
-    def _move_accumulator(self, each: Accumulator) -> Accumulator:
+    def _accumulator(self, each: Accumulator) -> Accumulator:
         identities, terms = (tuple(map(self._value, values)) for values in (each.identities, each.terms))
         return Accumulator(
             identities, terms, each.left, each.right, each.combined, each.results, each.arguments, each.step
         )
 
-    def _move_store(self, store: Store) -> Store:
-        return Store(store.buffer, self._move_offset(store.offset), self._value(store.value), store.atomic)
+    def _store(self, store: Store) -> Store:
+        return Store(store.buffer, self.offset(store.offset), self._value(store.value), store.atomic)
 
-    def _move_offset(self, offset: Affine) -> Affine:
+    def offset(self, offset: Affine) -> Affine:
         return Affine(tuple((self._value(value), factor) for value, factor in offset.terms), offset.constant)
 
     def _value(self, value: Value) -> Value:
         return self.values.rebuild(value, self.known)
 
 
-def _accesses(phase: Loop) -> tuple[list[Store], list[Value]]:
-    """All stores and loads of a phase."""
-    return [store for loop in phase.walk() for store in loop.stores()], loads_of(phase)
+# --- what threads keep of rows -------------------------------------------------------------------------------
+
+
+def hold_rows(phase: Loop, values: Values, target: GpuTarget) -> Loop:
+    """The phase whose threads keep what they load and compute of their rows, if they have the registers for that."""
+    grid = grid_loops(phase)
+    if Runs.GRID not in phase.runs or not can_hold(phase):
+        return phase
+    loops = [part for part in grid[-1].body if isinstance(part, Loop)]
+    sharers, extent = target.block_threads, loops[0].max_iterations
+    if loops[0].runs == Runs.WARP:
+        sharers = _count_sharing_lanes(extent, target)
+    copies = [Loop(loop.index, loop.extent, loop.runs) for loop in grid]
+    copies[0].label, copies[-1].sharers = phase.label, sharers
+    nest_loops(copies)[-1].body += _with_one_index(grid[-1].body, values)
+    held, count = held_loops(copies[0]), -(-extent // sharers)
+    registers = max(_count_registers([*each.held, *each.loads]) for each in held)
+    computed = sum(_count_computed(each.loop) for each in held)
+    fits = count * registers <= target.held_registers and count * computed <= target.max_held_values
+    return copies[0] if fits else phase
+
+
+def _count_sharing_lanes(extent: int, target: GpuTarget) -> int:
+    """Count the lanes of a warp that share a row: fewer of them have more terms each, and less to combine."""
+    lanes = 32
+    while lanes > target.held_lanes and extent * 2 <= lanes * target.held_elements:
+        lanes //= 2
+    return lanes
+
+
+def _with_one_index(parts: Sequence[Loop | Store], values: Values) -> list[Loop | Store]:
+    """Parts of the body of a grid, the loops among which have one index instead of one each."""
+    index = next(part.index for part in parts if isinstance(part, Loop))
+    alike: list[Loop | Store] = []
+    for part in parts:
+        if isinstance(part, Loop):
+            part = replace(_MovedParts(values, {part.index: index}).loop(part), index=index)
+        alike.append(part)
+    return alike
+
+
+def _count_registers(values: Iterable[Value]) -> int:
+    """Count the registers of 4 bytes that hold these values."""
+    return sum(-(-value.dtype.itemsize // 4) for value in dict.fromkeys(values))
+
+
+def _count_computed(loop: Loop) -> int:
+    """Count the values that an iteration computes."""
+    return sum(value.op not in ("load", "constant", "index") for value in in_order(*loop.roots()))
