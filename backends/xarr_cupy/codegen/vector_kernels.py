@@ -7,8 +7,8 @@ lie side by side are one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from xarr.compiler.loop_ir.index_ranges import Ranges
@@ -18,11 +18,41 @@ from xarr.compiler.loop_ir.vector_accesses import roots_of, vector_accesses
 from xarr_cupy.codegen.block_kernels import BlockPrinter
 from xarr_cupy.codegen.kernel_calls import VECTOR_NBYTES
 from xarr_cupy.codegen.sizes import Sizes
-from xarr_cupy.codegen.spelling import choose, type_name
+from xarr_cupy.codegen.spelling import choose, enclose, type_name
 from xarr_cupy.codegen.thread_kernels import ThreadPrinter
 
 #: An access, or what stands for it.
 _T = TypeVar("_T")
+
+
+@dataclass
+class _WantedVector:
+    """A vector of which loads need elements.
+
+    * `buffer`, `offset`, `dtype` - where it begins, in elements from the first point of a thread, and of what it is,
+    * `lanes` - for each of the loads which points need an element of it, where a predicate holds,
+    * `positions` - those of the elements in it,
+    * `condition` - the variable that says whether there is one, "" for always.
+    """
+
+    buffer: Buffer
+    offset: Affine
+    dtype: DType
+    lanes: list[tuple[Value | None, range]] = field(default_factory=list)
+    positions: set[int] = field(default_factory=set)
+    condition: str = ""
+
+
+@dataclass(frozen=True)
+class _LoadedVector:
+    """A variable of a vector, or of the one element of it that is wanted."""
+
+    name: str
+    is_whole: bool
+
+    def element(self, position: str) -> str:
+        """The element at a position, or the one that there is."""
+        return f"{self.name}.at[{position}]" if self.is_whole else self.name
 
 
 class VectorPrinter(ThreadPrinter):
@@ -43,15 +73,28 @@ class VectorPrinter(ThreadPrinter):
         count = last.extent // last.width
         self.grid = [*outer, replace(last, extent=count)]
         self.points //= last.width
+        #: Of what is computed of the number of a point, and of that of a vector.
+        self.point_ranges = self.ranges
         self.ranges = Ranges({**self.ranges.known, last.index: (0, count - 1)})
 
     def body(self, parts: Sequence[Loop | Store]) -> None:
         stores = [part for part in parts if isinstance(part, Store)]
         self._compute_common(stores)
-        vectors = {load: self._load_vector(load) for load in self.accesses.loads}
+        loaded = self._load_parts() if self.accesses.needs_index else {}
+        vectors = {
+            load: loaded[load][0].name if loaded else self._load_vector(load) for load in self.accesses.loads
+        }
         results = [vectors.get(store.value) or self._declare_vector(store.value) for store in stores]
         rows = list(zip(stores, results, strict=True))
-        self._compute_each([(store, name) for store, name in rows if store.value not in vectors], vectors)
+        computed = [(store, name) for store, name in rows if store.value not in vectors]
+        if computed:
+            lane = self._open_lanes()
+            self.names.update({load: f"{name}.at[{lane}]" for load, name in vectors.items()})
+            for load in self.accesses.shifted:
+                self._define_element(load, loaded[load], lane)
+            for store, name in computed:
+                self.assign(f"{name}.at[{lane}]", store.value)
+            self._close_lanes()
         for store, name in rows:
             self.line(f"{self._vector(store.buffer, store.offset)} = {name};")
 
@@ -67,17 +110,96 @@ class VectorPrinter(ThreadPrinter):
             if store.value not in varying:
                 self.value(store.value)
 
-    def _compute_each(self, stores: Sequence[tuple[Store, str]], vectors: dict[Value, str]) -> None:
-        """A loop over the points of a thread that computes the elements of named vectors."""
-        if not stores:
-            return
-        lane = self.new("lane")
+    def _open_lanes(self) -> str:
+        """The head of a loop over the points of a thread; its variable."""
+        vector, lane = self.value(self.index) if self.accesses.needs_index else "", self.new("lane")
         self.line("#pragma unroll")
         self.open(f"for (int {lane} = 0; {lane} < {self.width}; {lane}++) {{")
-        self.names.update({load: f"{name}.at[{lane}]" for load, name in vectors.items()})
-        for store, name in stores:
-            self.assign(f"{name}.at[{lane}]", store.value)
+        if vector:
+            self.ranges, self.vector_ranges = self.point_ranges, self.ranges
+            self.define(self.index, f"{self.width} * {enclose(vector, 10)} + {lane}")
+        return lane
+
+    def _close_lanes(self) -> None:
         self.close()
+        if self.accesses.needs_index:
+            self.ranges = self.vector_ranges
+
+    # --- parts of vectors --------------------------------------------------------------------------------
+
+    def _load_parts(self) -> dict[Value, list[_LoadedVector]]:
+        """Load the vectors of which loads read parts, each of them once; those of each load."""
+        wanted: dict[tuple[Any, ...], _WantedVector] = {}
+        rows = []
+        for load in (*self.accesses.loads, *self.accesses.shifted):
+            access, offset = load.attribute, offset_of(load)
+            shift, keys = offset.constant % self.width, []
+            for first in range(0, self.width + shift, self.width):
+                at = offset + (first - shift)
+                key = (access.buffer, frozenset(at.terms), at.constant)
+                each = wanted.setdefault(key, _WantedVector(access.buffer, at, load.dtype))
+                lanes = range(max(0, first - shift), min(self.width, first - shift + self.width))
+                each.lanes.append((load.operands[-1] if access.masked else None, lanes))
+                each.positions.update(lane + shift - first for lane in lanes)
+                keys.append(key)
+            rows.append((load, keys))
+        self._find_wanted(wanted.values())
+        loaded = {key: self._load_wanted(each) for key, each in wanted.items()}
+        return {load: [loaded[key] for key in keys] for load, keys in rows}
+
+    def _find_wanted(self, vectors: Iterable[_WantedVector]) -> None:
+        """Variables that say which vectors are wanted, where that differs among points or loads."""
+        computed = []
+        for each in vectors:
+            predicates = {predicate for predicate, _ in each.lanes}
+            if None in predicates:
+                continue
+            (first, *others) = predicates
+            if not others and first is not None and first not in self.accesses.varying:
+                each.condition = self.value(first)
+                continue
+            each.condition = self.new("wanted")
+            self.line(f"bool {each.condition} = false;")
+            computed.append(each)
+        if not computed:
+            return
+        lane = self._open_lanes()
+        for each in computed:
+            for predicate, lanes in each.lanes:
+                assert predicate is not None
+                conditions = [enclose(self.value(predicate), 2)]
+                conditions += [f"{lane} >= {lanes.start}"] if lanes.start else []
+                conditions += [f"{lane} < {lanes.stop}"] if lanes.stop < self.width else []
+                self.line(f"{each.condition} = {each.condition} || {' && '.join(conditions)};")
+        self._close_lanes()
+
+    def _load_wanted(self, wanted: _WantedVector) -> _LoadedVector:
+        """Load a vector, or the one element of it that is wanted."""
+        buffer, offset = wanted.buffer, wanted.offset
+        is_whole, type = len(wanted.positions) > 1, self._type_of(wanted.dtype)
+        if is_whole:
+            text = self._vector(buffer, offset)
+        else:
+            type = type_name(wanted.dtype)
+            terms = [(value, self.width if value is self.index else factor) for value, factor in offset.terms]
+            at = Affine(tuple(terms), offset.constant + min(wanted.positions))
+            text = f"{buffer.name}[{self.offset(at, buffer)}]"
+        if wanted.condition:
+            text = choose(wanted.condition, text, f"{type}{{}}")
+        name = self.new("v")
+        self.line(f"const {type} {name} = {text};")
+        return _LoadedVector(name, is_whole)
+
+    def _define_element(self, load: Value, vectors: Sequence[_LoadedVector], lane: str) -> None:
+        """A variable of the element that a load reads in a point."""
+        shift = offset_of(load).constant % self.width
+        rest = self.width - shift
+        text = vectors[0].element(f"{lane} + {shift}" if shift else lane)
+        if shift:
+            text = choose(f"{lane} < {rest}", text, vectors[1].element(f"{lane} - {rest}"))
+        if load.attribute.masked:
+            text = choose(self.value(load.operands[-1]), text, f"{type_name(load.dtype)}{{}}")
+        self.define(load, text)
 
     def _load_vector(self, load: Value) -> str:
         """A variable of the elements that a load reads in all points of a thread."""
@@ -95,7 +217,10 @@ class VectorPrinter(ThreadPrinter):
         return name
 
     def _type(self, element: Value) -> str:
-        return f"vector<{type_name(element.dtype)}, {self.width}>"
+        return self._type_of(element.dtype)
+
+    def _type_of(self, dtype: DType) -> str:
+        return f"vector<{type_name(dtype)}, {self.width}>"
 
     def _vector(self, buffer: Buffer, offset: Affine) -> str:
         """The vector that begins at an offset of the first point of a thread."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xarr.compiler.loop_ir.loops import Access, Affine, Loop, Runs, Store, grid_loops, offset_of
+from xarr.compiler.loop_ir.loops import Access, Affine, Buffer, Loop, Runs, Store, grid_loops, offset_of
 from xarr.compiler.loop_ir.scalars import Value, in_order
 
 _POINTS = Runs.GRID | Runs.BLOCK
@@ -19,19 +19,29 @@ _POINTS = Runs.GRID | Runs.BLOCK
 class VectorAccesses:
     """The values of the iterations that a thread takes together.
 
-    * `loads` - those whose elements lie side by side: one vector for all of these iterations,
-    * `varying` - those, and what is computed of them; all other values are equal in these iterations.
+    * `loads` - those whose elements lie side by side from a multiple of the width on, and exist in all of these
+      iterations or in none: one vector,
+    * `shifted` - other loads whose elements lie side by side: parts of two vectors, each of which is loaded if one of
+      its elements that are wanted exists,
+    * `varying` - all of these, and what is computed of them and of the number of the iteration; all other values are
+      equal in these iterations.
     """
 
     loads: tuple[Value, ...]
+    shifted: tuple[Value, ...]
     varying: frozenset[Value]
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether an iteration needs its number, or a part of a vector."""
+        return bool(self.shifted) or any(value.op == "index" for value in self.varying)
 
 
 def vector_accesses(phase: Loop, width: int) -> VectorAccesses | None:
     """The values of `width` iterations of the innermost loop of a grid; None where they cannot be taken together.
 
-    All that such an iteration does is to store vectors.  Its number is in offsets alone, and factors of all else in the
-    offset of a vector are multiples of the width.
+    All that such an iteration does is to store vectors.  Factors of all else than its number in the offset of a vector
+    are multiples of the width, and whether an element exists is computed of indices.
     """
     last = grid_loops(phase)[-1]
     stores = [part for part in last.body if isinstance(part, Store)]
@@ -40,27 +50,38 @@ def vector_accesses(phase: Loop, width: int) -> VectorAccesses | None:
     if last.extent % width or any(each.atomic for each in stores):
         return None
     loads: list[Value] = []
+    shifted: list[Value] = []
     varying: set[Value] = set()
+    #: Values that elements of vectors are computed into.
+    of_elements: set[Value] = set()
     for value in in_order(*roots_of(stores, last.index)):
-        if value.op == "load" and last.index in value.operands:
+        needed = value.operands
+        if value.op == "load" and not (varying | {last.index}).isdisjoint(needed):
             access: Access = value.attribute
-            others = [each for each in value.operands if each is not last.index]
-            if not is_vector(offset_of(value), last.index, width) or not varying.isdisjoint(others):
+            predicate = needed[-1] if access.masked else None
+            offsets = [each for each in needed[: len(access.factors)] if each is not last.index]
+            if not varying.isdisjoint(offsets) or predicate in of_elements or predicate is last.index:
                 return None
-            if access.masked and value.operands[-1] is last.index:
+            if predicate not in varying and is_vector(offset_of(value), last.index, width):
+                loads.append(value)
+            elif _is_part_of_vectors(access.buffer, offset_of(value), last.index, width):
+                shifted.append(value)
+            else:
                 return None
-            loads.append(value)
+            of_elements.add(value)
             varying.add(value)
-        elif last.index in value.operands:
-            return None
-        elif not varying.isdisjoint(value.operands):
-            varying.add(value)
+        elif not (varying | {last.index}).isdisjoint(needed):
+            varying.update([value, *[each for each in needed if each is last.index]])
+            if not of_elements.isdisjoint(needed):
+                of_elements.add(value)
     for store in stores:
         if not is_vector(store.offset, last.index, width):
             return None
-        if any(value in varying for value, _ in store.offset.terms) or store.value is last.index:
+        if any(value in varying for value, _ in store.offset.terms if value is not last.index):
             return None
-    return VectorAccesses(tuple(loads), frozenset(varying))
+        if store.value is last.index:
+            return None
+    return VectorAccesses(tuple(loads), tuple(shifted), frozenset(varying))
 
 
 def roots_of(stores: Iterable[Store], index: Value) -> list[Value]:
@@ -77,3 +98,11 @@ def is_vector(offset: Affine, index: Value, width: int) -> bool:
         and offset.constant % width == 0
         and all(factor % width == 0 for factor in factors.values())
     )
+
+
+def _is_part_of_vectors(buffer: Buffer, offset: Affine, index: Value, width: int) -> bool:
+    """Whether offsets move with an index by 1, all else in them but the constant by multiples of the width.
+
+    And whether the vector around each element lies in the buffer.
+    """
+    return buffer.size % width == 0 and is_vector(Affine(offset.terms), index, width)

@@ -53,8 +53,9 @@ def widen(phase: Loop, values: Values, target: GpuTarget) -> Loop:
 def _fits(phase: Loop, accesses: VectorAccesses, width: int, target: GpuTarget) -> bool:
     """Whether vectors have no more bytes than one access moves, and a thread not too much to compute."""
     stores = grid_loops(phase)[-1].stores()
-    vectors = [value.attribute.buffer for value in accesses.loads] + [each.buffer for each in stores]
-    computed = len(accesses.varying) - len(accesses.loads)
+    loads = (*accesses.loads, *accesses.shifted)
+    vectors = [value.attribute.buffer for value in loads] + [each.buffer for each in stores]
+    computed = len(accesses.varying) - len(loads)
     return (
         width * max(each.dtype.itemsize for each in vectors) <= target.vector_bytes
         and width * computed <= target.max_vector_values
