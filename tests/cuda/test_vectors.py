@@ -72,6 +72,37 @@ MOVES: dict[str, tuple[Any, tuple[int, ...], str, int]] = {
         "float32",
         4,
     ),
+    "padded columns": (
+        lambda x: lax.pad(x, xarr.asarray(5, dtype="float32"), ((0, 0, 0), (3, 5, 0))),
+        (ROWS, 16),
+        "float32",
+        4,
+    ),
+    "columns side by side": (
+        lambda x: xarr.concatenate([x[:, 1:], x * 2, x[:, :9]], axis=1),
+        (ROWS, 16),
+        "float32",
+        4,
+    ),
+    "bytes behind others": (lambda x: lax.slice(x, (5,), (5 + 16 * BUSY,)), (16 * BUSY + 16,), "int8", 16),
+    "columns with their numbers": (
+        lambda x: xarr.where(xarr.arange(16) % 3 == 1, x, xarr.arange(16, dtype="float32")),
+        (ROWS, 16),
+        "float32",
+        4,
+    ),
+    "a stencil": (
+        lambda x: x.at[1:-1, 1:-1].set(x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]),
+        (256, 1024),
+        "float32",
+        4,
+    ),
+    "a stencil of bfloat16": (
+        lambda x: x.at[:, 2:-1].set(x[:, 1:-2] - x[:, 3:]),
+        (512, 1024),
+        "bfloat16",
+        8,
+    ),
     "reversed rows": (lambda x: lax.rev(x, (0,)), (ROWS, 16), "float32", 4),
     "repeated rows": (
         lambda x: xarr.astype(x, "float32") + xarr.broadcast_to(x[:1] * 2, (ROWS, 16)),
@@ -105,7 +136,9 @@ def test_neighbours_are_stored_at_once(
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", ["rows, filled", "rows one after the other", "axes of odd sizes"])
+@pytest.mark.parametrize(
+    "name", ["rows, filled", "rows one after the other", "axes of odd sizes", "columns side by side"]
+)
 def test_vectors_do_not_race(name: str, cupy: Any) -> None:
     function, shape, dtype, _ = MOVES[name]
     device(cupy).races = True
@@ -121,7 +154,7 @@ def test_vectors_do_not_race(name: str, cupy: Any) -> None:
         (lambda x: x + 1, ["c128[1048576]"]),
         (lambda x, i: x.at[i].get(mode="clip"), ["f32[50,15]", "s32[262144]"]),
         (lambda x, i: lax.dynamic_slice(x, (i,), (2**20,)), ["f32[1048580]", "s32[]"]),
-        (lambda x: lax.slice(x, (1,), (2**20 + 1,)), ["f32[1048580]"]),
+        (lambda x: lax.slice(x, (1,), (2**20 + 1,)), ["f32[1048581]"]),
         (lambda x: lax.rev(x, (0,)), ["f32[1048576]"]),
     ],
     ids=["few", "odd", "wide elements", "odd rows", "any offset", "odd offset", "backwards"],

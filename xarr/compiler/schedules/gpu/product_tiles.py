@@ -265,8 +265,14 @@ class PairTiles:
         ]
         if not self._has_mask:
             return _Tile(batch, numbers, arrays)
-        mask = self.loops.new_shared(BOOL, self.depth * sides[0].stride)
+        mask = self.loops.new_shared(BOOL, self.depth // self._masked_terms * sides[0].stride)
         return _Tile(batch, numbers, arrays, mask, self.loops.new_shared(np.dtype(np.int32), 1))
+
+    @cached_property
+    def _masked_terms(self) -> int:
+        """Neighbouring terms that exist all or none of a line of the first factor."""
+        near = self._neighbours[0]
+        return near.together if near.term is not None else 1
 
     @cached_property
     def _has_mask(self) -> bool:
@@ -354,7 +360,9 @@ class PairTiles:
         new = self.fold.step(index, self._term(number), held, elements)
         if tile.mask is None:
             return new
-        exists = load(tile.mask, self._side_of(self.fold.factors[0]))
+        side = self._side_of(self.fold.factors[0])
+        together = term[0] / self._masked_terms if self._masked_terms > 1 else term[0]
+        exists = tile.mask.load((Affine(((together, self.sides[side].stride),)) + line[side],))
         return [select_if(exists, after, before) for after, before in zip(new, held, strict=True)]
 
     def _numbers(self, tile: _Tile, line: tuple[Affine, Affine]) -> list[Affine]:
@@ -408,7 +416,8 @@ class PairTiles:
             at = Affine(((term, side.stride * steps[1]), (line, steps[0])), side.stride * steps[3] + steps[2])
             value, exists = self._element(factor, side, tile.batch, own, chunk_term, steps)
             stores.append(tile.factors[number].store((at,), value))
-            if tile.mask is not None and number == 0:
+            if tile.mask is not None and number == 0 and behind % self._masked_terms == 0:
+                at = Affine(((term, side.stride), (line, steps[0])), steps[2])
                 does = self.values.constant(True, BOOL) if exists is None else exists
                 stores.append(tile.mask.store((at,), does))
         return stores
