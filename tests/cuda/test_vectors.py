@@ -86,14 +86,14 @@ MOVES: dict[str, tuple[Any, tuple[int, ...], str, int]] = {
     ),
     "bytes behind others": (lambda x: lax.slice(x, (5,), (5 + 16 * BUSY,)), (16 * BUSY + 16,), "int8", 16),
     "columns with their numbers": (
-        lambda x: xarr.where(xarr.arange(16) % 3 == 1, x, xarr.arange(16, dtype="float32")),
+        lambda x: xarr.where(xarr.arange(16, dtype="int32") % 3 == 1, x, xarr.arange(16, dtype="float32")),
         (ROWS, 16),
         "float32",
         4,
     ),
     "a stencil": (
         lambda x: x.at[1:-1, 1:-1].set(x[:-2, 1:-1] + x[2:, 1:-1] + x[1:-1, :-2] + x[1:-1, 2:]),
-        (256, 1024),
+        (512, 2048),
         "float32",
         4,
     ),

@@ -56,7 +56,7 @@ def vector_accesses(phase: Loop, width: int) -> VectorAccesses | None:
     of_elements: set[Value] = set()
     for value in in_order(*roots_of(stores, last.index)):
         needed = value.operands
-        if value.op == "load" and not (varying | {last.index}).isdisjoint(needed):
+        if value.op == "load" and last.index in needed:
             access: Access = value.attribute
             predicate = needed[-1] if access.masked else None
             offsets = [each for each in needed[: len(access.factors)] if each is not last.index]
