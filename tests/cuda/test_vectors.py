@@ -137,7 +137,7 @@ def test_neighbours_are_stored_at_once(
 
 @needs_compiler
 @pytest.mark.parametrize(
-    "name", ["rows, filled", "rows one after the other", "axes of odd sizes", "columns side by side"]
+    "name", ["rows, filled", "rows one after the other", "axes of odd sizes", "padded columns"]
 )
 def test_vectors_do_not_race(name: str, cupy: Any) -> None:
     function, shape, dtype, _ = MOVES[name]
