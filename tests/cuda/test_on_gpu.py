@@ -110,8 +110,8 @@ EXACT: dict[str, tuple[Program, Callable[[int], list[HostArray]]]] = {
         lambda n: [integers(400, 50 * n)],
     ),
     "deterministic sums by a scatter": (
-        lambda x, i: xarr.zeros((50, 4), dtype="float32").at[i].add(x, mode="drop"),
-        lambda n: [normal(5 * n, 4), integers(50, 5 * n)],
+        lambda x, i: xarr.zeros((500, 4), dtype="float32").at[i].add(x, mode="drop"),
+        lambda n: [normal(5 * n, 4), integers(500, 5 * n)],
     ),
     "scatter of many": (
         lambda x, i: xarr.zeros(x.shape[0], dtype="float32").at[i].set(x, mode="drop"),
@@ -164,6 +164,14 @@ NEAR: dict[str, tuple[Program, Callable[[int], list[HostArray]]]] = {
     ),
     "transform": (lambda x: xarr.abs(xarr.fft.rfft(x)), lambda n: [normal(n, 128)]),
     "running totals of floats": (lambda x: xarr.cumsum(xarr.abs(x)), lambda n: [normal(9 * n)]),
+    "sums of many by a scatter": (
+        lambda x, i: xarr.zeros((2, 4), dtype="float32").at[i].add(x, mode="drop"),
+        lambda n: [normal(9 * n, 4), integers(2, 9 * n)],
+    ),
+    "sums of many rows by a scatter": (
+        lambda x, i: xarr.zeros((9, 16), dtype="float32").at[i].add(x, mode="drop"),
+        lambda n: [normal(50 * n, 16), integers(9, 50 * n)],
+    ),
     "loop of unknown length": (halve_until_small, lambda n: [normal(9 * n)]),
 }
 

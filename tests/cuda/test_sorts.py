@@ -20,9 +20,7 @@ from xarr_cupy import backend, host
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 
 #: Threads sort 3 elements, and blocks 12.
-SMALL = TARGET.replace(
-    sorted_run=3, sorted_tile=15, local_bytes=2 * 15 * 12, min_block_folds=8, block_folds=5
-)
+SMALL = TARGET.replace(sorted_run=3, sorted_tile=15, local_bytes=2 * 15 * 12)
 #: Rows of a run, of a tile, of several, with and without a rest; rows along other axes, and many of them.
 SHAPES = {
     **{(1,): 0, (2,): 0, (3,): 0, (4,): 0, (12,): 0, (13,): 0, (24,): 0, (48,): 0, (100,): 0},

@@ -119,15 +119,19 @@ def test_keys_are_sorted_by_tiles_and_merges() -> None:
     count = 4 * tiles_of(TARGET, [INT64], 1, 2**20).length + 1
     arrays = np.zeros(5, np.float32), np.zeros(count, int), np.zeros(count, np.float32)
     large = program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays)
-    assert len(large.phases) == 1 + 1 + 2 * 3 + 1 + 1
+    assert len(large.phases) == 1 + 1 + 2 * 3 + 2 + 1 + 2 + 1
 
 
-def test_many_updates_of_few_elements_are_read_by_blocks() -> None:
-    def folds(count: int) -> Any:
-        arrays = np.zeros(5, np.float32), np.zeros(count, int), np.zeros(count, np.float32)
-        return program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays).phases[-2].runs
+def test_parts_of_long_segments_are_folded_by_threads_or_warps() -> None:
+    def phases(count: int, inner: int) -> Any:
+        shapes = (5, inner), (count,), (count, inner)
+        arrays = [np.zeros(shape, dtype) for shape, dtype in zip(shapes, ("f4", "i8", "f4"), strict=True)]
+        return program(lambda x, i, u: x.at[i].add(u, mode="drop"), *arrays).phases
 
-    assert folds(5 * TARGET.min_block_folds) == Runs.GRID and folds(5 * TARGET.min_block_folds - 1) == POINTS
+    assert len(phases(TARGET.segment_part, 1)) == len(phases(TARGET.segment_part + 1, 1)) - 4
+    for inner, count in ((TARGET.min_thread_window - 1, 2), (TARGET.min_thread_window, 1)):
+        loops = [loop for phase in phases(1000, inner) for loop in phase.walk()]
+        assert sum(loop.runs == Runs.WARP for loop in loops) == count
 
 
 @pytest.mark.parametrize(
