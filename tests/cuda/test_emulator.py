@@ -273,6 +273,13 @@ def test_wrong_arguments_are_refused() -> None:
         launch(SCALE, "scale", 1, 1, odd, np.zeros(1, "f4"), np.int32(1))
 
 
+def test_shuffles_that_cuda_lacks_are_refused() -> None:
+    pair = "struct pair { float re, im; };\n"
+    text = 'extern "C" __global__ void f(pair *x) { x[0] = __shfl_sync(0xffffffffu, x[0], 1); }'
+    with pytest.raises(CompileError, match="CUDA shuffles numbers alone"):
+        Module(pair + text)
+
+
 def test_atomics_that_cuda_lacks_are_refused() -> None:
     text = WARP.replace("int *y", "signed char *y")
     with pytest.raises(CompileError, match=r"no matching function for call to .atomicAdd\(signed char\*"):

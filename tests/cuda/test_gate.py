@@ -178,6 +178,17 @@ def test_running_totals_of_columns_compile(dtype: str) -> None:
     check(text)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex128"])
+def test_parts_of_sorted_updates_compile(dtype: str) -> None:
+    def function(i: Any, u: Any) -> Any:
+        return xarr.zeros((8, *u.shape[1:]), dtype=dtype).at[i].add(u, mode="drop")
+
+    for inner in ((), (16,)):
+        text = text_of(function, np.zeros(9000, int), xarr.ones((9000, *inner), dtype=dtype))
+        assert ("__shfl" in text) == (dtype not in ("float16", "complex128"))
+        check(text)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "float32", "complex128"])
 def test_tiles_and_tables_compile(dtype: str) -> None:
     text = text_of(lambda x: lax.transpose(x, (1, 0)), xarr.ones((40, 70), dtype=dtype))

@@ -217,7 +217,7 @@ static Argument *kernel_arguments;
 
 #ifdef USES_BARRIERS
 enum State { READY, AT_BLOCK_BARRIER, AT_WARP_BARRIER, DONE };
-struct Fiber { jmp_buf registers; bool has_stack; State state; int line; unsigned mask; unsigned long long slot[2]; };
+struct Fiber { jmp_buf registers; bool has_stack; State state; int line; unsigned mask; unsigned long long slot; };
 static const unsigned STACK_BYTES = 1 << 16;
 static Fiber fibers[1024];
 static jmp_buf scheduler;
@@ -319,11 +319,11 @@ static void run_block(unsigned count, int kind) {
 }
 
 template <class T> static T exchange(int line, unsigned mask, T value, unsigned source) {
-  static_assert(sizeof(T) <= sizeof fibers[0].slot, "a value of a shuffle has 16 bytes at most");
-  memcpy(fibers[current].slot, &value, sizeof value);
+  static_assert(!__is_class(T) && sizeof(T) <= 8, "CUDA shuffles numbers alone");
+  memcpy(&fibers[current].slot, &value, sizeof value);
   wait_at(AT_WARP_BARRIER, line, mask);
   if (!(mask >> source % 32 & 1)) fault("line %d reads lane %u, which is not in the mask %08x", line, source % 32, mask);
-  memcpy(&value, fibers[current / 32 * 32 + source % 32].slot, sizeof value);
+  memcpy(&value, &fibers[current / 32 * 32 + source % 32].slot, sizeof value);
   wait_at(AT_WARP_BARRIER, line, mask);
   return value;
 }

@@ -56,6 +56,8 @@ _ATOMICS: Final[dict[type[Op], Atomic]] = {
 }
 #: Floats that GPUs add to memory atomically; of complex numbers both parts.
 _ADDED: Final = ("float32", "float64", "complex64", "complex128")
+#: Floats that lanes of a warp can read from each other.
+_SHUFFLED: Final = (np.dtype(np.float32), np.dtype(np.float64))
 #: Keys are less.
 _MOST: Final = 2**63
 
@@ -457,13 +459,16 @@ class _Parts:
         assert combiners is not None
         pairs = zip(combiners, self.updates.operands, strict=True)
         self.neutral = [_neutral(self.loops, combiner, operand.dtype) for combiner, operand in pairs]
+        #: Whether lanes of a warp can read each other's: numbers in registers.
+        self.has_warps = all(each.dtype.kind in "iu" or each.dtype in _SHUFFLED for each in self.neutral)
 
     def add_phases(self) -> None:
-        """Two phases: a thread, or a warp, folds each part, and a warp for each piece the segment that begins there."""
+        """Two phases: a thread or a warp folds each part, and one for each piece the segment that begins there."""
         inner, dtypes = self.segments.inner, [operand.dtype for operand in self.updates.operands]
         parts = [self.loops.new(dtype, (self.pieces, 2, *inner)) for dtype in dtypes]
         # Neighbouring threads read neighbouring elements of a window, or else of the numbers of updates.
-        fold = self._by_thread if prod(inner) >= self.loops.target.min_thread_window else self._by_warp
+        is_wide = prod(inner) >= self.loops.target.min_thread_window
+        fold = self._by_thread if is_wide or not self.has_warps else self._by_warp
         self.loops.phase((self.pieces, 2, *inner), partial(self._fold, parts, fold))
         self.loops.phase((self.pieces, *inner), partial(self._combine, parts))
 
@@ -517,7 +522,11 @@ class _Parts:
     def _accumulate(
         self, extent: Value, terms: Callable[[Value], Sequence[Value]]
     ) -> tuple[Loop, Sequence[Value]]:
-        """A loop of a warp that combines so many terms."""
+        """A loop of a warp that combines so many terms, or of a thread."""
+        if not self.has_warps:
+            return self.loops.carry(
+                extent, self.neutral, lambda term, held: self.updates.combine_elements(held, terms(term))
+            )
         loop = Loop(index_value(self.values, "term"), extent, Runs.WARP)
         rows = [
             [self.values.make(op, (), each.dtype, name, unique=True) for each in self.neutral]
