@@ -33,6 +33,8 @@ _NAMES: Final = {
 }
 #: What every operator computes with.
 _KNOWN = (Handle, int, float, complex, bool, list, tuple, np.generic)
+#: What Python repeats when it is multiplied.
+_SEQUENCES: Final = (list, tuple)
 #: The methods of `x.at[…]` for the operators that it has.
 _OF_AT: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide", "**": "power"}
 _UFUNC_OF_NUMPY: Final = np.ndarray.__array_ufunc__
@@ -220,8 +222,8 @@ def repeating(symbol: str, function: Function) -> tuple[Method, Method, Method]:
     """
 
     def unless_repeated(left: Any, right: Any) -> Any:
-        array, other = (right, left) if isinstance(left, list | tuple) else (left, right)
-        if isinstance(other, list | tuple) and not array._node.shape and array.dtype in INTEGER:
+        array, other = (right, left) if isinstance(left, _SEQUENCES) else (left, right)
+        if isinstance(other, _SEQUENCES) and not array._node.shape and array.dtype in INTEGER:
             return NotImplemented
         return function(left, right)
 

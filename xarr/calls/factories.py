@@ -287,7 +287,9 @@ def _documentation(name: str, op: Elementwise, summary: str | None) -> str:
 
 def _apply_one(op: Op, plan: CallPlan, node: Node, source: Location) -> Array:
     """The Array of `op` over an operand that is prepared by `plan`: with its value if that is computed at once."""
-    table = None if plan.type.nbytes > MOST_BYTES else small_ops()
+    device = node.device
+    is_recorded = device is not None and not device.backend.computes_small_ops
+    table = None if is_recorded or plan.type.nbytes > MOST_BYTES else small_ops()
     if table is not None:
         array = compute(table, op, (node,), source, plan.steps, plan)
         if array is not None:
@@ -301,8 +303,10 @@ def _apply_two(
     op: Op, plan: CallPlan, values: tuple[Any, Any], first: Node | None, second: Node | None, source: Location
 ) -> Array:
     """As `_apply_one`, for two values, of which numbers have no node yet."""
-    table = None if observers or plan.type.nbytes > MOST_BYTES else small_ops()
     beside = first or second
+    device = None if beside is None else beside.device
+    is_recorded = device is not None and not device.backend.computes_small_ops
+    table = None if is_recorded or observers or plan.type.nbytes > MOST_BYTES else small_ops()
     if table is not None and beside is not None and (first is None or second is None):
         number = scalar_constant(values[0 if first is None else 1], plan.dtype)
         array = compute_beside_number(table, op, beside, number, first is None, source, plan.steps, plan)
@@ -310,9 +314,9 @@ def _apply_two(
             plan.small = small_call(table, plan, first, second)
             return array
     if first is None:
-        first = scalar_node(values[0], plan.dtype)
+        first = scalar_node(values[0], plan.dtype, source)
     if second is None:
-        second = scalar_node(values[1], plan.dtype)
+        second = scalar_node(values[1], plan.dtype, source)
     if table is not None:
         array = compute(table, op, (first, second), source, plan.steps, plan)
         if array is not None:

@@ -250,4 +250,8 @@ def dynamic_type(op: Op, operands: Sequence[Type], refusal: DynamicOperands) -> 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def operation(cls: type[OpClass]) -> type[OpClass]:
     """Class decorator of every op: a record whose equality is the one defined on Op."""
+    own: Any = cls
+    if own.is_ordered in (False, Op.is_ordered):
+        # Asked of each node whenever a graph is looked at: a call less for classes that carry no graphs.
+        own.is_ordered = False if own.graphs is Op.graphs else Op.is_ordered
     return make_record(cls, eq=False)

@@ -153,10 +153,15 @@ def follow(steps: Steps, node: Node, location: tuple[CodeType, int] | None = Non
 _LARGE: Final = 2**64
 
 
-def scalar_node(value: complex, dtype: np.dtype[Any]) -> Node:
-    """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold."""
+def scalar_node(
+    value: complex, dtype: np.dtype[Any], location: tuple[CodeType, int] | None = None
+) -> Node:
+    """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold.
+
+    location: where it was built, by default by the caller.
+    """
     op = scalar_constant(value, dtype)
-    return Node(op, (), op.type)
+    return Node(op, (), op.type, location)
 
 
 def scalar_constant(value: complex, dtype: np.dtype[Any]) -> Constant:

@@ -225,9 +225,9 @@ def buffer_of(leaf: Node, device: Device) -> Any:
     value, own = leaf.value, leaf.device
     if value is not None and own is not None and own.committed is device:
         return value
-    if isinstance(leaf.op, Constant):
-        array = leaf.op.array
-        return device.backend.from_host(array) if array.shape else _number(leaf.op, device)
+    op = leaf.op
+    if isinstance(op, Constant):
+        return device.backend.from_host(op.array) if op.type.shape else _number(op, device)
     # A value made of constants alone may have been computed elsewhere: it is not committed.
     assert own is not None
     return moved_value(leaf.type, value, own, device)

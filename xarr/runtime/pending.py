@@ -27,16 +27,22 @@ def order_of(roots: list[Node]) -> list[Node]:
     """List what `roots` need, operands first, each once, as `postorder` does, but without a call for each node."""
     order: list[Node] = []
     seen: set[Node] = set()
-    stack = roots[::-1]
-    while stack:
-        node = stack[-1]
-        if node not in seen:
-            if node.value is None and not seen.issuperset(node.operands):
-                stack += [operand for operand in node.operands[::-1] if operand not in seen]
-                continue
-            seen.add(node)
-            order.append(node)
-        stack.pop()
+    #: Nodes of which operands are left, and these, those of the innermost node last; first the roots, of no node.
+    users: list[Node] = []
+    left = [iter(roots)]
+    while left:
+        for node in left[-1]:
+            if node not in seen:
+                seen.add(node)
+                if node.value is None and node.operands:
+                    users.append(node)
+                    left.append(iter(node.operands))
+                    break
+                order.append(node)
+        else:
+            left.pop()
+            if users:
+                order.append(users.pop())
     return order
 
 
@@ -98,27 +104,29 @@ def structure_of(
     literals: dict[Op, int] = {}
     count = 0
     for node in order:
-        if is_scalar_constant(node):
-            known = literals.setdefault(node.op, count)
+        op, is_pending = node.op, node.value is None
+        if type(op) is Constant and not op.type.shape:
+            known = literals.setdefault(op, count)
             if known < count and not node.handles:
                 number[node] = known
                 continue
             leaves.append(node)
             key.append(node.type)
-        elif node.value is not None:
+        elif not is_pending:
             leaves.append(node)
             key.append(node.type)
         elif node.operands:
-            key.append(node.op)
-            if node.op.is_ordered:
+            key.append(op)
+            if op.is_ordered:
                 key.append(node._location)
-            key += [number[operand] for operand in node.operands]
+            for operand in node.operands:
+                key.append(number[operand])
         else:
             _refuse_parameter(node)
-            key.append(node.op)
+            key.append(op)
         number[node] = count
         count += 1
-        if node.value is None and (node.handles if type(node.type) is TensorType else _is_kept(node)):
+        if is_pending and (node.handles if type(node.type) is TensorType else _is_kept(node)):
             outputs.append(node)
     for root in dict.fromkeys(roots):
         if not _is_kept(root):
