@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from sys import _getframe as frame_of
 from types import CodeType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from xarr.compiler.plan.ownership import exposed_parameters, exposed_results
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node, element_types, postorder
-from xarr.ir.ops import GetTupleElement
+from xarr.ir.op import Op
+from xarr.ir.ops import Constant, CustomCall, GetTupleElement
 from xarr.ir.source import caller, location_of
-from xarr.ir.types import TensorType
+from xarr.ir.types import TensorType, Type
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, wrap, wrap_leaf
 from xarr.runtime.pending import StandIn, graph_of
@@ -28,6 +29,8 @@ from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 
 #: Bytes of a constant whose value is kept beside the program that records it.
 _MOST_KEPT_BYTES: Final = 2**15
+#: Nodes of the longest call that is recorded by rows.
+_MOST_ROWS: Final = 256
 Location = tuple[CodeType, int] | None
 #: What `CallProgram.run` gives where the function itself is to be called.
 MISSED: Final[Any] = object()
@@ -73,6 +76,15 @@ class Computed(Result):
     def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
         value = computed[self.index]
         return wrap_leaf(self.type, value, self.device, self.is_exposed, location)
+
+
+class Pending(Result):
+    """A recorded value, by the number of its node."""
+
+    __slots__ = ()
+
+    def make(self, arrays: list[Handle], computed: Sequence[Any], location: Location) -> Any:
+        return wrap(computed[self.index])
 
 
 class Recorded(Result):
@@ -192,6 +204,44 @@ class CallProgram:
         return not any([value is None for value in values])
 
 
+class Row(NamedTuple):
+    """A node of a call that is recorded: its operands by their numbers, and the function that its location names."""
+
+    op: Op
+    operands: tuple[int, ...]
+    type: Type
+    device: Device | None
+    function: tuple[str, ...]
+
+
+class RecordedCall(CallProgram):
+    """A call as the nodes that it records, on a device where all ops are recorded, and no value is looked at.
+
+    rows: those of the nodes, which are counted on from those of the arrays.
+    """
+
+    __slots__ = ("rows",)
+
+    def __init__(self, results: list[Result], join: type[Any] | None, rows: tuple[Row, ...]) -> None:
+        super().__init__(results, join)
+        self.rows = rows
+
+    def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
+        return MISSED
+
+    def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
+        """The result for Arrays that show these nodes."""
+        location, results = caller(), self.results
+        own: Any = location or ()
+        made = [*nodes]
+        for op, operands, type_, device, function in self.rows:
+            line = (*own, *function) if own and function else own
+            made.append(Node(op, tuple([made[k] for k in operands]), type_, line, device))
+        if self.join is None:
+            return results[0].make(arrays, made, location)
+        return self.join([result.make(arrays, made, location) for result in results])
+
+
 # --- recording a call -------------------------------------------------------------------------------------------
 
 
@@ -239,8 +289,10 @@ def _program(
     computed = [node for node in ends if node in varying and node not in nodes]
     order = postorder(computed, lambda node: node.value is not None)
     if not computed:
-        results = _results(leaves, stand_ins, [], ())
+        results = _results(leaves, stand_ins, _record_alone)
         return None if results is None else CallProgram(results, join)
+    if all([_is_always_recorded(node) for node in nodes]):
+        return _recorded_call(leaves, join, stand_ins, nodes)
     device = _common_device([*nodes, *order])
     if len({*computed}) < len(computed) or device is None or not _are_small([*nodes, *order], most_bytes):
         return None
@@ -251,13 +303,66 @@ def _program(
     program = compiled.program
     plan = device.backend.plan_of(program)
     is_exposed = exposed_parameters(graph, plan)
-    results = _results(leaves, stand_ins, computed, exposed_results(graph, plan))
+    are_exposed = exposed_results(graph, plan)
+
+    def made_of(node: Node) -> Result | None:
+        if node not in computed:
+            return _record_alone(node)
+        index = computed.index(node)
+        return None if node.device is None else Computed(index, node, node.device, are_exposed[index])
+
+    results = _results(leaves, stand_ins, made_of)
     if results is None:
         return None
     made = CallProgram(results, join)
     made.program, made.device, made.bound = program, device, tuple([node.value for node in bound])
     made.exposed = tuple([index for index in range(len(nodes)) if is_exposed[index]])
     return made
+
+
+def _recorded_call(
+    leaves: list[Handle], join: type[Any] | None, stand_ins: list[Handle], nodes: list[Node]
+) -> RecordedCall | None:
+    """The call as the nodes between `nodes` and those of `leaves`; None if it has effects, or data of its own."""
+    known = set(nodes)
+    order = [
+        node for node in postorder([leaf._node for leaf in leaves], known.__contains__) if node not in known
+    ]
+    if len(order) > _MOST_ROWS or not all([_can_be_repeated(node) for node in order]):
+        return None
+    number = {node: index for index, node in enumerate([*nodes, *order])}
+    results = _results(leaves, stand_ins, lambda node: Pending(number[node]))
+    rows = [
+        Row(
+            node.op,
+            tuple([number[operand] for operand in node.operands]),
+            node.type,
+            node.device,
+            (node._location or ())[2:],
+        )
+        for node in order
+    ]
+    return None if results is None else RecordedCall(results, join, tuple(rows))
+
+
+def _is_always_recorded(node: Node) -> bool:
+    """Whether ops on a node are recorded, whatever it is, since nobody looks at values of its device for them.
+
+    At constants functions look wherever these lie.
+    """
+    backend = None if node.device is None else node.device.backend
+    return backend is not None and not backend.computes_small_ops and not backend.is_on_host
+
+
+def _can_be_repeated(node: Node) -> bool:
+    """Whether a node with the same op means the same: one of static shape without data of its own, and no effect.
+
+    Checks may be left out of another call, for operands that show that they would not fail.
+    """
+    op = node.op
+    is_small = not isinstance(op, Constant) or node.type.nbytes <= _MOST_KEPT_BYTES
+    is_known = node.value is None and not op.is_leaf and not node.type.dynamic
+    return is_small and is_known and op.is_pure and not op.is_ordered and not isinstance(op, CustomCall)
 
 
 def _common_device(nodes: list[Node]) -> Device | None:
@@ -288,31 +393,28 @@ def _are_small(nodes: list[Node], most_bytes: int) -> bool:
     return True
 
 
+def _record_alone(node: Node) -> Result | None:
+    """The maker of a value of constants alone; None for one that is made of data."""
+    order = postorder([node])
+    return None if any([each.value is not None for each in order]) else Recorded(order)
+
+
 def _results(
-    leaves: list[Handle], stand_ins: list[Handle], computed: list[Node], is_exposed: Sequence[bool]
+    leaves: list[Handle], stand_ins: list[Handle], made_of: Callable[[Node], Result | None]
 ) -> list[Result] | None:
-    """The makers of `leaves`; None if one cannot be made again."""
+    """The makers of `leaves`, `made_of` those of nodes that are no arguments; None if one cannot be made again."""
     results: list[Result] = []
     nodes = [array._node for array in stand_ins]
     numbers = {id(array): index for index, array in enumerate(stand_ins)}
     for leaf in leaves:
         node = leaf._node
-        made: Result
+        made: Result | None
         if id(leaf) in numbers:
             results.append(Result(numbers[id(leaf)]))
             continue
-        if node in nodes:
-            made = Fresh(nodes.index(node))
-        elif node in computed:
-            index = computed.index(node)
-            if node.device is None:
-                return None
-            made = Computed(index, node, node.device, is_exposed[index])
-        else:
-            order = postorder([node])
-            if any([each.value is not None for each in order]):
-                return None
-            made = Recorded(order)
+        made = Fresh(nodes.index(node)) if node in nodes else made_of(node)
+        if made is None:
+            return None
         steps, whole = lineage(leaf)
         if whole is not None:
             if id(whole) not in numbers:

@@ -9,7 +9,8 @@ The rule: a call is remembered if
 
 * its arguments are Arrays with values, of which none is larger than `Target.max_eager_bytes`, or made of constants by a
   short chain of ops, beside one with a value; numbers, strings, element types, ufuncs, None, and lists and tuples of
-  all these,
+  all these.  On a device where all ops are recorded and no values looked at, a GPU, they are Arrays of any size, with a
+  value or without, none of them made of constants alone, and the nodes of the call are recorded again,
 * ops on small arrays are computed at once (`xarr.runtime.small_ops`), nobody watches broadcasts, and these do not warn,
 * the function records ops that are computed at once, checks of indices, and nothing else: it asks for no value, changes
   no argument, causes no warning of NumPy's about numbers, and gives Arrays, or a list or tuple of them; where a check
@@ -43,7 +44,7 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_ops import MOST_BYTES, is_recorded, small_ops
+from xarr.runtime.small_ops import MOST_BYTES, small_ops
 from xarr.runtime.trace_stack import recording
 
 P = ParamSpec("P")
@@ -177,8 +178,6 @@ _NUMBERS: Final = {float: "f8", int: "i8", bool: "b1"}
 
 def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
     """Add to a key what tells `value` from other arguments, and list its Arrays; whether that is possible.
-
-    It is not for an Array on a device where all ops are recorded: of its calls none is remembered.
     Of an Array with a small value that is its type; of others their nodes tell it, for which None stands among values.
     """
     kind = type(value)
@@ -186,8 +185,6 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[A
         own = value._value
         if own is None:
             own = small_value(value)
-            if own is None and is_recorded(value._node):
-                return False
         if type(own) is np.ndarray:
             parts += (own.dtype.char, own.shape)
         else:

@@ -153,9 +153,7 @@ def follow(steps: Steps, node: Node, location: tuple[CodeType, int] | None = Non
 _LARGE: Final = 2**64
 
 
-def scalar_node(
-    value: complex, dtype: np.dtype[Any], location: tuple[CodeType, int] | None = None
-) -> Node:
+def scalar_node(value: complex, dtype: np.dtype[Any], location: tuple[CodeType, int] | None = None) -> Node:
     """A constant of rank 0 from a Python scalar; ValueRangeError for an int that `dtype` cannot hold.
 
     location: where it was built, by default by the caller.

@@ -209,12 +209,6 @@ def _look_up() -> tuple[tuple[object, object], SmallOps | None]:
     return state, table
 
 
-def is_recorded(node: Node) -> bool:
-    """Whether each op on a node is recorded, whatever it is: its device computes none at once."""
-    device = node.device
-    return device is not None and not device.backend.computes_small_ops
-
-
 def apply_op(
     op: Op, operands: tuple[Node, ...], type: Type | None = None, location: tuple[CodeType, int] | None = None
 ) -> Array:
