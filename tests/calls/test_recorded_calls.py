@@ -12,7 +12,7 @@ import pytest
 import xarr
 from tests.calls.test_remembered_calls import CALLS, table_in_force
 from xarr.calls import remembered_calls
-from xarr.calls.call_programs import RecordedCall
+from xarr.calls.call_programs import RepeatedCall
 from xarr.errors import IndexingError, PartUpdateWarning, XarrError
 from xarr.ir.graph import Graph, postorder
 from xarr.runtime.pending import graph_of
@@ -34,13 +34,13 @@ def at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     table_in_force().clear()
 
 
-def recorded() -> list[RecordedCall]:
+def repeated_calls() -> list[RepeatedCall]:
     """The calls that are remembered, and recorded again when they come."""
-    return [program for program in table_in_force().values() if isinstance(program, RecordedCall)]
+    return [program for program in table_in_force().values() if isinstance(program, RepeatedCall)]
 
 
 def graph_over(result: Any, *arrays: Any) -> Graph:
-    """What was recorded between arrays and a result."""
+    """The graph that was recorded between arrays and a result."""
     leaves = [array._node for array in arrays]
     order = postorder([result._node], lambda node: node in leaves)
     return graph_of(order, leaves, [result._node])
@@ -79,7 +79,7 @@ def test_most_of_these_calls_are_remembered() -> None:
         table_in_force().clear()
         with suppress(XarrError):
             call(x, y, 2, 0)
-        known |= {name} if recorded() else set()
+        known |= {name} if repeated_calls() else set()
     assert len(known) > len(CALLS) / 2
     assert {"sum", "mean", "max", "where", "concatenate", "norm"} <= known
 
@@ -90,7 +90,7 @@ def test_large_arrays_are_recorded_and_nothing_is_computed() -> None:
     for _ in range(3):
         y = xarr.mean(x, axis=1)
         assert not y.is_evaluated
-    assert recorded()
+    assert repeated_calls()
     assert y.tolist() == [1.0] * 600
 
 
@@ -99,7 +99,7 @@ def test_each_call_has_its_own_line() -> None:
     x = draw((4,), "float64", False)
     first = xarr.std(x)
     second = xarr.std(x)
-    assert recorded()
+    assert repeated_calls()
     lines = [{node.source.line for node in graph_nodes(each) if node.source} for each in (first, second)]
     assert [len(each) for each in lines] == [1, 1] and max(lines[0]) + 1 == max(lines[1])
 
@@ -147,7 +147,7 @@ def test_effects_and_values_are_never_recorded_again() -> None:
         xarr.unique(x)
         xarr.nonzero(x > 0)
     names = {
-        key[0].__name__ for key, program in table_in_force().items() if isinstance(program, RecordedCall)
+        key[0].__name__ for key, program in table_in_force().items() if isinstance(program, RepeatedCall)
     }
     assert names.isdisjoint({"inv", "unique", "nonzero"})
 

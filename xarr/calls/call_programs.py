@@ -78,7 +78,7 @@ class Computed(Result):
         return wrap_leaf(self.type, value, self.device, self.is_exposed, location)
 
 
-class Pending(Result):
+class RecordedValue(Result):
     """A recorded value, by the number of its node."""
 
     __slots__ = ()
@@ -204,7 +204,7 @@ class CallProgram:
         return not any([value is None for value in values])
 
 
-class Row(NamedTuple):
+class RecordedNode(NamedTuple):
     """A node of a call that is recorded: its operands by their numbers, and the function that its location names."""
 
     op: Op
@@ -214,7 +214,7 @@ class Row(NamedTuple):
     function: tuple[str, ...]
 
 
-class RecordedCall(CallProgram):
+class RepeatedCall(CallProgram):
     """A call as the nodes that it records, on a device where all ops are recorded, and no value is looked at.
 
     rows: those of the nodes, which are counted on from those of the arrays.
@@ -222,7 +222,7 @@ class RecordedCall(CallProgram):
 
     __slots__ = ("rows",)
 
-    def __init__(self, results: list[Result], join: type[Any] | None, rows: tuple[Row, ...]) -> None:
+    def __init__(self, results: list[Result], join: type[Any] | None, rows: tuple[RecordedNode, ...]) -> None:
         super().__init__(results, join)
         self.rows = rows
 
@@ -292,7 +292,7 @@ def _program(
         results = _results(leaves, stand_ins, _record_alone)
         return None if results is None else CallProgram(results, join)
     if all([_is_always_recorded(node) for node in nodes]):
-        return _recorded_call(leaves, join, stand_ins, nodes)
+        return _repeated_call(leaves, join, stand_ins, nodes)
     device = _common_device([*nodes, *order])
     if len({*computed}) < len(computed) or device is None or not _are_small([*nodes, *order], most_bytes):
         return None
@@ -305,13 +305,13 @@ def _program(
     is_exposed = exposed_parameters(graph, plan)
     are_exposed = exposed_results(graph, plan)
 
-    def made_of(node: Node) -> Result | None:
+    def maker_of(node: Node) -> Result | None:
         if node not in computed:
             return _record_alone(node)
         index = computed.index(node)
         return None if node.device is None else Computed(index, node, node.device, are_exposed[index])
 
-    results = _results(leaves, stand_ins, made_of)
+    results = _results(leaves, stand_ins, maker_of)
     if results is None:
         return None
     made = CallProgram(results, join)
@@ -320,9 +320,9 @@ def _program(
     return made
 
 
-def _recorded_call(
+def _repeated_call(
     leaves: list[Handle], join: type[Any] | None, stand_ins: list[Handle], nodes: list[Node]
-) -> RecordedCall | None:
+) -> RepeatedCall | None:
     """The call as the nodes between `nodes` and those of `leaves`; None if it has effects, or data of its own."""
     known = set(nodes)
     order = [
@@ -331,9 +331,9 @@ def _recorded_call(
     if len(order) > _MOST_ROWS or not all([_can_be_repeated(node) for node in order]):
         return None
     number = {node: index for index, node in enumerate([*nodes, *order])}
-    results = _results(leaves, stand_ins, lambda node: Pending(number[node]))
+    results = _results(leaves, stand_ins, lambda node: RecordedValue(number[node]))
     rows = [
-        Row(
+        RecordedNode(
             node.op,
             tuple([number[operand] for operand in node.operands]),
             node.type,
@@ -342,7 +342,7 @@ def _recorded_call(
         )
         for node in order
     ]
-    return None if results is None else RecordedCall(results, join, tuple(rows))
+    return None if results is None else RepeatedCall(results, join, tuple(rows))
 
 
 def _is_always_recorded(node: Node) -> bool:
@@ -400,9 +400,9 @@ def _record_alone(node: Node) -> Result | None:
 
 
 def _results(
-    leaves: list[Handle], stand_ins: list[Handle], made_of: Callable[[Node], Result | None]
+    leaves: list[Handle], stand_ins: list[Handle], maker_of: Callable[[Node], Result | None]
 ) -> list[Result] | None:
-    """The makers of `leaves`, `made_of` those of nodes that are no arguments; None if one cannot be made again."""
+    """The makers of `leaves`, `maker_of` those of nodes that are no arguments; None if one cannot be made again."""
     results: list[Result] = []
     nodes = [array._node for array in stand_ins]
     numbers = {id(array): index for index, array in enumerate(stand_ins)}
@@ -412,7 +412,7 @@ def _results(
         if id(leaf) in numbers:
             results.append(Result(numbers[id(leaf)]))
             continue
-        made = Fresh(nodes.index(node)) if node in nodes else made_of(node)
+        made = Fresh(nodes.index(node)) if node in nodes else maker_of(node)
         if made is None:
             return None
         steps, whole = lineage(leaf)
