@@ -172,6 +172,11 @@ those of a broadcast, which its table says as well, are left out of its text, an
 two to seven rounds.
 `python -m xarr explain "…"` takes the text above each picture, with `--format text`, `html`, `svg` or `json`, and so
 does `xarr.explain("…")`. `xarr.explain(f)` of a function lists all of these that it makes, with the source lines.
+
+A fragment has 30 kB at most, whatever it explains: where that is too little nothing is shown on hovering, then the
+tables, code and texts are folded, then the picture is left out, and a line says what is missing and where it stands.
+Pictures of many arrays or replicas draw fewer cells of each. What `xarr.explain(f)` lists, and an expression of several
+operations, has a fragment for each of them, with one style and script for all.
 """
 
 
