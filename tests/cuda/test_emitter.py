@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.compare import assert_same
 from tests.compiler.schedules.serial.test_serial_loops import CASES, graph_of
 from tests.cuda.emulator.module import Module
 from xarr import lax
@@ -65,6 +66,25 @@ def test_bounds_are_one_instruction_unless_zeros_meet_or_doubles() -> None:
     # A selection of something else.
     assert "at_" not in text(lambda x, y: lax.select(lax.lt(x, y), y, x), "f32[3]", "f32[3]")
     assert "at_" not in text(lambda x: lax.select(lax.lt(x, x * 0 + 2), x, x * 0 + 2), "f32[3]")
+
+
+def test_rounding_to_bfloat16_is_one_function() -> None:
+    printed = text(lambda x: x * x, "bf16[3]")
+    assert printed.count("narrow_bfloat16(") == 1 and "32767" not in printed
+    assert "narrow" not in text(lambda x: x.astype("float8_e4m3fn").astype("float32"), "f32[3]")
+    assert "narrow" not in text(lambda x: x.astype("uint16"), "u32[3]")
+
+
+@needs_compiler
+def test_every_kind_of_float32_is_rounded_to_bfloat16(cupy: Any) -> None:
+    """All numbers on either side of a tie, of the ends and of subnormal numbers, and NaN."""
+    high = np.arange(2**16, dtype=np.uint32)[::7] << 16
+    x = np.concatenate([high + low for low in (0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF)]).view(np.float32)
+    result = np.asarray(xarr.asarray(x).astype("bfloat16").astype("float32"))
+    with xarr.use_backend("numpy"):
+        wanted = np.asarray(xarr.asarray(x).astype("bfloat16").astype("float32"))
+    assert_same(result, wanted)
+    assert np.isnan(result).any() and np.isinf(result).any()
 
 
 def test_indices_are_long_where_an_offset_does_not_fit() -> None:

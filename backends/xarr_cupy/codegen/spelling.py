@@ -12,8 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from xarr.compiler.functions.conversion import narrow
 from xarr.compiler.loop_ir.loops import LoopError
 from xarr.compiler.loop_ir.scalars import BOOL, COMPARISONS, DType, Value, constant_of
+from xarr.dtypes import bfloat16
 
 #: What every text begins with.
 TYPES: Final = """\
@@ -103,6 +105,22 @@ __device__ float at_most(float x, float high) {
 __device__ float at_most(float x, float high) { return x > high ? high : x; }
 #endif
 """,
+    # To nearest even; one instruction from Ampere on, of which all NaN become one, as they do in float16.
+    "narrow_bfloat16(": """\
+#if __CUDA_ARCH__ >= 800
+__device__ uint16 narrow_bfloat16(float x) {
+    uint16 y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+}
+#else
+__device__ uint16 narrow_bfloat16(float x) {
+    uint32 bits;
+    memcpy(&bits, &x, sizeof bits);
+    return x != x ? bits >> 16 & 0x8000 | 0x7fc0 : bits + 0x7fff + (bits >> 16 & 1) >> 16;
+}
+#endif
+""",
     "add_parts(": """\
 template <class T> __device__ void add_parts(T *at, T value) {
     atomicAdd(&at->real, value.real);
@@ -132,6 +150,7 @@ template <class T, class F> __device__ void combine(T *at, F combined) {
 """,
 }
 _HALF: Final = np.dtype(np.float16)
+_BFLOAT16: Final = np.dtype(bfloat16)
 INFIX: Final = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "xor": "^"},
     **{"shl": "<<", "shr": ">>", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="},
@@ -194,17 +213,32 @@ def infix(sign: str, left: str, right: str) -> str:
     return f"{enclose(left, least)} {sign} {enclose(right, least + 1)}"
 
 
-def bound_of(value: Value) -> str | None:
-    """The helper that brings the last operand of a selection into a bound, which is the one before, if it does that.
+def helper_of(value: Value) -> tuple[str, tuple[Value, ...]] | None:
+    """The helper that computes a value of several operations at once, and its arguments; None where none does.
 
-    Of zeros an instruction for extremes tells the signs, and a comparison does not.
+    Numbers are brought into a bound, or rounded to bfloat16.  Of zeros an instruction for extremes tells the signs, and
+    a comparison does not.
     """
-    if value.op != "select" or value.dtype != np.float32:
-        return None
-    condition, bound, x = value.operands
-    name = {"lt": "at_least", "gt": "at_most"}.get(condition.op)
-    is_bound = bound.op == "constant" and constant_of(bound) != 0 and condition.operands == (x, bound)
-    return name if is_bound else None
+    if value.op == "select" and value.dtype == np.float32:
+        condition, bound, x = value.operands
+        name = {"lt": "at_least", "gt": "at_most"}.get(condition.op)
+        is_bound = bound.op == "constant" and constant_of(bound) != 0 and condition.operands == (x, bound)
+        return (name, (x, bound)) if name and is_bound else None
+    if value.op == "convert" and value.dtype == np.uint16:
+        # All values of equal operations on equal operands are one.
+        for x in _numbers_of_bits(value):
+            if narrow(x, _BFLOAT16) is value:
+                return "narrow_bfloat16", (x,)
+    return None
+
+
+def _numbers_of_bits(value: Value) -> list[Value]:
+    """The float32 whose bits a value of integers begins with, along its last operands that are no constants."""
+    while value.operands and value.op in ("convert", "or", "shl", "shr", "bitcast"):
+        if value.op == "bitcast" and value.operands[0].dtype == np.float32:
+            return [value.operands[0]]
+        value = [x for x in value.operands if x.op != "constant"][-1]
+    return []
 
 
 def choose(condition: str, chosen: str, other: str) -> str:

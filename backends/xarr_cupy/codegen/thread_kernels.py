@@ -34,7 +34,16 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 from xarr_cupy.codegen.kernel_calls import BLOCK, MOST_BLOCKS
 from xarr_cupy.codegen.sizes import INDEX_OPERATIONS, Sizes
-from xarr_cupy.codegen.spelling import INFIX, bound_of, choose, enclose, expression, infix, literal, type_name
+from xarr_cupy.codegen.spelling import (
+    INFIX,
+    choose,
+    enclose,
+    expression,
+    helper_of,
+    infix,
+    literal,
+    type_name,
+)
 
 #: Names that are no variables of values: by how often they are in use.
 _RESERVED: Final = dict.fromkeys(("i", "lanes", "behind", "warp"), 1)
@@ -77,6 +86,7 @@ class ThreadPrinter:
         self.lines: list[str] = []
         self.names: ChainMap[Value, str] = ChainMap()
         self.counts = Counter(_RESERVED)
+        self.helpers: dict[Value, tuple[str, tuple[Value, ...]]] = {}
         self.grid = grid_loops(phase)
         self.points = prod(_extent(loop) for loop in self.grid)
         _refuse_words(self.words, self.grid)
@@ -189,13 +199,20 @@ class ThreadPrinter:
         stack = [root]
         while stack:
             value = stack[-1]
-            needed = [x for x in reversed(value.operands) if x not in order and not self.has_name(x)]
+            _, operands = self.helper(value)
+            needed = [x for x in reversed(operands) if x not in order and not self.has_name(x)]
             if value in order or not needed:
                 order[value] = None
                 stack.pop()
             else:
                 stack += needed
         return list(order)
+
+    def helper(self, value: Value) -> tuple[str, tuple[Value, ...]]:
+        """The helper that computes a value of several operations at once, if there is one, and its arguments."""
+        if value not in self.helpers:
+            self.helpers[value] = helper_of(value) or ("", value.operands)
+        return self.helpers[value]
 
     def has_name(self, value: Value) -> bool:
         """Whether a value has a name, or gets one where it is used: most loads need the number of the point alone."""
@@ -268,9 +285,9 @@ class ThreadPrinter:
         return prod(_extent(loop) for loop in self.grid[axis + 1 :])
 
     def operation(self, value: Value) -> str:
-        bound = bound_of(value)
-        if bound is not None:
-            return f"{bound}({self.value(value.operands[2])}, {self.value(value.operands[1])})"
+        helper, arguments = self.helper(value)
+        if helper:
+            return f"{helper}({', '.join(map(self.value, arguments))})"
         names = [self.sizes.constant(value, k) or self.value(x) for k, x in enumerate(value.operands)]
         narrow = [self.is_narrow(operand) for operand in value.operands]
         if (
