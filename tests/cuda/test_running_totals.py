@@ -32,6 +32,7 @@ pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
         ("cumprod", 1, (2, 64, 33), 2),
         ("cumlogsumexp", 0, (70, 40), 2),
         ("cumsum", 0, (1040, 33), 4),
+        ("cumsum", 0, (8192,), 4),
         ("cumsum", 0, (8193,), 4),
         ("cumprod", 1, (1, 8200), 4),
     ],

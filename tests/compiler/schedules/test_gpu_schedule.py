@@ -86,16 +86,16 @@ grid block for i9 < 3:
 
 def test_a_block_accumulates_a_long_row() -> None:
     text = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((3, 256), np.float32)))
-    assert "grid for i0 < 3:\n    block for i1 < 256:" in text
+    assert "grid for i0 < 3 held by 256:\n    block for i1 < 256:" in text
     few = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((3, 255), np.float32)))
     many = str(program(lambda x: lax.reduce_sum(x, (1,)), np.zeros((2**14 + 1, 256), np.float32)))
-    assert "grid block for i0 < 3:\n    warp for i1 < 255:" in few
-    assert "grid block for i0 < 16385:\n    warp for i1 < 256:" in many
+    assert "grid block for i0 < 3 held by 32:\n    warp for i1 < 255:" in few
+    assert "grid block for i0 < 16385 held by 32:\n    warp for i1 < 256:" in many
 
 
 def test_long_rows_are_reduced_in_parts() -> None:
     row = str(program(lambda x: lax.reduce_sum(x, (0,)), np.zeros(2**14, np.float32)))
-    assert "grid for i0 < 4:\n    block for i1 < 4096:" in row
+    assert "grid for i0 < 4 held by 256:\n    block for i1 < 4096:" in row
     columns = str(program(lambda x: lax.reduce_sum(x, (0,)), np.zeros((64, 32), np.float32)))
     assert "grid block for i0 < 2:\n    grid block for i1 < 32:\n        for i2 < 32:" in columns
 

@@ -124,6 +124,8 @@ class _Rows:
             return (part * length + at).value(values)
 
         def term(own: Index, part: Affine, at: Affine) -> Value:
+            if self.size % length == 0:
+                return self.element(own, part * length + at)
             here = position(part, at)
             exists = here.lt(self.size)
             inside = Affine(((exists.select(here, self.size - 1), 1),))
@@ -151,6 +153,8 @@ class _Rows:
             first = number.gt(0).select(before, self.first())
 
             def store(at: Affine, total: Value) -> Sequence[Loop | Store]:
+                if self.size % length == 0:
+                    return self.store(tuple(own), part * length + at, total)
                 here = position(part, at)
                 return self.loops.only_if(
                     here.lt(self.size), self.store(tuple(own), Affine(((here, 1),)), total)
