@@ -31,6 +31,7 @@ FILES = (
     "tests/array_api/test_array_api_interop.py",
     "tests/xarr_numpy/ops/test_scatter_in_order.py",
     "tests/numpy_api/test_complex_extremes.py",
+    "tests/xarr_numpy/compiled/test_folds.py",
     "tests/xarr_numpy/compiled/test_functions.py",
     "tests/xarr_numpy/compiled/test_products.py",
     "tests/numpy_api/linear_algebra/test_einsum.py",

@@ -107,11 +107,14 @@ if hasattr(os, "register_at_fork"):  # another thread may hold it
 
 
 class MachineFold:
-    """The machine code of a fold of elements of one type, `unit`, of which complex numbers have two."""
+    """The machine code of a fold of elements of one type, `unit`, of which complex numbers have two.
 
-    def __init__(self, op: ops.Binary, unit: DType) -> None:
+    keeps: which one of two NaN stays, 0 or 1.
+    """
+
+    def __init__(self, op: ops.Binary, unit: DType, keeps: int) -> None:
         self._unit = unit
-        self.text = fold_text(op, unit)
+        self.text = fold_text(op, unit, keeps)
         self._code = llvm_jit.compile_module(self.text, ["fold"])
         self._function = _FUNCTION(self._code.addresses["fold"])
 
@@ -131,32 +134,32 @@ class MachineFold:
         return True
 
 
-def fold_of(op: ops.Binary, dtype: DType) -> MachineFold | None:
+def fold_of(op: ops.Binary, dtype: DType, keeps: int = 0) -> MachineFold | None:
     """The fold by an operation of elements of a type; None where NumPy's functions are to fold."""
     if dtype in COMPLEX:
-        return _machine_fold(op, real_part_of(dtype)) if isinstance(op, ops.Add) else None
+        return _machine_fold(op, real_part_of(dtype), keeps) if isinstance(op, ops.Add) else None
     if dtype in BOOL | INTEGER:
         is_known = isinstance(op, _LOGICAL + _EXTREMES + _ARITHMETIC)
     else:
         has_loops = dtype in FLOAT and (dtype != np.float16 or llvm_jit.has_float16())
         is_known = has_loops and isinstance(op, _EXTREMES + _ARITHMETIC)
-    return _machine_fold(op, dtype) if is_known else None
+    return _machine_fold(op, dtype, keeps) if is_known else None
 
 
-def _machine_fold(op: ops.Binary, unit: DType) -> MachineFold:
+def _machine_fold(op: ops.Binary, unit: DType, keeps: int) -> MachineFold:
     with _making:  # all members ask for it at the same time
-        return _make(op, unit)
+        return _make(op, unit, keeps)
 
 
 @cache
-def _make(op: ops.Binary, unit: DType) -> MachineFold:
-    return MachineFold(op, unit)
+def _make(op: ops.Binary, unit: DType, keeps: int) -> MachineFold:
+    return MachineFold(op, unit, keeps)
 
 
-def fold_text(op: ops.Binary, unit: DType) -> str:
+def fold_text(op: ops.Binary, unit: DType, keeps: int = 0) -> str:
     """The function `fold` in LLVM IR."""
     functions = Functions()
-    (phase,) = functions.add(_pair(op, unit), is_inner=True)
+    (phase,) = functions.add(_pair(op, unit, keeps), is_inner=True)
     functions.declarations.add("declare i64 @llvm.smin.i64(i64, i64)")
     block = BLOCK_BYTES // unit.itemsize
     numbers = {"block": block, "last": block - 1, "itemsize": unit.itemsize}
@@ -164,30 +167,28 @@ def fold_text(op: ops.Binary, unit: DType) -> str:
     return functions.module()
 
 
-def _pair(op: ops.Binary, unit: DType) -> Kernel:
+def _pair(op: ops.Binary, unit: DType, keeps: int) -> Kernel:
     """The loop that combines two arrays."""
     values, register = Values(), register_dtype(unit)
     x, y = (Buffer(name, register, _MANY, "in") for name in ("x", "y"))
     out, index = Buffer("out", register, _MANY, "out"), index_value(values, "i")
     at = Affine(((index, 1),))
-    combined = _combine(op, unit, load(values, x, at), load(values, y, at))
+    combined = _combine(op, unit, keeps, load(values, x, at), load(values, y, at))
     loop = Loop(index, _MANY, Runs.THREADS | Runs.LANES, [Store(out, at, combined)])
     return Kernel((x, y), (out,), (), (), [loop])
 
 
-def _combine(op: ops.Binary, dtype: DType, x: Value, y: Value) -> Value:
-    """The combination of two elements, of two NaN the one that NumPy takes, whichever the processor does.
-
-    It takes the first one; but the second in sums and products of floats of less than 32 bits.
-    """
+def _combine(op: ops.Binary, dtype: DType, keeps: int, x: Value, y: Value) -> Value:
+    """The combination of two elements, of two NaN the one that it `keeps`, whichever the processor does."""
     if dtype not in FLOAT:
         return _apply(op, dtype, x, y)
-    is_nan = [_apply(_UNEQUAL, dtype, each, each) for each in (x, y)]
-    if dtype.itemsize >= 4:
-        return _apply(op, dtype, x, is_nan[0].select(x, y))
+    pair = [x, y]
+    kept, other = pair[keeps], pair[1 - keeps]
+    is_nan = _apply(_UNEQUAL, dtype, kept, kept)
     if isinstance(op, _ARITHMETIC):
-        return _apply(op, dtype, is_nan[1].select(y, x), y)
-    return is_nan[0].select(x, is_nan[1].select(y, _apply(op, dtype, x, y)))
+        pair[1 - keeps] = is_nan.select(kept, other)
+        return _apply(op, dtype, *pair)
+    return is_nan.select(kept, _apply(_UNEQUAL, dtype, other, other).select(other, _apply(op, dtype, x, y)))
 
 
 def _apply(op: Op, dtype: DType, x: Value, y: Value) -> Value:
@@ -202,8 +203,9 @@ def fold_like(combine: Combine, op: ops.Binary, dtype: DType) -> Callable[..., b
     It takes rows and the arrays to write, and gives False, with nothing done, for few elements and where `MachineFold`
     does.
     """
-    fold = fold_of(op, dtype)
-    if fold is None or not has_bits_of(combine, fold, dtype):
+    folds = (fold_of(op, dtype, keeps) for keeps in (range(2) if dtype in FLOAT | COMPLEX else range(1)))
+    fold = next((each for each in folds if each is not None and has_bits_of(combine, each, dtype)), None)
+    if fold is None:
         return None
 
     def fold_all(rows: Sequence[Array], outs: Sequence[Array]) -> bool:

@@ -115,11 +115,35 @@ def test_a_fold_of_other_bits_is_not_taken() -> None:
     assert machine is not None
 
     def backwards(rows: Sequence[Array], out: Array) -> None:
-        """Sums whose NaN are those of the row on the right."""
+        """Sums of the rows in another order."""
         fold_for(ops.Add, dtype).combine(rows[::-1], out)
 
     assert engine.fold_of(ops.Add(), dtype, backwards) is None
     assert not folds.has_bits_of(lambda rows, out: np.copyto(out, rows[0]), machine, dtype)
+
+
+@pytest.mark.parametrize("name", ["float32", "complex128", "bfloat16"])
+@pytest.mark.parametrize("keeps", [0, 1])
+def test_of_two_nan_the_one_stays_that_numpy_keeps(keeps: int, name: str) -> None:
+    """Beside sums of NumPy's that would keep the one or the other, as it has code for processors that do."""
+    dtype = dtypes.canonical(name)
+
+    def add(rows: Sequence[Array], out: Array) -> None:
+        total = rows[0]
+        for row in rows[1:]:
+            both = np.isnan(total.view(real)) & np.isnan(row.view(real))
+            kept = np.where(both, (row if keeps else total).view(real), total.view(real))
+            other = np.where(both, kept, row.view(real))
+            total = (kept + other).view(dtype)
+        out[...] = total
+
+    real = dtypes.real_part_of(dtype)
+    fold = engine.fold_of(ops.Add(), dtype, add)
+    assert fold is not None
+    rows, out = draw(dtype, 3, 1000), np.empty(1000, dtype)
+    assert fold(rows, [out])
+    add(rows, wanted := np.empty_like(out))
+    assert out.tobytes() == wanted.tobytes()
 
 
 def test_what_lies_otherwise_is_left_to_numpy() -> None:
