@@ -154,6 +154,8 @@ class _PhaseIR(ScanLoops):
             self._one_register(loop, end)
         elif loop.vector:
             self.vector_loop(loop, begin, end)
+        elif loop.extent == 1 and begin == "0" and self.is_inner:
+            self._once(loop)
         else:
             self._serial_loop(loop, begin, end)
 
@@ -222,6 +224,27 @@ class _PhaseIR(ScanLoops):
         self.leave(outside)
         self.begin(done)
 
+    def _once(self, loop: Loop) -> None:
+        """A loop of one iteration, as what that does: later passes may not see that a loop ends after one."""
+        wide = bool(self.base)
+        first = self.starts(loop.accumulators, wide)
+        self._name_carries(loop, self._registers_of([carry.initial for carry in loop.carries]))
+        outside = self.inner()
+        self.block.names[loop.index] = "0"
+        slots, carried = self._iterate(loop, first)
+        self.leave(outside)
+        self._name_results(loop, slots, carried)
+
+    def _iterate(self, loop: Loop, held: list[list[str]]) -> tuple[list[list[str]], list[str]]:
+        """Run the body of a loop once; what its accumulators, which held this, and its carries hold then."""
+        wide = bool(self.base)
+        self.body(loop)
+        following = [
+            self.combine(accumulator, slot, accumulator.terms, wide)
+            for accumulator, slot in zip(loop.accumulators, held, strict=True)
+        ]
+        return following, self._registers_of([carry.following for carry in loop.carries])
+
     def _serial_loop(self, loop: Loop, begin: str, end: str) -> None:
         head, body, done = self.labels("head", "body", "done")
         # In a vector loop every lane accumulates its own.
@@ -233,19 +256,15 @@ class _PhaseIR(ScanLoops):
         self.begin(head)
         index = f"%{head}.i"
         slots = self.phi_slots(loop.accumulators, head)
-        held = self._name_carries(loop, head)
+        held = [f"%{head}.c{number}" for number in range(len(loop.carries))]
+        self._name_carries(loop, held)
         line = len(self.lines)
         self.write(f"%{head}.more = icmp slt i64 {index}, {end}")
         self.write(f"br i1 %{head}.more, label %{body}, label %{done}")
         outside = self.inner()
         self.begin(body)
         self.block.names[loop.index] = index
-        self.body(loop)
-        following = [
-            self.combine(accumulator, slot, accumulator.terms, wide)
-            for accumulator, slot in zip(loop.accumulators, slots, strict=True)
-        ]
-        carried = self._registers_of([carry.following for carry in loop.carries])
+        following, carried = self._iterate(loop, slots)
         step = self.line(f"add nsw i64 {index}, 1")
         last = self.label
         self.write(f"br label %{head}")
@@ -259,21 +278,23 @@ class _PhaseIR(ScanLoops):
         self.lines[line:line] = phis
         self.leave(outside)
         self.begin(done)
+        self._name_results(loop, slots, held)
+
+    def _name_results(self, loop: Loop, slots: list[list[str]], held: list[str]) -> None:
+        """Let what a loop accumulates and carries have the registers in which that is when it has ended."""
         self.block.names.update((carry.result, slot) for carry, slot in zip(loop.carries, held, strict=True))
         for accumulator, slot in zip(loop.accumulators, slots, strict=True):
             for result, register in zip(accumulator.results, slot, strict=True):
-                if wide:
+                if self.base:
                     self.vectors.add(result)
                 self.block.names[result] = register
 
-    def _name_carries(self, loop: Loop, head: str) -> list[str]:
-        """Registers for what the loop carries: in a vector loop every lane has its own."""
-        slots = [f"%{head}.c{number}" for number in range(len(loop.carries))]
+    def _name_carries(self, loop: Loop, slots: list[str]) -> None:
+        """Let what the loop carries have registers: in a vector loop every lane has its own."""
         for carry, slot in zip(loop.carries, slots, strict=True):
             self.block.names[carry.argument] = slot
             if self.base:
                 self.vectors.update((carry.argument, carry.result))
-        return slots
 
     def _registers_of(self, values: list[Value]) -> list[str]:
         self.compute(values)

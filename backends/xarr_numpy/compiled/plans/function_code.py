@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, Literal, TypeAlias
@@ -137,12 +138,14 @@ class FunctionCode:
         self._at: dict[int, str] = {}
         self._fixed: set[str] = set()
         self._constants: dict[int, str] = {}
+        #: The constants of one number, by the addresses of their registers.
+        self._numbers: dict[str, ops.Constant] = {}
         self._kernels: dict[Kernel, list[tuple[str, Loop]]] = {}
         #: Kernels as they are where results lie in the memory of operands, by these.
         self._in_place: dict[tuple[Kernel, tuple[tuple[Buffer, Buffer], ...]], Kernel] = {}
         #: The lines of the functions of phases, how many of them are to be copied to where they are called, and how
         #: many loops are around what is being written.
-        self._lengths: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
         self._inlined = 0
         self.depth = 0
         #: The loops that have been written, of which the numbers of iterations may be unknown.
@@ -235,9 +238,25 @@ class FunctionCode:
         return self.at(self.reserve(nbytes))
 
     def constant(self, op: ops.Constant) -> str:
+        """The address of a constant; of one number, whose bits machine code then knows, that of a register."""
         if id(op) not in self._constants:
-            self._constants[id(op)] = self.static(op)
+            is_number = op.type.size == 1 and op.type.nbytes.bit_count() == 1
+            self._constants[id(op)] = self._number(op) if is_number else self.static(op)
         return self._constants[id(op)]
+
+    def _number(self, op: ops.Constant) -> str:
+        address = self.register(op.type.nbytes)
+        self._numbers[address] = op
+        bits = int.from_bytes(op.raw, sys.byteorder)
+        self.entry.append(f"store i{8 * op.type.nbytes} {bits}, ptr {address}, align 1")
+        return address
+
+    def passed(self, pointer: str) -> str:
+        """An address for a function that LLVM does not look into: of a copy, where it is that of a constant number,
+        which stays known elsewhere.
+        """
+        op = self._numbers.get(pointer)
+        return pointer if op is None else self._number(op)
 
     def advance(self, pointer: str, nbytes: int) -> str:
         """An address so many bytes behind another one."""
@@ -303,7 +322,7 @@ class FunctionCode:
                 is_inner=True,
             )
             templates = self.functions.templates[first:]
-            self._lengths |= {
+            self.lengths |= {
                 name: each.text.count("\n") for name, each in zip(names, templates, strict=True)
             }
             self.parts.append(kernel)
@@ -332,7 +351,7 @@ class FunctionCode:
     def table(self, pointers: Sequence[str]) -> str:
         """The address of a table of addresses."""
         table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
-        for number, pointer in enumerate(pointers):
+        for number, pointer in enumerate(map(self.passed, pointers)):
             slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
             lines = self.entry if pointer in self._fixed else self.lines
             lines.append(f"store ptr {pointer}, ptr {slot}, align 8")
@@ -348,11 +367,11 @@ class FunctionCode:
         self.write(f"br i1 {raised}, label %raise, label %{on}")
         self.begin(on)
 
-    def _inline(self, name: str) -> str:
-        """The word of a call to which the function is copied: of a small one, inside of a loop."""
-        length = self._lengths[name]
+    def inline(self, name: str, is_loop: bool = False) -> str:
+        """The word of a call to which the function is copied: of a small one, inside of a loop, or if it is one."""
+        length = self.lengths[name]
         is_small = length <= PROCESSOR.max_inlined_lines
-        if not (self.depth and is_small) or self._inlined + length > PROCESSOR.max_copied_lines:
+        if not ((self.depth or is_loop) and is_small) or self._inlined + length > PROCESSOR.max_copied_lines:
             return ""
         self._inlined += length
         return " alwaysinline"
@@ -363,7 +382,7 @@ class FunctionCode:
         numbers = shared.plan_in_threads()
         if numbers is None:
             self.cost += shared.work
-            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent}){self._inline(name)}")
+            self.write(f"call void @{name}(ptr {table}, i64 0, i64 {shared.extent}){self.inline(name)}")
             return
         if not self.threads:
             self.threads = (self.static("pool"), self.static("share"))

@@ -347,8 +347,13 @@ class _PlanWriter(FunctionCode):
         for number in plan.results:
             root = plan.root(number)
             if memory[number] == "result" and root not in frame.pointers:
-                frame.pointers[root] = self.allocate(frame.nbytes(root))
+                frame.pointers[root] = self._own(frame, root) or self.allocate(frame.nbytes(root))
         return kept
+
+    def _own(self, frame: _Frame, number: int) -> str | None:
+        """The address of a register for one number inside of a loop; None for other buffers."""
+        is_number = self.depth and frame.plan.buffers[number].type.size == 1
+        return self.register(frame.nbytes(number)) if is_number else None
 
     def _pointer(self, frame: _Frame, number: int) -> str:
         pointer = frame.pointers.get(number)
@@ -361,8 +366,8 @@ class _PlanWriter(FunctionCode):
             elif number in frame.inside:
                 around, behind = frame.inside[number]
                 pointer = self.advance(self._pointer(frame, around), behind)
-            elif self.depth and buffer.type.size == 1:
-                pointer = self.register(buffer.type.nbytes)
+            elif register := self._own(frame, number):
+                pointer = register
             else:
                 offset = frame.layout.offsets[number]
                 assert offset is not None, f"b{number} has no memory"

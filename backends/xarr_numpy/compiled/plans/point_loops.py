@@ -34,11 +34,14 @@ def write(
     code.loops += 1
     carried, prefix = loop.carried, f"loop{len(code.functions.texts)}."
     loop_code.add_functions(code.functions, loop, prefix)
+    if not loop.has_points():
+        code.lengths[f"{prefix}scalars"] = code.functions.texts[-1].count("\n")
     count = len(carried)
     table = code.first(f"alloca [{2 * count + 2} x ptr], align 8")
     ones = _numbers(code, [1] * count)
     control = _numbers(code, [0] * WANTED + [int(k in wanted) for k in range(count)])
     slots = [code.first(f"getelementptr ptr, ptr {table}, i64 {k}") for k in range(2 * count + 2)]
+    before = [code.passed(pointer) for pointer in before]
     for slot, pointer in zip(slots[2 * count :], (ones, control), strict=True):
         code.entry.append(f"store ptr {pointer}, ptr {slot}, align 8")
     for k, (old, new, each) in enumerate(zip(before, after, carried, strict=True)):
@@ -51,8 +54,9 @@ def write(
     most = max(1, int(PROCESSOR.max_unpolled_nanoseconds / _step_time(loop)))
     if iterations is not None and iterations < most:
         code.cost += iterations * _step_time(loop)
-    else:
-        code.longest = max(code.longest, PROCESSOR.max_unpolled_nanoseconds)
+        _chunk(code, loop, prefix, table, control, most)
+        return
+    code.longest = max(code.longest, PROCESSOR.max_unpolled_nanoseconds)
     chunk, on, done = code.labels("chunk", "on", "done")
     code.jump(chunk)
     code.begin(chunk)
@@ -71,7 +75,7 @@ def _chunk(code: FunctionCode, loop: NativeLoop, prefix: str, table: str, contro
     """Take up to `most` steps; how many were taken."""
     scalars = f"call i64 @{prefix}scalars(ptr {table}, i64 "
     if not loop.has_points():
-        return code.line(f"{scalars}{most}, i64 1)")
+        return code.line(f"{scalars}{most}, i64 1){code.inline(f'{prefix}scalars', is_loop=True)}")
     steps = code.line(f"{scalars}{most}, i64 0)")
     more = code.line(f"zext i1 {code.line(f'icmp eq i64 {steps}, {most}')} to i64")
     for number, value in ((STEPS, steps), (MORE, more), (LONGEST, "0")):
