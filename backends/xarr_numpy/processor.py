@@ -27,6 +27,8 @@ class Processor(Target):
     #: Iterations of a loop in Python that take about as long as compiling it.
     max_python_iterations: int = 2**12
 
+    has_empty_arrays = True
+
     # --- registers ---------------------------------------------------------------------------------------
     #: Bytes of a number, complex ones too, that is copied by way of a register.
     max_number_bytes: int = 16

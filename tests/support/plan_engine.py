@@ -100,6 +100,8 @@ class PlanRun:
     def values(self, step: Step, inputs: list[Array]) -> Sequence[Array]:
         if isinstance(step, program_plan.Copy):
             return [np.array(inputs[0])]
+        if isinstance(step, program_plan.Allocate):
+            return [self.array(number) for number in step.outputs]
         if isinstance(step, program_plan.CheckStep) and not step.outputs:
             assert step.call is not None
             run_custom_call(

@@ -44,6 +44,9 @@ class Target:
     max_inlined_operations: int = 32
     max_copied_operations: int = 2**12
 
+    #: Whether its engine runs `Allocate`, memory that holds nothing yet, for arrays that a loop fills.
+    has_empty_arrays: bool = False
+
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.
     cache_bytes: int = 2**18

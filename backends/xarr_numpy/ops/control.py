@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from xarr.base.custom_calls import run_custom_call
-from xarr.base.host.memory import copy_array
+from xarr.base.host.memory import copy_array, pool
 from xarr.base.progress import CountSteps, show_progress
 from xarr.compiler.plan import program_plan
 from xarr.compiler.plan.program_plan import Step
@@ -264,8 +264,14 @@ def _copy(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
     return f"{names[0]} = copy_array({emitter.value(step.inputs[0])})"
 
 
+def _allocate(emitter: Emitter, step: Step, names: Sequence[str]) -> str:
+    type = emitter.result_type(step)
+    return f"{names[0]} = empty({type.shape}, {emitter.constant(type.dtype)})"
+
+
 #: How steps are written that no row of the backend's table computes: (emitter, step, names of outputs) -> line.
 STEPS: Final[dict[type[Step], Callable[[Emitter, Step, Sequence[str]], str]]] = {
+    program_plan.Allocate: _allocate,
     program_plan.Branch: _branch,
     program_plan.CheckStep: _check,
     program_plan.Copy: _copy,
@@ -290,7 +296,7 @@ SCOPE: Final[dict[str, Any]] = {
     f.__name__: f
     for f in (
         *(while_loop, while_loop_then, while_lanes, show_progress, check_indices, custom_call),
-        *(branch, branch_lanes, map_lanes, copy_array),
+        *(branch, branch_lanes, map_lanes, copy_array, pool.empty),
     )
 }
 

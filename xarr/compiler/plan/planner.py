@@ -239,6 +239,9 @@ class _Planner:
         self.numbers[node] = self._array(node.tensor_type, -1)
         self.constants[-1] = node.op
 
+    def _empty(self, node: Node) -> None:
+        self._call(program_plan.Allocate, node)
+
     def _element(self, node: Node) -> None:
         assert isinstance(node.op, ops.GetTupleElement)
         self.numbers[node] = self.numbers[node.operands[0]][node.op.index]
@@ -415,6 +418,7 @@ _ROWS: Final[dict[type[Op], Callable[[_Planner, Node], None]]] = {
     ops.Constant: _Planner._constant,
     ops.CustomCall: _Planner._python,
     ops.DynamicUpdateSlice: _Planner._update,
+    ops.Empty: _Planner._empty,
     ops.Fusion: _Planner._launch,
     ops.GetTupleElement: _Planner._element,
     ops.If: _Planner._branch,

@@ -202,6 +202,18 @@ class Copy(Step):
 
 
 @record(eq=False)
+class Allocate(Step):
+    """Give the output memory, whatever that holds (`ops.Empty`)."""
+
+    word = "allocate"
+    makes_new = True
+
+    @property
+    def cost(self) -> Cost:
+        return NOTHING
+
+
+@record(eq=False)
 class PythonCall(Step):
     """Call a function of Python on host arrays (`ops.CustomCall`)."""
 

@@ -15,6 +15,7 @@ from xarr.compiler.passes.transposed_operands import contract_untransposed
 from xarr.compiler.schedule import Schedule
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without_checks
+from xarr.compiler.while_loops.filled_arrays import without_initial_values
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
 from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
@@ -43,6 +44,8 @@ def lower_loop(
     assert isinstance(node.op, ops.While)
     if node.op.is_ordered:
         return node.rebuilt(operands, map_graphs(node.op, fused))
+    if schedule.target.has_empty_arrays:
+        operands = without_initial_values(node.op, operands)
     if _pays(node, min_work, schedule.target):
         for extended in _extended_forms(node.op):
             form = native_form(extended.loop, schedule.target)

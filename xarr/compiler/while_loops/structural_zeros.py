@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from xarr.compiler.passes.inner_products import split_product
+from xarr.compiler.while_loops.filled_arrays import counts_up, from_start
 from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, rewritten
@@ -65,7 +66,7 @@ def _zeros(body: Graph, initial: Sequence[Node]) -> dict[Node, dict[int, Node]]:
     counters = {
         old
         for old, new, first in zip(body.parameters, body.results, initial, strict=True)
-        if _counts_up(old, new) and _is_natural(first)
+        if counts_up(old, new) and _is_natural(first)
     }
     zeros: dict[Node, dict[int, Node]] = {}
     for old, new, first in zip(body.parameters, body.results, initial, strict=True):
@@ -74,16 +75,6 @@ def _zeros(body: Graph, initial: Sequence[Node]) -> dict[Node, dict[int, Node]]:
             if filled:
                 zeros[old] = filled
     return zeros
-
-
-def _counts_up(old: Node, new: Node) -> bool:
-    """Whether a carried number becomes the next one; of 64 bits, so that it never comes to the end of its type."""
-    if not isinstance(new.op, ops.Add) or not isinstance(old.type, TensorType):
-        return False
-    if old.dtype != _INT64 or old.shape != () or old not in new.operands:
-        return False
-    (step,) = [each for each in new.operands if each is not old] or [old]
-    return isinstance(step.op, ops.Constant) and int(step.op.array) == 1
 
 
 def _is_natural(node: Node) -> bool:
@@ -104,21 +95,10 @@ def _list_filled(old: Node, new: Node, counters: set[Node]) -> dict[int, Node]:
         if not isinstance(new.op, ops.DynamicUpdateSlice):
             return {}
         new, update, *starts = new.operands
-        numbers = enumerate(_from_start(start, counters) for start in starts)
+        numbers = enumerate(from_start(start, counters) for start in starts)
         here = {axis: start for axis, start in numbers if start in counters and update.shape[axis] == 1}
         dimensions = here if dimensions is None else dict(dimensions.items() & here.items())
     return dimensions or {}
-
-
-def _from_start(node: Node, counters: set[Node]) -> Node:
-    """A counter, which is never negative, where it would be counted from the end if it were; else the node."""
-    if isinstance(node.op, ops.Select):
-        is_negative, _, rest = node.operands
-        if rest in counters and isinstance(is_negative.op, ops.Compare) and is_negative.op.direction == "LT":
-            number, zero = is_negative.operands
-            if number is rest and isinstance(zero.op, ops.Constant) and not int(zero.op.array):
-                return rest
-    return node
 
 
 def _zeros_along(node: Node, axis: int, zeros: dict[Node, dict[int, Node]]) -> Node | None:

@@ -59,7 +59,7 @@ from xarr.ir.ops.factorisations import (
     Svd as Svd,
 )
 from xarr.ir.ops.fourier import Fft as Fft
-from xarr.ir.ops.fusion import Fusion as Fusion, NativeWhile as NativeWhile
+from xarr.ir.ops.fusion import Empty as Empty, Fusion as Fusion, NativeWhile as NativeWhile
 from xarr.ir.ops.indexing import (
     DynamicSlice as DynamicSlice,
     DynamicUpdateSlice as DynamicUpdateSlice,

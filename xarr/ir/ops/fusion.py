@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from xarr.ir.op import operation
+from xarr.ir.op import FREE, Op, operation
 from xarr.ir.ops.control import Call, While
 from xarr.ir.ops.custom_calls import CustomCall
+from xarr.ir.types import TensorType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
+    from xarr.ir.stablehlo.printer import Printer
 
 
 @operation
@@ -37,6 +39,26 @@ class Fusion(Call):
 
     def remark(self, node: Node) -> str | None:
         return None if self.describe is None else f"fusion: {self.describe(self)}"
+
+
+@operation
+class Empty(Op):
+    """An array whose elements are whatever its memory holds.
+
+    Made by the fusing stage only, where each element is written before it is read.
+    """
+
+    type: TensorType
+    name = "xarr.empty"
+    lax_name = "empty"
+    is_internal = True
+    cost = FREE
+
+    def infer(self, *operands: Type) -> Type:
+        return self.type
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        return f"stablehlo.custom_call @AllocateBuffer() : () -> {self.type}"  # XLA's name for it
 
 
 @operation

@@ -404,6 +404,8 @@ class _PlanWriter(FunctionCode):
             case program_plan.Launch():
                 assert step.program is not None, "the plan was made with a schedule"
                 self.launch(step.program, [*inputs, *outputs], start)
+            case program_plan.Allocate():
+                pass
             case program_plan.Copy():
                 self.copy(outputs[0], inputs[0], step.nbytes)
             case program_plan.Update():
@@ -523,7 +525,7 @@ class _PlanWriter(FunctionCode):
             if frame.plan.buffers[number].type.size == 1:
                 state.append(self.in_registers(source, frame.nbytes(number), k in in_place))
             elif k in in_place:
-                self.copy(target, source, frame.nbytes(number))
+                self.copy(target, _source(step, k, source, target), frame.nbytes(number))
                 state.append((target,))
             else:
                 spare = spares[k]
@@ -555,7 +557,9 @@ class _PlanWriter(FunctionCode):
             wanted = [
                 k for k, number in zip(step.carried, step.outputs, strict=True) if frame.plan.is_used(number)
             ]
-            point_loops.write(self, step.program, inputs, after, wanted, step.iterations)
+            sources = zip(inputs, after, strict=True)
+            before = [_source(step, k, source, target) for k, (source, target) in enumerate(sources)]
+            point_loops.write(self, step.program, before, after, wanted, step.iterations)
             self.parts.append(step.program)
             return
         operands = [parameter(frame.plan.buffers[number].type) for number in step.inputs]
@@ -594,6 +598,12 @@ class _PlanWriter(FunctionCode):
         """Run a graph of groups, whose arena lies behind all that is in use."""
         made = planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR)
         return self.plan(made, inputs, targets, self.reserve(made.layout.arena))
+
+
+def _source(step: Step, number: int, source: str, target: str | None) -> str:
+    """The address from which a carried value of a loop is copied to `target`: that itself if it holds nothing yet."""
+    is_empty = isinstance(step.node.operands[number].op, ops.Empty)
+    return target if is_empty and target is not None else source
 
 
 def _elements(node: Node) -> list[Node]:
