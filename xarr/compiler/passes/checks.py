@@ -99,15 +99,22 @@ class Checks:
         return [check.outermost.source for check in self.checks]
 
 
-def flag_check(node: Node) -> tuple[Graph, FlaggedCheck]:
-    """A graph of a check's operands: its result, and, if it can fail, whether it has, and the value it failed for."""
-    operands = [parameter(operand.tensor_type) for operand in node.operands]
-    flagger = _Flagger()
-    new, states = flagger.rewritten(Graph(operands, [check := node.rebuilt(tuple(operands))]))
-    results = [new[check]]
-    for number, value in states.values():
-        results += [(number >= 0).node, value.node]
-    return Graph(operands, results), FlaggedCheck(node, node)
+def flag_check(node: Node) -> tuple[Graph, Graph | None, FlaggedCheck]:
+    """A graph of a check's operands that gives its result and whether it failed, and one of the value that it failed
+    for, which need not be known before; without the second, and with the result alone, if it cannot fail.
+    """
+    operands = tuple([parameter(operand.tensor_type) for operand in node.operands])
+    check = FlaggedCheck(node, node)
+    if type(node.op) is ops.Check:
+        result, failure = operands[0], _first_false(operands[1])
+        bad: Term | None = ~Term(operands[1])
+    else:
+        result = counted_from_start(node, operands[0])
+        failure, bad = _bad_index(node, operands[0], False), _is_bad(node, operands[0])
+    if failure is None or bad is None:
+        return Graph(operands, [result]), None, check
+    has_failed = _reduce_all(bad, ops.Or(), 0)
+    return Graph(operands, [result, has_failed.node]), Graph(operands, [failure[1].node]), check
 
 
 def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Checks | None]:
@@ -331,6 +338,14 @@ def _bad_index(call: Node, indices: Node, in_one_pass: bool) -> tuple[Term, Term
     if in_one_pass and indices.shape:
         return _bad_index_in_one_pass(array.convert(_INT64), least, size)
     return _either(is_low, is_high), _int64(where(is_low, low, high))
+
+
+def _is_bad(call: Node, indices: Node) -> Term | None:
+    """For each index whether it is out of bounds; None if none can be."""
+    array, limits, (least, size) = Term(indices), info(call.dtype), index_bounds(call)
+    is_low = array < least if call.dtype not in UNSIGNED else None
+    is_high = array >= size if size <= limits.max else None
+    return _either(is_low, is_high) if is_low is not None and is_high is not None else is_low or is_high
 
 
 def _bad_index_in_one_pass(indices: Term, least: int, size: int) -> tuple[Term, Term]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
-from xarr.compiler.loop_ir.scalars import Value
+from xarr.compiler.loop_ir.scalars import BOOL, Value
 from xarr_numpy.compiled.codegen.instructions import Block, register_type
 from xarr_numpy.compiled.codegen.registers import Registers
 from xarr_numpy.processor import PROCESSOR
@@ -89,7 +89,13 @@ class Accumulators(Registers):
         return joined
 
     def fold(self, accumulator: Accumulator, registers: list[str]) -> list[str]:
-        """One result of all lanes, by halves."""
+        """One result of all lanes, by halves; whether a bool is true in any, or in all, from the bits of a mask."""
+        if _joins_bools(accumulator):
+            bits, op = f"i{self.width}", accumulator.combined[0].op
+            mask = self.line(f"bitcast <{self.width} x i1> {registers[0]} to {bits}")
+            return [
+                self.line(f"icmp {'ne' if op == 'or' else 'eq'} {bits} {mask}, {0 if op == 'or' else -1}")
+            ]
         distance = self.width // 2
         while distance:
             lanes = ", ".join(f"i32 {(lane + distance) % self.width}" for lane in range(self.width))
@@ -123,3 +129,10 @@ class Accumulators(Registers):
         )
         lanes = ", ".join(f"{number} {lane}" for lane in range(self.width))
         return self.line(f"icmp slt {kind} <{lanes}>, {every}")
+
+
+def _joins_bools(accumulator: Accumulator) -> bool:
+    """Whether an accumulator holds whether a bool was true in any iteration, or in all."""
+    (joined, *others) = accumulator.combined
+    is_join = joined.dtype == BOOL and joined.op in ("or", "and")
+    return is_join and not others and set(joined.operands) == {*accumulator.left, *accumulator.right}

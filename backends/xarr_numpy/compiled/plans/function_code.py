@@ -322,9 +322,7 @@ class FunctionCode:
                 is_inner=True,
             )
             templates = self.functions.templates[first:]
-            self.lengths |= {
-                name: each.text.count("\n") for name, each in zip(names, templates, strict=True)
-            }
+            self.lengths |= {name: each.text.count("\n") for name, each in zip(names, templates, strict=True)}
             self.parts.append(kernel)
             self._kernels[kernel] = list(zip(names, kernel.phases, strict=True))
         table = self.table(pointers)

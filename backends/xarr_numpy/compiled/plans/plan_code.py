@@ -576,16 +576,16 @@ class _PlanWriter(FunctionCode):
         node = step.node
         if step.call is not None and not step.outputs:
             node = Node(step.call, (parameter(frame.plan.buffers[step.inputs[0]].type),))
-        graph, check = flag_check(node)
+        graph, value, check = flag_check(node)
         targets: list[str | None] = [None] * len(graph.results)
         targets[: len(outputs)] = outputs
         flags = self._run_graph(self._group(graph), inputs, targets)[1:]
-        if not flags:
+        if value is None:
             return
         failed, on = self.labels("failed", "on")
         self.write(f"br i1 {self.holds(flags[0])}, label %{failed}, label %{on}")
         self.begin(failed)
-        self.copy(self.at(self.failure), flags[1], 8)
+        self._run_graph(self._group(value), inputs, [self.at(self.failure)])
         outermost = self._outermost and self._outermost[1]
         self.checks.append(FlaggedCheck(check.call, outermost or check.outermost))
         self.write(f"ret i64 {-1 - len(self.checks)}")
