@@ -66,7 +66,7 @@ def scans_inside(x: Any) -> Any:
 
 
 def empty_arrays(function: Callable[[Any], Any]) -> int:
-    """How many of the arrays with which the outermost loop begins hold nothing."""
+    """The number of arrays that hold nothing when the outermost loop begins."""
     graph = xarr.jit(function).lower(xarr.asarray(X)).stage("decomposed")
     assert isinstance(graph, Graph)
     (node,) = [node for node in graph.nodes if isinstance(node.op, ops.While)]

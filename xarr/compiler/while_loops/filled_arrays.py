@@ -35,9 +35,7 @@ def without_initial_values(loop: ops.While, operands: tuple[Node, ...]) -> tuple
 
 
 def _counter(loop: ops.While, operands: Sequence[Node]) -> tuple[Node, int] | None:
-    """What counts the steps of a loop from 0, a parameter of its body, and how many there are; None if that is not
-    known.
-    """
+    """The parameter of a body that counts the steps of its loop from 0, and their number; None if that is not known."""
     (going,) = loop.cond.results
     if not isinstance(going.op, ops.Compare) or going.op.direction != "LT":
         return None
@@ -53,7 +51,7 @@ def _counter(loop: ops.While, operands: Sequence[Node]) -> tuple[Node, int] | No
 
 
 def _first(loop: ops.While, node: Node, operands: Sequence[Node]) -> Node:
-    """What a node of the condition is before each step: of a parameter that no step changes, its operand."""
+    """The value of a node of the condition before each step: of a parameter that no step changes, its operand."""
     if node not in loop.cond.parameters:
         return node
     number = loop.cond.parameters.index(node)
@@ -93,7 +91,7 @@ def _fills(loop: ops.While, number: int, counter: Node, steps: int) -> bool:
 
 
 def _uses(graph: Graph, node: Node) -> int:
-    """How often operations and results of a graph use a node."""
+    """The number of times that operations and results of a graph use a node."""
     users = [each.operands.count(node) for each in graph.nodes]
     return sum(users) + graph.results.count(node) + graph.ordered.count(node)
 

@@ -251,7 +251,7 @@ class FunctionCode:
         self.entry.append(f"store i{8 * op.type.nbytes} {bits}, ptr {address}, align 1")
         return address
 
-    def passed(self, pointer: str) -> str:
+    def outer_address(self, pointer: str) -> str:
         """An address for a function that LLVM does not look into: of a copy, where it is that of a constant number,
         which stays known elsewhere.
         """
@@ -349,7 +349,7 @@ class FunctionCode:
     def table(self, pointers: Sequence[str]) -> str:
         """The address of a table of addresses."""
         table = self.first(f"alloca [{len(pointers)} x ptr], align 8")
-        for number, pointer in enumerate(map(self.passed, pointers)):
+        for number, pointer in enumerate(map(self.outer_address, pointers)):
             slot = self.first(f"getelementptr ptr, ptr {table}, i64 {number}")
             lines = self.entry if pointer in self._fixed else self.lines
             lines.append(f"store ptr {pointer}, ptr {slot}, align 8")

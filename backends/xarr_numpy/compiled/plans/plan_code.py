@@ -26,9 +26,11 @@ from xarr.compiler.plan.arena import aligned_size
 from xarr.compiler.plan.layout import MemoryLayout, inner_nbytes
 from xarr.compiler.plan.native_steps import (
     BodyLayout,
+    begins_empty,
     body_layout,
     carried_type,
     carries_in_place,
+    elements_of,
     ends_of_views,
     is_fixed,
     view_offset,
@@ -41,7 +43,6 @@ from xarr.compiler.while_loops.native_loops import NativeLoop
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, map_graphs, parameter
 from xarr.ir.memory_use import shown_bytes
-from xarr.ir.types import TensorType
 from xarr_numpy.compiled.codegen.instructions import ATTRIBUTES
 from xarr_numpy.compiled.plans import lapack, point_loops
 from xarr_numpy.compiled.plans.function_code import CallBack, FunctionCode, Static
@@ -352,8 +353,8 @@ class _PlanWriter(FunctionCode):
 
     def _own(self, frame: _Frame, number: int) -> str | None:
         """The address of a register for one number inside of a loop; None for other buffers."""
-        is_number = self.depth and frame.plan.buffers[number].type.size == 1
-        return self.register(frame.nbytes(number)) if is_number else None
+        type = frame.plan.buffers[number].type
+        return self.register(type.nbytes) if self.depth and type.size == 1 else None
 
     def _pointer(self, frame: _Frame, number: int) -> str:
         pointer = frame.pointers.get(number)
@@ -461,7 +462,7 @@ class _PlanWriter(FunctionCode):
             raise obstacle
         node = obstacle.step.node
         operands = [parameter(operand.type) for operand in node.operands]
-        elements = _elements(node.rebuilt(tuple(operands)))
+        elements = elements_of(node.rebuilt(tuple(operands)))
         graph = Graph(operands, elements if wanted is None else [elements[k] for k in wanted])
         self.call_back(CallBack(obstacle.step, graph, obstacle.reason), [*inputs, *outputs])
 
@@ -525,7 +526,7 @@ class _PlanWriter(FunctionCode):
             if frame.plan.buffers[number].type.size == 1:
                 state.append(self.in_registers(source, frame.nbytes(number), k in in_place))
             elif k in in_place:
-                self.copy(target, _source(step, k, source, target), frame.nbytes(number))
+                self.copy(target, target if begins_empty(step, k) else source, frame.nbytes(number))
                 state.append((target,))
             else:
                 spare = spares[k]
@@ -557,8 +558,8 @@ class _PlanWriter(FunctionCode):
             wanted = [
                 k for k, number in zip(step.carried, step.outputs, strict=True) if frame.plan.is_used(number)
             ]
-            sources = zip(inputs, after, strict=True)
-            before = [_source(step, k, source, target) for k, (source, target) in enumerate(sources)]
+            sources = enumerate(zip(inputs, after, strict=True))
+            before = [(begins_empty(step, k) and new) or old for k, (old, new) in sources]
             point_loops.write(self, step.program, before, after, wanted, step.iterations)
             self.parts.append(step.program)
             return
@@ -577,8 +578,7 @@ class _PlanWriter(FunctionCode):
         if step.call is not None and not step.outputs:
             node = Node(step.call, (parameter(frame.plan.buffers[step.inputs[0]].type),))
         graph, value, check = flag_check(node)
-        targets: list[str | None] = [None] * len(graph.results)
-        targets[: len(outputs)] = outputs
+        targets = [*outputs, *[None] * (len(graph.results) - len(outputs))]
         flags = self._run_graph(self._group(graph), inputs, targets)[1:]
         if value is None:
             return
@@ -598,16 +598,3 @@ class _PlanWriter(FunctionCode):
         """Run a graph of groups, whose arena lies behind all that is in use."""
         made = planner.plan(graph, schedule=lambda: self.schedule, target=PROCESSOR)
         return self.plan(made, inputs, targets, self.reserve(made.layout.arena))
-
-
-def _source(step: Step, number: int, source: str, target: str | None) -> str:
-    """The address from which a carried value of a loop is copied to `target`: that itself if it holds nothing yet."""
-    is_empty = isinstance(step.node.operands[number].op, ops.Empty)
-    return target if is_empty and target is not None else source
-
-
-def _elements(node: Node) -> list[Node]:
-    """The arrays of a node: itself, or the elements of a tuple."""
-    if isinstance(node.type, TensorType):
-        return [node]
-    return [Node(ops.GetTupleElement(k), (node,)) for k in range(len(node.type.elements))]

@@ -41,7 +41,7 @@ def write(
     ones = _numbers(code, [1] * count)
     control = _numbers(code, [0] * WANTED + [int(k in wanted) for k in range(count)])
     slots = [code.first(f"getelementptr ptr, ptr {table}, i64 {k}") for k in range(2 * count + 2)]
-    before = [code.passed(pointer) for pointer in before]
+    before = [code.outer_address(pointer) for pointer in before]
     for slot, pointer in zip(slots[2 * count :], (ones, control), strict=True):
         code.entry.append(f"store ptr {pointer}, ptr {slot}, align 8")
     for k, (old, new, each) in enumerate(zip(before, after, carried, strict=True)):
