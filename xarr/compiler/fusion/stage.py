@@ -20,6 +20,7 @@ from xarr.compiler.passes.transposed_operands import multiply_in_order
 from xarr.compiler.plan.planner import peak
 from xarr.compiler.target import Target
 from xarr.compiler.while_loops.invariant_checks import hoist_checks
+from xarr.compiler.while_loops.shared_conditions import share_conditions
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
 from xarr.ir.op import FUNCTION
@@ -40,7 +41,7 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
         inlined = inline_calls(graph, target)
         graph = graph if inlined is graph else simplify(inlined)
         graph = multiply_in_order(expand_complex_powers(graph))
-        graph = check_worst_indices(hoist_checks(graph), target)
+        graph = check_worst_indices(hoist_checks(share_conditions(graph, target.spare_bytes)), target)
     # What a loop, a branch or a call runs may take more memory with groups, unless all does.
     over: list[Graph] = []
     fused = _with_inner(graph, min_work, target, schedule, over)

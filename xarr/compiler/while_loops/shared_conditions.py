@@ -1,0 +1,112 @@
+"""Arrays that both the condition and the body of a loop compute, computed once for both.
+
+    while any(p[p] != p): p = p[p]            s = p[p]; while any(s != p): p = s; s = p[p]
+
+The condition looks at them after each step, and the next step computes them again; so the loop carries them along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from xarr.compiler.while_loops.loop_invariants import is_quiet
+from xarr.ir import ops
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewritten
+from xarr.ir.ops.custom_calls import CHECKED_INDICES
+from xarr.ir.types import TensorType
+
+#: What is as cheap to make again as to read.
+_CHEAP: Final = (ops.BroadcastInDim, ops.Constant, ops.Iota, ops.Reshape, ops.Slice)
+
+
+def share_conditions(graph: Graph, most_bytes: int) -> Graph:
+    """`graph` with loops that carry what conditions and bodies compute, up to `most_bytes`; in graphs inside too."""
+    if not any(op.runs_graphs for op in graph.op_classes):
+        return graph
+
+    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+            if not node.op.runs_graphs:
+                return None
+            op = map_graphs(node.op, inner)
+            changed = node if op is node.op and operands == node.operands else node.rebuilt(operands, op)
+            shared = _share(changed, most_bytes) if type(op) is ops.While else None
+            return shared or (None if changed is node else changed)
+
+        return rewritten(graph, rule)
+
+    return OncePerGraph(rewrite)(graph)
+
+
+def _share(node: Node, most_bytes: int) -> Node | None:
+    """A loop that carries what its condition shares with its body; None if that is nothing."""
+    loop = node.op
+    assert isinstance(loop, ops.While)
+    pairs = [] if loop.is_ordered else _shared_arrays(loop)
+    if not pairs or sum(mine.tensor_type.nbytes for mine, _ in pairs) > most_bytes:
+        return None
+    cond, body = loop.cond, loop.body
+    computed = Graph(cond.parameters, [mine for mine, _ in pairs])
+    held = {mine: parameter(mine.type) for mine, _ in pairs}
+    wider_cond = cond.derive({}, parameters=(*cond.parameters, *held.values()), name="main")
+    going = rewritten(wider_cond, lambda each, _: held.get(each))
+    known = {other: parameter(other.type) for _, other in pairs}
+    wider = rewritten(
+        body.derive({}, parameters=(*body.parameters, *known.values())), lambda each, _: known.get(each)
+    )
+    following = wider.derive({}, [*wider.results, *computed.inline(*wider.results)])
+    carried = (*node.operands, *computed.inline(*node.operands))
+    replaced = node.rebuilt(carried, ops.While(going, following, loop.progress))
+    parts = [Node(ops.GetTupleElement(k), (replaced,)) for k in range(len(node.operands))]
+    return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+
+
+def _shared_arrays(loop: ops.While) -> list[tuple[Node, Node]]:
+    """The last arrays that a condition and the body of a loop compute alike, in either; none where the condition may
+    fail otherwise.
+    """
+    cond, body = loop.cond, loop.body
+    numbers: dict[object, int] = {}
+    mine, others = (_numbered(each, numbers) for each in (cond, body))
+    in_body = {number: node for node, number in others.items()}
+    alike = {node for node, number in mine.items() if number in in_body and node not in cond.parameters}
+    inner = {each for node in alike for each in node.operands}
+    outside = {each for node in cond.nodes if node not in alike for each in node.operands}
+    last = [node for node in cond.nodes if node in alike and (node in outside or node not in inner)]
+    last = [node for node in last if _is_computed(node)]
+    covered = _all_below(last)
+    if not all(is_quiet(node.op) or (node in covered and _checks(node)) for node in cond.nodes):
+        return []
+    return [(node, in_body[mine[node]]) for node in last]
+
+
+def _is_computed(node: Node) -> bool:
+    """Whether a node is an array that takes longer to compute than to read."""
+    return isinstance(node.type, TensorType) and node.tensor_type.size > 1 and not isinstance(node.op, _CHEAP)
+
+
+def _checks(node: Node) -> bool:
+    return isinstance(node.op, ops.CustomCall) and node.op.call_target_name == CHECKED_INDICES
+
+
+def _all_below(nodes: Iterable[Node]) -> set[Node]:
+    """Nodes, and all that they are computed of."""
+    stack, seen = [*nodes], set(nodes)
+    while stack:
+        new = [each for each in stack.pop().operands if each not in seen]
+        seen.update(new)
+        stack += new
+    return seen
+
+
+def _numbered(graph: Graph, numbers: dict[object, int]) -> dict[Node, int]:
+    """The number of each node of a graph; those that compute the same of the same parameters have one number."""
+    known: dict[Node, int] = {
+        node: numbers.setdefault(("parameter", k), len(numbers)) for k, node in enumerate(graph.parameters)
+    }
+    for node in graph.nodes:
+        if node not in known:
+            key = node.op, node.type, tuple([known[each] for each in node.operands])
+            known[node] = numbers.setdefault(key, len(numbers))
+    return known
