@@ -68,7 +68,7 @@ def _shared_arrays(loop: ops.While) -> list[tuple[Node, Node]]:
     """
     cond, body = loop.cond, loop.body
     numbers: dict[object, int] = {}
-    mine, others = (_numbered(each, numbers) for each in (cond, body))
+    mine, others = (_number_nodes(each, numbers) for each in (cond, body))
     in_body = {number: node for node, number in others.items()}
     alike = {node for node, number in mine.items() if number in in_body and node not in cond.parameters}
     inner = {each for node in alike for each in node.operands}
@@ -100,7 +100,7 @@ def _all_below(nodes: Iterable[Node]) -> set[Node]:
     return seen
 
 
-def _numbered(graph: Graph, numbers: dict[object, int]) -> dict[Node, int]:
+def _number_nodes(graph: Graph, numbers: dict[object, int]) -> dict[Node, int]:
     """The number of each node of a graph; those that compute the same of the same parameters have one number."""
     known: dict[Node, int] = {
         node: numbers.setdefault(("parameter", k), len(numbers)) for k, node in enumerate(graph.parameters)
