@@ -50,6 +50,10 @@ def smooth(p: Any) -> Any:
     return lax.while_loop(lambda x: abs(means(x) - x).max() > 0.5, means, p * 1.0)
 
 
+def count_down(p: Any) -> Any:
+    return lax.while_loop(lambda p: (p > 3).any(), lambda p: xarr.where(p > 3, p - 2, p), p % 10)
+
+
 def double(p: Any) -> Any:
     return lax.while_loop(lambda p: p.sum() < 1000, lambda p: p * 2, p % 10 + 1)
 
@@ -74,7 +78,8 @@ CASES: dict[str, tuple[Callable[[Any], Any], int]] = {
     "pointers": (jump, 1),
     "pointers and a sum": (jump_with_steps, 1),
     "a loop inside": (jump_inside, 0),
-    "means": (smooth, 1),
+    "neighbours": (smooth, 0),
+    "a mask": (count_down, 0),
     "nothing is shared": (double, 0),
     "another index": (other_index, 0),
 }

@@ -16,8 +16,9 @@ from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewr
 from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.types import TensorType
 
-#: What is as cheap to make again as to read.
-_CHEAP: Final = (ops.BroadcastInDim, ops.Constant, ops.Iota, ops.Reshape, ops.Slice)
+#: What takes longer to compute again than to read.  Conditions of points, as masks are, are computed where the points
+#: are, and neighbours where a grid is read.
+_DEAR: Final = (ops.Convolution, ops.DotGeneral, ops.Gather, ops.Sort)
 
 
 def share_conditions(graph: Graph, most_bytes: int) -> Graph:
@@ -83,7 +84,9 @@ def _shared_arrays(loop: ops.While) -> list[tuple[Node, Node]]:
 
 def _is_computed(node: Node) -> bool:
     """Whether a node is an array that takes longer to compute than to read."""
-    return isinstance(node.type, TensorType) and node.tensor_type.size > 1 and not isinstance(node.op, _CHEAP)
+    if not isinstance(node.type, TensorType) or node.tensor_type.size == 1:
+        return False
+    return any(isinstance(each.op, _DEAR) for each in _all_below([node]))
 
 
 def _checks(node: Node) -> bool:
