@@ -93,6 +93,12 @@ def test_checks_of_numbers_can_fail() -> None:
 
 #: Numbers of modules that describe no machine, by module and name, and why.
 OTHERS = {
+    "compiled/folds.py": {
+        "BLOCK_BYTES": "a block of the arrays of replicas",
+        "UNINTERRUPTED_BYTES": "bytes after which Python looks for Ctrl-C",
+        "REGISTERS": "elements that NumPy's loops take at once, whose bits are kept",
+        "_MANY": "an extent that nobody asks for",
+    },
     "compiler/fusion/groups.py": {
         "ONE": "a mark",
         "INNER": "axes of inner reductions are counted from here on",
@@ -122,8 +128,12 @@ OTHERS = {
     },
     "compiler/schedules/cpu/single_operations.py": {"_KEPT": "loop programs that are kept"},
     "compiler/schedules/gpu/scatters.py": {"_MOST": "what int64 counts"},
-    "compiler/schedules/gpu/tiles.py": {"SIDE": "lanes of a warp, which CUDA fixes"},
+    "compiler/schedules/gpu/tiles.py": {
+        "SIDE": "lanes of a warp, which CUDA fixes",
+        "_TOGETHER": "lines of a thread that lie side by side",
+    },
     "compiler/schedules/gpu/vectors.py": {"_COUNTS": "divisors of extents"},
+    "compiler/schedules/gpu/windows.py": {"_BANKS": "banks of shared memory, which CUDA fixes"},
     "compiler/schedules/serial/windows.py": {"NOTHING": "a mark"},
     "compiler/while_loops/lowering.py": {"KEPT": "forms that are kept"},
     "compiler/while_loops/late_operands.py": {
