@@ -254,7 +254,7 @@ def test_large_tiles_keep_three_blocks(dtype: str) -> None:
     for text in texts:
         for architecture in ("sm_80", "sm_90"):
             usages = nvrtc.usage_of(text, architecture, OPTIONS)
-            assert max(each.registers for each in usages) <= (88 if dtype == "int32" else 80)
+            assert max(each.registers for each in usages) <= (96 if dtype == "int32" else 80)
             assert not any(each.stack or each.spills for each in usages)
 
 

@@ -49,6 +49,8 @@ from xarr_cupy.codegen.spelling import (
 _RESERVED: Final = dict.fromkeys(("i", "lanes", "behind", "warp"), 1)
 #: Letters of an expression that stands where it is used.
 _MOST_INLINED: Final = 44
+#: Values that a loop over the terms of a tile carries, from which on all of its iterations are written out.
+_MANY_CARRIES: Final = 8
 #: Points of a grid up to which their number is an int, which a step of all threads must not exceed.
 MOST_NARROW: Final = 2**30
 _ATOMICS: Final = {
@@ -435,8 +437,8 @@ class ThreadPrinter:
         number = "int" if self.is_narrow(loop.index) else "int64"
         self.sizes.note_loop(loop)
         if loop.is_of_tile and rows:
-            # Of all terms of a tile at once the compiler would keep too much in registers.
-            self.line("#pragma unroll 4")
+            # What is read for a term of a product serves many sums, and the next terms are read meanwhile.
+            self.line("#pragma unroll" if len(rows) >= _MANY_CARRIES else "#pragma unroll 4")
         self.open(f"for ({number} {index} = 0; {index} < {extent}; {index}++) {{")
         self.names[loop.index] = index
         for carry, name in rows:

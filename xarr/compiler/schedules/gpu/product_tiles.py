@@ -132,13 +132,13 @@ class PairTiles:
         # Neighbouring threads have neighbouring columns, along the last axis of the result.
         last = int(len(fold.shape) - 1 in fold.sides[1]) if columns is None else columns
         self.threads = isqrt(self.target.block_threads)
-        self.sides = self._sides(last, self._own(last, stores=columns is None))
+        self.sides = self._sides(last, self._own(last))
         self.count, depth = prod(fold.terms), 1
         while depth < min(self.count, self.target.product_terms):
             depth *= 2
         self.depth = depth
 
-    def _own(self, last: int, stores: bool) -> tuple[int, int]:
+    def _own(self, last: int) -> tuple[int, int]:
         """Rows and columns of a thread: as many as registers hold beside what else it needs.
 
         Of sums of products in 4 bytes more, where that leaves tiles for all processors.
@@ -147,7 +147,7 @@ class PairTiles:
         nbytes = sum(register_dtype(each).itemsize for each in fold.held)
         if nbytes > 8 or any(each.dtype.kind == "c" for each in fold.factors):
             return 2, 2
-        if stores and fold.ignores_zeros and nbytes <= 4:
+        if fold.ignores_zeros and nbytes <= 4:
             own = target.many_product_rows, target.product_side
             tiles = [each.tiles for each in self._sides(last, own)]
             if prod([*fold.sizes(fold.batch), *tiles]) >= target.min_large_tiles:
