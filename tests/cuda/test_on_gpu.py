@@ -189,6 +189,13 @@ def rows(backend: Any) -> int:
     return 4000 if is_real(backend) else 64
 
 
+@pytest.mark.parametrize("name", [*EXACT, *NEAR])
+def test_programs_of_the_size_of_a_gpu_are_compiled(name: str, cupy: Any) -> None:
+    """The verifier looks at programs that a GPU runs, whose schedules are others than those of few rows."""
+    function, make = {**EXACT, **NEAR}[name]
+    assert xarr.lower(function, *make(4000)).stage("program")
+
+
 @pytest.mark.parametrize("name", EXACT)
 def test_programs_have_the_bits_of_the_cpu(name: str, cupy: Any) -> None:
     function, make = EXACT[name]

@@ -96,5 +96,7 @@ def test_l10_stores_of_some_threads_in_lockstep() -> None:
     thread.body.append(once)
     program.rows.body.insert(0, thread)
     verify(program.kernel)
+    once.extent = program.rows.index.lt(3).select(program.values.constant(1, np.dtype(np.int64)), 0)
+    verify(program.kernel)
     once.extent = thread.index.lt(3).select(program.values.constant(1, np.dtype(np.int64)), 0)
     program.breaks("L10", "some threads of a block may store what it shares")

@@ -21,7 +21,7 @@ L9  A loop in lanes carries nothing and is in no other one; loops inside it run 
 L10 Threads run an outermost loop alone; a grid one too, or some that hold nothing but the next one, as if they were
     one.  A block runs a loop inside a grid, a warp one inside a block.  Only what a block runs shares buffers.  Loops
     that a block runs inside of one in lockstep do the same in all its iterations, and what iterations of that store
-    for the block no computed extent keeps some of them from.
+    for the block no extent that differs among them keeps some from.
 L11 Local buffers, and those that a block shares in a phase, take no more memory than the target has for them
     (`Target.local_bytes`): `Schedule.build`
     sees to it for each program.
@@ -344,16 +344,19 @@ def _check_lockstep(loop: Loop) -> None:
     for shared in (each for inner in loop.walk() for each in inner.walk() if each.runs == Runs.BLOCK):
         used = in_order(*(root for each in shared.walk() for root in each.roots()))
         _demand("L10", own.isdisjoint(used), "a block shares what differs from thread to thread")
-    stores = [store for each in _computed_extents(loop) for inner in each.walk() for store in inner.stores()]
+    stores = [store for each in _own_extents(loop, own) for inner in each.walk() for store in inner.stores()]
     is_shared = any(store.buffer.memory is Memory.SHARED for store in stores)
     _demand("L10", not is_shared, "some threads of a block may store what it shares, and others not")
 
 
-def _computed_extents(loop: Loop) -> list[Loop]:
-    """The outermost loops of computed extents in a loop, without those that a block runs."""
-    inner = [part for part in loop.body if isinstance(part, Loop) and part.runs != Runs.BLOCK]
-    loops = [[each] if isinstance(each.extent, Value) else _computed_extents(each) for each in inner]
-    return [each for group in loops for each in group]
+def _own_extents(loop: Loop, own: set[Value]) -> list[Loop]:
+    """The outermost loops in a loop whose extents depend on `own`, without those that a block runs."""
+    found = []
+    for part in loop.body:
+        if isinstance(part, Loop) and part.runs != Runs.BLOCK:
+            is_own = isinstance(part.extent, Value) and not own.isdisjoint(in_order(part.extent))
+            found += [part] if is_own else _own_extents(part, own)
+    return found
 
 
 def _check_shared(phase: Loop) -> None:
