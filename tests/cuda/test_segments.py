@@ -33,6 +33,7 @@ COUNTS = {
     "one": [3 * PART + 5],
     "short ones between": [PART + 1, 3, 0, PART, 2 * PART, 1, PART + 1],
     "whole parts": [PART, 2 * PART, PART],
+    "much more elements than updates": [0] * 9000 + [PART + 1],
     "more elements than updates": [0] * 900 + [2 * PART + 1] + [0] * 900 + [7],
 }
 

@@ -320,7 +320,9 @@ class _Segments:
         combiners, target = monoids(self.updates.op.update_computation), self.loops.target
         pairs = zip(self.updates.operands, self.updates.updates, strict=True)
         is_of_one_type = all(operand.dtype == update.dtype for operand, update in pairs)
-        return combiners is not None and is_of_one_type and self.count > target.segment_part
+        # What is remembered of each spot takes memory.
+        is_small = self.size <= target.max_spots * self.count
+        return combiners is not None and is_of_one_type and is_small and self.count > target.segment_part
 
     def combine(self) -> None:
         """The phases of the sort, and those that go through the segments.

@@ -52,10 +52,11 @@ class GpuTarget(Target):
     block_tables: int = 2**5
     min_table_updates: int = 2**3
     block_updates: int = 2**12
-    #: Updates of a result that one thread folds in their order, and of a part of more, and elements of a window from
-    #: which threads fold the parts, and not warps.  On an H200 parts of 128 to 512 take the same time; threads take
-    #: 341 us for windows of 16 elements where warps take 530.
+    #: Updates of a result that one thread folds in their order, and of a part of more, if there are at most so many
+    #: places for each update; and elements of a window from which threads fold the parts, and not warps.  On an H200
+    #: parts of 128 to 512 take the same time; threads take 341 us for windows of 16 elements where warps take 530.
     segment_part: int = 2**8
+    max_spots: int = 2**4
     min_thread_window: int = 2**3
     #: Elements that a thread sorts in registers, at most, and their bytes; elements that a block sorts.
     sorted_run: int = 7
