@@ -351,12 +351,12 @@ def _check_lockstep(loop: Loop) -> None:
 
 def _own_extents(loop: Loop, own: set[Value]) -> list[Loop]:
     """The outermost loops in a loop whose extents depend on `own`, without those that a block runs."""
-    found = []
+    inner = []
     for part in loop.body:
         if isinstance(part, Loop) and part.runs != Runs.BLOCK:
             is_own = isinstance(part.extent, Value) and not own.isdisjoint(in_order(part.extent))
-            found += [part] if is_own else _own_extents(part, own)
-    return found
+            inner += [part] if is_own else _own_extents(part, own)
+    return inner
 
 
 def _check_shared(phase: Loop) -> None:

@@ -53,7 +53,7 @@ class GpuTarget(Target):
     min_table_updates: int = 2**3
     block_updates: int = 2**12
     #: Updates of a result that one thread folds in their order, and of a part of more, if there are at most so many
-    #: places for each update; and elements of a window from which threads fold the parts, and not warps.  On an H200
+    #: starts for each update; and elements of a window from which threads fold the parts, and not warps.  On an H200
     #: parts of 128 to 512 take the same time; threads take 341 us for windows of 16 elements where warps take 530.
     segment_part: int = 2**8
     max_spots: int = 2**4
