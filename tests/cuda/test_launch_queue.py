@@ -47,6 +47,16 @@ def test_a_device_that_keeps_up_is_not_waited_for(host: HostDevice) -> None:
     assert launch_many(host, 0.0, 3000)[1] == 0
 
 
+def test_events_are_recorded_again(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    create = host.eventCreateWithFlags
+    monkeypatch.setattr(host, "eventCreateWithFlags", lambda flags: made.append(create(flags)) or made[-1])
+    recorded, record = [], host.eventRecord
+    monkeypatch.setattr(host, "eventRecord", lambda *each: recorded.append(each) or record(*each))
+    launch_many(host, 1e-3, 300)
+    assert len(made) == 3 < len(recorded) - 3
+
+
 def test_replays_of_graphs_are_bounded_too(host: HostDevice) -> None:
     compiled, x = xarr.jit(five_kernels), xarr.asarray(X)
     for _ in range(5):

@@ -233,3 +233,38 @@ def test_replays_are_right_on_each_device(device: str) -> None:
     for number in range(6):
         for k, x in enumerate(arrays):
             assert_same(compiled(x, 0.5 * number), compute_expected(X + k, 0.5 * number))
+
+
+def test_a_launch_within_another_has_arguments_of_its_own(
+    host: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cuda = importlib.import_module("cupy").cuda
+    compiled, arrays = xarr.jit(lambda x: x * 2.5), [xarr.asarray(X + k).evaluate() for k in range(4)]
+    compiled(arrays[0]), compiled(arrays[0])
+    launch, results, inner = cuda.driver.launchKernel, [], arrays[1:]
+
+    def launch_others_first(*arguments: Any) -> None:
+        if inner:
+            results.append(compiled(inner.pop()))
+        launch(*arguments)
+
+    monkeypatch.setattr(cuda.driver, "launchKernel", launch_others_first)
+    results.append(compiled(arrays[0]))
+    # The innermost call is done first.
+    for result, x in zip(results, [X + 1, X + 2, X + 3, X], strict=True):
+        assert_same(result, x * 2.5)
+
+
+def test_a_kernel_allocates_its_result_alone(host: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    allocated: list[int] = []
+    allocate = CupyDriver.allocate
+
+    def count(self: Any, nbytes: int) -> Any:
+        allocated.append(nbytes)
+        return allocate(self, nbytes)
+
+    compiled, x = xarr.jit(lambda x: x * 2.5 + 1), xarr.asarray(X).evaluate()
+    compiled(x)
+    monkeypatch.setattr(CupyDriver, "allocate", count)
+    assert_same(compiled(x), X * 2.5 + 1)
+    assert allocated == [X.nbytes]
