@@ -108,7 +108,7 @@ SCATTERS = {
     "atomically": (lambda x, i, u: x.at[i].max(u, mode="drop"), 1),
     "the last one": (lambda x, i, u: x.at[i].set(u, mode="drop"), 3),
     "into what is computed": (lambda x, i, u: (x * 2).at[i].max(u, mode="drop"), 2),
-    "in their order, without merges": (lambda x, i, u: x.at[i].add(u, mode="drop"), 2),
+    "in their order, without merges": (lambda x, i, u: x.at[i].add(u, mode="drop"), 5),
 }
 
 
