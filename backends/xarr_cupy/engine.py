@@ -106,13 +106,7 @@ class LoadedProgram:
 
     def _run_anywhere(self, values: list[Any]) -> list[DeviceArray]:
         """The results for arguments in any memory, and numbers."""
-        arrays: list[DeviceArray] = []
-        for value in values:
-            array = value.array if type(value) is NumberArgument else value
-            if type(array) is not DeviceArray:
-                arrays = self._arrays_of(values)
-                break
-            arrays.append(array)
+        arrays = self._arrays_of(values)
         if self._memory.has_vectors:
             for array in arrays:
                 if array.address % VECTOR_NBYTES:
@@ -121,21 +115,29 @@ class LoadedProgram:
             return self._run(arrays)
 
     def _arrays_of(self, values: list[Any]) -> list[DeviceArray]:
-        """The arguments as arrays, and numbers that are not on the device.  BackendError for those of others."""
-        for value in values:
-            if not isinstance(value, DeviceArray | NumberArgument):
+        """The arguments as arrays.  BackendError for those of another backend."""
+        arrays: list[DeviceArray] = []
+        new: list[int] = []
+        for index, value in enumerate(values):
+            array = value
+            if type(value) is NumberArgument:
+                array = value.array
+                if array is None and value.is_known:
+                    (array,) = self.device.store_numbers([value])
+                    value.array = array
+                elif array is None:
+                    value.is_known = True
+                    array = self.device.nothing
+                    new.append(index)
+            if type(array) is not DeviceArray:
                 raise BackendError(f"wanted arrays of backend 'cupy', got {type(value).__name__}")
-        numbers = [each for each in values if isinstance(each, NumberArgument)]
-        for each in numbers:
-            if each.is_known and each.array is None:
-                (each.array,) = self.device.store_numbers([each])
-            each.is_known = True
-        # Asked once: another thread that has the same constant may keep it on the device meanwhile.
-        kept = [each.array for each in numbers]
-        missing = [number for number, array in zip(numbers, kept, strict=True) if array is None]
-        stored = iter(self.device.store_numbers(missing))
-        those_of_numbers = iter([array or next(stored) for array in kept])
-        return [each if isinstance(each, DeviceArray) else next(those_of_numbers) for each in values]
+            arrays.append(array)
+        if new:
+            # In one launch, or few.
+            stored = self.device.store_numbers([values[index] for index in new])
+            for index, array in zip(new, stored, strict=True):
+                arrays[index] = array
+        return arrays
 
     @cached_property
     def _without_vectors(self) -> LoadedProgram:
