@@ -153,3 +153,12 @@ def test_masks_are_called_masks_and_counted() -> None:
     rows = str(xarr.explain_index(x, ([True, False, True], [0, 1])))
     assert "boolean mask of shape (3,): 2 True" in rows
     assert "index arrays: [True, False, True], [0, 1] broadcast to (2,)" in rows
+
+
+def test_elements_of_large_arrays_are_listed_without_their_memory() -> None:
+    lists = ([0, 29],) * 10
+    explanation = xarr.explain_index((30,) * 10, lists)
+    assert explanation.elements[1] == f"result[1] = x{[29] * 10}"
+    assert xarr.explain_index((10**9, 2), (slice(0, 2), 0)).elements == ()
+    assert xarr.explain_index((10**6,) * 6, ([0],) * 6).elements == ()
+    assert xarr.explain_index((), ()).elements == ("result[] = x[]",)

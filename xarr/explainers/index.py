@@ -31,6 +31,8 @@ from xarr.shapes import check_sizes
 
 #: Results of more elements are not listed, and longer arrays not written out.
 _LISTED = 12
+#: Of arrays with longer dimensions, or so many elements that NumPy could not number their bytes, no element is listed.
+_LONGEST, _MOST = 10**6, 2**59
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def explain_index(x: Any, index: Any) -> IndexExplanation:
     """
     array = _array(x)
     shape = array.shape
-    index_items = index if isinstance(index, tuple) else (index,)
+    index_items = _as_tuple(index)
     items = items_of(index)
     whole = expand_ellipsis(items, shape)
     layout = layout_of(whole, shape, Mode.ERROR)
@@ -290,14 +292,19 @@ def _sources(items: Sequence[Any], whole: Sequence[Any]) -> list[int | None]:
 
 
 def _elements(array: Any, index: Any, axes: Sequence[AxisFacts]) -> Iterator[str]:
-    """Which element of the array each of the result is, if these are few."""
-    count = prod(axis.size for axis in axes)
-    if not 0 < count <= _LISTED:
+    """Which element of the array each of the result is, if these are few; no memory of the array's size is taken."""
+    count, shape = prod(axis.size for axis in axes), array.shape
+    if not 0 < count <= _LISTED or max(shape, default=0) > _LONGEST or prod(shape) > _MOST:
         return
-    flat = to_host(lax.reshape(lax.iota(np.int64, array.size), array.shape)[index])
-    for position in np.ndindex(flat.shape):
-        source = [int(part) for part in np.unravel_index(int(flat[position]), array.shape)]
-        yield f"result{list(map(int, position))} = x{source}"
+    items = tuple(to_host(item) if isinstance(item, Handle) else item for item in _as_tuple(index))
+    along = [np.arange(size).reshape(-1, *(1,) * (len(shape) - 1 - dim)) for dim, size in enumerate(shape)]
+    sources = [np.broadcast_to(each, shape)[items] for each in along]
+    for position in np.ndindex(*(axis.size for axis in axes)):
+        yield f"result{list(position)} = x{[int(source[position]) for source in sources]}"
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
