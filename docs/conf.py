@@ -39,6 +39,8 @@ exclude_patterns = ["website/**"]
 templates_path = ["_templates"]
 nitpicky = True
 html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["narrow.css"]
 html_title = "xarr"
 html_theme_options = {
     "show_toc_level": 2,

@@ -73,7 +73,7 @@ def _page_lines(row: Row) -> Iterator[str]:
 def _picture(op: type[Op]) -> Iterator[str]:
     if op.__name__ in _PICTURES:
         name, words = _PICTURES[op.__name__]
-        yield from (f".. image:: /images/explanations/{name}.svg", f"   :alt: {words}", "")
+        yield from (f".. figure:: /images/explanations/{name}.svg", f"   :alt: {words}", "")
 
 
 def _function(name: str) -> Iterator[str]:
