@@ -174,7 +174,7 @@ class _BroadcastView:
             title = f"{new_axis_spelling(way)} \N{RIGHTWARDS ARROW} {other.result}"
             ways.append(f"<details><summary>{escape(title)}</summary>{view}</details>")
             size += count_bytes(ways[-1])
-            if size > _MOST:
+            if size > _MOST - 2 * _SPARE:
                 ways.pop()
                 break
         if not ways:
