@@ -61,7 +61,7 @@ def test_bounds_are_one_instruction_unless_zeros_meet_or_doubles() -> None:
 
     both = text(lambda x: clip(x, 2.0), "f32[3]")
     assert "= at_least(v1, 2.0f);" in both and "= at_most(v1, 2.0f);" in both
-    for bound, dtype in ((0.0, "f32"), (-0.0, "f32"), (2.0, "f64")):
+    for bound, dtype in ((0.0, "f32"), (-0.0, "f32"), (2.0, "f64"), (float("nan"), "f32")):
         assert "at_" not in text(lambda x, bound=bound: clip(x, bound), f"{dtype}[3]")
     # A selection of something else.
     assert "at_" not in text(lambda x, y: lax.select(lax.lt(x, y), y, x), "f32[3]", "f32[3]")
@@ -73,6 +73,7 @@ def test_rounding_to_bfloat16_is_one_function() -> None:
     assert printed.count("narrow_bfloat16(") == 1 and "32767" not in printed
     assert "narrow" not in text(lambda x: x.astype("float8_e4m3fn").astype("float32"), "f32[3]")
     assert "narrow" not in text(lambda x: x.astype("uint16"), "u32[3]")
+    assert "narrow" not in text(lambda x: x + lax.convert_element_type(np.uint32(70000), "uint16"), "u16[3]")
 
 
 @needs_compiler

@@ -82,7 +82,7 @@ __device__ float minimum(float x, float y) {
 }
 #endif
 """,
-    # NaN stays what it is.
+    # NaN stays NaN.
     "at_least(": """\
 #if __CUDA_ARCH__ >= 800
 __device__ float at_least(float x, float low) {
@@ -217,13 +217,14 @@ def helper_of(value: Value) -> tuple[str, tuple[Value, ...]] | None:
     """The helper that computes a value of several operations at once, and its arguments; None where none does.
 
     Numbers are brought into a bound, or rounded to bfloat16.  Of zeros an instruction for extremes tells the signs, and
-    a comparison does not.
+    of a bound that is NaN it makes NaN; a comparison does neither.
     """
     if value.op == "select" and value.dtype == np.float32:
         condition, bound, x = value.operands
         name = {"lt": "at_least", "gt": "at_most"}.get(condition.op)
-        is_bound = bound.op == "constant" and constant_of(bound) != 0 and condition.operands == (x, bound)
-        return (name, (x, bound)) if name and is_bound else None
+        is_bound = bound.op == "constant" and condition.operands == (x, bound)
+        is_usual = is_bound and constant_of(bound) != 0 and not np.isnan(constant_of(bound))
+        return (name, (x, bound)) if name and is_usual else None
     if value.op == "convert" and value.dtype == np.uint16:
         # All values of equal operations on equal operands are one.
         for x in _numbers_of_bits(value):
@@ -237,7 +238,10 @@ def _numbers_of_bits(value: Value) -> list[Value]:
     while value.operands and value.op in ("convert", "or", "shl", "shr", "bitcast"):
         if value.op == "bitcast" and value.operands[0].dtype == np.float32:
             return [value.operands[0]]
-        value = [x for x in value.operands if x.op != "constant"][-1]
+        others = [x for x in value.operands if x.op != "constant"]
+        if not others:
+            break
+        value = others[-1]
     return []
 
 
