@@ -76,6 +76,22 @@ def test_the_array_around_may_be_computed_too() -> None:
     assert_compiled_loops_agree(lambda u: xarr.exp(u * 0).at[1:].set(u[:-1] - 1), RNG.normal(size=(40, 7)))
 
 
+def pooling(u: Any) -> Any:
+    return lax.reduce_window(u, -xarr.inf, lax.max, (1, 1, 3), (1, 1, 1), "SAME")
+
+
+def convolution(u: Any) -> Any:
+    return lax.conv_general_dilated(u, np.arange(3.0).reshape(1, 1, 3), (1,), "SAME")
+
+
+@pytest.mark.parametrize("windows", [pooling, convolution])
+def test_windows_before_an_update_of_their_own_shape(windows: Callable[[Any], Any]) -> None:
+    """The update has loops of its own, which the windows' group does not take in."""
+    u, x = (RNG.normal(size=(1, 1, size)) for size in (128, 200))
+    assert_compiled_loops_agree(lambda u: lax.dynamic_update_slice(windows(u), u * 2, (0, 0, 0)), u)
+    assert_compiled_loops_agree(lambda u, x: lax.dynamic_update_slice(x, windows(u) * 2, (0, 0, 3)) + 1, u, x)
+
+
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[Callable[[Any], Any], Array]:
     """A chain of updates of windows of one array by shifted windows of it."""

@@ -22,6 +22,8 @@ from xarr.ir.types import TensorType
 
 #: What reads elements at other indices than that of its result's.
 _ELSEWHERE: Final = (ops.Gather, ops.Reduce, ops.ReduceWindow, ops.Scatter)
+#: Running totals and updates, of a part of an array too, have loops of their own.
+_OWN_LOOPS: Final = (ops.ReduceWindow, ops.Scatter, ops.DynamicUpdateSlice)
 
 Describe = Callable[[ops.Fusion], str]
 #: (domain of the loops, instructions for each of its elements) -> whether to make a group.
@@ -90,8 +92,7 @@ class _Grouping:
         # Of two roots that feed one group, the first takes it.
         if any(other in self.roots and other is not root for other in user.operands):
             return None
-        # Running totals and updates have loops of their own.
-        if any(isinstance(node.op, ops.ReduceWindow | ops.Scatter) for node in user.op.computation.nodes):
+        if any(isinstance(node.op, _OWN_LOOPS) for node in user.op.computation.nodes):
             return None
         entry = user.op.computation.parameters[user.operands.index(root)]
         return user if _is_read_element_by_element(user.op.computation, entry) else None
