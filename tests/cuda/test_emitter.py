@@ -93,6 +93,10 @@ def test_indices_are_long_where_an_offset_does_not_fit() -> None:
     assert "vectors<4>(out0)[i]" in text(lambda x: x + 1, "f32[65535,65536]")
     moved = text(lambda x: lax.slice(x, (0, 0), (65536, 2)), "f32[65536,65536]")
     assert "int i = blockIdx.x" in moved and "vectors<2>(in0)[32768ll * i" in moved
+    parts = [text(lambda x: lax.concatenate([x[3:], x[:3]], 0), f"s8[{size}]") for size in (2**31, 2**32)]
+    assert (
+        "const int v1 = 16 * i + lane;" in parts[0] and "const int64 v1 = 16 * (int64)i + lane;" in parts[1]
+    )
 
 
 def test_indices_that_are_read_are_long_where_they_must() -> None:

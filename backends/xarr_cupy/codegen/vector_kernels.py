@@ -117,7 +117,8 @@ class VectorPrinter(ThreadPrinter):
         self.open(f"for (int {lane} = 0; {lane} < {self.width}; {lane}++) {{")
         if vector:
             self.ranges, self.vector_ranges = self.point_ranges, self.ranges
-            self.define(self.index, f"{self.width} * {enclose(vector, 10)} + {lane}")
+            wide = "" if self.is_narrow(self.index) else "(int64)"
+            self.define(self.index, f"{self.width} * {wide}{enclose(vector, 11)} + {lane}")
         return lane
 
     def _close_lanes(self) -> None:
