@@ -178,6 +178,7 @@ _NUMBERS: Final = {float: "f8", int: "i8", bool: "b1"}
 
 def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[Any]) -> bool:
     """Add to a key what tells `value` from other arguments, and list its Arrays; whether that is possible.
+
     Of an Array with a small value that is its type; of others their nodes tell it, for which None stands among values.
     """
     kind = type(value)

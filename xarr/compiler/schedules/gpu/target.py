@@ -8,7 +8,10 @@ from xarr.compiler.target import Target
 
 
 class GpuTarget(Target):
-    """A target with what only the schedule of GPUs asks.  Chosen before a GPU was there: see docs/gpu_benchmark.md."""
+    """A target with what only the schedule of GPUs asks.
+
+    What was measured on a GPU says so; other numbers were chosen before one was there: see docs/gpu_benchmark.md.
+    """
 
     __slots__ = ()
 
