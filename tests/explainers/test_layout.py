@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from random import Random
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -140,3 +141,9 @@ def test_views_are_explained_without_copies_of_them() -> None:
         check_views(explained)
         assert explained.operand.label == "f32[1000000,1000000]"
     assert "repeated, not stored" in xarr.explain_layout(view).text()
+
+
+def test_names_of_arrays_are_cleaned_too() -> None:
+    explanation = xarr.explain_layout(np.zeros((1, 3)), name="x\x00y")
+    ElementTree.fromstring(explanation.svg())
+    assert "\x00" not in explanation.html() + explanation.text()

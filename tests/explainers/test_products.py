@@ -133,3 +133,18 @@ def test_cells_that_are_read_are_counted_where_they_are_not_drawn(
     subscripts: str, shapes: list[tuple[int, ...]], words: str
 ) -> None:
     assert f" reads {words}</title>" in xarr.explain_einsum(subscripts, *shapes).svg()
+
+
+def test_a_diagonal_stretches_no_size_of_1() -> None:
+    explanation = xarr.explain_einsum("ii->i", (1, 8))
+    assert explanation.result is None
+    (problem,) = explanation.problems()
+    assert problem.endswith("axis 0 of a has 1, axis 1 of a has 8; wanted equal sizes along a diagonal")
+    assert problem in explanation.text()
+    assert "no result" in explanation.svg()
+
+
+def test_more_axes_than_there_are_letters() -> None:
+    with pytest.raises(ShapeError, match=r"wanted at most 50 axes for an ellipsis, .* got 52"):
+        xarr.explain_einsum("i...", (2,) * 53)
+    assert xarr.explain_matmul((2,) * 150, (2,) * 150).result is not None

@@ -144,3 +144,10 @@ def test_negative_padding_is_said_to_cut_off() -> None:
         "cuts off 1 before and 0 after along axis 0 and 0 before and 2 after along axis 1"
     )
     assert "around them: 0 before and 2 after along axis 0 and 1 before and 0 after along axis 1" in texts[1]
+
+
+def test_windows_beyond_64_bits() -> None:
+    with pytest.raises(
+        ShapeError, match="wanted windows and padded sizes that fit in 64 bits, got 1,099,511"
+    ):
+        xarr.explain_window((4,), (10**9,), window_dilation=2**40)

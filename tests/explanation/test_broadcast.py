@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from xarr import explain_broadcast
 from xarr.base.broadcasting import Shape, align_numpy, align_xla, refusal, stretching_refusal
 from xarr.errors import BroadcastError, InputError, ShapeError
 from xarr.explanation.broadcast import BroadcastExplanation, broadcast_error, explain_shapes
@@ -586,3 +587,8 @@ def test_every_view_of_anything_renders(operands: list[Shape], op: str) -> None:
     assert bool(explanation.steps()) == (explanation.alignment is not None)
     ElementTree.fromstring(explanation.svg())
     ElementTree.fromstring(re.sub(r"<script>.*?</script>", "", explanation.html(), flags=re.DOTALL))
+
+
+def test_no_cell_is_drawn_of_values_that_an_empty_leading_axis_leaves_none_of() -> None:
+    explanation = explain_broadcast(np.zeros((2, 0, 3, 1)), np.zeros((5,)))
+    assert explanation.svg().startswith("<svg") and "(2, 0, 3, 5)" in explanation.html()

@@ -36,7 +36,7 @@ def _operand(x: Any, name: str) -> Operand:
     if not isinstance(x, np.ndarray) or not x.ndim:
         return read("explain_layout", name, x)
     none = read("explain_layout", name, x[(slice(0),) * x.ndim])
-    return Operand(name, x.shape, none.dtype)
+    return Operand(none.name, x.shape, none.dtype)
 
 
 def _layout(x: Any, layout: Any, rank: int) -> Layout:

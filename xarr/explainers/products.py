@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from xarr.base.canvas import Canvas
-from xarr.errors import InputError, pluralize
+from xarr.errors import InputError, ShapeError, pluralize
 from xarr.explainers.operands import choose, programs, read
 from xarr.explanation.broadcast_code import Suggestion, list_memory
 from xarr.explanation.broadcast_facts import Operand, check_names
@@ -57,9 +57,17 @@ class EinsumExplanation(Sheet):
         sizes: dict[str, int | None] = {}
         every = dict.fromkeys([*self.output, *(label for labels in self.labels for label in labels)])
         for label in every:
-            own = {size for _, _, size in self._axes(label)} - {1}
-            sizes[label] = None if len(own) > 1 else own.pop() if own else 1
+            axes = {(number, size) for number, _, size in self._axes(label)}
+            own = {size for _, size in axes} - {1}
+            # Along a diagonal of one operand a size of 1 is not stretched.
+            is_clash = len(own) > 1 or len(axes) > len({number for number, _ in axes})
+            sizes[label] = None if is_clash else own.pop() if own else 1
         return sizes
+
+    def _is_diagonal(self, label: str) -> bool:
+        """Whether a label names several axes of one operand."""
+        operands = [number for number, _, _ in self._axes(label)]
+        return len(operands) > len(set(operands))
 
     def _axes(self, label: str) -> Iterator[tuple[int, int, int]]:
         """Operand, axis and size wherever a label stands."""
@@ -97,7 +105,8 @@ class EinsumExplanation(Sheet):
                 f"axis {axis} of {self.operands[n].name} has {size}" for n, axis, size in self._axes(label)
             ]
             lines.append(
-                f"{label} names axes of different sizes: {', '.join(sizes)}; wanted equal sizes, or 1"
+                f"{label} names axes of different sizes: {', '.join(sizes)}; wanted equal sizes"
+                f"{' along a diagonal' if self._is_diagonal(label) else ', or 1'}"
             )
         return tuple(lines)
 
@@ -144,10 +153,8 @@ class EinsumExplanation(Sheet):
     def _how(self, label: str) -> str:
         if self.sizes[label] is None:
             return "CLASH"
-        operands = [number for number, _, _ in self._axes(label)]
-        meets = (
-            "diagonal" if len(operands) > len(set(operands)) else "multiplied" if len(operands) > 1 else ""
-        )
+        is_shared = len(list(self._axes(label))) > 1
+        meets = "diagonal" if self._is_diagonal(label) else "multiplied" if is_shared else ""
         return ", ".join(filter(None, [meets, "kept" if label in self.output else "summed"]))
 
     @property
@@ -238,9 +245,14 @@ def explain_einsum(subscripts: str, *operands: Any, names: Sequence[str] | None 
     known = tuple(read("explain_einsum", name, each) for name, each in zip(called, operands, strict=True))
     labels = read_subscripts("explain_einsum", subscripts, [len(operand.shape) for operand in known])
     letters = {label for each in (*labels.inputs, labels.output) for label in each}
-    free = iter(
-        [letter for letter in _SPARE + _SPARE.upper() if letter not in letters and letter not in called]
-    )
+    spare = [letter for letter in _SPARE + _SPARE.upper() if letter not in letters and letter not in called]
+    unnamed = sum(not isinstance(label, str) for label in letters)
+    if unnamed > len(spare):
+        raise ShapeError(
+            f"explain_einsum: wanted at most {len(spare)} axes for an ellipsis, as many as letters are left, "
+            f"got {unnamed}"
+        )
+    free = iter(spare)
     shown = {label: label if isinstance(label, str) else next(free) for label in sorted(letters, key=str)}
     inputs = tuple(tuple(shown[label] for label in each) for each in labels.inputs)
     return EinsumExplanation(subscripts, known, inputs, tuple(shown[label] for label in labels.output))

@@ -538,7 +538,19 @@ def explain_window(
         pairs = named_padding("explain_window", padding, operand.shape, extents, steps)
     else:
         pairs = _pairs(padding, rank)
-    return WindowsExplanation(op, operand, Window.of(sizes, steps, pairs, holes, apart))
+    view = Window.of(sizes, steps, pairs, holes, apart)
+    extents = [
+        *(dimension.dilated_size for dimension in view.dimensions),
+        *(
+            dimension.padded_size(size)
+            for dimension, size in zip(view.dimensions, operand.shape, strict=True)
+        ),
+    ]
+    if max(map(abs, extents), default=0) > 2**63 - 1:
+        raise ShapeError(
+            f"explain_window: wanted windows and padded sizes that fit in 64 bits, got {max(map(abs, extents)):,}"
+        )
+    return WindowsExplanation(op, operand, view)
 
 
 def _entries(what: str, entries: Any, rank: int) -> tuple[int, ...]:

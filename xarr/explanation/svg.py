@@ -208,7 +208,7 @@ def _grid(picture: _Picture, arrays: int) -> _Grid:
     rank, less = len(picture.frame), max(0, min(arrays - 4, 4))
     columns = _fold(picture.frame[-1], 6 - less) if rank else (0,)
     rows = _fold(picture.frame[-2], max(2, (6 if rank == 2 else 5) - less)) if rank > 1 else (0,)
-    panels = _fold(picture.frame[-3], max(2, 4 - less)) if rank == 3 else (0,)
+    panels = _fold(picture.frame[-3], max(2, 4 - less)) if rank == 3 else (0,) * (0 not in picture.frame[:-2])
     grid = _Grid(panels, rows, columns, (0,) * max(0, rank - 3), 0.0)
     positions = product(*(filter(lambda p: p is not None, axis) for axis in (panels, rows, columns)))
     texts = [_cell_text(picture, grid.index(rank, *position)) for position in positions]  # type: ignore[arg-type]

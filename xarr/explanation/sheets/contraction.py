@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, count
 from math import prod
 from typing import Any, Final, SupportsIndex
 
@@ -219,7 +220,7 @@ def _columns(explanation: ContractionExplanation) -> Iterator[_Column]:
     core = len(explanation.pairs) + (explanation.op == "matmul")
     batches = [max(len(shape) - core, 0) if explanation.batch else 0 for shape in (a, b)]
     used = "".join(explanation.names)
-    letters = iter([letter for letter in _LETTERS if letter not in used] + [f"i{n}" for n in range(99)])
+    letters = chain([letter for letter in _LETTERS if letter not in used], (f"i{n}" for n in count()))
     output = 0
     axes: list[tuple[tuple[int | None, int | None], int | None, bool]] = []
     for position in range(explanation.batch):
