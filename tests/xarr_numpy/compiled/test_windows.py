@@ -310,3 +310,14 @@ def test_bits_do_not_depend_on_the_number_of_threads() -> None:
         with threads(1):
             one = np.asarray(function(xarr.asarray(x)))
     assert_same(many, one)
+
+
+@pytest.mark.parametrize("shape", [(128,), (4, 128)])
+def test_windows_that_an_update_writes_over_wholly(shape: tuple[int, ...]) -> None:
+    def program(x: Any) -> Any:
+        sizes, steps = (3,) * len(shape), (1,) * len(shape)
+        highest = lax.reduce_window(x, np.float32(-np.inf), lax.max, sizes, steps, "SAME")
+        return lax.dynamic_update_slice(highest, x * 2, (0,) * len(shape))
+
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    assert_same(xarr.jit(program)(x), x * 2)
