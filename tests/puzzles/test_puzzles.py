@@ -131,6 +131,14 @@ def test_what_has_no_op_to_explain_is_drawn_beside_what_is_wanted() -> None:
     assert isinstance(right, ComparisonExplanation) and '<g class="x"' not in right.svg()
 
 
+@pytest.mark.parametrize("answer", ["None", "lax", "np", "'x'", "...", "(None,)", "a.dtype"])
+def test_of_an_answer_that_is_no_array_only_what_is_wanted_is_drawn(answer: str) -> None:
+    verdict = check(7, answer)
+    explanation = verdict.explanation
+    assert verdict.reason == "kind" and isinstance(explanation, ComparisonExplanation)
+    assert check_views(explanation)["got"] is None and "wanted an array" in explanation.html()
+
+
 def test_an_answer_is_never_broadcast() -> None:
     assert check(14, "np.zeros((1,))").reason == "shape"
     assert check(34, "np.zeros(())").reason == "values"

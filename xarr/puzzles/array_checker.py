@@ -9,6 +9,7 @@ import numpy as np
 
 from xarr.base.configuration import current as config
 from xarr.calls.operands import as_array
+from xarr.dtypes import ANY
 from xarr.errors import XarrError
 from xarr.explainers.comparison import ComparisonExplanation
 from xarr.explainers.program import ProgramExplanation, explain
@@ -102,7 +103,8 @@ def _explanation(puzzle: Puzzle, answer: str, code: Any, draw: Draw, failure: st
         explained = explain(lambda: _run(puzzle, code, draw))
         if isinstance(explained, ProgramExplanation) and explained.steps:
             return explained
-        got = np.asarray(_run(puzzle, code, draw))
+        result = np.asarray(_run(puzzle, code, draw))
+        got = result if result.dtype in ANY else None  # what has no elements that an array has is not drawn
     except _ERRORS:  # one that is not of shapes ends it
         pass
     return ComparisonExplanation(answer, failure, draw.arrays, np.asarray(draw.result), got)
