@@ -53,7 +53,8 @@ _OPERATIONS_PER_SECOND: Final = 5e13
 HostArray = np.ndarray[Any, Any]
 #: The bit of `cublasMath_t` with which sums of parts of a product, too, are formed in float32, not in a shorter result.
 _FULL_PRECISION_REDUCTION: Final = 16
-
+#: The context in which nothing has to wait.
+_IN_ORDER: Final = nullcontext()
 
 #: How often this process was forked off from another.  To ask the system for its number at each call takes long.
 _forks = 0
@@ -101,6 +102,9 @@ class Driver(Protocol):
 
     def order_streams(self, memories: Iterable[DeviceMemory]) -> AbstractContextManager[Any]:
         """A context in which the caller's stream comes after all that others did with memory, and they after it."""
+
+    def captures(self) -> bool:
+        """Whether what is launched now does not run, but becomes a part of a graph of the caller's."""
 
     def allocate(self, nbytes: int) -> DeviceMemory:
         """Bytes of which nothing is known."""
@@ -233,12 +237,7 @@ class CupyMemory:
 
 def _owner_of(stream: Any) -> tuple[int, int]:
     """The number of a stream, with the thread where each has a stream of its own under that number."""
-    number: int = stream.ptr
-    return number, get_ident() if number == _PER_THREAD else 0
-
-
-#: The context in which nothing has to wait.
-_IN_ORDER: Final = nullcontext()
+    return stream.ptr, get_ident() if stream.ptr == _PER_THREAD else 0
 
 
 def _seconds_of_product(arguments: Sequence[int]) -> float:
@@ -303,7 +302,7 @@ class CupyDriver:
         others = {each.owner: each.stream for each in memories if each.owner != own}
         if not others:
             return _IN_ORDER
-        if self._captures(stream):
+        if self.captures(stream):
             raise BackendError(
                 "backend 'cupy': the current stream captures a graph, which cannot wait for the stream of an array, "
                 "number or constant from before: begin with all of them, and with the first call of a jitted "
@@ -311,8 +310,9 @@ class CupyDriver:
             )
         return self._order_after(stream, others)
 
-    def _captures(self, stream: Any) -> bool:
-        """Whether a graph is captured of a stream, which the default stream is none of."""
+    def captures(self, stream: Any = None) -> bool:
+        """Whether a graph is captured of a stream, the current one by default; the default stream is none of these."""
+        stream = self._cuda.get_current_stream() if stream is None else stream
         return stream.ptr not in _DEFAULT and bool(stream.is_capturing())
 
     @contextmanager
@@ -395,7 +395,7 @@ class CupyDriver:
         spare: such an event, which may be recorded once more.
         """
         stream = self._cuda.get_current_stream()
-        return None if self._captures(stream) else self._record_event(stream, spare or self._cuda.Event())
+        return None if self.captures(stream) else self._record_event(stream, spare or self._cuda.Event())
 
     def _wait_for_event(self, event: Any) -> None:
         self._run(event.synchronize)
@@ -548,7 +548,7 @@ class CupyDriver:
         self._remember(prepared.kernels)
         try:
             graph = None
-            if len(prepared.calls) >= LEAST_CAPTURED and not self._captures(stream):
+            if len(prepared.calls) >= LEAST_CAPTURED and not self.captures(stream):
                 capture = partial(self._capture, prepared, table)
                 graph = prepared.graphs.graph(prepared.addresses(table), capture)
             if graph is None:

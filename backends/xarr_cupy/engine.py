@@ -122,7 +122,8 @@ class LoadedProgram:
             array = value
             if type(value) is NumberArgument:
                 array = value.array
-                if array is None and value.is_known:
+                # In a graph of the caller's it would be stored when that is launched: nothing to keep for others.
+                if array is None and value.is_known and not self.device.driver.captures():
                     (array,) = self.device.store_numbers([value])
                     value.array = array
                 elif array is None:

@@ -221,6 +221,18 @@ def test_a_capture_of_the_caller_holds_what_xarr_launches(rows: int, host: HostD
             assert_same(y, wanted)
 
 
+def test_a_number_of_a_capture_is_kept_for_no_other_call(host: HostDevice) -> None:
+    (stream,) = streams(1)
+    with stream:
+        x = (xarr.asarray(X) + 1.0).evaluate()
+        # A number that is known, and another one in the memory where that lay.
+        (x * 2.5).evaluate(), (x * 9.25).evaluate()
+        graph, y = capture(stream, lambda: (x * 2.5).evaluate())
+        assert_same(x * 2.5, (X + 1.0) * 2.5)
+        graph.launch(stream)
+        assert_same(y, (X + 1.0) * 2.5)
+
+
 def test_events_of_a_capture_are_not_asked_for(host: HostDevice) -> None:
     (stream,) = streams(1)
     f = xarr.jit(lambda x: x + x)

@@ -89,6 +89,9 @@ class EmulatedDriver:
     def order_streams(self, memories: Iterable[Any]) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def captures(self) -> bool:
+        return False
+
     def allocate(self, nbytes: int) -> EmulatedMemory:
         self._check_active()
         return EmulatedMemory(nbytes)
