@@ -105,10 +105,21 @@ def test_l12_neighbours_of_the_innermost_axis_are_taken_together(width: int) -> 
     program = Filled()
     program.columns.width = width
     assert f"for i1 < 4 by {width}:" in str(verify(program.kernel))
-    assert vector_accesses(program.rows, width) == VectorAccesses((), frozenset())
+    assert vector_accesses(program.rows, width) == VectorAccesses((), (), frozenset())
 
 
-@pytest.mark.parametrize("spoil", ["another axis", "an odd size", "an odd offset", "its number"])
+def test_l12_neighbours_may_compute_with_their_numbers() -> None:
+    program = Filled()
+    index = program.columns.index
+    (store,) = program.columns.stores()
+    program.columns.body[:] = [replace(store, value=index.convert(np.float32))]
+    program.columns.width = 2
+    verify(program.kernel)
+    accesses = vector_accesses(program.rows, 2)
+    assert accesses is not None and accesses.needs_index and index in accesses.varying
+
+
+@pytest.mark.parametrize("spoil", ["another axis", "an odd size", "an odd offset"])
 def test_l12_iterations_that_cannot_be_taken_together(spoil: str) -> None:
     program = Filled()
     (store,) = program.columns.stores()
@@ -117,10 +128,8 @@ def test_l12_iterations_that_cannot_be_taken_together(spoil: str) -> None:
         loop = program.rows
     elif spoil == "an odd size":
         width = 3
-    elif spoil == "an odd offset":
-        store = replace(store, offset=Affine(((program.rows.index, 3), (loop.index, 1))))
     else:
-        store = replace(store, value=loop.index.convert(np.float32))
+        store = replace(store, offset=Affine(((program.rows.index, 3), (loop.index, 1))))
     program.columns.body[:] = [store]
     loop.width = width
     with pytest.raises(LoopError, match=rf"^L12: {width} iterations of a loop cannot be taken together"):
