@@ -367,6 +367,16 @@ def test_l7_a_load_before_the_beginning(program: Program) -> None:
     program.breaks("L7", r"in0\[32\] at -1")
 
 
+def test_l7_a_load_of_a_loop_that_does_not_begin_at_0(program: Program) -> None:
+    element = load(program.values, program.x, program.at(program.sums, -3))
+    program.sums.accumulators[:] = [replace(program.sums.accumulators[0], terms=(element,))]
+    for first in (3, 8):  # of 8 iterations: some, and none
+        program.sums.first = program.values.constant(first, INT64)
+        verify(program.kernel)
+    program.sums.first = program.values.constant(2, INT64)
+    program.breaks("L7", r"in0\[32\] at -1")
+
+
 def test_l7_a_number_that_is_clamped_to_another_size(program: Program) -> None:
     table = program.add("in", 8, I32)
     number = load(program.values, table, Affine(((program.columns.index, 1),))).convert(INT64)

@@ -419,9 +419,12 @@ class _Bounds:
             return
         least = 0 if loop.first is None else around.of(loop.first)[0]
         _demand("L4", least >= 0, f"a loop begins at {least}")
+        if least >= high:
+            return
         around = _where_it_runs(loop, around)
         # Where it is not known how often it runs, any iteration may be there.
-        iterations = dict.fromkeys(((0, 0), (high - 1, high - 1)) if low == high else ((0, high - 1),))
+        ends = ((least, least), (high - 1, high - 1))
+        iterations = dict.fromkeys(ends if low == high else ((least, high - 1),))
         for iteration in iterations:
             ranges = around.inside_loop(loop.index, iteration)
             for value in self.loads[loop]:
