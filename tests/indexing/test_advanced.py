@@ -192,7 +192,7 @@ def test_explicit_mode_refuses_index_arrays_of_different_shapes() -> None:
     [
         ([0, 3], "index 3 is out of bounds for axis 0 with size 3"),
         ((slice(None), [-5]), "index -5 is out of bounds for axis 1 with size 4"),
-        (np.array([2**63], np.uint64), "out of bounds for axis 0 with size 3"),
+        (np.array([2**63], np.uint64), f"index {2**63} is out of bounds for axis 0 with size 3"),
         (([0], [1], [2]), r"too many indices: 3 for an array of shape \(3, 4\), which takes 2"),
         (np.ones((3, 4, 1), bool), "too many indices: 3"),
         ([True, False], "wanted a boolean mask of 3 elements for dimension 0 .* got 2"),

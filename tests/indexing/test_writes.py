@@ -293,6 +293,17 @@ def test_small_types_of_indices_do_not_overflow() -> None:
         assert_same(xarr.asarray(x).at[index].get(mode="wrap"), wanted)
 
 
+def test_indices_beyond_int64_are_what_they_are() -> None:
+    x, index = count_up((5,)), np.array([1, 2**64 - 1, 2**63], np.uint64)
+    ways: tuple[Any, ...] = (lambda function: function, xarr.jit)
+    for way in ways:
+        wrapped = way(lambda x, i: x.at[i].get(mode="wrap"))
+        assert_same(wrapped(xarr.asarray(x), xarr.asarray(index)), x[[1, 0, 3]])
+        checked = way(lambda x, i: x[i])
+        with pytest.raises(IndexingError, match=f"index {2**64 - 1} is out of bounds for axis 0 with size 5"):
+            checked(xarr.asarray(x), xarr.asarray(index)).evaluate()
+
+
 @pytest.mark.parametrize("mode", ["nearest", 3, "ERROR"])
 def test_unknown_modes(mode: Any) -> None:
     with pytest.raises(ValueRangeError, match="wanted a mode of 'error', 'clip', 'fill', 'wrap'"):

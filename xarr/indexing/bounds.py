@@ -112,8 +112,11 @@ def bring_host_into_bounds(
     from_end: whether negative ones count from the end, or are out of bounds.
     """
     if values.dtype == np.uint64:
+        if mode is Mode.ERROR:
+            in_bounds(values, axis, size, False)
         # Beyond int64 an index is out of bounds of any array.
-        values = np.minimum(values, np.uint64(info(_INT64).max))
+        greatest = np.uint64(info(_INT64).max)
+        values = np.mod(values, np.uint64(size)) if mode is Mode.WRAP else np.minimum(values, greatest)
     values = values.astype(_INT64)
     if mode is Mode.ERROR:
         values = in_bounds(values, axis, size, from_end)
