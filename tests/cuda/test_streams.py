@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import threading
@@ -231,6 +232,23 @@ def test_a_number_of_a_capture_is_kept_for_no_other_call(host: HostDevice) -> No
         assert_same(x * 2.5, (X + 1.0) * 2.5)
         graph.launch(stream)
         assert_same(y, (X + 1.0) * 2.5)
+
+
+@pytest.mark.parametrize("has_pool", [False, True])
+def test_a_replay_writes_over_memory_of_others_unless_it_has_a_pool(has_pool: bool, host: HostDevice) -> None:
+    cuda = importlib.import_module("cupy").cuda
+    (stream,), pool = streams(1), cuda.MemoryPool()
+    f = xarr.jit(lambda x: functools.reduce(lambda x, _: lax.rev(lax.cumsum(x, 0), (0,)), range(4), x))
+    with stream:
+        x = (xarr.asarray(np.arange(4000.0)) + 1.0).evaluate()
+        wanted = np.asarray(f(x))
+        with cuda.using_allocator(pool.malloc) if has_pool else contextlib.nullcontext():
+            graph, y = capture(stream, lambda: f(x).evaluate())
+        later = [(x * k).evaluate() for k in range(8)]
+        before = [np.asarray(each).copy() for each in later]
+        graph.launch(stream)
+        assert_same(y, wanted)
+        assert all(np.array_equal(*pair) for pair in zip(later, before, strict=True)) is has_pool
 
 
 def test_events_of_a_capture_are_not_asked_for(host: HostDevice) -> None:
