@@ -60,6 +60,9 @@ IN_PLACE: dict[str, Callable[[Any], Any]] = {
     "a chain": lambda x: xarr.tanh(x) * 2 + 1,
     "an integer of as many bytes": lambda x: xarr.astype(x * 2, "int64"),
     "a native loop": lambda x: lax.fori_loop(0, 5, lambda i, s: s * 0.5 + i, x),
+    "an array that a loop fills": lambda x: lax.fori_loop(
+        0, SIZE, lambda i, s: lax.dynamic_update_index_in_dim(s, i * 0.5, i, 0), x
+    ),
     "an element": lambda x: x.at[3].set(7.0),
     "updates one after the other": lambda x: x.at[3].set(7.0).at[5:9].set(1.0),
 }

@@ -240,7 +240,20 @@ class _Planner:
         self.constants[-1] = node.op
 
     def _empty(self, node: Node) -> None:
-        self._call(program_plan.Allocate, node)
+        """An array that holds nothing yet: in the memory of a donated argument that nothing needs, if there is one."""
+        unneeded = self._unneeded_donations(node.type) if self.donated else []
+        if unneeded:
+            self.numbers[node] = unneeded[0]
+        else:
+            self._call(program_plan.Allocate, node)
+
+    def _unneeded_donations(self, type: Type) -> list[Any]:
+        """The buffers of donated arguments of a type that nothing needs, and no array that holds nothing yet has."""
+        needed = {each for node in self.graph.nodes for each in node.operands}.union(self.graph.results)
+        taken = [number for node, number in self.numbers.items() if isinstance(node.op, ops.Empty)]
+        arguments = [self.graph.parameters[k] for k in self.donated]
+        numbers = [self.numbers[each] for each in arguments if each.type == type and each not in needed]
+        return [number for number in numbers if number not in taken]
 
     def _element(self, node: Node) -> None:
         assert isinstance(node.op, ops.GetTupleElement)
