@@ -32,7 +32,7 @@ _REAL: Final = f"""\
 
 %s
 
-Tests of the backend ran there with all that `--thorough` adds, and tests of the library with `XARR_BACKEND=cupy`.
+Tests of the backend, with all that `--thorough` adds; those of several devices were skipped:
 
 | tests | passed | failed | skipped |
 | --- | --- | --- | --- |

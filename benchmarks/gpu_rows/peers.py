@@ -17,7 +17,6 @@ from measure import Call, Contenders
 
 import xarr
 from gpu_rows.row import Case, Row, arrays_of
-from xarr.base.configuration import current as config
 
 #: Elements that are compared of a result, at least.
 SAMPLED: Final = 2**20
@@ -124,12 +123,12 @@ def _torch_sees(torch: Any) -> str:
 # --- contenders ----------------------------------------------------------------------------------------------
 
 
-def makers(case: Case, row: Row, peers: Peers) -> Iterator[tuple[str, Callable[[list[np.ndarray]], Call]]]:
+def makers(case: Case, peers: Peers) -> Iterator[tuple[str, Callable[[list[np.ndarray]], Call]]]:
     """Who takes part, the reference first, and what makes its call of arrays of the host."""
     for name, spelling in case.by_cupy.items():
         yield name, lambda arrays, spelling=spelling: _by_cupy(peers.arrays, spelling, arrays)
-    yield "xarr", lambda arrays: _by_xarr(case, row, arrays)
-    yield "lazy", lambda arrays: _by_recording(case, row, arrays)
+    yield "xarr", lambda arrays: _by_xarr(case, arrays)
+    yield "lazy", lambda arrays: _by_recording(case, arrays)
     if peers.jax is not None:
         yield "jax", lambda arrays: _by_jax(peers, case, arrays)
     if peers.torch is not None and case.by_torch is not None:
@@ -142,24 +141,18 @@ def _by_cupy(module: Any, spelling: Any, arrays: list[np.ndarray]) -> Call:
     return lambda: function(*own)
 
 
-def _by_xarr(case: Case, row: Row, arrays: list[np.ndarray]) -> Call:
+def _by_xarr(case: Case, arrays: list[np.ndarray]) -> Call:
     own = [xarr.asarray(each).evaluate() for each in arrays]
     compiled = xarr.jit(case.program(xarr, xarr.lax))
-
-    def call() -> Any:
-        with config(deterministic=row.deterministic):
-            return compiled(*own)
-
-    return call
+    return lambda: compiled(*own)
 
 
-def _by_recording(case: Case, row: Row, arrays: list[np.ndarray]) -> Call:
+def _by_recording(case: Case, arrays: list[np.ndarray]) -> Call:
     own, function = [xarr.asarray(each).evaluate() for each in arrays], case.program(xarr, xarr.lax)
 
     def call() -> Any:
-        with config(deterministic=row.deterministic):
-            result = function(*own)
-            xarr.evaluate(*result) if isinstance(result, tuple) else result.evaluate()
+        result = function(*own)
+        xarr.evaluate(*result) if isinstance(result, tuple) else result.evaluate()
         return result
 
     return call
@@ -202,7 +195,7 @@ class Prepared:
 def prepare(case: Case, row: Row, dtype: str, peers: Peers) -> Prepared:
     """Make the arrays of all contenders, call each once, and compare samples of the results with the first's."""
     arrays, prepared, wanted = arrays_of(case.inputs), Prepared({}, {}), None
-    for name, make in makers(case, row, peers):
+    for name, make in makers(case, peers):
         if name in peers.without:
             prepared.reasons[name] = "left out"
             continue

@@ -16,6 +16,7 @@ import numpy as np
 from gpu_rows.listing import least_bytes
 from gpu_rows.peers import Peers, prepare
 from gpu_rows.row import Case, Row
+from xarr.base.configuration import current as config
 
 #: Letters of the rows as they matter: what is wanted of a share of the bandwidth first.
 IMPORTANCE: Final = "abehcfjdimgknlo"
@@ -126,10 +127,11 @@ def timed_line(row: Row, dtype: str, case: Case, peers: Peers, rates: Rates, bud
     if free is not None and needed > MEMORY_PART * free:
         line.reasons["xarr"] = f"memory: about {needed / 1e9:.0f} GB, {free / 1e9:.0f} GB are free"
         return line
-    prepared = prepare(case, row, dtype, peers)
-    line.reasons |= prepared.reasons
-    if prepared.calls:
-        line.seconds |= time_contenders(prepared.calls, budget)
+    with config(deterministic=row.deterministic):
+        prepared = prepare(case, row, dtype, peers)
+        line.reasons |= prepared.reasons
+        if prepared.calls:
+            line.seconds |= time_contenders(prepared.calls, budget)
     if "xarr" in line.seconds:
         if case.flops:
             rate = rates.flops.get(dtype)

@@ -117,6 +117,44 @@ def test_blocks_nest_and_threads_do_not_see_them() -> None:
     assert xarr.config.max_depth == DEFAULTS["max_depth"]
 
 
+def test_a_block_that_comes_again_has_the_same_state() -> None:
+    def state(**values: Any) -> tuple[object, object]:
+        with xarr.config(**values):
+            return xarr.config.state()
+
+    first = state(deterministic=False)
+    assert all(x is y for x, y in zip(first, state(deterministic=False), strict=True))
+    assert state(deterministic=True)[1] is not first[1]
+    with xarr.config(default_dtype="float32"):
+        inside = state(deterministic=False)
+        assert inside[1] is not first[1] and xarr.config.default_dtype == "float32"
+    for number in range(1000):
+        with xarr.config(max_depth=10 + number):
+            assert xarr.config.max_depth == 10 + number
+    assert xarr.config.max_depth == state()[0]["max_depth"]  # type: ignore[index]
+
+
+def test_jitted_functions_find_what_they_know_in_a_block_that_comes_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f, x, misses = xarr.jit(lambda x: x * 2 + 1), xarr.asarray([1.0, 2.0]).evaluate(), []
+    after_miss = type(f)._call_after_miss
+
+    def count(self: Any, *arguments: Any) -> Any:
+        misses.append(arguments)
+        return after_miss(self, *arguments)
+
+    monkeypatch.setattr(type(f), "_call_after_miss", count)
+    for number in range(20):
+        with xarr.config(deterministic=bool(number % 2)):
+            assert f(x).tolist() == [3.0, 5.0]
+    first = len(misses)
+    for _ in range(20):
+        with xarr.config(deterministic=True):
+            f(x)
+    assert len(misses) <= first + 1
+
+
 def test_all_settings_at_once_are_those_of_the_block() -> None:
     with xarr.config(max_depth=5):
         assert xarr.config.now()["max_depth"] == 5

@@ -189,6 +189,8 @@ def _is_usual(settings: Mapping[str, Any]) -> bool:
     )
 
 
+#: Blocks that are known at most.
+_MOST_BLOCKS: Final = 256
 _NONE: Final[Mapping[str, Any]] = {}
 
 
@@ -218,6 +220,8 @@ class Config:
         self._set(_initial())
         self.__dict__["_overrides"] = ContextVar("overrides", default=_NONE)
         self.__dict__["_is_separate"] = ContextVar("is_separate", default=False)
+        #: What blocks have overridden, by what was around them and their settings, and what was around them.
+        self.__dict__["_blocks"] = {}
         # Beside the overrides in every context that has them, and in nothing else, which may keep overrides.
         self.__dict__["_obstacles"] = ContextVar("obstacles", default=None)
 
@@ -251,8 +255,7 @@ class Config:
     @contextmanager
     def __call__(self, **values: object) -> Iterator[Config]:
         """`with config(broadcasting="explicit"):` sets options for the block, in this thread or task only."""
-        checked = {name: _check(name, value) for name, value in values.items()}
-        overrides = {**self._overrides.get(), **checked}
+        overrides = self._overrides_of({name: _check(name, value) for name, value in values.items()})
         obstacle = self._obstacles.set(self._obstacle_of({**self._global, **overrides}))
         token = self._overrides.set(overrides)
         try:
@@ -260,6 +263,17 @@ class Config:
         finally:
             self._overrides.reset(token)
             self._obstacles.reset(obstacle)
+
+    def _overrides_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The overrides inside of a block: one that comes again has the same object, for which programs are known."""
+        around = self._overrides.get()
+        key = (id(around), *values.items())
+        known = self._blocks.get(key)
+        if known is None or known[0] is not around:
+            if len(self._blocks) >= _MOST_BLOCKS:
+                self._blocks.clear()
+            known = self._blocks[key] = around, {**around, **values}
+        return known[1]  # type: ignore[no-any-return]
 
     @contextmanager
     def separate(self) -> Iterator[None]:
