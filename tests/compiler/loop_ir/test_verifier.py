@@ -31,7 +31,6 @@ from xarr.compiler.loop_ir.loops import (
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, Values
 from xarr.compiler.loop_ir.verifier import check_local_bytes, verify
 from xarr.compiler.schedule import Kind, Schedule
-from xarr_numpy.compiled.codegen import emitter
 from xarr_numpy.compiled.schedule import PROCESSOR, SCHEDULE
 
 F32, F64, I32 = (np.dtype(name) for name in ("float32", "float64", "int32"))
@@ -568,37 +567,3 @@ def test_programs_are_checked_where_they_are_built() -> None:
     for _ in range(2):
         with pytest.raises(LoopError, match=r"^L7: .*at 32"):
             schedule.build(fusion)
-
-
-@pytest.mark.parametrize("word", [Runs.GRID, Runs.GRID | Runs.BLOCK, Runs.THREADS | Runs.WARP])
-def test_no_machine_code_for_words_of_other_machines(program: Program, word: Runs) -> None:
-    emitter.emit(program.kernel)
-    program.rows.runs = word
-    with pytest.raises(
-        LoopError, match=rf"no LLVM IR for a loop that runs by {word & ~Runs.THREADS}, only by"
-    ):
-        emitter.emit(program.kernel)
-
-
-def test_no_machine_code_for_a_phase_of_one_thread(program: Program) -> None:
-    program.rows.runs = Runs.SERIAL
-    with pytest.raises(LoopError, match="outermost loop that threads do not share"):
-        emitter.emit(program.kernel)
-    program.rows.runs, program.columns.runs = Runs.THREADS, Runs.THREADS
-    with pytest.raises(LoopError, match="a loop that runs by threads, only by lanes"):
-        emitter.emit(program.kernel)
-
-
-def test_no_machine_code_for_atomic_stores(program: Program) -> None:
-    (store,) = program.columns.stores()
-    program.columns.body[:] = [replace(store, atomic=Atomic.MAXIMUM)]
-    with pytest.raises(LoopError, match=r"combines atomically \(maximum\)"):
-        emitter.emit(program.kernel)
-
-
-def test_no_machine_code_for_shared_buffers(program: Program) -> None:
-    shared = program.add("shared", 8)
-    zero = program.values.constant(0, F32)
-    program.columns.body.append(Store(shared, Affine(((program.columns.index, 1),)), zero))
-    with pytest.raises(LoopError, match="more_shared, which a block shares"):
-        emitter.emit(program.kernel)

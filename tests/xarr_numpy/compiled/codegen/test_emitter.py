@@ -1,20 +1,25 @@
-"""Functions of phases: those that run all iterations have the bits of those that run ranges, and less code."""
+"""Functions of phases: those that run all iterations have the bits of those that run ranges, and less code.
+
+And what there is no machine code for.
+"""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import xarr
+from tests.compiler.loop_ir.test_verifier import F32, Program
 from tests.support.line_counts import count_lines
 
 pytest.importorskip("llvmlite")
 
-from xarr.compiler.loop_ir.loops import Kernel, Loop
+from xarr.compiler.loop_ir.loops import Affine, Atomic, Kernel, Loop, LoopError, Runs, Store
 from xarr.compiler.plan.program_plan import Launch, Plan
 from xarr_numpy.compiled.codegen import emitter, llvm_jit
 from xarr_numpy.compiled.kernel import CompiledKernel
@@ -163,3 +168,42 @@ def test_programs_are_printed_only_when_asked(monkeypatch: pytest.MonkeyPatch) -
     assert not printed
     assert "parallel vector" in program.text  # type: ignore[union-attr]
     assert printed
+
+
+@pytest.fixture
+def program() -> Program:
+    return Program()
+
+
+@pytest.mark.parametrize("word", [Runs.GRID, Runs.GRID | Runs.BLOCK, Runs.THREADS | Runs.WARP])
+def test_no_machine_code_for_words_of_other_machines(program: Program, word: Runs) -> None:
+    emitter.emit(program.kernel)
+    program.rows.runs = word
+    with pytest.raises(
+        LoopError, match=rf"no LLVM IR for a loop that runs by {word & ~Runs.THREADS}, only by"
+    ):
+        emitter.emit(program.kernel)
+
+
+def test_no_machine_code_for_a_phase_of_one_thread(program: Program) -> None:
+    program.rows.runs = Runs.SERIAL
+    with pytest.raises(LoopError, match="outermost loop that threads do not share"):
+        emitter.emit(program.kernel)
+    program.rows.runs, program.columns.runs = Runs.THREADS, Runs.THREADS
+    with pytest.raises(LoopError, match="a loop that runs by threads, only by lanes"):
+        emitter.emit(program.kernel)
+
+
+def test_no_machine_code_for_atomic_stores(program: Program) -> None:
+    (store,) = program.columns.stores()
+    program.columns.body[:] = [replace(store, atomic=Atomic.MAXIMUM)]
+    with pytest.raises(LoopError, match=r"combines atomically \(maximum\)"):
+        emitter.emit(program.kernel)
+
+
+def test_no_machine_code_for_shared_buffers(program: Program) -> None:
+    shared = program.add("shared", 8)
+    zero = program.values.constant(0, F32)
+    program.columns.body.append(Store(shared, Affine(((program.columns.index, 1),)), zero))
+    with pytest.raises(LoopError, match="more_shared, which a block shares"):
+        emitter.emit(program.kernel)
