@@ -123,17 +123,6 @@ def test_sharing_is_structure() -> None:
     assert simplify(graph(repeat, VECTOR)) == graph(share, VECTOR)
 
 
-def test_an_update_of_a_whole_array_is_what_is_written() -> None:
-    def update(x: Node, u: Node, start: Node) -> Node:
-        return Node(ops.DynamicUpdateSlice(), (x, u, start))
-
-    index, part = TensorType((), np.dtype(np.int64)), TensorType((2,), F64)
-    whole = graph(update, VECTOR, VECTOR, index)
-    assert simplify(whole).results == (whole.parameters[1],)
-    less = graph(update, VECTOR, part, index)
-    assert simplify(less) is less
-
-
 def test_types_are_interned() -> None:
     assert TensorType((3,), F64) is VECTOR
     assert TupleType((VECTOR, SCALAR)) is TupleType((VECTOR, SCALAR))

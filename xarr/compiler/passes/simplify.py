@@ -6,7 +6,7 @@ from typing import Final
 
 from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs
 from xarr.ir.op import Op
-from xarr.ir.ops import DynamicUpdateSlice, GetTupleElement, Transpose, Tuple
+from xarr.ir.ops import GetTupleElement, Transpose, Tuple
 
 
 def simplify(graph: Graph) -> Graph:
@@ -52,7 +52,7 @@ def _with_parts(node: Node, op: Op, operands: tuple[Node, ...]) -> Node:
 
 
 #: Ops besides those that only change a type whose result may be an operand.
-_FORWARDING: Final = frozenset({DynamicUpdateSlice, GetTupleElement, Transpose})
+_FORWARDING: Final = frozenset({GetTupleElement, Transpose})
 
 
 def _forward(node: Node, operands: tuple[Node, ...]) -> Node | None:
@@ -62,9 +62,6 @@ def _forward(node: Node, operands: tuple[Node, ...]) -> Node | None:
         return operands[0]
     if isinstance(op, Transpose) and op.permutation == tuple(range(len(op.permutation))):
         return operands[0]
-    # Starts are clamped so that an update fits: one of the whole array begins at 0.
-    if isinstance(op, DynamicUpdateSlice) and operands[1].type is node.type:
-        return operands[1]
     if isinstance(op, GetTupleElement) and isinstance(operands[0].op, Tuple):
         return operands[0].operands[op.index]
     return None

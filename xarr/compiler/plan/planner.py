@@ -250,10 +250,10 @@ class _Planner:
     def _unneeded_donations(self, type: Type) -> list[Any]:
         """The buffers of donated arguments of a type that nothing needs, and no array that holds nothing yet has."""
         needed = {each for node in self.graph.nodes for each in node.operands}.union(self.graph.results)
-        taken = [number for node, number in self.numbers.items() if isinstance(node.op, ops.Empty)]
+        reused = [number for node, number in self.numbers.items() if isinstance(node.op, ops.Empty)]
         arguments = [self.graph.parameters[k] for k in self.donated]
         numbers = [self.numbers[each] for each in arguments if each.type == type and each not in needed]
-        return [number for number in numbers if number not in taken]
+        return [number for number in numbers if number not in reused]
 
     def _element(self, node: Node) -> None:
         assert isinstance(node.op, ops.GetTupleElement)
