@@ -18,7 +18,7 @@ from xarr.ir.types import TensorType
 
 #: What takes longer to compute again than to read.  Conditions of points, as masks are, are computed where the points
 #: are, and neighbours where a grid is read.
-_DEAR: Final = (ops.Convolution, ops.DotGeneral, ops.Gather, ops.Sort)
+_COSTLY: Final = (ops.Convolution, ops.DotGeneral, ops.Gather, ops.Sort)
 
 
 def share_conditions(graph: Graph, most_bytes: int) -> Graph:
@@ -77,7 +77,7 @@ def _shared_arrays(loop: ops.While) -> list[tuple[Node, Node]]:
     last = [node for node in cond.nodes if node in alike and (node in outside or node not in inner)]
     last = [node for node in last if _is_computed(node)]
     covered = _all_below(last)
-    if not all(is_quiet(node.op) or (node in covered and _checks(node)) for node in cond.nodes):
+    if not all(is_quiet(node.op) or (node in covered and _checks_indices(node)) for node in cond.nodes):
         return []
     return [(node, in_body[mine[node]]) for node in last]
 
@@ -86,10 +86,11 @@ def _is_computed(node: Node) -> bool:
     """Whether a node is an array that takes longer to compute than to read."""
     if not isinstance(node.type, TensorType) or node.tensor_type.size == 1:
         return False
-    return any(isinstance(each.op, _DEAR) for each in _all_below([node]))
+    return any(isinstance(each.op, _COSTLY) for each in _all_below([node]))
 
 
-def _checks(node: Node) -> bool:
+def _checks_indices(node: Node) -> bool:
+    """Whether a node says whether indices are in bounds."""
     return isinstance(node.op, ops.CustomCall) and node.op.call_target_name == CHECKED_INDICES
 
 
