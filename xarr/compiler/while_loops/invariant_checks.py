@@ -9,29 +9,15 @@ from __future__ import annotations
 
 from xarr.compiler.passes.checks import checks_indices, index_bounds
 from xarr.compiler.while_loops.loop_invariants import is_quiet
+from xarr.compiler.while_loops.loop_rewriting import first_results, rewrite_loops
 from xarr.ir import ops
 from xarr.ir.constants import full
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewritten
-from xarr.ir.types import TensorType
+from xarr.ir.graph import Graph, Node, parameter, rewritten
 
 
 def hoist_checks(graph: Graph) -> Graph:
     """`graph` with the checks of many indices in front of its loops, and of those in the graphs of its operations."""
-    if not any(op.runs_graphs for op in graph.op_classes):
-        return graph
-
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if not node.op.runs_graphs:
-                return None
-            op = map_graphs(node.op, inner)
-            changed = node if op is node.op and operands == node.operands else node.rebuilt(operands, op)
-            hoisted = _hoist(changed) if type(op) is ops.While else None
-            return hoisted or (None if changed is node else changed)
-
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+    return rewrite_loops(graph, _hoist)
 
 
 def _hoist(node: Node) -> Node | None:
@@ -50,9 +36,7 @@ def _hoist(node: Node) -> Node | None:
     )
     changed = ops.While(cond, rewritten(wider, lambda each, _: held.get(each)), loop.progress)
     carried = (*node.operands, *_make_checks(body, checks, node.operands, runs))
-    replaced = node.rebuilt(carried, changed)
-    parts = [Node(ops.GetTupleElement(k), (replaced,)) for k in range(len(node.operands))]
-    return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+    return first_results(node.rebuilt(carried, changed), node)
 
 
 def _invariant_checks(loop: ops.While) -> list[Node]:

@@ -18,6 +18,7 @@ from xarr.compiler.while_loops.bounds_check_hoisting import CheckedLoop, without
 from xarr.compiler.while_loops.filled_arrays import without_initial_values
 from xarr.compiler.while_loops.iterated_groups import IteratedGroup, iterated_group
 from xarr.compiler.while_loops.loop_invariants import without_invariants
+from xarr.compiler.while_loops.loop_rewriting import first_results
 from xarr.compiler.while_loops.native_loops import NativeLoop, native_loop
 from xarr.compiler.while_loops.parts_of_parts import read_from_wholes
 from xarr.compiler.while_loops.row_exchanges import exchange_rows
@@ -129,9 +130,7 @@ class _ExtendedLoop:
         """This loop, as `op`, instead of `node`, with the results of that."""
         if self.initial is None:
             return node.rebuilt(operands, op)
-        replaced = node.rebuilt((*operands, *self.initial.inline(*operands)), op)
-        parts = [Node(ops.GetTupleElement(k), (replaced,)) for k in range(len(operands))]
-        return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+        return first_results(node.rebuilt((*operands, *self.initial.inline(*operands)), op), node)
 
 
 def _extended_forms(loop: ops.While) -> Iterator[_ExtendedLoop]:

@@ -7,13 +7,14 @@ The condition looks at them after each step, and the next step computes them aga
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
+from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.while_loops.loop_invariants import is_quiet
+from xarr.compiler.while_loops.loop_rewriting import first_results, rewrite_loops
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewritten
-from xarr.ir.ops.custom_calls import CHECKED_INDICES
+from xarr.ir.graph import Graph, Node, parameter, postorder, rewritten
 from xarr.ir.types import TensorType
 
 #: What takes longer to compute again than to read.  Conditions of points, as masks are, are computed where the points
@@ -23,21 +24,7 @@ _COSTLY: Final = (ops.Convolution, ops.DotGeneral, ops.Gather, ops.Sort)
 
 def share_conditions(graph: Graph, most_bytes: int) -> Graph:
     """`graph` with loops that carry what conditions and bodies compute, up to `most_bytes`; in graphs inside too."""
-    if not any(op.runs_graphs for op in graph.op_classes):
-        return graph
-
-    def rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
-        def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
-            if not node.op.runs_graphs:
-                return None
-            op = map_graphs(node.op, inner)
-            changed = node if op is node.op and operands == node.operands else node.rebuilt(operands, op)
-            shared = _share(changed, most_bytes) if type(op) is ops.While else None
-            return shared or (None if changed is node else changed)
-
-        return rewritten(graph, rule)
-
-    return OncePerGraph(rewrite)(graph)
+    return rewrite_loops(graph, partial(_share, most_bytes=most_bytes))
 
 
 def _share(node: Node, most_bytes: int) -> Node | None:
@@ -58,9 +45,7 @@ def _share(node: Node, most_bytes: int) -> Node | None:
     )
     following = wider.derive({}, [*wider.results, *computed.inline(*wider.results)])
     carried = (*node.operands, *computed.inline(*node.operands))
-    replaced = node.rebuilt(carried, ops.While(going, following, loop.progress))
-    parts = [Node(ops.GetTupleElement(k), (replaced,)) for k in range(len(node.operands))]
-    return parts[0] if isinstance(node.type, TensorType) else Node(ops.Tuple(), tuple(parts))
+    return first_results(node.rebuilt(carried, ops.While(going, following, loop.progress)), node)
 
 
 def _shared_arrays(loop: ops.While) -> list[tuple[Node, Node]]:
@@ -76,8 +61,8 @@ def _shared_arrays(loop: ops.While) -> list[tuple[Node, Node]]:
     outside = {each for node in cond.nodes if node not in alike for each in node.operands}
     last = [node for node in cond.nodes if node in alike and (node in outside or node not in inner)]
     last = [node for node in last if _is_computed(node)]
-    covered = _all_below(last)
-    if not all(is_quiet(node.op) or (node in covered and _checks_indices(node)) for node in cond.nodes):
+    covered = set(postorder(last))
+    if not all(is_quiet(node.op) or (node in covered and checks_indices(node)) for node in cond.nodes):
         return []
     return [(node, in_body[mine[node]]) for node in last]
 
@@ -86,22 +71,7 @@ def _is_computed(node: Node) -> bool:
     """Whether a node is an array that takes longer to compute than to read."""
     if not isinstance(node.type, TensorType) or node.tensor_type.size == 1:
         return False
-    return any(isinstance(each.op, _COSTLY) for each in _all_below([node]))
-
-
-def _checks_indices(node: Node) -> bool:
-    """Whether a node says whether indices are in bounds."""
-    return isinstance(node.op, ops.CustomCall) and node.op.call_target_name == CHECKED_INDICES
-
-
-def _all_below(nodes: Iterable[Node]) -> set[Node]:
-    """Nodes, and all that they are computed of."""
-    stack, seen = [*nodes], set(nodes)
-    while stack:
-        new = [each for each in stack.pop().operands if each not in seen]
-        seen.update(new)
-        stack += new
-    return seen
+    return any(isinstance(each.op, _COSTLY) for each in postorder([node]))
 
 
 def _number_nodes(graph: Graph, numbers: dict[object, int]) -> dict[Node, int]:
