@@ -19,7 +19,15 @@ from xarr.explanation.grids import COLOURS, CellGrid, GridCell, draw_row, indice
 from xarr.explanation.sheet import Cell, Listing, Sheet
 from xarr.explanation.steps import PictureStep, join_terms, unravel, write_element
 from xarr.explanation.svg import MARGIN
-from xarr.ir.windows import Pairs, Window, WindowDimension, dilate_size, named_padding
+from xarr.ir.windows import (
+    LARGEST,
+    Pairs,
+    Window,
+    WindowDimension,
+    dilate_size,
+    find_largest_extent,
+    named_padding,
+)
 
 #: NumPy's function, the neutral element and the step of a loop, by op.
 _OPS: Final = {
@@ -539,16 +547,10 @@ def explain_window(
     else:
         pairs = _pairs(padding, rank)
     view = Window.of(sizes, steps, pairs, holes, apart)
-    extents = [
-        *(dimension.dilated_size for dimension in view.dimensions),
-        *(
-            dimension.padded_size(size)
-            for dimension, size in zip(view.dimensions, operand.shape, strict=True)
-        ),
-    ]
-    if max(map(abs, extents), default=0) > 2**63 - 1:
+    largest = max(map(find_largest_extent, view.dimensions, operand.shape), default=0)
+    if largest > LARGEST:
         raise ShapeError(
-            f"explain_window: wanted windows and padded sizes that fit in 64 bits, got {max(map(abs, extents)):,}"
+            f"explain_window: wanted windows and padded sizes that fit in 64 bits, got {largest:,}"
         )
     return WindowsExplanation(op, operand, view)
 

@@ -27,7 +27,8 @@ Pairs = tuple[tuple[int, int], ...]
 #: What a padding may be called instead of being given in numbers.
 PADDINGS: Final = ("VALID", "SAME", "SAME_LOWER")
 
-_LARGEST: Final = 2**63 - 1
+#: The largest extent: that of 64 bits.
+LARGEST: Final = 2**63 - 1
 
 
 class Overlap(NamedTuple):
@@ -217,7 +218,7 @@ def check_entries(
         op.fail(labels[0], f"wanted {rank} {name}, one for each dimension of {where}, got {tuple(values)}")
     if any(value < 1 for value in values):
         op.fail(labels[1], f"wanted {name} >= 1, got {tuple(values)}")
-    if any(value > _LARGEST for value in values):
+    if any(value > LARGEST for value in values):
         op.fail(labels[1], f"wanted {name} that fit in 64 bits, got {tuple(values)}")
 
 
@@ -231,19 +232,21 @@ def check_padding(op: Op, label: str, padding: Sequence[Sequence[int]], rank: in
         )
 
 
+def find_largest_extent(dimension: WindowDimension, size: int) -> int:
+    """The largest of what must fit in 64 bits along a dimension: of the base, the padding and the window."""
+    extents = (
+        dilate_size(size, dimension.base_dilation),
+        dimension.padded_size(size),
+        dimension.dilated_size,
+    )
+    return max(map(abs, (*extents, dimension.padding_low, dimension.padding_high)))
+
+
 def check_extents(op: Op, label: str, window: Window, base_shape: Sequence[int], where: str) -> None:
     """Refuse windows of which positions, in a base or in padding, do not fit in 64 bits."""
     for dimension, size in zip(window.dimensions, base_shape, strict=True):
-        padding = (dimension.padding_low, dimension.padding_high)
-        extents = (
-            *(
-                dilate_size(size, dimension.base_dilation),
-                dimension.padded_size(size),
-                dimension.dilated_size,
-            ),
-            *padding,
-        )
-        if max(map(abs, extents)) > _LARGEST:
+        if find_largest_extent(dimension, size) > LARGEST:
+            padding = (dimension.padding_low, dimension.padding_high)
             op.fail(
                 label,
                 f"wanted extents that fit in 64 bits, got padding {padding} and dilations "
