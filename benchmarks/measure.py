@@ -57,7 +57,7 @@ def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1, uni
     for round_ in range(rounds + 1):
         for row, contenders in table.items():
             for name, call in contenders.items():
-                seconds = _sample(call, calls)
+                seconds = sample(call, calls)
                 if round_:  # the first round warms up
                     samples.setdefault((row, name), []).append(seconds)
         progress(f"round {round_}/{rounds}")
@@ -74,7 +74,7 @@ def time_case(
 ) -> dict[str, float]:
     """Seconds per call of each contender, the median of rounds that take about `budget` seconds together."""
     gc.disable()
-    once = {name: _sample(call, 1) for name, call in contenders.items()}
+    once = {name: sample(call, 1) for name, call in contenders.items()}
     repeats = {name: max(1, round(SAMPLE_SECONDS / seconds)) for name, seconds in once.items()}
     round_seconds = sum(once[name] * repeats[name] for name in contenders)
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(budget / round_seconds)))
@@ -84,7 +84,7 @@ def time_case(
     ways = (list(contenders.items())[::-1], list(contenders.items()))
     for round_ in range(rounds - 1):
         for name, call in ways[round_ % 2]:
-            samples[name].append(_sample(call, repeats[name]))
+            samples[name].append(sample(call, repeats[name]))
     gc.enable()
     gc.collect()
     return {name: of_samples(values) for name, values in samples.items()}
@@ -108,10 +108,10 @@ def time_blocks(
     for block in range(BLOCKS):
         for name, call in ways[block % 2]:
             time.sleep(pause)
-            once = _sample(call, 1)
+            once = sample(call, 1)
             repeats = max(1, round(SAMPLE_SECONDS / once))
             rounds = min(MOST_ROUNDS, round(share / (once * repeats)))
-            samples[name] += [_sample(call, repeats) for _ in range(rounds)] if rounds else [once]
+            samples[name] += [sample(call, repeats) for _ in range(rounds)] if rounds else [once]
             if once > share * BLOCKS and block == 0:  # It would take the time of all others.
                 contenders = {key: value for key, value in contenders.items() if key != name}
         ways = (list(contenders.items()), list(contenders.items())[::-1])
@@ -120,7 +120,8 @@ def time_blocks(
     return {name: of_samples(values) for name, values in samples.items()}
 
 
-def _sample(call: Call, calls: int) -> float:
+def sample(call: Call, calls: int) -> float:
+    """Seconds per call, of so many in a row."""
     started = clock()
     for _ in range(calls):
         call()

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import measure
 import numpy as np
+from measure import FEWEST_ROUNDS, MOST_ROUNDS
 
 from gpu_rows.listing import least_bytes
 from gpu_rows.peers import Peers, prepare
@@ -24,7 +25,7 @@ IMPORTANCE: Final = "abehcfjdimgknlo"
 BUDGET, QUICK_BUDGET, SAMPLE = 2.0, 0.2, 0.01
 #: Calls before each sample, which are not timed: caches of the host have forgotten a contender since its sample before.
 WARMING: Final = 3
-FEWEST_ROUNDS, MOST_ROUNDS, MOST_CALLS = 3, 31, 1000
+MOST_CALLS: Final = 1000
 #: Ratios up to which xarr is as fast as CuPy, with what two runs of the same differ by, and as JAX.
 CUPY_RATIO, JAX_RATIO = 1.03, 1.2
 #: The bytes that are copied to measure bandwidth, and the side of the matrices that are multiplied, at most.
@@ -161,10 +162,7 @@ def _sample(call: measure.Call, count: int) -> float:
     """Seconds per call, of so many in a row; where they are several, behind some that warm up."""
     for _ in range(WARMING if count > 1 else 0):
         call()
-    started = measure.clock()
-    for _ in range(count):
-        call()
-    return (measure.clock() - started) / count
+    return measure.sample(call, count)
 
 
 def _synchronized_clock(peers: Peers) -> float:
