@@ -272,10 +272,11 @@ def same_random_numbers(request: pytest.FixtureRequest) -> None:
 
 @pytest.fixture(autouse=True)
 def xarr_config_reset() -> Iterator[None]:
-    """Puts the configuration back after each test, so that no test leans on another's."""
+    """Puts the configuration and the import path back after each test, so that no test leans on another's."""
     # Not at the top: an error in xarr should show as failing tests, not as a conftest that fails.
     config = importlib.import_module("xarr.base.configuration").current
     before = config.snapshot()
+    path = sys.path[:]
     config.verify_graphs = True
     # Lines of tests that read single elements are counted from 0 in each test.
     importlib.import_module("xarr.indexing.element_loops").forget()
@@ -288,3 +289,4 @@ def xarr_config_reset() -> Iterator[None]:
         getattr(world, queue, []).clear()
     yield
     config.restore(before)
+    sys.path[:] = path

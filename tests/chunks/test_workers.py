@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.compiler import processors
 from xarr.errors import BackendError
+from tests.support.checkout import CHECKOUT
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
@@ -30,6 +32,9 @@ X = np.random.default_rng(0).standard_normal((600, 400))
 def client() -> Iterator[Any]:
     """A client of two processes with a thread each, which know no backend of the tests."""
     before = {name: os.environ.pop(name, None) for name in ("XARR_BACKEND", "XARR_BROADCASTING")}
+    # Processes that this one starts have its path, by which they find the functions below.
+    path = sys.path[:]
+    sys.path.append(str(CHECKOUT))
     try:
         with (
             # A task that wants a process that has ended fails: by default it waits for ever.
@@ -39,6 +44,7 @@ def client() -> Iterator[Any]:
         ):
             yield client
     finally:
+        sys.path[:] = path
         os.environ.update({name: value for name, value in before.items() if value is not None})
 
 
