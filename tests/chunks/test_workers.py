@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.support.checkout import CHECKOUT
 from xarr import backend as backends
 from xarr.base.configuration import current as config
 from xarr.compiler import processors
 from xarr.errors import BackendError
-from tests.support.checkout import CHECKOUT
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
