@@ -130,10 +130,11 @@ def without_checks(graph: Graph, backend: AbstractBackend) -> tuple[Graph, Check
 
 
 def _has_checks(graph: Graph) -> bool:
-    return any(_is_check(node) for each in graph.walk(_graphs_of) for node in each.nodes)
+    return any(is_check(node) for each in graph.walk(_graphs_of) for node in each.nodes)
 
 
-def _is_check(node: Node) -> bool:
+def is_check(node: Node) -> bool:
+    """Whether a node raises for some values of its operands."""
     return checks_indices(node) or type(node.op) is ops.Check
 
 
@@ -224,7 +225,7 @@ class _Flagger:
         for node in graph.nodes:
             operands = tuple([new.get(operand, operand) for operand in node.operands])
             outer = outermost or node
-            if _is_check(node):
+            if is_check(node):
                 new[node], state = self._check(node, operands, outer)
                 if state is not None:
                     states[node] = state

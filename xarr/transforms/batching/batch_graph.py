@@ -1,13 +1,16 @@
 """A graph for slices of arrays, made one for the arrays: its values get one more dimension, the first.
 
 Only what depends on a batched argument is batched.  Loops end when all slices have, and slices that have ended keep
-their values; of branches that slices choose by themselves both are computed.
+their values; of branches that slices choose by themselves both are computed.  Nobody sees what is computed for slices
+that have ended or chosen otherwise, which are not active: for them no check fails, and no loop goes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,11 +18,11 @@ import numpy as np
 from xarr import lax
 from xarr.arrays.array import Array
 from xarr.communication.process_groups import AxisRef
+from xarr.compiler.passes.checks import is_check
 from xarr.errors import InputError, ShapeError
 from xarr.ir import ops
 from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
-from xarr.ir.ops.custom_calls import CHECKED_INDICES
 from xarr.ir.ops.parts import count_parts
 from xarr.ir.types import TensorType, TupleType
 from xarr.lax.tracing import results_of
@@ -50,11 +53,20 @@ class BatchedValue(NamedTuple):
 Values = Sequence[BatchedValue]
 
 
+class ActiveSlices(NamedTuple):
+    """For each slice whether it is active, and whether it is known that one is."""
+
+    mask: Node
+    has_some: bool
+
+
 class Batcher:
     """The change of graphs for one mapped axis: its number of slices, its name, and the axes that replicas take."""
 
     def __init__(self, size: int, axis_name: Hashable, spmd: tuple[str, ...] = ()) -> None:
         self.size, self.axis_name, self.spmd = size, axis_name, spmd
+        #: Those for which the graph runs that is changed; None if all are.
+        self.active: ActiveSlices | None = None
 
     # --- graphs -------------------------------------------------------------------------------------
 
@@ -70,17 +82,23 @@ class Batcher:
         assert value.node is not None
         return value.node if value.is_batched else broadcast(value.node, self.size)
 
-    def _graph(self, graph: Graph, flags: Sequence[bool], wanted: Sequence[bool]) -> tuple[Graph, list[bool]]:
-        """A computation for operands of which some are batched, and which results are; the `wanted` ones are."""
+    def _graph(
+        self, graph: Graph, flags: Sequence[bool], wanted: Sequence[bool], masks: Sequence[Node] = ()
+    ) -> tuple[Graph, list[bool]]:
+        """A computation for operands of which some are batched, and which results are; the `wanted` ones are.
+
+        It takes masks behind its operands.
+        """
         own: list[bool] = []
 
         def body(*handles: Handle) -> list[Handle]:
-            values = [BatchedValue(each._node, flag) for each, flag in zip(handles, flags, strict=True)]
-            results = self.run(graph, values)
+            values, masks = _unpack(handles, flags)
+            with self._activate(masks):
+                results = self.run(graph, values)
             own.extend(flag for each in results for flag in each.flags)
             return [wrap(node) for node in self._force(results, wanted)]
 
-        return self._record(body, graph, flags), own
+        return self._record(body, graph, flags, masks), own
 
     def _force(self, results: Values, wanted: Sequence[bool]) -> list[Node]:
         nodes = []
@@ -89,14 +107,51 @@ class Batcher:
             nodes.append(self.whole(value) if flag else value.node)
         return nodes
 
-    def _record(self, body: Any, graph: Graph, flags: Sequence[bool]) -> Graph:
+    def _record(self, body: Any, graph: Graph, flags: Sequence[bool], masks: Sequence[Node]) -> Graph:
         types = [
             node.tensor_type.with_shape((self.size, *node.shape)) if flag else node.type
             for node, flag in zip(graph.parameters, flags, strict=True)
         ]
+        types += [mask.tensor_type.with_shape((self.size,)) for mask in masks]
         made, captured = trace(body, types, name=graph.name, effects=True)
         assert not captured, "computations use their parameters alone"
         return made
+
+    # --- slices that are not active -----------------------------------------------------------------
+
+    @contextmanager
+    def _activate(self, masks: Sequence[Node], has_some: bool = False) -> Iterator[None]:
+        """Let the slices of a mask, all if there is none, be active in the block."""
+        around, self.active = self.active, ActiveSlices(masks[0], has_some) if masks else None
+        try:
+            yield
+        finally:
+            self.active = around
+
+    def _masks(self, op: Op) -> list[Node]:
+        """The active slices, if the computations of an op ask for them."""
+        if self.active is None or not any(
+            is_check(each) or isinstance(each.op, ops.While) for each in _nodes_in(op)
+        ):
+            return []
+        return [self.active.mask]
+
+    def _excuse(self, op: Op, operands: Values) -> Values:
+        """The operands of a check, that hold for slices which are not active."""
+        number = int(isinstance(op, ops.Check))
+        looked_at = operands[number]
+        if self.active is None or (self.active.has_some and not looked_at.is_batched):
+            return operands
+        mask, array = wrap(self.active.mask), wrap(_node(looked_at))
+        dims = (0,) if looked_at.is_batched else ()
+        wide = lax.broadcast_in_dim(mask if dims else lax.reduce_or(mask, (0,)), array.shape, dims)
+        excused = lax.select(wide, array, lax.full_like(array, number))
+        return [*operands[:number], looked_at._replace(node=excused._node), *operands[number + 1 :]]
+
+    def _may_fail(self, op: Op) -> bool:
+        """Whether an op whose operands are the same for all slices fails though no slice may be active."""
+        some = self.active is None or self.active.has_some
+        return not some and any(is_check(each) for each in _nodes_in(op))
 
     # --- nodes --------------------------------------------------------------------------------------
 
@@ -108,7 +163,9 @@ class Batcher:
             return BatchedValue(None, False, tuple(operands))
         if isinstance(op, ops.StackAlongAxis | ops.IndexAlongAxis) and op.axis_name == self.axis_name:
             return self._along_axis(op, operands)
-        if not any(each.is_batched or any(each.flags) for each in operands):
+        if is_check(node):
+            operands = self._excuse(op, operands)
+        if not any(each.is_batched or any(each.flags) for each in operands) and not self._may_fail(op):
             return self._same(node, operands)
         if isinstance(op, ops.Call):
             return _together(self.run(op.computation, operands))
@@ -149,7 +206,7 @@ class Batcher:
             return BatchedValue(made, True)
         if isinstance(op, ops.ManualComputation):
             return self._parts(node, op, operands)
-        if isinstance(op, ops.CustomCall) and op.call_target_name == CHECKED_INDICES:
+        if isinstance(op, ops.CustomCall) and is_check(node):
             types = tuple([self._type(each) for each in op.result_types])
             call = ops.CustomCall(op.call_target_name, types, op.attribute_items)
             return BatchedValue(node.rebuilt((self.whole(operands[0]),), call), True)
@@ -200,18 +257,19 @@ class Batcher:
         count = count_parts(op.mesh, axes)
         if self.size % count:
             raise ShapeError(f"vmap: wanted a number of slices that {count} replicas divide, got {self.size}")
-        inner = Batcher(self.size // count, self.axis_name)
-        graph, _ = inner._graph(op.computation, flags, [True] * len(op.out_splits))
+        inner, masks = Batcher(self.size // count, self.axis_name), self._masks(op)
+        graph, _ = inner._graph(op.computation, flags, [True] * len(op.out_splits), masks)
         changed = replace(
             op,
             in_splits=tuple(
                 [(axes, *split) if flag else split for flag, split in zip(flags, op.in_splits, strict=True)]
+                + [(axes,) for _ in masks]
             ),
             out_splits=tuple([(axes, *split) for split in op.out_splits]),
             manual_axes=(*op.manual_axes, *[name for name in self.spmd if name not in op.manual_axes]),
             computation=graph,
         )
-        made = node.rebuilt(tuple([_node(each) for each in operands]), changed)
+        made = node.rebuilt((*map(_node, operands), *masks), changed)
         return _split(self._keep(made), True)
 
     # --- branches and loops -------------------------------------------------------------------------
@@ -222,68 +280,100 @@ class Batcher:
             if _has_effects(op):
                 return self._slice_by_slice(node, operands)
             return self._choose(op, chosen, rest)
-        flags = [each.is_batched for each in rest]
+        flags, masks = [each.is_batched for each in rest], self._masks(op)
         count = len(op.graphs[0].results)
-        batched = [self._graph(each, flags, [False] * count)[1] for each in op.graphs]
+        batched = [self._graph(each, flags, [False] * count, masks)[1] for each in op.graphs]
         wanted = [any(each) for each in zip(*batched, strict=True)]
-        graphs = [self._graph(each, flags, wanted)[0] for each in op.graphs]
+        graphs = [self._graph(each, flags, wanted, masks)[0] for each in op.graphs]
         changed: Op = ops.If(*graphs) if isinstance(op, ops.If) else ops.Case(tuple(graphs))
-        made = node.rebuilt((_node(chosen), *[_node(each) for each in rest]), changed)
+        made = node.rebuilt((_node(chosen), *map(_node, rest), *masks), changed)
         return _split(self._keep(made), False, wanted)
 
     def _choose(self, op: ops.If | ops.Case, chosen: BatchedValue, rest: Values) -> BatchedValue:
         """The results of all branches, of which each slice has that of its own."""
-        branches = [self.run(each, rest) for each in op.graphs]
-        index = self.whole(chosen)
-        results = list(branches[-1])
-        for number in reversed(range(len(branches) - 1)):
-            is_own = wrap(index) if isinstance(op, ops.If) else lax.eq(wrap(index), index.dtype.type(number))
-            results = [self._pick(is_own, *pair) for pair in zip(branches[number], results, strict=True)]
+        owners, branches = _owners(op, wrap(self.whole(chosen))), []
+        for graph, is_own in zip(op.graphs, owners, strict=True):
+            with self._activate([self._narrow(is_own)]):
+                branches.append(self.run(graph, rest))
+        results = branches.pop()
+        for is_own, branch in zip(owners[-2::-1], branches[::-1], strict=True):
+            results = [self._pick(is_own, *pair) for pair in zip(branch, results, strict=True)]
         return _together(results)
 
+    def _narrow(self, mask: Array) -> Node:
+        """The active ones among slices."""
+        return (mask if self.active is None else lax.bitwise_and(mask, wrap(self.active.mask)))._node
+
     def _pick(self, is_own: Array, one: BatchedValue, other: BatchedValue) -> BatchedValue:
-        if not one.is_batched and one.node is other.node:
+        if one.node is other.node:
             return one
         on_true, on_false = self.whole(one), self.whole(other)
         wide = lax.broadcast_in_dim(is_own, on_true.shape, (0,))
         return BatchedValue(lax.select(wide, wrap(on_true), wrap(on_false))._node, True)
 
     def _loop(self, node: Node, op: ops.While, operands: Values) -> BatchedValue:
-        flags = [each.is_batched for each in operands]
+        flags, masks = [each.is_batched for each in operands], self._masks(op)
         while True:
-            _, after = self._graph(op.body, flags, [False] * len(flags))
+            _, after = self._graph(op.body, flags, [False] * len(flags), masks)
             grown = [old or new for old, new in zip(flags, after, strict=True)]
             if grown == flags:
                 break
             flags = grown
-        cond, is_chosen = self._graph(op.cond, flags, [False])
+        cond, is_chosen = self._graph(op.cond, flags, [False], masks)
         if is_chosen[0]:
-            return self._loop_by_slices(node, op, operands)
-        body, _ = self._graph(op.body, flags, flags)
-        made = node.rebuilt(tuple(self._force(operands, flags)), ops.While(cond, body, op.progress))
+            return self._loop_by_slices(node, op, operands, flags)
+        body, _ = self._graph(op.body, flags, flags, masks)
+        body = body.derive({}, [*body.results, *body.parameters[len(flags) :]])
+        made = node.rebuilt((*self._force(operands, flags), *masks), ops.While(cond, body, op.progress))
         return _split(self._keep(made), False, flags)
 
-    def _loop_by_slices(self, node: Node, op: ops.While, operands: Values) -> BatchedValue:
-        """A loop that slices leave after different numbers of steps."""
+    def _loop_by_slices(
+        self, node: Node, op: ops.While, operands: Values, is_batched: Sequence[bool]
+    ) -> BatchedValue:
+        """A loop that slices leave after different numbers of steps, with what changes batched."""
         if _has_effects(op):
             return self._slice_by_slice(node, operands)
-        flags = [True] * len(operands)
+        pairs = zip(is_batched, op.body.parameters, op.body.results, strict=True)
+        flags = [flag or new is not old for flag, old, new in pairs]
+        masks = [] if self.active is None else [self.active.mask]
 
-        def go_on(handles: Sequence[Handle]) -> BatchedValue:
-            return self.run(op.cond, [BatchedValue(each._node, True) for each in handles])[0]
+        def go_on(handles: Sequence[Handle]) -> Array:
+            values, masks = _unpack(handles, flags)
+            with self._activate(masks):
+                (holds,) = self.run(op.cond, values)
+                return wrap(self._narrow(wrap(self.whole(holds))))
 
         def cond_of(*handles: Handle) -> list[Handle]:
-            return [lax.reduce_or(wrap(self.whole(go_on(handles))), (0,))]
+            return [lax.reduce_or(go_on(handles), (0,))]
 
         def step(*handles: Handle) -> list[Handle]:
-            before = [BatchedValue(each._node, True) for each in handles]
-            is_on = wrap(self.whole(go_on(handles)))
-            after = self.run(op.body, before)
-            return [wrap(self.whole(self._pick(is_on, *pair))) for pair in zip(after, before, strict=True)]
+            is_on, (before, masks) = go_on(handles), _unpack(handles, flags)
+            with self._activate([is_on._node], True):
+                after = self.run(op.body, before)
+            picked = [self._pick(is_on, *pair) for pair in zip(after, before, strict=True)]
+            return [*map(wrap, self._force(picked, flags)), *map(wrap, masks)]
 
-        cond, body = self._record(cond_of, op.cond, flags), self._record(step, op.body, flags)
-        made = node.rebuilt(tuple(map(self.whole, operands)), ops.While(cond, body, op.progress))
-        return _split(self._keep(made), True)
+        cond, body = (
+            self._record(make, each, flags, masks) for make, each in ((cond_of, op.cond), (step, op.body))
+        )
+        made = node.rebuilt((*self._force(operands, flags), *masks), ops.While(cond, body, op.progress))
+        return _split(self._keep(made), False, flags)
+
+
+def _unpack(handles: Sequence[Handle], flags: Sequence[bool]) -> tuple[list[BatchedValue], list[Node]]:
+    """The values of a computation's parameters, and the masks behind them."""
+    nodes = [each._node for each in handles]
+    values = [BatchedValue(*pair) for pair in zip(nodes, flags, strict=False)]
+    return values, nodes[len(flags) :]
+
+
+def _owners(op: ops.If | ops.Case, chosen: Array) -> list[Array]:
+    """For each branch the slices that choose it, which is the last one for an index of none."""
+    if isinstance(op, ops.If):
+        first = [chosen]
+    else:
+        first = [lax.eq(chosen, chosen.dtype.type(number)) for number in range(len(op.graphs) - 1)]
+    return [*first, lax.bitwise_not(reduce(lax.bitwise_or, first, lax.full(chosen.shape, False)))]
 
 
 def _nodes_in(op: Op) -> Iterator[Node]:
@@ -321,10 +411,9 @@ def _together(values: Values) -> BatchedValue:
 
 
 def _split(node: Node, is_batched: bool, flags: Sequence[bool] | None = None) -> BatchedValue:
-    """The value of a node; of several results each, with flags of its own if they are given."""
+    """The value of a node; of several results each, of as many as there are flags, if they are given."""
     if not isinstance(node.type, TupleType):
         return BatchedValue(node, is_batched if flags is None else flags[0])
-    count = len(node.type.elements)
-    own = [is_batched] * count if flags is None else flags
-    elements = [Node(ops.GetTupleElement(number), (node,)) for number in range(count)]
-    return BatchedValue(None, False, tuple([BatchedValue(*pair) for pair in zip(elements, own, strict=True)]))
+    own = [is_batched] * len(node.type.elements) if flags is None else flags
+    elements = [Node(ops.GetTupleElement(number), (node,)) for number in range(len(own))]
+    return _together([BatchedValue(*pair) for pair in zip(elements, own, strict=True)])

@@ -48,8 +48,9 @@ def vmap(
 
     An operation becomes one with one more dimension; what has no such form, as a call back into Python, runs slice by
     slice in a loop.  Loops run until all slices have ended, and of branches that slices choose by themselves all are
-    computed.  Raises ShapeError for axes of other sizes, ArgumentError for other axes and for a result that differs
-    from slice to slice where `out_axes` is None.  Source: jax.vmap.
+    computed, but a slice fails, as by an index out of bounds, only where it would alone.  Raises ShapeError for axes
+    of other sizes, ArgumentError for other axes and for a result that differs from slice to slice where `out_axes` is
+    None.  Source: jax.vmap.
     """
     options = {
         "in_axes": in_axes,
