@@ -42,6 +42,7 @@ MOVES = (
     "lax.pshuffle(x, 'i', [7, 6, 5, 4, 0, 1, 2, 3])",
     "lax.pswapaxes(x[:8], 'i', 0)",
 )
+MOVED = ("bool", "bfloat16", "float32", "int64", "complex128")
 SUMS = (
     "lax.psum(x, 'i')",
     "lax.psum(s, 'i')",
@@ -90,10 +91,12 @@ def _kind(dtype: str) -> np.dtype[Any]:
     return np.dtype(getattr(ml_dtypes, dtype, dtype))
 
 
-def _expressions(dtype: str) -> tuple[str, ...]:
+def _expressions(dtype: str, has_nan: bool, is_thorough: bool) -> tuple[str, ...]:
+    """Calls for an element type: in a normal run moves of one type of each size alone, without NaN."""
+    moves = MOVES if is_thorough or (dtype in MOVED and not has_nan) else ()
     if dtype == "bool":
-        return MOVES
-    return (*MOVES, *SUMS) if dtype.startswith("complex") else (*MOVES, *SUMS, *EXTREMES)
+        return moves
+    return (*moves, *SUMS) if dtype.startswith("complex") else (*moves, *SUMS, *EXTREMES)
 
 
 def operands(dtype: str, has_nan: bool) -> tuple[Array, Array, Array]:
@@ -124,10 +127,13 @@ def _keys() -> list[tuple[str, bool]]:
 
 
 @pytest.fixture(scope="module")
-def by_xla(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, bool], dict[str, Array]]:
+def by_xla(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> dict[tuple[str, bool], dict[str, Array]]:
     """The results of XLA by element type and expression, a row for each device."""
     folder: Path = tmp_path_factory.mktemp("xla")
-    texts = {key: _expressions(key[0]) for key in _keys()}
+    is_thorough = request.config.getoption("--thorough")
+    texts = {key: _expressions(*key, is_thorough) for key in _keys()}
     (folder / "operands").write_bytes(pickle.dumps(({key: operands(*key) for key in _keys()}, texts)))
     files = [str(folder / name) for name in ("operands", "results")]
     subprocess.run([sys.executable, "-c", _JAX_PROGRAM, *files], check=True, timeout=600)
@@ -185,7 +191,7 @@ def test_the_bits_are_those_of_xla_but_for_listed_differences(
 ) -> None:
     rows, equal = set(), 0
     for (dtype, has_nan), wanted in by_xla.items():
-        texts, values = _expressions(dtype), operands(dtype, has_nan)
+        texts, values = tuple(wanted), operands(dtype, has_nan)
         got = by_xarr(values, texts)
         is_narrow = "float" in dtype and _kind(dtype).itemsize < 4
         x, e, s = (each.astype(np.float32) if is_narrow else each for each in values)
@@ -198,7 +204,7 @@ def test_the_bits_are_those_of_xla_but_for_listed_differences(
             assert row is not None, (dtype, has_nan, text, got[text], want)
             rows.add(row)
     assert rows == set(DIFFERENCES)
-    assert equal > 450
+    assert equal > 250
 
 
 def test_a_difference_that_no_row_explains_is_noticed() -> None:

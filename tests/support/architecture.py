@@ -123,6 +123,8 @@ BESIDE_BASE = ("dtypes", "errors", "numpy_errors", "shapes", "tree", "tree_util"
 MACHINE_WORDS = re.compile(
     r"(?:^|_)(avx|caches?|cpu|cuda|lanes?|llvm|processors?|simd|threads?|warps?)(?:_|$)", re.I
 )
+#: What a file has whose names have some, so that no other one is cut in tokens, which takes longest.
+MACHINE_WORDS_INSIDE = re.compile(rb"avx|cache|cpu|cuda|lane|llvm|processor|simd|thread|warp", re.I)
 NO_MACHINE = {"cache", "cached_property", "lru_cache"}
 # What of the compiler may say them: schedules, the numbers of a machine and who asks for them, and the words by which
 # a loop says who runs it.  Object code is kept in a cache of files.
@@ -355,7 +357,9 @@ def readers_of_broadcasting(tree: Tree) -> list[str]:
         f"{module}:{node.lineno} reads {ast.unparse(node)}; only {', '.join(READ_BROADCASTING)} may"
         for module, path in tree.modules.items()
         if not _matches(module, READ_BROADCASTING)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        # Most modules do not have the word, and need not be parsed.
+        if "broadcasting" in (text := path.read_text(encoding="utf-8"))
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute) and node.attr == "broadcasting"
         if ast.unparse(node.value) in ("config", "current", "xarr.config")
     ]
@@ -400,6 +404,9 @@ def compiler_names_of_machines(tree: Tree) -> list[str]:
 
 def _machine_words(path: Path) -> Iterator[tuple[str, int]]:
     with path.open("rb") as file:
+        if not MACHINE_WORDS_INSIDE.search(file.read()):
+            return
+        file.seek(0)
         for token in tokenize.tokenize(file.readline):
             is_word = token.type == tokenize.NAME and token.string not in NO_MACHINE
             if is_word and MACHINE_WORDS.search(token.string):

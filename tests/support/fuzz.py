@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import Any, Final
 
@@ -69,6 +70,20 @@ Draw = Callable[[Random], Drawn]
 def seeds(quick: int, total: int = 10) -> list[Any]:
     """`total` seeds, of which all but the first `quick` belong to thorough runs."""
     return [*range(quick), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(quick, total))]
+
+
+def one_of_last(*values: Iterable[Any]) -> list[Any]:
+    """All combinations of values, of which a normal run takes each of all but the last with one of the last, in turn.
+
+    So each of the last meets each of the others where these are as many.
+    """
+    *others, last = [[*each] for each in values]
+    wanted = [[*enumerate(each)] for each in others]
+    return [
+        pytest.param(*first, final, marks=() if sum(numbers) % len(last) == own else pytest.mark.thorough)
+        for numbers, first in (zip(*each, strict=True) for each in product(*wanted))
+        for own, final in enumerate(last)
+    ]
 
 
 def examples(quick: int) -> settings:

@@ -57,6 +57,13 @@ _RETIRED_TEXT = re.compile(rf"\b({'|'.join(RETIRED_TEXT)})\b", re.IGNORECASE)
 
 _OPENING = re.compile(r"(The same\b|What\b|Whoever\b|How\b)")
 
+# What a file has in which a check may see something: most have none, and need not be parsed, which takes longest.
+_NAMES_INSIDE = re.compile(
+    rf"(?<![a-z0-9])({'|'.join({**RETIRED_NAMES, **RETIRED_PARTS})})(?![a-z0-9])", re.IGNORECASE
+)
+_OPENING_INSIDE = re.compile(rf"[\"']\s*{_OPENING.pattern}")
+_DEFINED = re.compile(r"\bdef\s+(\w+)")
+
 _ALONE = frozenset(
     re.findall(
         r"\w+",
@@ -94,6 +101,7 @@ def odd_openings(paths: Iterable[Path]) -> list[str]:
     return [
         f"{path}:{node.lineno} {node.name}: {docstring.splitlines()[0]}"
         for path in paths
+        if _OPENING_INSIDE.search(_read(path))
         for node in _nodes(path)
         if isinstance(node, _Definition)
         and (docstring := ast.get_docstring(node)) is not None
@@ -110,6 +118,7 @@ def names_without_verb(paths: Iterable[Path]) -> list[str]:
     return [
         f"{path}:{node.lineno} {node.name}: wanted a verb, or a noun"
         for path in paths
+        if any(_is_bare(name.strip("_")) for name in _DEFINED.findall(_read(path)))
         for public in [{*_exports(_parse(path)), *_METHODS, *dir(operator), *np.__all__}]
         for node in _nodes(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -140,6 +149,8 @@ def _exports(tree: ast.Module) -> Iterator[str]:
 
 
 def _names_in(path: Path) -> Iterator[str]:
+    if not _NAMES_INSIDE.search(_read(path)):
+        return
     public = set(_exports(_parse(path)))
     for node in _nodes(path):
         name = _bound_name(node)
@@ -163,7 +174,7 @@ def _bound_name(node: ast.AST) -> str | None:
 
 def _text_in(path: Path) -> Iterator[str]:
     # Most files have none of the words, so they need not be cut in tokens, which takes longest.
-    if not _RETIRED_TEXT.search(_PHRASES.sub("", path.read_text(encoding="utf-8"))):
+    if not _RETIRED_TEXT.search(_PHRASES.sub("", _read(path))):
         return
     for line, text in [*_comments(path), *_docstrings(path)]:
         text = _PHRASES.sub("", text)
@@ -173,7 +184,7 @@ def _text_in(path: Path) -> Iterator[str]:
 
 
 def _comments(path: Path) -> Iterator[tuple[int, str]]:
-    source = io.StringIO(path.read_text(encoding="utf-8"))
+    source = io.StringIO(_read(path))
     for token in tokenize.generate_tokens(source.readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string
@@ -186,8 +197,13 @@ def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
 
 
 @lru_cache(maxsize=1)
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@lru_cache(maxsize=1)
 def _parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return ast.parse(_read(path), str(path))
 
 
 @lru_cache(maxsize=1)
