@@ -70,21 +70,30 @@ def time_table(table: Mapping[str, Contenders], rounds: int, calls: int = 1, uni
 
 
 def time_case(
-    contenders: Contenders, budget: float, of_samples: Callable[[list[float]], float] = statistics.median
+    contenders: Contenders,
+    budget: float,
+    of_samples: Callable[[list[float]], float] = statistics.median,
+    sample_seconds: float = SAMPLE_SECONDS,
+    warming: int = 0,
 ) -> dict[str, float]:
-    """Seconds per call of each contender, the median of rounds that take about `budget` seconds together."""
+    """Seconds per call of each contender, the median of rounds that take about `budget` seconds together.
+
+    sample_seconds: the least that a sample takes, of calls in a row.  warming: calls before such a sample that are not
+    timed; the first call of each contender is none either then.
+    """
     gc.disable()
     once = {name: sample(call, 1) for name, call in contenders.items()}
-    repeats = {name: max(1, round(SAMPLE_SECONDS / seconds)) for name, seconds in once.items()}
+    repeats = {name: max(1, round(sample_seconds / seconds)) for name, seconds in once.items()}
     round_seconds = sum(once[name] * repeats[name] for name in contenders)
     rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(budget / round_seconds)))
     # A single call that took long enough is the first sample; others only told how often to repeat.
-    samples = {name: [seconds] if repeats[name] == 1 else [] for name, seconds in once.items()}
+    first = [] if warming else [name for name in contenders if repeats[name] == 1]
+    samples = {name: [once[name]] if name in first else [] for name in contenders}
     # To and fro: threads of some contenders go on spinning for a while, at the cost of who comes next.
     ways = (list(contenders.items())[::-1], list(contenders.items()))
-    for round_ in range(rounds - 1):
+    for round_ in range(rounds if warming else rounds - 1):
         for name, call in ways[round_ % 2]:
-            samples[name].append(sample(call, repeats[name]))
+            samples[name].append(sample(call, repeats[name], warming))
     gc.enable()
     gc.collect()
     return {name: of_samples(values) for name, values in samples.items()}
@@ -120,8 +129,10 @@ def time_blocks(
     return {name: of_samples(values) for name, values in samples.items()}
 
 
-def sample(call: Call, calls: int) -> float:
-    """Seconds per call, of so many in a row."""
+def sample(call: Call, calls: int, warming: int = 0) -> float:
+    """Seconds per call, of so many in a row; where they are several, behind some that warm up."""
+    for _ in range(warming if calls > 1 else 0):
+        call()
     started = clock()
     for _ in range(calls):
         call()

@@ -7,12 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from statistics import median
 from typing import Any, Final
 
 import measure
 import numpy as np
-from measure import FEWEST_ROUNDS, MOST_ROUNDS
 
 from gpu_rows.listing import least_bytes
 from gpu_rows.peers import Peers, prepare
@@ -25,7 +23,6 @@ IMPORTANCE: Final = "abehcfjdimgknlo"
 BUDGET, QUICK_BUDGET, SAMPLE = 2.0, 0.2, 0.01
 #: Calls before each sample, which are not timed: caches of the host have forgotten a contender since its sample before.
 WARMING: Final = 3
-MOST_CALLS: Final = 1000
 #: Ratios up to which xarr is as fast as CuPy, with what two runs of the same differ by, and as JAX.
 CUPY_RATIO, JAX_RATIO = 1.03, 1.2
 #: The bytes that are copied to measure bandwidth, and the side of the matrices that are multiplied, at most.
@@ -132,7 +129,7 @@ def timed_line(row: Row, dtype: str, case: Case, peers: Peers, rates: Rates, bud
         prepared = prepare(case, row, dtype, peers)
         line.reasons |= prepared.reasons
         if prepared.calls:
-            line.seconds |= time_contenders(prepared.calls, budget)
+            line.seconds |= measure.time_case(prepared.calls, budget, sample_seconds=SAMPLE, warming=WARMING)
     if "xarr" in line.seconds:
         if case.flops:
             rate = rates.flops.get(dtype)
@@ -141,28 +138,6 @@ def timed_line(row: Row, dtype: str, case: Case, peers: Peers, rates: Rates, bud
             nbytes, bandwidth = case.nbytes or least, rates.bandwidth
             line.share = nbytes / bandwidth / line.seconds["xarr"] if bandwidth else None
     return line
-
-
-def time_contenders(calls: measure.Contenders, budget: float) -> dict[str, float]:
-    """Seconds per call of each contender, the median of samples that are taken in turn, to and fro."""
-    gc.disable()
-    once = {name: _sample(call, 1) for name, call in calls.items()}
-    repeats = {name: min(MOST_CALLS, max(1, round(SAMPLE / seconds))) for name, seconds in once.items()}
-    round_seconds = sum(once[name] * repeats[name] for name in calls)
-    rounds = min(MOST_ROUNDS, max(FEWEST_ROUNDS, round(budget / round_seconds)))
-    samples: dict[str, list[float]] = {name: [] for name in calls}
-    for number in range(rounds):
-        for name in list(calls)[:: -1 if number % 2 else 1]:
-            samples[name].append(_sample(calls[name], repeats[name]))
-    gc.enable()
-    return {name: median(seconds) for name, seconds in samples.items()}
-
-
-def _sample(call: measure.Call, count: int) -> float:
-    """Seconds per call, of so many in a row; where they are several, behind some that warm up."""
-    for _ in range(WARMING if count > 1 else 0):
-        call()
-    return measure.sample(call, count)
 
 
 def _synchronized_clock(peers: Peers) -> float:

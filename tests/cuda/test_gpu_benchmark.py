@@ -287,6 +287,8 @@ def test_contenders_are_timed_by_calls_in_a_row_behind_others(
 
     monkeypatch.setattr(timing.measure, "clock", lambda: now[0])
     contenders = {"fast": call("fast", 1e-4), "slow": call("slow", 0.5)}
-    assert timing.time_contenders(contenders, 0.2) == pytest.approx({"fast": 1e-4, "slow": 0.5})
-    rounds = timing.FEWEST_ROUNDS
+    sampling = {"sample_seconds": timing.SAMPLE, "warming": timing.WARMING}
+    medians = timing.measure.time_case(contenders, 0.2, **sampling)
+    assert medians == pytest.approx({"fast": 1e-4, "slow": 0.5})
+    rounds = timing.measure.FEWEST_ROUNDS
     assert calls == {"fast": 1 + rounds * (100 + timing.WARMING), "slow": 1 + rounds}
