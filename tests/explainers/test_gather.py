@@ -185,9 +185,11 @@ def assert_refused(error: type[Exception], match: str, *arguments: Any, **option
 
 def test_wrong_arguments() -> None:
     assert_refused(ShapeError, r"gather \[C21\]", (4, 5), (3, 1), ROWS, (1, 6))
-    assert_refused(InputError, "wanted dimension numbers of xarr.lax, got 3", (4, 5), (3, 1), 3, (1, 5))
+    assert_refused(
+        InputError, "wanted GatherDimensionNumbers for dimension_numbers, got 3", (4, 5), (3, 1), 3, (1, 5)
+    )
     assert_refused(InputError, "wanted a sequence of ints for a shape, got 4.5", 4.5, (3, 1), ROWS, (1, 5))
-    assert_refused(InputError, "for slice_sizes, got 'ab'", (4, 5), (3, 1), ROWS, "ab")
+    assert_refused(InputError, "wanted an int for slice_sizes, got 'a'", (4, 5), (3, 1), ROWS, "ab")
     assert_refused(
         ShapeError, r"wanted sizes of 0 or more, got the shape \(-1, 5\)", (-1, 5), (3, 1), ROWS, (1, 5)
     )

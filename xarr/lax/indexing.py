@@ -121,16 +121,16 @@ def dimension_fields(name: str, numbers: Any, kind: type[Any]) -> list[Ints]:
     return [integers(name, field, getattr(numbers, field)) for field in fields]
 
 
-def _vector_dim(name: str, indices: Node, index_vector_dim: int | None) -> int:
+def vector_dimension(name: str, rank: int, index_vector_dim: int | None) -> int:
     """Where the index vectors stand: the last dimension unless another one is given."""
     if index_vector_dim is not None:
         return integer(name, "index_vector_dim", index_vector_dim)
-    if not indices.shape:
+    if not rank:
         raise ShapeError(
             f"{name}: indices without dimensions have no index vectors; "
             "index_vector_dim=0 takes them as scalars"
         )
-    return len(indices.shape) - 1
+    return rank - 1
 
 
 # --- gather ------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def gather(
     offset, collapsed, index_map, batching, own_batching = dimension_fields(
         "gather", dimension_numbers, GatherDimensionNumbers
     )
-    vector_dim = _vector_dim("gather", indices, index_vector_dim)
+    vector_dim = vector_dimension("gather", len(indices.shape), index_vector_dim)
     sizes = integers("gather", "slice_sizes", slice_sizes)
     op = ops.Gather(
         offset, collapsed, batching, own_batching, index_map, vector_dim, sizes, bool(indices_are_sorted)
@@ -290,7 +290,7 @@ def _scatter_nodes(
     window, inserted, index_map, batching, own_batching = dimension_fields(
         "scatter", dimension_numbers, ScatterDimensionNumbers
     )
-    vector_dim = _vector_dim("scatter", indices, index_vector_dim)
+    vector_dim = vector_dimension("scatter", len(indices.shape), index_vector_dim)
     op = ops.Scatter(
         window, inserted, batching, own_batching, index_map, vector_dim, graph, bool(is_sorted), bool(unique)
     )

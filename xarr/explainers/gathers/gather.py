@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -13,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from xarr import tree
 from xarr.base.configuration import current as config
-from xarr.base.layouts import integer_of
 from xarr.errors import InputError, ShapeError
 from xarr.explainers.gathers.window_explanation import WindowExplanation
 from xarr.explainers.operands import read_lists
@@ -22,6 +20,13 @@ from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.ops import Gather, Scatter
 from xarr.ir.ops.indexing import Windows
 from xarr.ir.types import Ints, TensorType
+from xarr.lax.core import integers
+from xarr.lax.indexing import (
+    GatherDimensionNumbers,
+    ScatterDimensionNumbers,
+    dimension_fields,
+    vector_dimension,
+)
 from xarr.runtime.handles import Handle, wrap
 from xarr.runtime.materialisation import to_host
 
@@ -52,20 +57,15 @@ def explain_gather(
     """
     if dimension_numbers is None and start_indices is None:
         return explain_node(_the_node("explain_gather", Gather, operand))
-    names = (
-        "offset_dims",
-        "collapsed_slice_dims",
-        "operand_batching_dims",
-        "start_indices_batching_dims",
-        "start_index_map",
+    offset, collapsed, index_map, batching, own_batching = dimension_fields(
+        "explain_gather", dimension_numbers, GatherDimensionNumbers
     )
-    offset, collapsed, batching, own_batching, index_map = _fields("explain_gather", dimension_numbers, names)
     whole, starts = (
         TensorType(_shape("explain_gather", shape), dtype)
         for shape, dtype in ((operand, _ELEMENT), (start_indices, _INDEX))
     )
-    sizes = _integers("explain_gather", "slice_sizes", slice_sizes)
-    vector_dim = _vector_dim("explain_gather", starts, index_vector_dim)
+    sizes = integers("explain_gather", "slice_sizes", slice_sizes)
+    vector_dim = vector_dimension("explain_gather", starts.rank, index_vector_dim)
     op = Gather(offset, collapsed, batching, own_batching, index_map, vector_dim, sizes)
     op.infer(whole, starts)
     windows = op.windows(whole, starts)
@@ -99,20 +99,18 @@ def explain_scatter(
     """
     if dimension_numbers is None and scatter_indices is None:
         return explain_node(_the_node("explain_scatter", Scatter, operand))
-    names = (
-        "update_window_dims",
-        "inserted_window_dims",
-        "operand_batching_dims",
-        "scatter_indices_batching_dims",
-        "scatter_dims_to_operand_dims",
+    window, inserted, index_map, batching, own_batching = dimension_fields(
+        "explain_scatter", dimension_numbers, ScatterDimensionNumbers
     )
-    window, inserted, batching, own_batching, index_map = _fields("explain_scatter", dimension_numbers, names)
     whole, starts, parts = (
         TensorType(_shape("explain_scatter", shape), dtype)
         for shape, dtype in ((operand, _ELEMENT), (scatter_indices, _INDEX), (updates, _ELEMENT))
     )
     old, new = scalars(_ELEMENT, _ELEMENT)
-    vector_dim, replacing = _vector_dim("explain_scatter", starts, index_vector_dim), Graph((old, new), [new])
+    vector_dim, replacing = (
+        vector_dimension("explain_scatter", starts.rank, index_vector_dim),
+        Graph((old, new), [new]),
+    )
     op = Scatter(window, inserted, batching, own_batching, index_map, vector_dim, replacing)
     op.infer(whole, starts, parts)
     windows = op.windows(whole, starts, parts)
@@ -195,38 +193,14 @@ def _is_nested(argument: Any) -> bool:
     return isinstance(argument, list) and any(isinstance(entry, list) for entry in argument)
 
 
-def _fields(name: str, numbers: Any, fields: tuple[str, ...]) -> list[Ints]:
-    missing = [each for each in fields if not hasattr(numbers, each)]
-    if missing:
-        raise InputError(f"{name}: wanted dimension numbers of xarr.lax, got {numbers!r}, without {missing}")
-    return [_integers(name, each, getattr(numbers, each)) for each in fields]
-
-
-def _integers(name: str, what: str, values: Any) -> Ints:
-    try:
-        return tuple(operator.index(value) for value in values)
-    except TypeError:
-        raise InputError(f"{name}: wanted a sequence of ints for {what}, got {values!r}") from None
-
-
 def _shape(name: str, sizes: Any) -> Ints:
     if isinstance(sizes, Handle | np.ndarray) or _is_nested(sizes):
         array = sizes._node.tensor_type if isinstance(sizes, Handle) else read_lists(name, sizes)
         return tuple(array.shape)
-    shape = _integers(name, "a shape", sizes)
+    shape = integers(name, "a shape", sizes)
     if any(size < 0 for size in shape):
         raise ShapeError(f"wanted sizes of 0 or more, got the shape {shape}")
     return shape
-
-
-def _vector_dim(name: str, indices: TensorType, index_vector_dim: int | None) -> int:
-    if index_vector_dim is None and not indices.rank:
-        raise ShapeError(
-            "indices without dimensions have no index vectors; index_vector_dim=0 takes them as scalars"
-        )
-    if index_vector_dim is None:
-        return indices.rank - 1
-    return integer_of(index_vector_dim, InputError, f"{name}: wanted an int or None for index_vector_dim")
 
 
 def _vectors(name: str, windows: Windows, shape: Ints, indices: ArrayLike | None) -> Any:
