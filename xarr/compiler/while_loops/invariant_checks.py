@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from xarr.compiler.passes.checks import checks_indices, index_bounds
 from xarr.compiler.while_loops.loop_invariants import is_quiet
-from xarr.compiler.while_loops.loop_rewriting import first_results, rewrite_loops
+from xarr.compiler.while_loops.loop_rewriting import carry, first_results, rewrite_loops
 from xarr.ir import ops
 from xarr.ir.constants import full
 from xarr.ir.graph import Graph, Node, parameter, rewritten
@@ -28,15 +28,8 @@ def _hoist(node: Node) -> Node | None:
     runs = _runs(node) if checks else False
     if runs is False:
         return None
-    held = {check: parameter(check.type) for check in checks}
-    body = loop.body
-    wider = body.derive({}, [*body.results, *checks], (*body.parameters, *held.values()))
-    cond = loop.cond.derive(
-        {}, parameters=(*loop.cond.parameters, *[parameter(check.type) for check in checks]), name="main"
-    )
-    changed = ops.While(cond, rewritten(wider, lambda each, _: held.get(each)), loop.progress)
-    carried = (*node.operands, *_make_checks(body, checks, node.operands, runs))
-    return first_results(node.rebuilt(carried, changed), node)
+    carried = (*node.operands, *_make_checks(loop.body, checks, node.operands, runs))
+    return first_results(node.rebuilt(carried, carry(loop, checks)), node)
 
 
 def _invariant_checks(loop: ops.While) -> list[Node]:

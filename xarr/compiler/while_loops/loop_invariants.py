@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from xarr.compiler.while_loops.loop_rewriting import carry
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter, rewritten
+from xarr.ir.graph import Graph, Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 
@@ -44,13 +45,7 @@ def without_invariants(loop: ops.While, min_read: int | None = None) -> HoistedL
         moved = [node for node in is_made if node in parts]
     if not moved:
         return None
-    held = {node: parameter(node.type) for node in moved}
-    wider = body.derive({}, [*body.results, *moved], (*body.parameters, *held.values()))
-    cond = loop.cond.derive(
-        {}, parameters=(*loop.cond.parameters, *[parameter(node.type) for node in moved]), name="main"
-    )
-    changed = ops.While(cond, rewritten(wider, lambda node, _: held.get(node)), loop.progress)
-    return HoistedLoop(changed, Graph(body.parameters, moved))
+    return HoistedLoop(carry(loop, moved), Graph(body.parameters, moved))
 
 
 def _invariants(body: Graph) -> dict[Node, bool]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, parameter, rewritten
 from xarr.ir.types import TensorType
 
 
@@ -26,6 +26,20 @@ def rewrite_loops(graph: Graph, change: Callable[[Node], Node | None]) -> Graph:
         return rewritten(graph, rule)
 
     return OncePerGraph(rewrite)(graph)
+
+
+def with_parameters(graph: Graph, nodes: Iterable[Node]) -> Graph:
+    """`graph` with more parameters, which it takes for nodes instead of computing them, if it has them."""
+    held = {node: parameter(node.type) for node in nodes}
+    return rewritten(
+        graph.derive({}, parameters=(*graph.parameters, *held.values())), lambda node, _: held.get(node)
+    )
+
+
+def carry(loop: ops.While, nodes: Sequence[Node]) -> ops.While:
+    """A loop that carries nodes of its body, which no step changes, behind its other values."""
+    body = loop.body.derive({}, [*loop.body.results, *nodes])
+    return ops.While(with_parameters(loop.cond, nodes), with_parameters(body, nodes), loop.progress)
 
 
 def first_results(wider: Node, node: Node) -> Node:

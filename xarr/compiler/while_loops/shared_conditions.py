@@ -12,9 +12,9 @@ from typing import Final
 
 from xarr.compiler.passes.checks import checks_indices
 from xarr.compiler.while_loops.loop_invariants import is_quiet
-from xarr.compiler.while_loops.loop_rewriting import first_results, rewrite_loops
+from xarr.compiler.while_loops.loop_rewriting import first_results, rewrite_loops, with_parameters
 from xarr.ir import ops
-from xarr.ir.graph import Graph, Node, parameter, postorder, rewritten
+from xarr.ir.graph import Graph, Node, postorder
 from xarr.ir.types import TensorType
 
 #: What takes longer to compute again than to read.  Conditions of points, as masks are, are computed where the points
@@ -35,14 +35,9 @@ def _share(node: Node, most_bytes: int) -> Node | None:
     if not pairs or sum(mine.tensor_type.nbytes for mine, _ in pairs) > most_bytes:
         return None
     cond, body = loop.cond, loop.body
-    computed = Graph(cond.parameters, [mine for mine, _ in pairs])
-    held = {mine: parameter(mine.type) for mine, _ in pairs}
-    wider_cond = cond.derive({}, parameters=(*cond.parameters, *held.values()), name="main")
-    going = rewritten(wider_cond, lambda each, _: held.get(each))
-    known = {other: parameter(other.type) for _, other in pairs}
-    wider = rewritten(
-        body.derive({}, parameters=(*body.parameters, *known.values())), lambda each, _: known.get(each)
-    )
+    mine, others = zip(*pairs, strict=True)
+    computed = Graph(cond.parameters, mine)
+    going, wider = with_parameters(cond, mine), with_parameters(body, others)
     following = wider.derive({}, [*wider.results, *computed.inline(*wider.results)])
     carried = (*node.operands, *computed.inline(*node.operands))
     return first_results(node.rebuilt(carried, ops.While(going, following, loop.progress)), node)
