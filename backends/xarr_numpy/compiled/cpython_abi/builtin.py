@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr_numpy.compiled.codegen import llvm_jit
+from xarr_numpy.compiled.codegen.counted_loops import write_loops
 from xarr_numpy.compiled.cpython_abi.struct_offsets import CLASS, DATA, FLAGS, USABLE, WRITEABLE
 
 _METH_FASTCALL: Final = 0x80
@@ -127,7 +128,7 @@ def _sealing_any() -> list[str]:
 
 
 def _seal_in_loop(start: str, stop: str) -> list[str]:
-    return _loop_over("sealed", start, stop, _seal_one("%sealed.k", "sealed"))
+    return _loop_over("sealed.k", start, stop, _seal_one("%sealed.k", "sealed"))
 
 
 def _seal_one(k: str, name: str) -> list[str]:
@@ -141,27 +142,11 @@ def _seal_one(k: str, name: str) -> list[str]:
     ]
 
 
-def _loop_over(name: str, start: str, stop: str, body: Sequence[str], failed: str = "") -> list[str]:
-    """A loop over numbers, one at least, `%name.k` in turn.
-
-    It ends early where the register `failed` of the body holds, at `no`.
-    """
-    again = f"br i1 %{name}.more, label %{name}.loop, label %{name}.done"
-    test = [f"  br i1 {failed}, label %no, label %{name}.on", f"{name}.on:"] if failed else []
-    last = f"{name}.on" if failed else f"{name}.loop"
-    return [
-        f"  br label %{name}.begin",
-        f"{name}.begin:",
-        f"  br label %{name}.loop",
-        f"{name}.loop:",
-        f"  %{name}.k = phi i64 [ {start}, %{name}.begin ], [ %{name}.next, %{last} ]",
-        *body,
-        *test,
-        f"  %{name}.next = add i64 %{name}.k, 1",
-        f"  %{name}.more = icmp slt i64 %{name}.next, {stop}",
-        f"  {again}",
-        f"{name}.done:",
-    ]
+def _loop_over(k: str, start: str, stop: str, body: Sequence[str], failed: str = "") -> list[str]:
+    """A loop over numbers `%k`, which ends early, at `no`, where the register `failed` of the body holds."""
+    test = [f"  br i1 {failed}, label %no, label %{k}.last"] if failed else []
+    lines = [f"  for %{k} from {start} below {stop}", *body, *test, f"  end %{k}"]
+    return write_loops("\n".join(lines)).splitlines()
 
 
 def _run_text(name: str, count: int | None) -> str:
@@ -274,8 +259,8 @@ def _collect_in_loops(count: str) -> list[str]:
         "  %last.array = load ptr, ptr %last.slot, align 8",
         f"  %last.classed = getelementptr i8, ptr %last.array, i64 {CLASS}",
         "  %last.class = load ptr, ptr %last.classed, align 8",
-        *_loop_over("sorted", "0", count, classes, "%sorted.other"),
-        *_loop_over("looked", "0", count, addresses, "%looked.unfit"),
+        *_loop_over("sorted.k", "0", count, classes, "%sorted.other"),
+        *_loop_over("looked.k", "0", count, addresses, "%looked.unfit"),
         "  br label %run",
         "run:",
     ]
