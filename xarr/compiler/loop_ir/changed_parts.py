@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from math import copysign, inf
 from typing import Final
 
-from xarr.compiler.loop_ir.index_ranges import Ranges
-from xarr.compiler.loop_ir.loop_bounds import COMPARED, Conditions, Literal, settle, simplify
+from xarr.compiler.loop_ir.index_ranges import COMPARED, Literal, Ranges, conjuncts
+from xarr.compiler.loop_ir.loop_bounds import Conditions, settle, simplify
 from xarr.compiler.loop_ir.loops import Affine, Buffer, Kernel, Loop, Store, index_value, offset_of
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, Value, constant_of, in_order
 
@@ -121,7 +121,7 @@ def _changes(value: Value, is_old: Callable[[Value], bool]) -> list[Literal] | N
     if value.op == "and" and value.dtype == BOOL:
         for old, other in (value.operands, value.operands[::-1]):
             if is_old(old):
-                return list(_conjuncts(other, False))
+                return list(conjuncts(other, False))
     if value.op not in _NEUTRAL:
         return None
     orders = (value.operands, value.operands[::-1]) if value.op in _COMMUTATIVE else (value.operands,)
@@ -137,7 +137,7 @@ def _changes_by_choice(
 ) -> list[Literal] | None:
     for kept, other, truth in ((values[1], values[0], True), (values[0], values[1], False)):
         if is_old(kept):
-            return [*_conjuncts(predicate, truth), *(_changes(other, is_old) or ())]
+            return [*conjuncts(predicate, truth), *(_changes(other, is_old) or ())]
     both = [_changes(each, is_old) for each in values]
     return [each for each in both[0] or () if each in (both[1] or ())] or None
 
@@ -145,28 +145,17 @@ def _changes_by_choice(
 def _differs(value: Value, number: float) -> list[Literal] | None:
     """Conditions that all hold where a value is not this number, to the bit; None if nothing is known."""
     if value.dtype == BOOL:
-        return list(_conjuncts(value, True))
+        return list(conjuncts(value, True))
     is_zero = not number and copysign(1, number) > 0
     if value.op == "convert" and value.operands[0].dtype == BOOL and is_zero:
-        return list(_conjuncts(value.operands[0], True))
+        return list(conjuncts(value.operands[0], True))
     if value.op != "select":
         return None
     predicate, *values = value.operands
     for rest, other, truth in ((values[1], values[0], True), (values[0], values[1], False)):
         if rest is rest.values.constant(number, rest.dtype):
-            return [*_conjuncts(predicate, truth), *(_differs(other, number) or ())]
+            return [*conjuncts(predicate, truth), *(_differs(other, number) or ())]
     return None
-
-
-def _conjuncts(predicate: Value, truth: bool) -> Iterator[Literal]:
-    """Conditions that all hold, or fail, where a predicate has this truth."""
-    if predicate.op == "not":
-        yield from _conjuncts(predicate.operands[0], not truth)
-    elif predicate.op == ("and" if truth else "or"):
-        for operand in predicate.operands:
-            yield from _conjuncts(operand, truth)
-    else:
-        yield predicate, truth
 
 
 # --- loops that leave the rest out ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@ comparison of what it selects narrows it, so that clamped numbers are known to l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from math import inf
 from typing import Final, TypeAlias
@@ -19,12 +19,15 @@ from xarr.compiler.loop_ir.scalars import BOOL, MIRRORED, DType, Value, constant
 
 #: The least and the greatest number.
 Range: TypeAlias = tuple[float, float]
+#: A condition, and whether it holds.
+Literal: TypeAlias = tuple[Value, bool]
 
 #: Of a number, and of a bool, of which nothing is known.
 _ANY: Final = (-inf, inf)
 _EITHER: Final = (0, 1)
 
-_NEGATED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+#: For each comparison the one that holds where it does not.
+COMPARED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 class Ranges:
@@ -40,10 +43,10 @@ class Ranges:
     def assuming(self, condition: Value) -> Ranges:
         """The ranges where a condition holds: values that it compares are where it wants them."""
         known = dict(self.known)
-        for each in _conjuncts(condition):
-            for operand in each.operands if each.op in _NEGATED else ():
+        for each, truth in conjuncts(condition, True):
+            for operand in each.operands if each.op in COMPARED else ():
                 if operand.dtype.kind in "iu":
-                    known[operand] = _narrow(Ranges(known), operand, each, True)
+                    known[operand] = _narrow(Ranges(known), operand, each, truth)
         return Ranges(known)
 
     def of(self, value: Value) -> Range:
@@ -95,11 +98,15 @@ def _ends_of(dtype: DType) -> tuple[int, int]:
     return int(info.min), int(info.max)
 
 
-def _conjuncts(condition: Value) -> list[Value]:
-    """The conditions that all hold where this one holds."""
-    if condition.op != "and":
-        return [condition]
-    return [each for operand in condition.operands for each in _conjuncts(operand)]
+def conjuncts(predicate: Value, truth: bool) -> Iterator[Literal]:
+    """Conditions that all hold, or fail, where a predicate has this truth."""
+    if predicate.op == "not":
+        yield from conjuncts(predicate.operands[0], not truth)
+    elif predicate.op == ("and" if truth else "or"):
+        for operand in predicate.operands:
+            yield from conjuncts(operand, truth)
+    else:
+        yield predicate, truth
 
 
 # --- rules -----------------------------------------------------------------------------------------------
@@ -236,7 +243,7 @@ def _select(ranges: Ranges, value: Value) -> Range:
 def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Range:
     """The range of a value where the predicate has this truth, if that compares the value or what it is a sum of."""
     low, high = ranges.of(value)
-    if predicate.op not in _NEGATED:
+    if predicate.op not in COMPARED:
         return low, high
     if value not in predicate.operands:
         if value.op not in ("add", "sub") or not any(each in predicate.operands for each in value.operands):
@@ -245,7 +252,7 @@ def _narrow(ranges: Ranges, value: Value, predicate: Value, truth: bool) -> Rang
         operands = {operand: _narrow(ranges, operand, predicate, truth) for operand in value.operands}
         return Ranges(operands)._apply_rule(value)
     x, y = predicate.operands
-    op = predicate.op if truth else _NEGATED[predicate.op]
+    op = predicate.op if truth else COMPARED[predicate.op]
     if value is y:
         op, y = MIRRORED[op], x
     first, last = ranges.of(y)
@@ -264,7 +271,7 @@ _RULES: Final[dict[str, Callable[[Ranges, Value], Range]]] = {
     "div": _div,
     "rem": _rem,
     "convert": _convert,
-    **dict.fromkeys(_NEGATED, _compare),
+    **dict.fromkeys(COMPARED, _compare),
     "and": _range_of_and,
     "or": _range_of_or,
     "not": _range_of_not,

@@ -9,19 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias
 
 import numpy as np
 
-from xarr.compiler.loop_ir.index_ranges import Ranges
+from xarr.compiler.loop_ir.index_ranges import COMPARED, Literal, Ranges, conjuncts
 from xarr.compiler.loop_ir.loops import Accumulator, Loop
 from xarr.compiler.loop_ir.scalars import BOOL, INT64, MIRRORED, Value, Values, constant_of, in_order
-
-#: A condition, and whether it holds where iterations are wanted.
-Literal: TypeAlias = tuple[Value, bool]
-
-#: For each comparison the one that holds where it does not.
-COMPARED: Final = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
 
 
 def bound_by_conditions(loop: Loop, apart: Collection[Value], min_iterations: int) -> list[tuple[Value, ...]]:
@@ -223,15 +216,13 @@ def _linear_of(op: str, parts: list[tuple[int, int]]) -> tuple[int, int] | None:
     return None if factor and other else (factor * more + other * start, start * more)
 
 
-def _literals(predicate: Value, truth: bool) -> Iterator[Literal]:
+def _literals(predicate: Value, truth: bool) -> list[Literal]:
     """The comparisons of integers that hold or fail where a condition is this."""
-    if predicate.op == "not":
-        yield from _literals(predicate.operands[0], not truth)
-    elif predicate.op == ("and" if truth else "or"):
-        for operand in predicate.operands:
-            yield from _literals(operand, truth)
-    elif predicate.op in COMPARED and predicate.operands[0].dtype.kind in "iu":
-        yield predicate, truth
+    return [
+        (value, own)
+        for value, own in conjuncts(predicate, truth)
+        if value.op in COMPARED and value.operands[0].dtype.kind in "iu"
+    ]
 
 
 def settle(root: Value, literals: Iterable[Literal]) -> Value:
