@@ -37,7 +37,7 @@ def agree(drawing: Sample, values: list[Array]) -> None:
         check(values, results(drawing), drawing.bounds)
 
 
-@pytest.mark.parametrize("seed", fuzz.seeds(40, 400))
+@pytest.mark.parametrize("seed", fuzz.seeds(25, 400))
 def test_compiled_loops_agree_with_separate_operations(seed: int) -> None:
     agree_with_compiled(sample(fuzz.generator("graphs", seed), most=4096))
 
@@ -53,7 +53,7 @@ def test_compiled_loops_agree_on_small_graphs(random: Random) -> None:
     agree_with_compiled(sample(random, count=12, most=300))
 
 
-@pytest.mark.parametrize("seed", fuzz.seeds(30, 300))
+@pytest.mark.parametrize("seed", fuzz.seeds(20, 300))
 def test_the_reference_agrees_with_numpy(seed: int) -> None:
     drawing = sample(fuzz.generator("graphs of the reference", seed), count=25, most=64)
     agree(drawing, results(drawing, backend="reference"))

@@ -60,6 +60,14 @@ def test_otherwise_means_a_test_of_this_file() -> None:
     assert all(name in globals() for name in OTHERWISE.values())
 
 
+def test_a_normal_run_takes_one_of_the_last_with_all_others() -> None:
+    rows = fuzz.one_of_last("abc", range(3), "xyz")
+    normal = [row.values for row in rows if not row.marks]
+    assert len({row.values for row in rows}) == len(rows) == 27 and len(normal) == 9
+    for first, second in ((0, 1), (0, 2), (1, 2)):
+        assert len({(row[first], row[second]) for row in normal}) == 9
+
+
 # --- against JAX and XLA ------------------------------------------------------------------------------
 
 

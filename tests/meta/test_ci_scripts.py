@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -137,3 +138,29 @@ def test_a_release_whose_files_differ_is_refused(tag, name, problem):
     texts = TEXTS | {key: text for key, text in changed.items() if key == name}
     (results,) = release.problems_of(tag, texts)
     assert problem in results
+
+
+# --- what conftest.py makes of the arguments of tests ---------------------------------------------------
+
+
+@pytest.mark.parametrize("is_thorough", [False, True])
+def test_no_tests_of_thorough_arguments_are_made_but_in_thorough_runs(is_thorough, request):
+    file = str(CHECKOUT / "tests" / "conftest.py")
+    (plugin,) = (
+        each for each in request.config.pluginmanager.get_plugins() if getattr(each, "__file__", "") == file
+    )
+    some = [1, pytest.param(2, marks=pytest.mark.thorough), 3]
+    alone = [pytest.param(1, marks=pytest.mark.thorough)]
+    marks = [
+        pytest.mark.parametrize("x", some, ids=["a", "b", "c"]).mark,
+        pytest.mark.parametrize("y", alone).mark,
+    ]
+    plugin.pytest_generate_tests(
+        SimpleNamespace(
+            config=SimpleNamespace(getoption=lambda name: is_thorough and name == "--thorough"),
+            definition=SimpleNamespace(own_markers=marks),
+        )
+    )
+    assert marks[0].args[1] == (some if is_thorough else [1, 3])
+    assert marks[0].kwargs["ids"] == (["a", "b", "c"] if is_thorough else ["a", "c"])
+    assert marks[1].args[1] == alone, "a test without arguments would run as one that is skipped"

@@ -237,8 +237,8 @@ class _ImportVisitor(ast.NodeVisitor):
         return ".".join([*parents, module] if module else parents)
 
     def visit_Call(self, node: ast.Call) -> None:
-        called = ast.unparse(node.func)
-        if called in ("importlib.import_module", "import_module", "__import__") and node.args:
+        name = getattr(node.func, "attr", getattr(node.func, "id", None))
+        if name in ("import_module", "__import__") and node.args:
             argument = node.args[0]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.add(self.absolute(*_split_dots(argument.value)), node)

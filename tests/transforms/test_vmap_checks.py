@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import xarr
+from tests.support import fuzz
 from xarr import lax
 from xarr.errors import LinAlgError
 
@@ -155,7 +156,7 @@ def run_alone(f: Any, rows: tuple[Host, ...], shared: Host) -> list[Host] | None
     return [np.stack(each) for each in zip(*results, strict=True)]
 
 
-def check_seed(seed: int, depth: int = 3) -> bool:
+def check_seed(seed: int, depth: int = 2) -> bool:
     """Compare a random program of slices with itself for each slice; whether it gave results."""
     random = Random(seed)
     shared = random.choice([0, 0, 0, 1, 4])
@@ -182,6 +183,6 @@ def check_seed(seed: int, depth: int = 3) -> bool:
     return wanted is not None
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", fuzz.seeds(5, 300))
 def test_random_programs_fail_where_a_slice_alone_does(seed: int) -> None:
     check_seed(seed)

@@ -92,7 +92,7 @@ def check(function: Function, module: stablehlo.Module, *shapes: tuple[int, ...]
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_equals_jax_for_every_batch_size(name: str) -> None:
-    check(FUNCTIONS[name], stablehlo.parse(export_text(FUNCTIONS[name])), (2, 4), (3, 4), (6, 4))
+    check(FUNCTIONS[name], stablehlo.parse(export_text(FUNCTIONS[name])), (2, 4), (5, 4))
 
 
 def test_two_unknown_sizes() -> None:

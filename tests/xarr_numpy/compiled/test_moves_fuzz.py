@@ -96,7 +96,7 @@ def program(seed: int) -> Callable[[Any, Any], Any]:
     return function
 
 
-@pytest.mark.parametrize("seed", fuzz.seeds(60, 600))
+@pytest.mark.parametrize("seed", fuzz.seeds(30, 600))
 def test_compiled_as_one_by_one(seed: int) -> None:
     generator = np.random.default_rng(seed)
     arrays: list[Array] = [generator.integers(-6, 20, (ROWS, COLUMNS)).astype(np.float32) for _ in range(2)]
