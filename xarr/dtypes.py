@@ -312,6 +312,7 @@ def complex_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(complex128 if dtype == float64 else complex64)
 
 
+@lru_cache(64)
 def info(dtype: np.dtype[Any]) -> Any:
     """`finfo` or `iinfo` of an element type, `ml_dtypes` types included."""
     # mypy: ml_dtypes leaves the constructors of iinfo and finfo untyped.
@@ -441,7 +442,7 @@ def check_fits(value: int, dtype: np.dtype[Any], *, is_requested: bool = False) 
 
     `is_requested`: the caller asked for `dtype` by name, so that no promotion could help.
     """
-    if dtype not in INTEGER | SUB_BYTE_INTEGER:
+    if dtype not in INTEGER and dtype not in SUB_BYTE_INTEGER:
         return
     limits = info(dtype)
     if not limits.min <= value <= limits.max:

@@ -433,7 +433,7 @@ def binary(
                     return array
             if (
                 plan is None
-                or recording
+                or (recording and (getattr(x1, "_weak", None) or getattr(x2, "_weak", None)))
                 or observers
                 or (plan.settings is not None and not config.is_in(plan.settings))
             ):

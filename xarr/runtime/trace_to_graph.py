@@ -63,22 +63,24 @@ def trace(
     parameters = (*parameters, *extra)
     ended.update(parameters)
     ordered = recorded.ordered
-    captured = _captures([*ordered, *results], parameters, start)
+    captured, order = _captures([*ordered, *results], parameters, start)
     _refuse_foreign(name, captured)
     for node in captured:
         node.exposed = True
     inner = {node: parameter(node.type) for node in captured}
     new = {**dict(zip(parameters, parameters, strict=True)), **inner}
-    for node in postorder([*ordered, *results], new.__contains__):
+    for node in order:
         if node not in new:
             # A copy even if nothing below changed: an Array outside may show the node and be evaluated.
-            new[node] = node.rebuilt(tuple(new[operand] for operand in node.operands))
+            new[node] = node.rebuilt(tuple([new[operand] for operand in node.operands]))
     inputs = (*parameters, *inner.values())
     return Graph(inputs, map(new.__getitem__, results), name, map(new.__getitem__, ordered)), captured
 
 
-def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> tuple[Node, ...]:
-    """The nodes built before `start` and the data leaves that the nodes built since use."""
+def _captures(
+    results: list[Node], parameters: tuple[Node, ...], start: int
+) -> tuple[tuple[Node, ...], list[Node]]:
+    """The nodes built before `start` and the data leaves that the nodes built since use; all these, operands first."""
     own = frozenset(parameters)
     order = postorder(results, own.__contains__)
     outside: dict[Node, bool] = dict.fromkeys(own, False)
@@ -86,7 +88,7 @@ def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> 
         is_leaf = not node.operands and not isinstance(node.op, Constant | Iota)
         # What computes without operands, as a custom call does, does so inside if it was called there.
         is_data = is_leaf and (node.op.is_leaf or node.serial < start)
-        outside.setdefault(node, is_data or any(outside[operand] for operand in node.operands))
+        outside.setdefault(node, is_data or any([outside[operand] for operand in node.operands]))
 
     def is_captured(node: Node) -> bool:
         return outside[node] and (node.serial < start or not node.operands)
@@ -95,4 +97,4 @@ def _captures(results: list[Node], parameters: tuple[Node, ...], start: int) -> 
     if any(node.operands for node in captured):  # what is below is not used by the function itself
         order = postorder(results, lambda node: node in own or is_captured(node))
         captured = tuple(node for node in order if is_captured(node))
-    return captured
+    return captured, order

@@ -171,6 +171,8 @@ def _result(name: str, path: str, value: Any) -> Handle:
 
 def _drop_unused(graph: Graph, numbers: Numbers) -> tuple[list[Node], tuple[Converted, ...]]:
     """The parameters but those for numbers that nothing uses, and what those for numbers stand for."""
+    if not numbers.nodes:
+        return [*graph.parameters], ()
     used = {operand for node in graph.nodes for operand in node.operands} | set(graph.results)
     meaning = {node: Converted(*key) for key, node in numbers.nodes.items()}
     kept = [node for node in graph.parameters if node not in meaning or node in used]

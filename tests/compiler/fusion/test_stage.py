@@ -178,7 +178,9 @@ def test_groups_are_formed_once_however_much_memory_they_take(monkeypatch: pytes
     monkeypatch.setattr(form_groups_module, "peak", never_enough)
     plain = graph(siblings, tensor(F32, 10**6), tensor(F32, 10**6))
     assert form_groups(plain, SCHEDULE, lambda domain, cost: True) is plain
-    counts = [sum(isinstance(each.op, ops.Fusion) for each in graph.nodes) for graph in tried[1:]]
+    counts = [
+        sum(isinstance(each.op, ops.Fusion) for each in graph.nodes) for graph in tried if graph is not plain
+    ]
     assert (len(formed), counts) == (1, [1, 3, 2])
     # What has no groups to give up is tried once.
     tried.clear()

@@ -87,13 +87,12 @@ def form_groups(
                 worth,
                 describe,
             )
-            if most is None:
-                if fused is graph or _bytes_of_all(fused) <= target.spare_bytes:
-                    return fused
-                plain = peak(graph, overwrites=False, target=target).total
-                most = max(plain + target.page_bytes, target.spare_bytes)
+            if most is None and (fused is graph or _bytes_of_all(fused) <= target.spare_bytes):
+                return fused
             needed = peak(fused, target=target).total
-            if needed <= most:
+            if most is None and needed > target.spare_bytes:
+                most = peak(graph, overwrites=False, target=target).total + target.page_bytes
+            if needed <= max(most or 0, target.spare_bytes):
                 return fused
             if least is None or needed < least[0]:
                 least = needed, fused

@@ -71,28 +71,28 @@ class GroupedGraph:
         tries: Counter[Group | Node] = Counter()
         while stack:
             node = stack[-1]
+            if node in self.new:
+                stack.pop()
+                continue
             group = self.group_of.get(node)
             needed = self.inputs[group] if group else node.operands
             missing = [operand for operand in needed if operand not in self.new]
-            if node in self.new:
-                stack.pop()
-            elif missing:
+            if missing:
                 tries[group or node] += 1
                 assert tries[group or node] <= len(needed) + 1, "two groups wait for each other"
                 stack.extend(missing)
             elif group:
                 self._write(group)
             else:
-                operands = tuple(self.new[operand] for operand in node.operands)
-                same = all(a is b for a, b in zip(operands, node.operands, strict=True))
-                self.new[node] = node if same else node.rebuilt(operands)
+                operands = tuple([self.new[operand] for operand in node.operands])
+                self.new[node] = node if operands == node.operands else node.rebuilt(operands)
         return self.graph.derive(self.new)
 
     def _write(self, group: Group) -> None:
         inputs, outputs = self.inputs[group], self.outputs[group]
         inner: dict[Node, Node] = {node: parameter(node.type) for node in inputs}
         for node in group.members():
-            inner[node] = node.rebuilt(tuple(inner[operand] for operand in node.operands))
+            inner[node] = node.rebuilt(tuple([inner[operand] for operand in node.operands]))
         graph = Graph([inner[node] for node in inputs], [inner[node] for node in outputs], "fusion")
         fusion = ops.Fusion(graph, group.domain, group.reduced, self.describe)
         operands = tuple(self.new[node] for node in inputs)

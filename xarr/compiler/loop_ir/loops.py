@@ -100,7 +100,7 @@ class Buffer:
         return self.size * self.dtype.itemsize
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Affine:
     """`constant + sum(factor * value)` over int64 values."""
 
@@ -137,7 +137,7 @@ class Affine:
         return total + self.constant if self.constant else total
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Access:
     """Where a load reads: `buffer[constant + sum(factor * operand)]`."""
 

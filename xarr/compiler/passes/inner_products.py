@@ -25,6 +25,8 @@ _TYPES: Final = frozenset(map(np.dtype, (np.float32, np.float64, np.complex64, n
 
 def products_inside(graph: Graph, target: Target) -> tuple[Graph, set[Ints]]:
     """The graph with such products decomposed, and the shapes of what must then never be stored."""
+    if not graph.op_classes.issuperset((ops.DotGeneral, ops.Reduce)):
+        return graph, set()
     users: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for operand in dict.fromkeys(node.operands):

@@ -18,6 +18,8 @@ def move_sqrt_after_min(graph: Graph) -> Graph:
     They are the same bits: the root rounds to nearest and so keeps the order, that of the zeros too, and it is
     NaN for whatever is below zero.
     """
+    if not graph.op_classes.issuperset((ops.Sqrt, ops.Reduce)):
+        return graph
     users = Counter(operand for node in graph.nodes for operand in dict.fromkeys(node.operands))
     users.update(graph.results)
 

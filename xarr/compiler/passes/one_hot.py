@@ -41,6 +41,8 @@ def one_hot_sums(graph: Graph, target: Target, worth: Callable[[Ints], bool]) ->
 
     `worth` says whether a scatter of updates of this shape is compiled.
     """
+    if not graph.op_classes.issuperset((ops.Compare, ops.Convert)):
+        return graph
     sums: dict[_OneHot, _Sums] = {}
     return rewritten(graph, lambda node, operands: _scatter_rows(node, operands, sums, target, worth))
 
