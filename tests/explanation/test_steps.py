@@ -155,7 +155,7 @@ def test_a_stepper_that_is_broken_is_noticed(browser: Any, old: str, new: str) -
     assert faults(browser, body.replace(old, new), explanation) != []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_all_texts_can_be_read_at_each_step(browser: Any, scheme: str) -> None:
     for expression in KINDS:
         explanation: Any = explain_any(expression)

@@ -19,7 +19,7 @@ import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from jax import lax as jlax
 from jax._src.lax import windowed_reductions
 
@@ -169,7 +169,7 @@ def windows(draw: st.DrawFn) -> tuple[HostArray, str, tuple[Any, ...]]:
     return values, name, (sizes, strides, padding, base, holes)
 
 
-@settings(max_examples=400)
+@fuzz.examples(150)
 @given(windows(), st.integers(0, 2))
 def test_folded_windows_as_the_reference(case: tuple[HostArray, str, tuple[Any, ...]], start: int) -> None:
     """For any initial value, neutral or not, alone and beside a second array; the sums are exact."""
@@ -190,7 +190,7 @@ def test_folded_windows_as_the_reference(case: tuple[HostArray, str, tuple[Any, 
             assert_same(result, each)
 
 
-@settings(max_examples=200)
+@fuzz.examples(80)
 @given(windows(), st.sampled_from([lax.ge, lax.gt, lax.le]))
 def test_folded_choices_as_the_reference(
     case: tuple[HostArray, str, tuple[Any, ...]], select: Callable[[Any, Any], Any]

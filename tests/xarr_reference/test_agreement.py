@@ -12,6 +12,7 @@ from hypothesis import assume, given, settings, strategies as st
 from tests.compare import assert_same
 from tests.elementwise_ops import REGULAR, has_formula
 from tests.programs import graph, run, type_of
+from tests.support import fuzz
 from xarr import lax
 from xarr.backend import get
 from xarr.compiler.pipeline import make_program
@@ -121,7 +122,7 @@ def test_powers_with_one_exponent(dtype: Any, exponent: float) -> None:
     agree(ops.Power(), dtype(-np.inf), dtype(exponent))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(fuzz.examples(75), deadline=None)
 @given(data=st.data())
 def test_compare(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -131,7 +132,7 @@ def test_compare(data: st.DataObject) -> None:
     agree(op, data.draw(arrays(dtype, shape)), data.draw(arrays(dtype, shape)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(fuzz.examples(50), deadline=None)
 @given(data=st.data())
 def test_select_and_clamp(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -141,7 +142,7 @@ def test_select_and_clamp(data: st.DataObject) -> None:
         agree(ops.Clamp(), *operands)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(fuzz.examples(75), deadline=None)
 @given(data=st.data())
 def test_convert(data: st.DataObject) -> None:
     old, new, shape = (
@@ -165,7 +166,7 @@ def test_conversion_to_floats_rounds_once(old: Any, new: Any) -> None:
         agree(ops.Convert(new), np.array([value * 2.0**-40 for value in near]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(fuzz.examples(75), deadline=None)
 @given(data=st.data())
 def test_bitcast(data: st.DataObject) -> None:
     old, new = data.draw(st.sampled_from(DTYPES)), data.draw(st.sampled_from(DTYPES))
@@ -179,7 +180,7 @@ def test_bitcast(data: st.DataObject) -> None:
     agree(ops.BitcastConvert(new), data.draw(arrays(old, shape)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(fuzz.examples(75), deadline=None)
 @given(data=st.data(), exponent=st.integers(1, 12), mantissa=st.integers(0, 60))
 def test_reduce_precision(data: st.DataObject, exponent: int, mantissa: int) -> None:
     dtype = data.draw(st.sampled_from(sorted(FLOAT, key=str)))
@@ -189,7 +190,7 @@ def test_reduce_precision(data: st.DataObject, exponent: int, mantissa: int) -> 
 # --- movement -----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=120, deadline=None)
+@settings(fuzz.examples(60), deadline=None)
 @given(data=st.data())
 def test_movement(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -219,7 +220,7 @@ def movements(draw: st.DrawFn, shape: Shape) -> Op:
     return ops.BroadcastInDim(tuple(sizes), tuple(kept))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(fuzz.examples(60), deadline=None)
 @given(data=st.data())
 def test_pad(data: st.DataObject) -> None:
     dtype, shape = data.draw(st.sampled_from(DTYPES)), data.draw(shapes)
@@ -235,7 +236,7 @@ def test_pad(data: st.DataObject) -> None:
     agree(ops.Pad(tuple(low), tuple(high), tuple(interior)), x, value)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(fuzz.examples(50), deadline=None)
 @given(data=st.data(), sizes=st.lists(st.integers(0, 3), min_size=1, max_size=4))
 def test_concatenate(data: st.DataObject, sizes: list[int]) -> None:
     dtype, dim = data.draw(st.sampled_from(DTYPES)), data.draw(st.integers(0, 2))
