@@ -28,6 +28,7 @@ class Processor(Target):
     max_python_iterations: int = 2**12
 
     has_empty_arrays = True
+    has_strided_updates = True
 
     # --- registers ---------------------------------------------------------------------------------------
     #: Bytes of a number, complex ones too, that is copied by way of a register.

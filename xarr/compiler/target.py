@@ -46,6 +46,8 @@ class Target:
 
     #: Whether its engine runs `Allocate`, memory that holds nothing yet, for arrays that a loop fills.
     has_empty_arrays: bool = False
+    #: Whether its engine runs `StridedUpdate`, which writes elements a few apart.
+    has_strided_updates: bool = False
 
     # --- memory ------------------------------------------------------------------------------------------
     #: Bytes of a cache that one processor has for itself: loops over less read it from there the second time.

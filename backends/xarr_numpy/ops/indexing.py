@@ -309,26 +309,40 @@ def dynamic_slice(operand: Array, starts: Sequence[Any], sizes: Ints) -> Array:
     return operand[_window(operand.shape, starts, sizes)]
 
 
-def dynamic_update_slice(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
-    """A copy of the operand with `update` at `starts`, which are clamped so that it lies in it."""
-    return dynamic_update_in_place(np.array(operand), update, starts)
+def dynamic_update_slice(
+    operand: Array, update: Array, starts: Sequence[Any], strides: Ints | None = None
+) -> Array:
+    """A copy of the operand with `update` at `starts`, which are clamped so that it lies in it; `strides` apart."""
+    return dynamic_update_in_place(np.array(operand), update, starts, strides)
 
 
-def dynamic_update_in_place(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
+def dynamic_update_in_place(
+    operand: Array, update: Array, starts: Sequence[Any], strides: Ints | None = None
+) -> Array:
     """The operand itself, with `update` written into it."""
-    operand[_window(operand.shape, starts, update.shape)] = update
+    operand[_window(operand.shape, starts, update.shape, strides)] = update
     return operand
 
 
-def dynamic_update_if_writeable(operand: Array, update: Array, starts: Sequence[Any]) -> Array:
+def dynamic_update_if_writeable(
+    operand: Array, update: Array, starts: Sequence[Any], strides: Ints | None = None
+) -> Array:
     """The operand, which nothing else needs, with `update` written into it where it is writeable, else a copy."""
-    return dynamic_update_in_place(operand if operand.flags.carray else np.array(operand), update, starts)
+    return dynamic_update_in_place(
+        operand if operand.flags.carray else np.array(operand), update, starts, strides
+    )
 
 
-def _window(shape: Ints, starts: Sequence[Any], sizes: Ints) -> tuple[slice, ...]:
-    rows = zip(starts, shape, sizes, strict=True)
-    first = [min(max(int(start), 0), whole - size) for start, whole, size in rows]
-    return tuple(slice(start, start + size) for start, size in zip(first, sizes, strict=True))
+def _window(
+    shape: Ints, starts: Sequence[Any], sizes: Ints, strides: Ints | None = None
+) -> tuple[slice, ...]:
+    steps = strides or (1,) * len(sizes)
+    reaches = [(size - 1) * step + 1 for size, step in zip(sizes, steps, strict=True)]
+    rows = zip(starts, shape, reaches, strict=True)
+    first = [min(max(int(start), 0), whole - reach) for start, whole, reach in rows]
+    return tuple(
+        slice(low, low + reach, step) for low, reach, step in zip(first, reaches, steps, strict=True)
+    )
 
 
 # --- rows --------------------------------------------------------------------------------------------
@@ -389,6 +403,9 @@ def _dynamic_slice(emitter: Emitter, step: Step) -> str:
 
 def _dynamic_update_slice(emitter: Emitter, step: Step) -> str:
     operand, update, *starts = emitter.operands(step)
+    own = ""
+    if isinstance(step.op, ops.StridedUpdate):
+        starts, own = [*map(str, step.op.starts)], f", {step.op.strides}"
     if not starts:
         return update
     kernel = "dynamic_update_slice"
@@ -396,7 +413,7 @@ def _dynamic_update_slice(emitter: Emitter, step: Step) -> str:
         # What a loop carries is its own, whatever else is written over may be read-only.
         is_carried = emitter.name != "program" and step.inputs[0] in emitter.plan.parameters
         kernel = "dynamic_update_in_place" if is_carried else "dynamic_update_if_writeable"
-    return f"{kernel}({operand}, {update}, ({', '.join(starts)},))"
+    return f"{kernel}({operand}, {update}, ({', '.join(starts)},){own})"
 
 
 SCOPE: Final[dict[str, Any]] = {
@@ -412,4 +429,5 @@ ROWS: Final[Rows] = {
     ops.DynamicUpdateSlice: _dynamic_update_slice,
     ops.Gather: _gather,
     ops.Scatter: _scatter,
+    ops.StridedUpdate: _dynamic_update_slice,
 }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
+from xarr.compiler.fusion.strided_updates import update_strided_parts
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls
@@ -40,6 +41,7 @@ def fuse(graph: Graph, target: Target, schedule: Callable[[], Schedule], hot: bo
     if hot:
         inlined = inline_calls(graph, target)
         graph = graph if inlined is graph else simplify(inlined)
+        graph = update_strided_parts(graph) if target.has_strided_updates else graph
         graph = multiply_in_order(expand_complex_powers(graph))
         graph = check_worst_indices(hoist_checks(share_conditions(graph, target.spare_bytes)), target)
     # What a loop, a branch or a call runs may take more memory with groups, unless all does.

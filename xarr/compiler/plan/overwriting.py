@@ -39,7 +39,7 @@ def overwrites(node: Node, free: set[int], min_bytes: int) -> Iterator[tuple[int
 
 def is_update(node: Node) -> bool:
     """Whether a node writes a part of a copy of its first operand; an update of a scalar is the update itself."""
-    return isinstance(node.op, ops.DynamicUpdateSlice) and bool(node.shape)
+    return isinstance(node.op, ops.DynamicUpdateSlice | ops.StridedUpdate) and bool(node.shape)
 
 
 def is_beside(step: Step, view: int) -> bool:
@@ -56,7 +56,7 @@ def _source_beside(node: Node) -> list[Node] | None:
     """The views from the update of a node back to a part of the array that it updates, if the two have no element in
     common; None if they may have.
     """
-    if not is_update(node):
+    if not is_update(node) or isinstance(node.op, ops.StridedUpdate):
         return None
     array, source, *starts = node.operands
     views = []

@@ -437,11 +437,12 @@ _ROWS: Final[dict[type[Op], Callable[[_Planner, Node], None]]] = {
     ops.If: _Planner._branch,
     ops.NativeWhile: _Planner._native_loop,
     ops.OptimizationBarrier: _Planner._barrier,
+    ops.StridedUpdate: _Planner._update,
     ops.Tuple: _Planner._tuple,
     ops.While: _Planner._loop,
 }
 #: Ops that are no more than steps, or no step at all, for every engine.
-PLANNED: Final = frozenset(_ROWS) - {ops.DynamicUpdateSlice}
+PLANNED: Final = frozenset(_ROWS) - {ops.DynamicUpdateSlice, ops.StridedUpdate}
 
 
 def flat(numbers: Numbers) -> tuple[int, ...]:

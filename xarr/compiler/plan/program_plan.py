@@ -172,7 +172,8 @@ class LibraryCall(Step):
 
 @record(eq=False)
 class Update(Step):
-    """Write the second input over a part of a copy of the first, or of the first itself (`ops.DynamicUpdateSlice`)."""
+    """Write the second input over a part of a copy of the first, or of the first itself (`ops.DynamicUpdateSlice`
+    and `ops.StridedUpdate`)."""
 
     word = "update"
     makes_new = True

@@ -59,7 +59,12 @@ from xarr.ir.ops.factorisations import (
     Svd as Svd,
 )
 from xarr.ir.ops.fourier import Fft as Fft
-from xarr.ir.ops.fusion import Empty as Empty, Fusion as Fusion, NativeWhile as NativeWhile
+from xarr.ir.ops.fusion import (
+    Empty as Empty,
+    Fusion as Fusion,
+    NativeWhile as NativeWhile,
+    StridedUpdate as StridedUpdate,
+)
 from xarr.ir.ops.indexing import (
     DynamicSlice as DynamicSlice,
     DynamicUpdateSlice as DynamicUpdateSlice,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from xarr.ir.op import FREE, Op, operation
+from xarr.ir.op import FREE, INSTRUCTION, Op, operation
 from xarr.ir.ops.control import Call, While
 from xarr.ir.ops.custom_calls import CustomCall
-from xarr.ir.types import TensorType, Type
+from xarr.ir.stablehlo.literals import ints
+from xarr.ir.types import Ints, TensorType, Type
 
 if TYPE_CHECKING:
     from xarr.ir.graph import Node
@@ -59,6 +60,29 @@ class Empty(Op):
 
     def assembly(self, node: Node, printer: Printer) -> str:
         return f"stablehlo.custom_call @AllocateBuffer() : () -> {self.type}"  # XLA's name for it
+
+
+@operation
+class StridedUpdate(Op):
+    """The operand with the elements of an update on it: from `starts` on, `strides` apart.
+
+    Made by the fusing stage only, where they fit.  Operands: array, update, of one rank.
+    """
+
+    starts: Ints
+    strides: Ints
+    name = "xarr.strided_update"
+    lax_name = "strided_update"
+    is_internal = True
+    cost = INSTRUCTION
+
+    def infer(self, *operands: Type) -> Type:
+        return operands[0]
+
+    def assembly(self, node: Node, printer: Printer) -> str:
+        attributes = f"{{starts = {ints(self.starts)}, strides = {ints(self.strides)}}}"
+        call = f"stablehlo.custom_call @StridedUpdate({printer.names(node.operands)})"
+        return f"{call} {attributes} : {printer.signature(node)}"
 
 
 @operation

@@ -34,7 +34,7 @@ _KEPT = 1024
 def program_of_operation(node: Node, schedule: Schedule) -> Kernel | None:
     """The loop program of an operation, a function of its operands; None if there is none.
 
-    That of a `DynamicUpdateSlice` writes the update alone, to a result that holds the array already, and takes the
+    That of an update of a part writes the update alone, to a result that holds the array already, and takes the
     other operands.  One object for equal operations.
     """
     return _program(node.op, tuple([operand.type for operand in node.operands]), schedule)
@@ -51,6 +51,8 @@ def multiplies_in_lanes(node: Node, schedule: Schedule) -> bool:
 def _program(op: Op, types: tuple[Type, ...], schedule: Schedule) -> Kernel | None:
     operands = [parameter(type) for type in types]
     node = Node(op, tuple(operands))
+    if isinstance(op, ops.StridedUpdate):
+        return _update(node)
     if isinstance(op, ops.Fusion | ops.Call) or not computes(node, _RULES):
         return None
     if isinstance(op, ops.Sort) and not is_ranked(node, schedule.target):

@@ -135,9 +135,15 @@ def update_in_place(loops: SerialLoops, node: Node) -> Kernel:
     out = Buffer("out0", loops.inputs[0].dtype, array.tensor_type.size, "out")
     lasts = [whole - size for whole, size in zip(array.shape, update.shape, strict=True)]
 
-    def store(index: Index) -> Sequence[Store]:
+    def shift(index: Index) -> Index:
+        if isinstance(node.op, ops.StridedUpdate):
+            apart = zip(index, node.op.strides, node.op.starts, strict=True)
+            return tuple(own * stride + start for own, stride, start in apart)
         rows = zip(index, clamped_starts(loops, starts, lasts), strict=True)
-        offset = row_major(array.shape, tuple(own + start for own, start in rows))
+        return tuple(own + start for own, start in rows)
+
+    def store(index: Index) -> Sequence[Store]:
+        offset = row_major(array.shape, shift(index))
         return [Store(out, offset, loops.at(update, index))]
 
     loops.label = node.op.called
