@@ -12,7 +12,7 @@ import pytest
 
 import xarr
 from tests.compare import assert_same
-from xarr.calls import factories
+from xarr.calls import call_plans, factories
 from xarr.ir.graph import Node
 
 pytestmark = pytest.mark.implicit
@@ -35,7 +35,7 @@ VALUES = {
 
 
 def forget_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factories._Plans, "get", lambda *_: None)
+    monkeypatch.setattr(call_plans.Plans, "get", lambda *_: None)
 
 
 def of(x: Any) -> Any:
@@ -154,8 +154,8 @@ def test_every_node_of_a_planned_operation_names_the_line() -> None:
 
 
 def test_plans_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(factories, "_PLANS_KEPT", 4)
-    function = factories.binary("add", xarr.ir.ops.Add(), factories.same, "x1 + x2.")
+    monkeypatch.setattr(call_plans, "_PLANS_KEPT", 4)
+    function = factories.binary("add", xarr.ir.ops.Add(), call_plans.same, "x1 + x2.")
     cells = [cell.cell_contents for cell in function.__closure__ if isinstance(cell.cell_contents, dict)]
     for size in range(1, 11):
         assert_same(np.asarray(function(of(np.ones(size)), 1.0)), np.full(size, 2.0))

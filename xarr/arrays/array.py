@@ -48,6 +48,7 @@ from xarr.calls.small_values import (
 from xarr.dtypes import PREDICATE, canonical
 from xarr.errors import InputError, ShapeError, TracedValueError, XarrError
 from xarr.indexing.at_once import read_at_once, write_at_once
+from xarr.indexing.basic import record_again
 from xarr.indexing.element_loops import count, count_element
 from xarr.indexing.small_parts import (
     elements,
@@ -377,11 +378,11 @@ class Array(
 
     def __getitem__(self, index: Any) -> Array:
         frame = sys._getframe(1)
-        if not obstacles:
-            part = read_small(self, index, frame)
-            if part is not None:
-                return part
         try:
+            if self._value is None and (part := record_again(self, index, frame)) is not None:
+                return part
+            if not obstacles and (part := read_small(self, index, frame)) is not None:
+                return part
             part = read_at_once(self, index, frame)
             if part is None:
                 if type(index) is not slice:  # which means many elements, and is asked for often
@@ -411,7 +412,8 @@ class Array(
 
         Source: jax.numpy, `ndarray.at`.
         """
-        refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
+        if self._value is None:  # small values have no dynamic dimensions
+            refuse_dynamic("x.at", self, "lax.dynamic_update_slice or lax.scatter")
         return At(self)
 
     def _become(self, result: Array, write: view_tracking.Write, symbol: str) -> Array:
@@ -530,19 +532,15 @@ class Array(
         """The dimensions in the order `axes`, reversed by default."""
         if not obstacles:
             own = axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes
-            turned = turn_small(self, own, sys._getframe(1)) if own or not axes else None
-            if turned is not None:
+            if (own or not axes) and (turned := turn_small(self, own, sys._getframe(1))) is not None:
                 return turned
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes or None
         return manipulation.transpose(self, order)
 
     def ravel(self, order: str = "C") -> Array:
         """All elements in one dimension."""
-        if order == "C" and not obstacles:
-            row = reshape_small(self, (-1,), sys._getframe(1))
-            if row is not None:
-                return row
-        return manipulation.ravel(self, order)
+        row = reshape_small(self, (-1,), sys._getframe(1)) if order == "C" and not obstacles else None
+        return row if row is not None else manipulation.ravel(self, order)
 
     @names_errors
     def flatten(self, order: str = "C") -> Array:

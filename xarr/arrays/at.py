@@ -7,12 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from xarr import indexing
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import names_errors, shorten
 from xarr.base.typing import Array
 from xarr.errors import XarrError
 from xarr.indexing.bounds import Mode
 from xarr.indexing.dropped import warn_if_dropped
+from xarr.indexing.small_parts import updated_small
 from xarr.lax.core import ArrayLike
 from xarr.numpy_api.mathematics import elementwise
 
@@ -38,6 +40,10 @@ def _updating(name: str, what: str, combine: Callable[[Any, Any], Any] | None) -
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
+        if mode is None and combine is None and not obstacles:
+            updated = updated_small(self._array, self._index, values, sys._getframe(1))
+            if updated is not None:
+                return updated
         result = indexing.update(self._array, self._index, values, combine, Mode.of(mode))
         if config.debug:
             warn_if_dropped(result, sys._getframe(1))

@@ -11,6 +11,7 @@ import numpy as np
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.tracebacks import shorten
 from xarr.base.typing import Array
+from xarr.calls.call_plans import repeat_of, repeats
 from xarr.calls.small_values import OPERATORS, show_small_value
 from xarr.dtypes import COMPLEX, INTEGER, PREDICATE
 from xarr.errors import DTypeError, ShapeError, XarrError
@@ -99,16 +100,18 @@ def arithmetic(symbol: str, function: Function) -> tuple[Method, Method, Method]
 def operator(symbol: str, function: Function) -> Method:
     """The method of the expression `self symbol other`, for which `function` computes."""
 
-    small = OPERATORS.get(symbol)
+    small, repeat = OPERATORS.get(symbol), repeat_of(function)
     if small is not None:
         small.record = function
 
     def method(self: Array, other: ArrayLike) -> Array:
-        if not obstacles and small is not None:
-            result = small.combine(self, other, frame_of(1))
-            if result is not None:
-                return result
         try:
+            if self._value is None and (result := repeat(self, other, frame_of(1))) is not None:
+                return result
+            if not obstacles and small is not None:
+                result = small.combine(self, other, frame_of(1))
+                if result is not None:
+                    return result
             if is_operand(other):
                 return function(self, other)
         except XarrError as error:
@@ -124,14 +127,16 @@ def operator(symbol: str, function: Function) -> Method:
 def reflect(symbol: str, function: Function) -> Method:
     """The method of the expression `other symbol self`, for which `function` computes."""
 
-    small = OPERATORS.get(symbol)
+    small, repeat = OPERATORS.get(symbol), repeat_of(function)
 
     def method(self: Array, other: ArrayLike) -> Array:
-        if not obstacles and small is not None:
-            result = small.combine_reflected(other, self, frame_of(1))
-            if result is not None:
-                return result
         try:
+            if self._value is None and (result := repeat(other, self, frame_of(1))) is not None:
+                return result
+            if not obstacles and small is not None:
+                result = small.combine_reflected(other, self, frame_of(1))
+                if result is not None:
+                    return result
             if is_operand(other):
                 return function(other, self)
         except XarrError as error:
@@ -146,17 +151,18 @@ def reflect(symbol: str, function: Function) -> Method:
 
 def in_place(symbol: str, function: Function) -> Method:
     """The method of the statement `self symbol= other`, for which `function` computes."""
-    name, small = _OF_AT.get(symbol), OPERATORS.get(symbol)
+    name, small, repeat = _OF_AT.get(symbol), OPERATORS.get(symbol), repeat_of(function)
 
     def method(self: Array, other: ArrayLike) -> Array:
-        if not obstacles and small is not None:
-            result = small.combine(self, other, frame_of(1))
-            if result is not None and show_small_value(self, result):
-                return self
         try:
-            if is_operand(other):
+            again = repeat(self, other, frame_of(1)) if self._value is None else None
+            if again is None and not obstacles and small is not None:
+                result = small.combine(self, other, frame_of(1))
+                if result is not None and show_small_value(self, result):
+                    return self
+            if again is not None or is_operand(other):
                 write = ("set", ALL, f"{{part}} {symbol} v") if name is None else (name, ALL, other)
-                return self._become(function(self, other), write, symbol)
+                return self._become(function(self, other) if again is None else again, write, symbol)
         except XarrError as error:
             shorten(error, "")
             raise
@@ -192,15 +198,17 @@ def equality(symbol: str, function: Function, outcome: bool) -> Method:
 
     An object that does not know better itself differs from every number: as in NumPy, `outcome` for each element.
     """
-    name, small = f"__{_NAMES[symbol]}__", OPERATORS[symbol]
+    name, small, repeat = f"__{_NAMES[symbol]}__", OPERATORS[symbol], repeat_of(function)
     small.record = function
 
     def method(self: Array, other: ArrayLike) -> Array:
-        if not obstacles:
-            result = small.combine(self, other, frame_of(1))
-            if result is not None:
-                return result
         try:
+            if self._value is None and (result := repeat(self, other, frame_of(1))) is not None:
+                return result
+            if not obstacles:
+                result = small.combine(self, other, frame_of(1))
+                if result is not None:
+                    return result
             if is_operand(other):
                 return function(self, other)
         except XarrError as error:
@@ -227,5 +235,5 @@ def repeating(symbol: str, function: Function) -> tuple[Method, Method, Method]:
             return NotImplemented
         return function(left, right)
 
-    unless_repeated.__name__ = function.__name__
+    unless_repeated.__name__, repeats[unless_repeated] = function.__name__, repeat_of(function)
     return operator(symbol, unless_repeated), reflect(symbol, unless_repeated), in_place(symbol, function)

@@ -19,16 +19,18 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node, element_types, postorder
 from xarr.ir.op import Op
 from xarr.ir.ops import Constant, CustomCall, GetTupleElement
-from xarr.ir.source import caller, location_of
+from xarr.ir.source import caller, locate, location_of
 from xarr.ir.types import TensorType, Type
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle, Recipe, wrap, wrap_leaf
 from xarr.runtime.pending import StandIn, graph_of
-from xarr.runtime.small_ops import is_small_op, pending_value, small_ops
+from xarr.runtime.small_ops import MOST_BYTES, apply_op, is_small_op, pending_value, records_all, small_ops
 from xarr.runtime.view_tracking import PartSteps, lineage, mark_steps
 
 #: Bytes of a constant whose value is kept beside the program that records it.
 _MOST_KEPT_BYTES: Final = 2**15
+#: Lines for which a call keeps the nodes of its numbers.
+_MOST_LINES: Final = 64
 #: Nodes of the longest call that is recorded by rows.
 _MOST_ROWS: Final = 256
 Location = tuple[CodeType, int] | None
@@ -205,41 +207,72 @@ class CallProgram:
 
 
 class RecordedNode(NamedTuple):
-    """A node of a call that is recorded: its operands by their numbers, and the function that its location names."""
+    """A node of a call that is recorded: its operands by their numbers, and the function that its location names.
+
+    may_be_computed: whether the op is computed at once where its operands are.
+    """
 
     op: Op
     operands: tuple[int, ...]
     type: Type
     device: Device | None
     function: tuple[str, ...]
+    may_be_computed: bool
 
 
 class RepeatedCall(CallProgram):
-    """A call as the nodes that it records, on a device where all ops are recorded, and no value is looked at.
+    """A call as the nodes that it records, of which no value is looked at.
 
-    rows: those of the nodes, which are counted on from those of the arrays.
+    rows: those of the nodes, which are counted on from those of the arrays, numbers first; state: the settings under
+    which they are recorded, by identity.
     """
 
-    __slots__ = ("rows",)
+    __slots__ = ("_lines", "_only", "numbers", "rows", "state")
 
     def __init__(self, results: list[Result], join: type[Any] | None, rows: tuple[RecordedNode, ...]) -> None:
         super().__init__(results, join)
-        self.rows = rows
+        count = sum([_is_number(row) for row in rows])
+        self.numbers, self.rows = rows[:count], rows[count:]
+        self.state = config.state()
+        #: The number of the node that is the result, where that is all.
+        self._only = results[0].index if join is None and type(results[0]) is RecordedValue else None
+        #: By an instruction, as its address: the nodes of the numbers that it uses, the same each time.
+        self._lines: dict[int, tuple[CodeType, int, list[Node]]] = {}
 
     def run_values(self, arrays: list[Handle], values: list[Any]) -> Any:
         return MISSED
 
     def run(self, arrays: list[Handle], nodes: list[Node]) -> Any:
         """The result for Arrays that show these nodes."""
-        location, results = caller(), self.results
-        own: Any = location or ()
-        made = [*nodes]
-        for op, operands, type_, device, function in self.rows:
-            line = (*own, *function) if own and function else own
-            made.append(Node(op, tuple([made[k] for k in operands]), type_, line, device))
+        location = locate(frame_of(_DEPTH))
+        made = [*nodes, *self._numbers_at(location)] if self.numbers else nodes
+        for op, operands, type_, device, function, may_be_computed in self.rows:
+            line: Any = (*location, *function) if location and function else location or ()
+            own = tuple([made[k] for k in operands])
+            if may_be_computed:
+                made.append(apply_op(op, own, type_, location)._node)
+            else:
+                made.append(Node(op, own, type_, line, device))
+        if self._only is not None:
+            return wrap(made[self._only])
+        results = self.results
         if self.join is None:
             return results[0].make(arrays, made, location)
         return self.join([result.make(arrays, made, location) for result in results])
+
+    def _numbers_at(self, location: Location) -> list[Node]:
+        if location is None:
+            return [Node(row.op, (), row.type, (), row.device) for row in self.numbers]
+        code, instruction = location
+        key = id(code) + instruction
+        known = self._lines.get(key)
+        if known is not None and known[0] is code and known[1] == instruction:
+            return known[2]
+        nodes = [Node(row.op, (), row.type, location, row.device) for row in self.numbers]
+        if len(self._lines) >= _MOST_LINES:
+            self._lines.clear()
+        self._lines[key] = code, instruction, nodes
+        return nodes
 
 
 # --- recording a call -------------------------------------------------------------------------------------------
@@ -293,6 +326,11 @@ def _program(
         return None if results is None else CallProgram(results, join)
     if all([_is_always_recorded(node) for node in nodes]):
         return _repeated_call(leaves, join, stand_ins, nodes)
+    if records_all() or max([node.type.nbytes for node in nodes], default=0) > most_bytes:
+        is_known = all(
+            [type(node) is StandIn and not node.is_looked_at and node.device is not None for node in nodes]
+        )
+        return _repeated_call(leaves, join, stand_ins, nodes) if is_known else None
     device = _common_device([*nodes, *order])
     if len({*computed}) < len(computed) or device is None or not _are_small([*nodes, *order], most_bytes):
         return None
@@ -328,9 +366,11 @@ def _repeated_call(
     order = [
         node for node in postorder([leaf._node for leaf in leaves], known.__contains__) if node not in known
     ]
+    order.sort(key=_is_number, reverse=True)
     if len(order) > _MOST_ROWS or not all([_can_be_repeated(node) for node in order]):
         return None
     number = {node: index for index, node in enumerate([*nodes, *order])}
+    are_recorded = records_all() or all([_is_always_recorded(node) for node in nodes])
     results = _results(leaves, stand_ins, lambda node: RecordedValue(number[node]))
     rows = [
         RecordedNode(
@@ -339,10 +379,22 @@ def _repeated_call(
             node.type,
             node.device,
             (node._location or ())[2:],
+            not are_recorded and _may_be_computed(node),
         )
         for node in order
     ]
     return None if results is None else RepeatedCall(results, join, tuple(rows))
+
+
+def _may_be_computed(node: Node) -> bool:
+    """Whether the op of a node is computed at once where its operands have values, or are evaluated for it."""
+    is_on_theirs = any([node.device is operand.device for operand in node.operands])
+    return is_on_theirs and _are_small([node, *node.operands], MOST_BYTES)
+
+
+def _is_number(node: Node | RecordedNode) -> bool:
+    """Whether a node is a constant without dimensions, of which one may do for many calls."""
+    return type(node.op) is Constant and not node.op.type.shape
 
 
 def _is_always_recorded(node: Node) -> bool:

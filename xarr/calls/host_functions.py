@@ -73,7 +73,7 @@ class HostFunction:
     Python runs it where no machine code does.
     """
 
-    __slots__ = ("in_python", "names", "otherwise", "row", "run")
+    __slots__ = ("front", "in_python", "names", "otherwise", "row", "run")
     run: Run
 
     def __init__(
@@ -84,13 +84,20 @@ class HostFunction:
         is_for_python: bool = True,
     ) -> None:
         self.row, self.otherwise, self.names = row, otherwise, names
+        #: Makes of `run` what tries something else first, if anything does.
+        self.front: Callable[[Run], Run] | None = None
         self.in_python: Run | None = self.run_in_python if is_for_python else None
         self.run_by(_maker)
 
     def run_by(self, maker: Maker | None) -> None:
         """Let it be run by what `maker` makes; by Python for None, and where that does not know the row."""
         made = None if maker is None else maker(self)
-        self.run = made or self.in_python or _do_nothing
+        run = made or self.in_python or _do_nothing
+        self.run = run if self.front is None else self.front(run)
+
+    def try_first(self, front: Callable[[Run], Run]) -> None:
+        """Let `run` be what `front` makes of it, from now on."""
+        self.front, self.run = front, front(self.run)
 
     def takes_too(self, char: str) -> None:
         """Let arrays of the element type with this code be among its arguments from now on."""
@@ -421,12 +428,12 @@ _ELEMENT_WISE: Final = ("isnan", "isinf", "isfinite", "floor", "ceil", "trunc", 
 #: The codes of all element types of NumPy's that small values have, and of those but complex numbers.
 _ALL: Final = "".join(sorted(PLAIN))
 _REAL: Final = _ALL.translate(dict.fromkeys(map(ord, "FD")))
-_EITHER: Final = Unless.ZEROS_OF_BOTH_SIGNS
+EITHER: Final = Unless.ZEROS_OF_BOTH_SIGNS
 #: The methods of ufuncs that reductions are; NumPy's functions and methods of arrays call them in Python.
 _SUMS: Final = {"sum": np.add, "prod": np.multiply}
 _EXTREMES: Final = {
     **{"any": (np.logical_or, 0), "all": (np.logical_and, 0)},
-    **{"max": (np.maximum, _EITHER), "min": (np.minimum, _EITHER)},
+    **{"max": (np.maximum, EITHER), "min": (np.minimum, EITHER)},
 }
 #: By the names of functions as errors have them.  Methods of NumPy's arrays are quicker than functions.
 ROWS: Final[dict[str, NumPyCall]] = {
@@ -441,7 +448,7 @@ ROWS: Final[dict[str, NumPyCall]] = {
         np.median,
         _REAL,
         options=_options(axis=_AXES, keepdims=ArgumentKind.BOOL),
-        unless=Unless.EMPTY | _EITHER,
+        unless=Unless.EMPTY | EITHER,
     ),
     **{
         name: NumPyCall(
@@ -490,7 +497,7 @@ ROWS: Final[dict[str, NumPyCall]] = {
         name: NumPyCall(getattr(np, name), _ALL, most=2, numbers=True, alike=True)
         for name in ("logical_and", "logical_or", "logical_xor", "floor_divide", "remainder")
     },
-    "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=_EITHER),
+    "clip": NumPyCall(np.ndarray.clip, _REAL, most=3, numbers=True, alike=True, unless=EITHER),
     "round": NumPyCall(_round, "dfDF", options=_options(decimals=ArgumentKind.INT)),
     "repeat": NumPyCall(
         _repeat, _ALL, options=_options(repeats=ArgumentKind.INT, axis=ArgumentKind.INT | ArgumentKind.NONE)
@@ -549,41 +556,6 @@ def tries_host(function: Callable[P, R]) -> Callable[P, R]:
             raise
 
     return mark_boundary(call)
-
-
-#: Functions of two floats that NumPy has, but for the sign of zeros, by their names.
-_EXTREMES_OF_TWO: Final = {"maximum": np.maximum, "minimum": np.minimum}
-
-
-class UFuncs:
-    """The ufuncs that compute the op of a function for small arrays, once they have, by the codes of element types.
-
-    by_char: functions of the values; hosts: the same in machine code, as far as that is there.
-    """
-
-    __slots__ = ("by_char", "hosts", "name", "operands")
-
-    def __init__(self, name: str, operands: int) -> None:
-        self.name, self.operands = name, operands
-        self.by_char: dict[str, Callable[..., Any]] = {}
-        self.hosts: tuple[HostFunction, ...] = ()
-
-    def learn(self, call: Callable[..., Any], char: str) -> None:
-        """Let `call` compute for operands of the element type with this code."""
-        if char in self.by_char:
-            return
-        self.by_char[char] = call
-        quick = _EXTREMES_OF_TWO.get(self.name) if char in "fd" else None
-        unless = 0 if quick is None else _EITHER
-        call = quick or call
-        for host in self.hosts:
-            if host.row.call is call and host.row.unless == unless:
-                host.takes_too(char)
-                return
-        row = NumPyCall(call, char, self.operands, numbers=True, alike=True, unless=unless)
-        made = HostFunction(row, is_for_python=False)
-        functions.append(made)
-        self.hosts = (*self.hosts, made)
 
 
 def host_function(function: Callable[..., Any], otherwise: Run) -> HostFunction | None:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from xarr.ir.source import Source, here, warn_here, written_operation
 from xarr.lax.core import ArrayLike, broadcast_node, host_node, scalar_node
 from xarr.runtime.device_arrays import from_device_array, lies_on_device
 from xarr.runtime.handles import Handle, common_device, count_unowned, weak_kind, wrap
-from xarr.runtime.trace_stack import is_alone
+from xarr.runtime.trace_stack import is_alone, recording
 
 DType = np.dtype[Any]
 
@@ -86,6 +86,21 @@ def watching(observer: Callable[[Event], None], all_threads: bool = False) -> It
     finally:
         observers.remove(own)
         del obstacle
+
+
+_config: Final = config.__dict__
+_overrides: Final = config._overrides.get
+
+
+def are_in_force(state: tuple[object, object] | None) -> bool:
+    """Whether these are the settings in force, by identity, and no function is being recorded or watched."""
+    return (
+        state is not None
+        and state[0] is _config["_global"]
+        and state[1] is _overrides()
+        and not recording
+        and not observers
+    )
 
 
 def observe_product(x1: ArrayLike, x2: ArrayLike) -> None:

@@ -9,9 +9,10 @@ The rule: a call is remembered if
 
 * its arguments are Arrays with values, of which none is larger than `Target.max_eager_bytes`, or made of constants by a
   short chain of ops, beside one with a value; numbers, strings, element types, ufuncs, None, and lists and tuples of
-  all these.  On a device where all ops are recorded and no values looked at, a GPU, they are Arrays of any size, with a
-  value or without, none of them made of constants alone, and the nodes of the call are recorded again,
-* ops on small arrays are computed at once (`xarr.runtime.small_ops`), nobody watches broadcasts, and these do not warn,
+  all these.  Where no op is computed at once the nodes of the call are recorded again: on a device where all ops are
+  recorded and no values looked at, a GPU; under settings that say so; and of arrays that are all larger.  There they
+  are Arrays with a value or without, none of them made of constants alone, whose values the function would not look at,
+* nobody watches broadcasts, and these do not warn,
 * the function records ops that are computed at once, checks of indices, and nothing else: it asks for no value, changes
   no argument, causes no warning of NumPy's about numbers, and gives Arrays, or a list or tuple of them; where a check
   fails, the function itself is called again,
@@ -35,16 +36,16 @@ from xarr import backend as backends
 from xarr.base.at_once.obstacles import obstacles
 from xarr.base.configuration import current as config
 from xarr.base.tracebacks import mark_boundary, name_in_errors, shorten
-from xarr.calls.call_programs import MISSED, CallProgram, learn
+from xarr.calls.call_programs import MISSED, CallProgram, RepeatedCall, learn
 from xarr.calls.host_functions import HostFunction, Run, host_function
-from xarr.calls.operands import observers
+from xarr.calls.operands import are_in_force, observers
 from xarr.calls.small_values import small_value
 from xarr.errors import XarrError
 from xarr.ir.device import Device
 from xarr.ir.graph import Node
 from xarr.runtime import handles
 from xarr.runtime.handles import Handle
-from xarr.runtime.small_ops import MOST_BYTES, small_ops
+from xarr.runtime.small_ops import MOST_BYTES
 from xarr.runtime.trace_stack import recording
 
 P = ParamSpec("P")
@@ -64,6 +65,8 @@ _MOST_PARTS: Final = 256
 
 #: Arguments that are equal only if they mean the same, once their types are.
 _PLAIN: Final = frozenset({int, str, bool, NoneType, type(...)})
+_INTS: Final = frozenset({int})
+_SIMPLE: Final = _PLAIN | {type}
 
 
 class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
@@ -92,6 +95,79 @@ class RememberedCalls(dict[tuple[Any, ...], CallProgram | None]):
         self[key] = program
 
 
+class RepeatedCalls(dict[tuple[Any, ...], RepeatedCall]):
+    """The calls of one function that are recorded again, by keys that are quick to make.
+
+    host: what NumPy's function computes before, where arrays are small, if it does.
+    """
+
+    host: HostFunction | None = None
+
+    def add(self, args: tuple[Any, ...], kwargs: dict[str, Any], call: RepeatedCall) -> None:
+        described = _describe_quickly(args, kwargs)
+        if described is not None:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[described[0]], call.state = call, config.state()
+            if self.host is not None and self.host.front is None:
+                self.host.try_first(self.before)
+
+    def before(self, run: Run) -> Run:
+        """What records calls again, and leaves others to `run`."""
+
+        def run_again(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            result = self.run(args, kwargs)
+            return run(args, kwargs) if result is MISSED else result
+
+        return run_again
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of a call that is recorded again; MISSED for others."""
+        described = _describe_quickly(args, kwargs)
+        call = None if described is None else self.get(described[0])
+        if described is None or call is None or not are_in_force(call.state):
+            return MISSED
+        return call.run(described[1], described[2])
+
+
+def _describe_quickly(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], list[Handle], list[Node]] | None:
+    """A key of a call, its Arrays and their nodes; None for Arrays that hold values alone, and in lists."""
+    if not kwargs and args and type(args[0]) is handles._array_class and (node := args[0]._shown) is not None:
+        # The usual case, without a step for each argument.
+        rest = args[1:]
+        kinds = (*map(type, rest),)
+        if _SIMPLE.issuperset(kinds):
+            return (node.type, node.device, kinds, rest), [args[0]], [node]
+    parts: list[Any] = []
+    arrays: list[Handle] = []
+    nodes: list[Node] = []
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind is handles._array_class:
+            node = value._shown
+            if node is None:
+                return None
+            arrays.append(value)
+            nodes.append(node)
+            parts += (node.type, node.device)
+        elif kind in _SIMPLE or (kind is tuple and {*map(type, value)} <= _INTS):
+            parts += (kind, value)
+        elif kind is float:
+            parts += (kind, _tell(value))
+        else:
+            return None
+    if kwargs:
+        parts.append(tuple(kwargs))
+    return tuple(parts), arrays, nodes
+
+
+def _tell(number: complex) -> Any:
+    """What stands for a number in keys: its text tells apart what compares equal, -0.0 and 0.0, and finds NaN again."""
+    return number if type(number) is float and number and number == number else repr(number)
+
+
 _tables: Final[dict[tuple[Any, ...], RememberedCalls]] = {}
 #: The settings by identity, and the calls that are remembered under them.
 _known: tuple[tuple[object, object], RememberedCalls | None] = ((None, None), None)
@@ -109,7 +185,7 @@ def _look_up() -> RememberedCalls | None:
     global _known
     state, settings = config.state(), config.now()
     table = None
-    if small_ops() is not None and settings["broadcasting"] != "warn" and not settings["debug"]:
+    if settings["broadcasting"] != "warn" and not settings["debug"]:
         key = tuple(settings.values())
         if len(_tables) >= _MOST_SETTINGS and key not in _tables:
             _tables.clear()
@@ -118,10 +194,19 @@ def _look_up() -> RememberedCalls | None:
     return table
 
 
-def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[str, Any]], R]:
-    """The function of `args` and `kwargs` that does what `function(*args, **kwargs)` does, and remembers it."""
+def remembering(
+    function: Callable[..., R], repeated: RepeatedCalls | None = None
+) -> Callable[[tuple[Any, ...], dict[str, Any]], R]:
+    """The function of `args` and `kwargs` that does what `function(*args, **kwargs)` does, and remembers it.
+
+    repeated: where calls are kept that are recorded again.
+    """
+
+    repeated = RepeatedCalls() if repeated is None else repeated
 
     def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        if repeated and (result := repeated.run(args, kwargs)) is not MISSED:
+            return result  # type: ignore[no-any-return]
         state, known = _known
         if recording or observers or state[0] is not _config["_global"] or state[1] is not _overrides():
             known = remembered_calls()
@@ -148,6 +233,8 @@ def remembering(function: Callable[..., R]) -> Callable[[tuple[Any, ...], dict[s
             program = _first_program(known, key, function, args, kwargs)
         if program is None:
             return function(*args, **kwargs)
+        if type(program) is RepeatedCall:
+            repeated.add(args, kwargs, program)
         result = program.run_values(arrays, values) if nodes is None else program.run(arrays, nodes)
         return function(*args, **kwargs) if result is MISSED else result
 
@@ -195,8 +282,7 @@ def _describe(value: Any, parts: list[Any], arrays: list[Handle], values: list[A
     elif kind in _PLAIN:
         parts += (kind, value)
     elif kind is float or kind is complex:
-        # The text tells apart what compares equal, -0.0 and 0.0, and finds NaN again.
-        parts += (kind, value if value and value == value and kind is float else repr(value))
+        parts += (kind, _tell(value))
     elif kind is list or kind is tuple:
         if len(value) > _LONGEST or len(parts) > _MOST_PARTS:  # also of a list that holds itself
             return False
@@ -242,8 +328,10 @@ class Runner:
 
 def runner(function: Callable[..., Any]) -> Runner | HostFunction:
     """Give the runner of `function`, called by `run(args, kwargs)`: by NumPy's where that is sure, else remembered."""
-    remembered = remembering(function)
-    return host_function(function, remembered) or Runner(remembered)
+    repeated = RepeatedCalls()
+    remembered = remembering(function, repeated)
+    repeated.host = host_function(function, remembered)
+    return repeated.host or Runner(remembered)
 
 
 def remembers_calls(function: Callable[P, R]) -> Callable[P, R]:

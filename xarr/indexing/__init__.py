@@ -18,7 +18,7 @@ from xarr.errors import ArgumentError, BroadcastError, pluralize
 from xarr.indexing.advanced import Combine, apply_arrays, read_arrays, write_arrays
 from xarr.indexing.assigned_values import fit_value
 from xarr.indexing.at_once import updated_at_once
-from xarr.indexing.basic import BasicIndex, write_region
+from xarr.indexing.basic import BasicIndex, read_region, write_region
 from xarr.indexing.bounds import Mode
 from xarr.indexing.index_plan import IndexPlan, ShapePart, layout_of
 from xarr.indexing.items import IndexArray, expand_ellipsis, items_of
@@ -68,8 +68,9 @@ def read_part(array: Array, index: Any) -> Array:
     region = BasicIndex.lookup(index, shape)
     if region is not None:
         # A single element is a number in NumPy, unless there is an ellipsis.
-        is_view = region.shape or index is ... or (type(index) is tuple and ... in index)
-        return mark(array, region.read(array), INDEX, index) if is_view else region.read(array)
+        is_view = not region.shape and (index is ... or (type(index) is tuple and ... in index))
+        part = read_region(array, index, region)
+        return mark(array, part, INDEX, index) if is_view else part
     target = _parse(shape, index, Mode.ERROR)
     if not isinstance(target, BasicIndex):
         return read_arrays(array, target, Mode.ERROR, None)

@@ -27,6 +27,7 @@ from xarr.ir.source import caller, location_of
 from xarr.ir.types import Ints, part_of
 from xarr.lax.core import gives_way, scalar_constant
 from xarr.runtime.handles import Handle, show_leaf, wrap_leaf
+from xarr.runtime.pending import StandIn
 from xarr.runtime.small_ops import MOST_BYTES, MOST_COMPUTED, SmallOps, pending_value, small_ops
 from xarr.runtime.trace_stack import recording
 from xarr.runtime.view_tracking import INDEX, mark
@@ -72,6 +73,8 @@ def read_at_once(array: Array, index: Any, frame: FrameType) -> Array | None:
     node = array._node
     buffer, device = node.value, node.device
     if type(buffer) is not np.ndarray:
+        if type(node) is StandIn:
+            node.is_looked_at = True
         return None
     table = small_ops()
     if table is None:
@@ -296,6 +299,8 @@ def _value_of(table: SmallOps, node: Node, device: Device) -> Any:
     """The value of a node on a device, computed now if need be, of a large array too; None for what is recorded."""
     if node.value is not None:
         return node.value
+    if type(node) is StandIn:
+        node.is_looked_at = True
     return pending_value(table, node, device, MOST_COMPUTED)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from types import EllipsisType
+from types import EllipsisType, FrameType
 from typing import Any, Final
 
 import numpy as np
@@ -23,10 +23,14 @@ from xarr.indexing.items import expand_ellipsis
 from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.ops import Reshape, Reverse, Slice
-from xarr.ir.types import Ints
+from xarr.ir.source import locate, user_files
+from xarr.ir.types import Ints, TensorType, Type
 from xarr.ir.windows import dilate_size
 from xarr.lax.core import ArrayLike, broadcast_node, scalar_node
 from xarr.runtime.handles import wrap
+from xarr.runtime.pending import StandIn
+from xarr.runtime.small_ops import MOST_BYTES, Steps, records_all
+from xarr.runtime.view_tracking import INDEX, mark
 
 
 @record
@@ -126,6 +130,67 @@ class BasicIndex:
             for size, start, stride, count in rows
         ]
         return lax.pad(values, filler, config)
+
+
+#: By the type of an array and the items of an index: the ops that were recorded of it, with what each gives, and
+#: whether that is too large to be read at once.
+_parts: Final[dict[tuple[Any, ...], tuple[Steps, bool]]] = {}
+_MOST_PARTS: Final = 4096
+_ENDS: Final = frozenset({int, type(None)})
+
+
+def record_again(array: Array, index: Any, frame: FrameType) -> Array | None:
+    """array[index] as it was recorded before, for the user's line in `frame`; None if it was not.
+
+    None too for what may be read at once.
+    """
+    node = array._shown
+    key = None if node is None else _key_of(node.type, index)
+    part = None if key is None else _parts.get(key)
+    if node is None or part is None:
+        return None
+    steps, is_large = part
+    if not is_large and (node.value is not None or type(node) is StandIn) and not records_all():
+        return None
+    code = frame.f_code
+    location = (code, frame.f_lasti) if code.co_filename in user_files else locate(frame)
+    for op, type_ in steps:
+        node = Node(op, (node,), type_, location)
+    return mark(array, wrap(node), INDEX, index)
+
+
+def _key_of(type_: Type, index: Any) -> tuple[Any, ...] | None:
+    """The type and an index of slices, ints, `...` and None as a key; None for any other index."""
+    key: list[Any] = [type_]
+    for item in index if type(index) is tuple else (index,):
+        kind = type(item)
+        if kind is slice:
+            start, stop, step = item.start, item.stop, item.step
+            if type(start) not in _ENDS or type(stop) not in _ENDS or type(step) not in _ENDS:
+                return None
+            key.append((start, stop, step))
+        elif kind is int or item is None or item is ...:
+            key.append(item)
+        else:
+            return None
+    return tuple(key)
+
+
+def read_region(array: Array, index: Any, region: BasicIndex) -> Array:
+    """array[index], recorded, where `region` is what the index means: a part if it is no single element."""
+    node = array._node
+    if not region.shape:
+        return region.read(array)
+    steps: list[tuple[Op, TensorType]] = []
+    for op in region._ops:
+        node = Node(op, (node,))
+        steps.append((op, node.tensor_type))
+    key = _key_of(array._node.type, index)
+    if key is not None:
+        if len(_parts) >= _MOST_PARTS:
+            _parts.clear()
+        _parts[key] = tuple(steps), node.type.nbytes > MOST_BYTES
+    return mark(array, wrap(node), INDEX, index)
 
 
 def write_region(array: Array, region: BasicIndex, values: Array) -> Array:

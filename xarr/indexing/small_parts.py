@@ -6,6 +6,7 @@ written to in place while the Array alone refers to it, and is copied else.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from math import prod
 from sys import _getframe as _frame_of, getrefcount
@@ -42,11 +43,15 @@ HostArray = np.ndarray[Any, Any]
 MAX_COPIED: Final = 2**10
 _ENDS: Final = frozenset({int, type(None)})
 _FLOAT64: Final = np.dtype(np.float64)
+_FLOAT32: Final = np.dtype(np.float32)
 _INT64: Final = np.dtype(np.int64)
 _BOOL: Final = np.dtype(np.bool_)
 #: Of uint64 the largest would count from the end.
 _INDICES: Final = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "?")))
 _EXACT: Final = 2**53
+_EXACT_SINGLE: Final = 2**24
+_LEAST_SINGLE: Final = float(np.finfo(np.float32).tiny)
+_GREATEST_SINGLE: Final = float(np.finfo(np.float32).max)
 _NUMPY_INTS: Final = frozenset([np.dtype(f"{sign}{size}").type for sign in "iu" for size in (1, 2, 4, 8)])
 _REFUSALS: Final = (IndexError, OverflowError, ValueError)
 _IS_FREE_THREADED: Final = python_build.is_free_threaded()
@@ -345,14 +350,7 @@ def write_small(array: Array, index: Any, value: Any, frame: FrameType) -> bool:
     if type(value) is float and buffer.dtype is _FLOAT64:
         written = value
     else:
-        if type(value) is handles._array_class:
-            if small_value(value) is None:
-                return False
-            device = join(device, value._device)
-        try:
-            written = _fit_written(buffer, items, value)
-        except _REFUSALS:
-            return False
+        written, device = _written_and_device(buffer, items, value, device)
         if written is None or device is None:
             return False
     if type(items) is int or type(items) is tuple:
@@ -374,6 +372,40 @@ def write_small(array: Array, index: Any, value: Any, frame: FrameType) -> bool:
     code = frame.f_code
     array._location = (code, frame.f_lasti) if code.co_filename in user_files else location_of(frame)
     return True
+
+
+def updated_small(array: Array, index: Any, value: Any, frame: FrameType) -> Array | None:
+    """`array` with `value` at the index, for the user's line in `frame`; None where that is not sure."""
+    buffer = array._value
+    if type(buffer) is not ndarray and type(buffer := small_value(array)) is not ndarray:
+        return None
+    items = index if type(index) is int else small_items(index)
+    if items is None or array._device is None:
+        return None
+    written, device = _written_and_device(buffer, items, value, array._device)
+    if written is None or device is None:
+        return None
+    copy = np.array(buffer)
+    try:
+        copy[items] = written
+    except _REFUSALS:
+        return None
+    return wrap_value(copy, device, frame)
+
+
+def _written_and_device(
+    buffer: HostArray, items: Any, value: Any, device: Device
+) -> tuple[Any, Device | None]:
+    """Give what NumPy is to write, None where that is not sure, and the device of the array afterwards."""
+    joined: Device | None = device
+    if type(value) is handles._array_class:
+        if small_value(value) is None:
+            return None, None
+        joined = join(device, value._device)
+    try:
+        return _fit_written(buffer, items, value), joined
+    except _REFUSALS:
+        return None, None
 
 
 def _count_alone() -> int:
@@ -412,6 +444,12 @@ def _forget_node(array: Array) -> bool:
     return True
 
 
+def is_sure_single(value: float) -> bool:
+    """Whether NumPy rounds a number to float32 without a word: one that is not too large, or too small but 0."""
+    size = abs(value)
+    return not (0 < size < _LEAST_SINGLE or _GREATEST_SINGLE < size < math.inf)
+
+
 def _rank(buffer: HostArray, items: Any) -> int:
     """The number of dimensions of a part."""
     if type(items) is int:
@@ -445,7 +483,8 @@ def _fit_written(buffer: HostArray, items: Any, value: Any) -> Any:
     if isinstance(value, np.generic):
         return value if value.dtype is dtype else None
     if kind is float:
-        return value if dtype is _FLOAT64 else None
+        return value if dtype is _FLOAT64 or (dtype is _FLOAT32 and is_sure_single(value)) else None
     if kind is int:
-        return value if -_EXACT <= value <= _EXACT and (dtype is _FLOAT64 or dtype is _INT64) else None
+        most = _EXACT if dtype is _FLOAT64 or dtype is _INT64 else _EXACT_SINGLE if dtype is _FLOAT32 else -1
+        return value if -most <= value <= most else None
     return value if kind is bool and dtype is _BOOL else None

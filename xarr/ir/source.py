@@ -232,10 +232,11 @@ def _escape(expression: ast.expr) -> str:
 
 def caller() -> tuple[CodeType, int] | None:
     """The innermost frame outside this package, as the arguments of a Source; None at top level."""
-    return _find_outside(sys._getframe(2))
+    return locate(sys._getframe(2))
 
 
-def _find_outside(frame: FrameType | None) -> tuple[CodeType, int] | None:
+def locate(frame: FrameType | None) -> tuple[CodeType, int] | None:
+    """As `caller`, from `frame` on outwards."""
     while frame is not None:
         code = frame.f_code
         file = code.co_filename
@@ -252,7 +253,7 @@ def location_of(frame: FrameType) -> tuple[CodeType, int] | None:
     code = frame.f_code
     file = code.co_filename
     if file in _own or file.startswith(PACKAGE):
-        return _find_outside(frame)
+        return locate(frame)
     if _calls_left and _count_call():
         return code, frame.f_lasti
     if len(user_files) >= _MOST_FILES:

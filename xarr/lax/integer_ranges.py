@@ -19,6 +19,7 @@ from xarr.ir.graph import Node
 from xarr.ir.op import Op
 from xarr.ir.types import TensorType
 from xarr.runtime.live_values import values_at_hand
+from xarr.runtime.pending import StandIn
 
 #: The least and the greatest value.
 Range = tuple[int, int]
@@ -46,7 +47,7 @@ def range_of(node: Node, depth: int = 0) -> Range | None:
         return 0, 1
     if node in _counters:
         return _counters[node]
-    if node.value is not None:
+    if node.value is not None or type(node) is StandIn:
         values = values_at_hand(node) if prod(node.shape) <= _LARGEST else None
         return None if values is None else _range_of(values)
     if isinstance(node.op, ops.GetTupleElement):

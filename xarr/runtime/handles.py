@@ -101,7 +101,7 @@ class Share:
         except AttributeError:
             return  # its maker was interrupted
         handles = node.handles = node.handles - 1
-        if not handles and node.type.nbytes > small and node.value is not None:
+        if not handles and node.value is not None and node.type.nbytes > small:
             add(node)
 
 
@@ -270,8 +270,10 @@ class Handle:
         Raises TracedValueError in a traced function for a handle that is older than its call: that would change
         once, when the function is recorded, and might leave an argument without a value in it.
         """
-        _refuse_change(self, other._node)
-        self._node = other._node
+        node = other._node
+        if recording or node.traced:
+            _refuse_change(self, node)
+        self._node = node
 
     def _convert(self, dtype: np.dtype[Any]) -> Node:
         """Of a weak handle: the value in the element type that it gives way to."""

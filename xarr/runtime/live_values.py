@@ -13,6 +13,7 @@ from xarr.ir.device import Device
 from xarr.ir.graph import Node, data
 from xarr.ir.ops import Constant
 from xarr.ir.types import TensorType, Type
+from xarr.runtime.pending import StandIn
 
 
 def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:
@@ -22,6 +23,8 @@ def values_at_hand(node: Node) -> np.ndarray[Any, Any] | None:
     """
     if isinstance(node.op, Constant):
         return node.op.array
+    if type(node) is StandIn:
+        node.is_looked_at = True
     if node.value is None or node.device is None or not node.device.backend.is_on_host:
         return None
     node.exposed = True

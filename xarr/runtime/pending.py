@@ -146,14 +146,15 @@ def _is_kept(node: Node) -> bool:
 class StandIn(Node):
     """A node for an argument of a type while a call is recorded, to learn what it amounts to.
 
-    It is as one that is not evaluated, and never will be.  is_wanted: whether its value was asked for.
+    It is as one that is not evaluated, and never will be.  is_wanted: whether its value was asked for;
+    is_looked_at: whether it would have been looked at, if it were there.
     """
 
-    __slots__ = ("is_wanted",)
+    __slots__ = ("is_looked_at", "is_wanted")
 
     def __init__(self, type: TensorType, device: Device | None) -> None:
         super().__init__(Parameter(type), (), type, (), device)
-        self.is_wanted = False
+        self.is_wanted = self.is_looked_at = False
 
 
 #: Arguments of functions that have been recorded: they never get a value any more.

@@ -188,6 +188,12 @@ def small_ops() -> SmallOps | None:
     return table if config.is_in(state) else _look_up()[1]
 
 
+def records_all() -> bool:
+    """Whether under the settings in force no op is computed at once."""
+    state, table = _known
+    return (table if config.is_in(state) else _look_up()[1]) is None
+
+
 def state_at_once() -> tuple[object, object] | None:
     """The settings in force, by identity, if ops are computed at once under them and nothing forbids it now."""
     if recording:

@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, truth
-from xarr.calls.factories import integer_type
+from xarr.calls.call_plans import integer_type
 from xarr.calls.operands import as_array
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import ufunc

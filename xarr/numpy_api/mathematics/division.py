@@ -9,7 +9,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, widen_narrow
-from xarr.calls.factories import real_number
+from xarr.calls.call_plans import real_number
 from xarr.calls.operands import DType, common_dtype, prepare_operands
 from xarr.calls.ufuncs import pair_ufunc, ufunc
 from xarr.dtypes import FLOAT, INTEGER, UNSIGNED

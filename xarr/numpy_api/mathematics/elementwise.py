@@ -16,20 +16,16 @@ import numpy as np
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import check_common_casting, convert, widen_narrow
-from xarr.calls.factories import (
-    BinaryFunction,
-    UnaryFunction,
-    binary,
+from xarr.calls.call_plans import (
     common_real_float,
-    comparison,
     integer_type,
     number,
     power_type,
     quotient_type,
     to_float,
     to_real_float,
-    unary,
 )
+from xarr.calls.factories import BinaryFunction, UnaryFunction, binary, comparison, unary
 from xarr.calls.operands import (
     DType,
     as_array,

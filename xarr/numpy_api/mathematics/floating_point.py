@@ -10,7 +10,7 @@ import numpy as np
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, stretch
-from xarr.calls.factories import to_real_float
+from xarr.calls.call_plans import to_real_float
 from xarr.calls.operands import DType, as_array, broadcast_operands, fresh
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import pair_ufunc, ufunc

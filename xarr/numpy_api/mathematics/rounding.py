@@ -11,11 +11,8 @@ import numpy as np
 
 from xarr import lax
 from xarr.base.typing import Array
-from xarr.calls.factories import (
-    UnaryFunction,
-    real_type,
-    to_float,
-)
+from xarr.calls.call_plans import real_type, to_float
+from xarr.calls.factories import UnaryFunction
 from xarr.calls.operands import (
     as_array,
     fresh,

@@ -7,7 +7,7 @@ import math
 from xarr import lax
 from xarr.base.typing import Array
 from xarr.calls.arguments import convert, widen_narrow
-from xarr.calls.factories import common_real_float
+from xarr.calls.call_plans import common_real_float
 from xarr.calls.operands import as_array, prepare_operands
 from xarr.calls.remembered_calls import remembers_calls
 from xarr.calls.ufuncs import ufunc
