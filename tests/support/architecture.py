@@ -107,7 +107,7 @@ TYPES_FROM_ABOVE = (
 
 # Which modules ask how much broadcasting may stay unsaid: where implicit becomes explicit, and nowhere else.
 READ_BROADCASTING = (
-    "calls.factories",
+    "calls.call_plans",
     "calls.operands",
     "lax.elementwise",
     "numpy_api.linear_algebra.products",

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from xarr import lax
+from xarr.base.at_once.obstacles import obstacles
 from xarr.base.frozen_dataclasses import record
 from xarr.base.typing import Array
 from xarr.dtypes import PREDICATE
@@ -145,9 +146,11 @@ def record_again(array: Array, index: Any, frame: FrameType) -> Array | None:
     None too for what may be read at once.
     """
     node = array._shown
-    key = None if node is None else _key_of(node.type, index)
+    if node is None or (node.value is not None and not obstacles and _has_no_slice(index)):
+        return None  # of what has a value that means few elements, most of the time
+    key = _key_of(node.type, index)
     part = None if key is None else _parts.get(key)
-    if node is None or part is None:
+    if part is None:
         return None
     steps, is_large = part
     if not is_large and (node.value is not None or type(node) is StandIn) and not records_all():
@@ -157,6 +160,10 @@ def record_again(array: Array, index: Any, frame: FrameType) -> Array | None:
     for op, type_ in steps:
         node = Node(op, (node,), type_, location)
     return mark(array, wrap(node), INDEX, index)
+
+
+def _has_no_slice(index: Any) -> bool:
+    return type(index) is int or (type(index) is tuple and slice not in [*map(type, index)])
 
 
 def _key_of(type_: Type, index: Any) -> tuple[Any, ...] | None:

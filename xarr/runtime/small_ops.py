@@ -222,7 +222,7 @@ def apply_op(
 
     Arguments and errors as those of `Node`.
     """
-    table = small_ops()
+    table = None if type is not None and type.nbytes > MOST_BYTES else small_ops()
     if table is not None:
         array = compute(table, op, operands, location)
         if array is not None:
