@@ -101,7 +101,7 @@ def test_small_arrays_too_where_nothing_is_computed_at_once(monkeypatch: pytest.
         assert (x + v)._value is None
 
 
-def counted(monkeypatch: pytest.MonkeyPatch, function: Any) -> list[Any]:
+def count_plans(monkeypatch: pytest.MonkeyPatch, function: Any) -> list[Any]:
     """The plans that a function makes from now on."""
     made: list[Any] = []
     plan = call_plans.plan
@@ -112,7 +112,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, function: Any) -> list[Any]:
 
 def test_a_plan_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     x = draw(LARGE, "float64")
-    made = counted(monkeypatch, elementwise.add)
+    made = count_plans(monkeypatch, elementwise.add)
     for _ in range(4):
         x + 1.25
     assert len(made) <= 1

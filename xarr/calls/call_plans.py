@@ -317,7 +317,7 @@ repeats: Final[dict[Any, Repeat]] = {}
 
 
 def repeat_of(function: Callable[..., Any]) -> Repeat:
-    """What records a function of two operands again; one that never does for others."""
+    """Give what records a function of two operands again; for others what never does."""
     return repeats.get(function, _never)
 
 

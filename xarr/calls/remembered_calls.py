@@ -110,10 +110,10 @@ class RepeatedCalls(dict[tuple[Any, ...], RepeatedCall]):
                 self.clear()
             self[described[0]], call.state = call, config.state()
             if self.host is not None and self.host.front is None:
-                self.host.try_first(self.before)
+                self.host.try_first(self.put_before)
 
-    def before(self, run: Run) -> Run:
-        """What records calls again, and leaves others to `run`."""
+    def put_before(self, run: Run) -> Run:
+        """Make of `run` what records calls again, and leaves others to it."""
 
         def run_again(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             result = self.run(args, kwargs)
@@ -164,7 +164,7 @@ def _describe_quickly(
 
 
 def _tell(number: complex) -> Any:
-    """What stands for a number in keys: its text tells apart what compares equal, -0.0 and 0.0, and finds NaN again."""
+    """Give what stands for a number in keys: its text tells 0.0 and -0.0 apart, which are equal, and NaN is found."""
     return number if type(number) is float and number and number == number else repr(number)
 
 
