@@ -238,7 +238,9 @@ class _ImportVisitor(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = getattr(node.func, "attr", getattr(node.func, "id", None))
-        if name in ("import_module", "__import__") and node.args:
+        # Written out only if it ends so, which takes longest.
+        own = name in ("import_module", "__import__") and ast.unparse(node.func)
+        if own in ("importlib.import_module", "import_module", "__import__") and node.args:
             argument = node.args[0]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.add(self.absolute(*_split_dots(argument.value)), node)
