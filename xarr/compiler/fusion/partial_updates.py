@@ -1,4 +1,4 @@
-"""Updates of a part of an array that begin at a known index."""
+"""Updates of a part of an array that begin at a known index, and of elements a few apart."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from xarr.compiler.loop_ir.elements import Index
 from xarr.ir import ops
-from xarr.ir.graph import Node
-from xarr.ir.types import Ints
+from xarr.ir.graph import Graph, Node, OncePerGraph, map_graphs, rewritten
+from xarr.ir.types import Ints, TensorType
 
 
 def is_large_update(node: Node) -> bool:
@@ -52,3 +52,42 @@ def placement(node: Node) -> tuple[Ints, Ints]:
 def shift_index(node: Node, index: Index) -> Index:
     """The index in the result of the update's element at `index`."""
     return tuple(at + start for at, start in zip(index, placement(node)[1], strict=True))
+
+
+def update_strided_parts(graph: Graph) -> Graph:
+    """The graph, and those that loops run, with updates where `x[1::2] = v` is a choice by a mask with holes."""
+    if not any(ops.Pad in each.op_classes and ops.Select in each.op_classes for each in graph.walk()):
+        return graph
+    return OncePerGraph(_rewrite)(graph)
+
+
+def _rewrite(graph: Graph, inner: OncePerGraph[Graph]) -> Graph:
+    def rule(node: Node, operands: tuple[Node, ...]) -> Node | None:
+        if isinstance(node.op, ops.Select) and _is_strided_write(node):
+            _, (update, _), array = operands[0], operands[1].operands, operands[2]
+            pad = operands[1].op
+            assert isinstance(pad, ops.Pad)
+            strides = tuple([holes + 1 for holes in pad.interior])
+            return Node(ops.StridedUpdate(pad.low, strides), (array, update))
+        op = map_graphs(node.op, inner) if node.op.runs_graphs else node.op
+        return None if op is node.op else node.rebuilt(operands, op)
+
+    return rewritten(graph, rule)
+
+
+def _is_strided_write(node: Node) -> bool:
+    mask, laid, _ = node.operands
+    pad = laid.op
+    if not isinstance(pad, ops.Pad) or not isinstance(node.type, TensorType) or node.type.dynamic:
+        return False
+    sizes = laid.operands[0].shape
+    if not any(pad.interior) or 0 in sizes or min((*pad.low, *pad.high)) < 0 or mask.op != pad:
+        return False
+    here, elsewhere = mask.operands
+    return here.shape == sizes and _is(here, True) and _is(elsewhere, False)
+
+
+def _is(node: Node, truth: bool) -> bool:
+    while isinstance(node.op, ops.BroadcastInDim | ops.Reshape):
+        (node,) = node.operands
+    return isinstance(node.op, ops.Constant) and bool(np.all(node.op.array == truth))

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING
 
+from xarr.compiler.fusion.partial_updates import update_strided_parts
 from xarr.compiler.fusion.repeated_positions import repeat_positions
 from xarr.compiler.fusion.shared_groups import share_groups
-from xarr.compiler.fusion.strided_updates import update_strided_parts
 from xarr.compiler.passes.complex_powers import expand_complex_powers
 from xarr.compiler.passes.index_checks import check_worst_indices
 from xarr.compiler.passes.inline_calls import inline_calls

@@ -80,9 +80,7 @@ class StridedUpdate(Op):
         return operands[0]
 
     def assembly(self, node: Node, printer: Printer) -> str:
-        attributes = f"{{starts = {ints(self.starts)}, strides = {ints(self.strides)}}}"
-        call = f"stablehlo.custom_call @StridedUpdate({printer.names(node.operands)})"
-        return f"{call} {attributes} : {printer.signature(node)}"
+        return printer.functional(node, f"starts = {ints(self.starts)}, strides = {ints(self.strides)}")
 
 
 @operation
